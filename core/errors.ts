@@ -1,0 +1,36 @@
+/**
+ * The one error type of the core. `code` is stable and part of the public interface; `message` says what happened and
+ * what to do; `data` holds what a caller needs to react (expected and actual version, path, limit, offset).
+ */
+export class SkuaError extends Error {
+  readonly code: ErrorCode;
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, data: Record<string, unknown> = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'SkuaError';
+    this.code = code;
+    this.data = data;
+  }
+}
+
+export type ErrorCode =
+  // Storage
+  | 'file_not_found' | 'file_exists' | 'disk_full' | 'io_error' | 'sync_failed' | 'directory_locked' | 'storage_crashed'
+  // Log and recovery
+  | 'log_corrupt' | 'log_unsupported' | 'checkpoint_corrupt' | 'chunk_missing' | 'chunk_unexpected' | 'truncation_too_large'
+  | 'writer_stopped' | 'store_closed' | 'bad_option'
+  // Index
+  | 'index_corrupt'
+  // Streams
+  | 'wrong_expected_version' | 'stream_deleted' | 'stream_not_found' | 'event_not_found' | 'access_denied'
+  | 'invalid_stream_name' | 'invalid_event' | 'invalid_expected_version' | 'invalid_metadata'
+  | 'event_too_large' | 'batch_too_large' | 'body_too_large' | 'batch_empty' | 'page_too_large' | 'invalid_count'
+  | 'invalid_position' | 'invalid_event_number' | 'too_busy' | 'aborted'
+  // HTTP
+  | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'method_not_allowed';
+
+/** True when `error` is a SkuaError, of the given code if one is named. */
+export function isSkuaError(error: unknown, code?: ErrorCode): error is SkuaError {
+  return error instanceof SkuaError && (code === undefined || error.code === code);
+}

@@ -1,0 +1,42 @@
+import type { Digests } from './digests.ts';
+import type { Ids } from './ids.ts';
+import type { Storage } from './storage.ts';
+
+/**
+ * Runs long core work off the request loop. A job is named in `core/jobs.ts`; it reads immutable files and its
+ * arguments only, and writes new files. Arguments, progress and result are structured-cloneable values; typed arrays
+ * over a SharedArrayBuffer are shared and not copied.
+ */
+export interface Jobs {
+  /**
+   * Runs the job to its end. Rejects with what the job threw (SkuaErrors keep their code and data), or with code
+   * `aborted` when the signal ended it, which it does between two slices of work.
+   */
+  run(name: string, args: unknown, options?: JobOptions): Promise<unknown>;
+  /** Ends the workers. Running jobs are aborted and awaited. */
+  close(): Promise<void>;
+}
+
+export interface JobOptions {
+  onProgress?: (progress: JobProgress) => void;
+  signal?: AbortSignal;
+}
+
+/** How far a job has come; `unit` names what is counted. */
+export interface JobProgress {
+  readonly done: number;
+  readonly total: number;
+  readonly unit: 'bytes' | 'entries' | 'chunks';
+}
+
+/** What a job gets of the world. */
+export interface JobContext {
+  readonly storage: Storage;
+  readonly digests: Digests;
+  readonly ids: Ids;
+  progress(progress: JobProgress): void;
+  /** Awaited between slices of at most a few milliseconds; throws `aborted` when the job is to end. */
+  checkpoint(): Promise<void>;
+}
+
+export type Job = (args: never, context: JobContext) => Promise<unknown>;

@@ -1,0 +1,58 @@
+/**
+ * The files of one node. Paths are relative to the data directory and use `/`; what lies under `index/` may be kept
+ * somewhere else by the implementation (option `--index`), so nothing renames a file into or out of `index/`.
+ *
+ * Durability: what `writeAt` or `truncate` did is certain to outlive a crash only after `sync` of that file has
+ * succeeded. Files appear and vanish durably when `create`, `rename` and `remove` return. A failed `sync` leaves the
+ * content undefined and must never be repeated (the system may have dropped the dirty pages).
+ *
+ * Errors are SkuaErrors: `file_not_found`, `file_exists`, `disk_full` (from a write, which then changed nothing that
+ * counts), `sync_failed`, `directory_locked`, `io_error` for the rest; `data.path` names the file.
+ */
+export interface Storage {
+  /** Names of the files (not folders) directly in a folder, ascending by code unit; empty when there is no such folder. '' is the data directory itself. */
+  list(folder: string): Promise<string[]>;
+  /** Length of a file in bytes, or null when there is none. */
+  size(path: string): Promise<number | null>;
+  /** Opens an existing file. `write` lifts a seal. Several handles of one file may be open at once. */
+  open(path: string, access: 'read' | 'write'): Promise<StorageFile>;
+  /** Creates a new empty file open for writing, and the folders above it. `file_exists` when there is one. */
+  create(path: string): Promise<StorageFile>;
+  /** Gives a file another name in the same folder, replacing what had it; all at once, and durably on return. Open handles stay valid. */
+  rename(from: string, to: string): Promise<void>;
+  /** Removes the name at once and durably; a handle that is still open reads on, and the bytes are freed when the last one closes. No error when the file is absent. */
+  remove(path: string): Promise<void>;
+  /** Bytes that can still be written. */
+  freeBytes(): Promise<number>;
+  /** Takes the exclusive lock of the directory, held until released or the process dies. `directory_locked` when another holds it. */
+  lock(): Promise<StorageLock>;
+}
+
+export interface StorageFile {
+  readonly path: string;
+  /** Length in bytes as this handle knows it (it follows its own writes and truncations). */
+  readonly size: number;
+  /**
+   * `length` bytes from `position`, fewer at the end of the file. Bytes come at once where the implementation holds
+   * them in memory, else as a promise. The result may be a view of the implementation's own memory: never write to it,
+   * and copy it before the same range is written again.
+   */
+  read(position: number, length: number): Uint8Array | Promise<Uint8Array>;
+  /**
+   * Writes all bytes at `position`, growing the file as needed. The bytes have been taken over when the call (or its
+   * promise) ends, so the buffer may then be used again. Small writes may complete at once without a promise. On an
+   * error the range's content is undefined.
+   */
+  writeAt(position: number, bytes: Uint8Array): void | Promise<void>;
+  /** Cuts the file, or grows it with zeros, to exactly `size` bytes. */
+  truncate(size: number): Promise<void>;
+  /** Makes everything written to the file so far durable (fdatasync). */
+  sync(): Promise<void>;
+  /** Marks the file read-only. It stays open and readable. */
+  seal(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StorageLock {
+  release(): Promise<void>;
+}
