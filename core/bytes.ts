@@ -1,0 +1,32 @@
+/**
+ * Little-endian integers in byte arrays. 64-bit values are safe integers in our code (design decision 4): reading one
+ * beyond 2^53 loses low bits, so callers that may meet such values look at the halves first.
+ */
+export function u16(b: Uint8Array, at: number): number {
+  return b[at]! | (b[at + 1]! << 8);
+}
+export function i32(b: Uint8Array, at: number): number {
+  return b[at]! | (b[at + 1]! << 8) | (b[at + 2]! << 16) | (b[at + 3]! << 24);
+}
+export function u32(b: Uint8Array, at: number): number {
+  return (b[at]! | (b[at + 1]! << 8) | (b[at + 2]! << 16) | (b[at + 3]! << 24)) >>> 0;
+}
+export function i64(b: Uint8Array, at: number): number {
+  return i32(b, at + 4) * 4_294_967_296 + u32(b, at);
+}
+export function putI32(b: Uint8Array, at: number, value: number): void {
+  b[at] = value;
+  b[at + 1] = value >> 8;
+  b[at + 2] = value >> 16;
+  b[at + 3] = value >> 24;
+}
+export function putI64(b: Uint8Array, at: number, value: number): void {
+  const high = Math.floor(value / 4_294_967_296);
+  putI32(b, at, (value - high * 4_294_967_296) | 0);
+  putI32(b, at + 4, high | 0);
+}
+/** True when `count` bytes of `a` from `aAt` equal those of `b` from `bAt`. */
+export function equalBytes(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number, count: number): boolean {
+  for (let i = 0; i < count; i++) if (a[aAt + i] !== b[bAt + i]) return false;
+  return true;
+}

@@ -1,0 +1,234 @@
+import { SkuaError } from '../errors.ts';
+import type { StorageFile } from '../ports/storage.ts';
+
+/** Unit of caching in bytes. */
+export const BLOCK_BYTES = 65_536;
+/** Blocks fetched at once when a file is read sequentially: 1 MiB. */
+const READ_AHEAD_BLOCKS = 16;
+/** A range over more blocks than this is read as one span instead of being put together from blocks. */
+const ASSEMBLED_BLOCKS_MAX = 4;
+/** Spans (large records) kept at once. */
+const SPANS_MAX = 4;
+/** Keys are file number * FILE_STRIDE + block number: files up to 4 TiB. */
+const FILE_STRIDE = 2 ** 26;
+
+interface Entry { readonly key: number; readonly bytes: Uint8Array; used: boolean }
+interface Span { readonly file: number; readonly offset: number; readonly bytes: Uint8Array }
+
+/**
+ * The one cache of file content. Reading code is written as synchronous steps: `CachedFile.bytes` gives the bytes or
+ * null, and null means "await `fill()` and take the step again". So a hit costs no promise, and memory, disk and
+ * object storage are read by the same code.
+ *
+ * Only ranges that never change may be read through it: completed files, and the committed part of the ongoing chunk.
+ */
+export class BlockCache {
+  readonly #capacityBytes: number;
+  readonly #entries = new Map<number, Entry>();
+  readonly #ring: Entry[] = [];
+  #hand = 0;
+  #usedBytes = 0;
+  #nextFile = 0;
+  #pending: Promise<void> | null = null;
+  readonly #inFlight = new Map<number, Promise<void>>();
+  #spans: Span[] = [];
+  hits = 0;
+  misses = 0;
+
+  constructor(capacityBytes: number) {
+    this.#capacityBytes = Math.max(capacityBytes, 64 * BLOCK_BYTES);
+  }
+
+  get usedBytes(): number { return this.#usedBytes; }
+
+  attach(file: StorageFile): CachedFile {
+    return new CachedFile(this, file, this.#nextFile++);
+  }
+
+  /** Loads what the last miss asked for. Must be awaited directly after the step that missed, before anything else is read. */
+  fill(): Promise<void> {
+    const pending = this.#pending;
+    if (pending === null) throw new SkuaError('io_error', 'The block cache was asked to fill without a miss: this is a defect.');
+    this.#pending = null;
+    return pending;
+  }
+
+  /** @internal */
+  block(file: CachedFile, index: number): Uint8Array | null {
+    const entry = this.#entries.get(file.id * FILE_STRIDE + index);
+    if (entry !== undefined) {
+      entry.used = true;
+      return entry.bytes;
+    }
+    return this.#miss(file, index);
+  }
+
+  #miss(file: CachedFile, index: number): Uint8Array | null {
+    const key = file.id * FILE_STRIDE + index;
+    const already = this.#inFlight.get(key);
+    if (already !== undefined) {
+      this.#pending = already;
+      return null;
+    }
+    let count = 1;
+    if (index === file.expectedMiss) {
+      const limit = Math.min(READ_AHEAD_BLOCKS, this.#capacityBytes / BLOCK_BYTES / 8, file.wholeBlocks() - index);
+      while (count < limit && !this.#entries.has(key + count) && !this.#inFlight.has(key + count)) count++;
+    }
+    file.expectedMiss = index + count;
+    const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
+    if (got instanceof Uint8Array) return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
+    this.misses++;
+    const loading = got.then(
+      (bytes) => {
+        for (let i = 0; i < count; i++) {
+          this.#inFlight.delete(key + i);
+          if (file.detached) continue;
+          const from = i * BLOCK_BYTES;
+          if (count === 1) this.put(file, index, bytes);
+          else if (from < bytes.length) this.put(file, index + i, bytes.slice(from, from + BLOCK_BYTES));
+        }
+      },
+      (error: unknown) => {
+        for (let i = 0; i < count; i++) this.#inFlight.delete(key + i);
+        throw error;
+      },
+    );
+    // A read-ahead that nobody awaits may fail; whoever needs the block meets the error on his own read.
+    loading.catch(() => {});
+    for (let i = 0; i < count; i++) this.#inFlight.set(key + i, loading);
+    this.#pending = loading;
+    return null;
+  }
+
+  /** @internal */
+  put(file: CachedFile, index: number, bytes: Uint8Array): void {
+    const key = file.id * FILE_STRIDE + index;
+    if (this.#entries.has(key)) return;
+    this.#usedBytes += bytes.length;
+    while (this.#usedBytes > this.#capacityBytes && this.#ring.length > 0) this.#evictOne();
+    const entry = { key, bytes, used: false };
+    this.#entries.set(key, entry);
+    this.#ring.push(entry);
+  }
+
+  #evictOne(): void {
+    // Two turns of the clock hand at most: the first clears the marks.
+    for (let turns = 2 * this.#ring.length; turns >= 0; turns--) {
+      if (this.#hand >= this.#ring.length) this.#hand = 0;
+      const entry = this.#ring[this.#hand]!;
+      if (entry.used) {
+        entry.used = false;
+        this.#hand++;
+        continue;
+      }
+      this.#entries.delete(entry.key);
+      this.#usedBytes -= entry.bytes.length;
+      const last = this.#ring.pop()!;
+      if (last !== entry) this.#ring[this.#hand] = last;
+      return;
+    }
+  }
+
+  /** @internal */
+  span(file: CachedFile, offset: number, length: number): Uint8Array | null {
+    for (const span of this.#spans) {
+      if (span.file === file.id && span.offset === offset && span.bytes.length >= length) return span.bytes.subarray(0, length);
+    }
+    const got = file.file.read(offset, length);
+    if (got instanceof Uint8Array) return got;
+    this.misses++;
+    this.#pending = got.then((bytes) => {
+      if (this.#spans.length >= SPANS_MAX) this.#spans = this.#spans.slice(1);
+      this.#spans.push({ file: file.id, offset, bytes });
+    });
+    return null;
+  }
+
+  /** @internal */
+  forget(file: CachedFile): void {
+    const low = file.id * FILE_STRIDE;
+    const high = low + FILE_STRIDE;
+    for (let i = this.#ring.length - 1; i >= 0; i--) {
+      const entry = this.#ring[i]!;
+      if (entry.key < low || entry.key >= high) continue;
+      this.#entries.delete(entry.key);
+      this.#usedBytes -= entry.bytes.length;
+      const last = this.#ring.pop()!;
+      if (last !== entry) this.#ring[i] = last;
+    }
+    this.#spans = this.#spans.filter((span) => span.file !== file.id);
+  }
+}
+
+/** A file as seen through the cache. */
+export class CachedFile {
+  readonly #cache: BlockCache;
+  readonly file: StorageFile;
+  /** @internal */ readonly id: number;
+  /** @internal The block whose miss would continue a sequential read. */ expectedMiss = -1;
+  /** @internal */ detached = false;
+  /** The last, still growing block of the ongoing chunk, which its writer keeps; -1 when there is none. */
+  #tailIndex = -1;
+  #tail: Uint8Array = new Uint8Array(0);
+
+  /** @internal Use BlockCache.attach. */
+  constructor(cache: BlockCache, file: StorageFile, id: number) {
+    this.#cache = cache;
+    this.file = file;
+    this.id = id;
+  }
+
+  /** Block `index` (shorter at the end of the file), or null after a miss. */
+  block(index: number): Uint8Array | null {
+    return index === this.#tailIndex ? this.#tail : this.#cache.block(this, index);
+  }
+
+  /** Exactly the bytes [offset, offset + length), fewer only at the end of the file; null after a miss. The result is a view: never write to it. */
+  bytes(offset: number, length: number): Uint8Array | null {
+    const first = Math.floor(offset / BLOCK_BYTES);
+    const start = offset - first * BLOCK_BYTES;
+    if (start + length <= BLOCK_BYTES) {
+      const block = this.block(first);
+      return block === null ? null : block.subarray(start, start + length);
+    }
+    const last = Math.floor((offset + length - 1) / BLOCK_BYTES);
+    if (last - first >= ASSEMBLED_BLOCKS_MAX) return this.#cache.span(this, offset, length);
+    const parts: Uint8Array[] = [];
+    for (let i = first; i <= last; i++) {
+      const block = this.block(i);
+      if (block === null) return null;
+      parts.push(block);
+    }
+    const out = new Uint8Array(length);
+    let filled = 0;
+    for (let i = 0; i < parts.length && filled < length; i++) {
+      const part = parts[i]!.subarray(i === 0 ? start : 0, (i === 0 ? start : 0) + length - filled);
+      out.set(part, filled);
+      filled += part.length;
+    }
+    return filled < length ? out.subarray(0, filled) : out;
+  }
+
+  /** Puts a block that has just been filled by a writer into the cache. */
+  put(index: number, bytes: Uint8Array): void {
+    this.#cache.put(this, index, bytes);
+  }
+
+  /** Shows `bytes` as block `index`, the growing last block of a file that is still written; -1 ends that. */
+  setTail(index: number, bytes: Uint8Array): void {
+    this.#tailIndex = index;
+    this.#tail = bytes;
+  }
+
+  /** @internal Blocks that may be read ahead. */
+  wholeBlocks(): number {
+    return this.#tailIndex >= 0 ? this.#tailIndex : Math.ceil(this.file.size / BLOCK_BYTES);
+  }
+
+  /** Forgets all its blocks; the file itself stays open. */
+  detach(): void {
+    this.detached = true;
+    this.#cache.forget(this);
+  }
+}

@@ -1,0 +1,30 @@
+import type { RecordFrame } from './records.ts';
+
+/** The step found what it looked for. */
+export const HIT = 0;
+/** Bytes are not in the cache: await `fill()` and take the same step again. */
+export const MISS = 1;
+/** There is nothing (more) to find. */
+export const END = 2;
+export type Outcome = typeof HIT | typeof MISS | typeof END;
+
+/**
+ * Reads committed records of the log, in steps that never wait. Positions are global; a frame's `position` and `next`
+ * are filled in. A record that a scavenge removed is END for `readAt` and skipped by the other two.
+ *
+ * Throws `log_corrupt` when bytes that should be a record are none, with the file and the offset.
+ */
+export interface LogReader {
+  /** Position after the last durable record: nothing at or beyond it exists for readers. */
+  readonly end: number;
+  /** Reads the record that starts at exactly `position`. */
+  readAt(position: number, frame: RecordFrame): Outcome;
+  /** Reads the first record at or after `position`, which is a record's start, a record's end or a chunk boundary. END at the log's end. */
+  readForward(position: number, frame: RecordFrame): Outcome;
+  /** Reads the last record that ends at or before `position`, which is such a place too. END at the log's start. */
+  readBackward(position: number, frame: RecordFrame): Outcome;
+  /** True when a forward read may start at `position`: a record starts there, or it is a chunk boundary or the end of the log. */
+  isBoundary(position: number): typeof HIT | typeof MISS | typeof END;
+  /** Loads what the last MISS needed. */
+  fill(): Promise<void>;
+}

@@ -1,0 +1,200 @@
+/**
+ * What the store offers to handlers and other parts of the core. Event numbers and positions are safe integers;
+ * TOMBSTONE (core/log/records.ts) is the number of the event that hard-deletes a stream.
+ */
+
+/** The stream must not have events (a soft-deleted stream counts as such). */
+export const NO_STREAM = -1;
+/** No check. */
+export const ANY = -2;
+/** The stream must have events or metadata. */
+export const STREAM_EXISTS = -4;
+
+export interface NewEvent {
+  /** UUID text, any case. */
+  readonly id: string;
+  readonly type: string;
+  readonly isJson: boolean;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+}
+
+export interface AppendResult {
+  readonly firstEventNumber: number;
+  readonly lastEventNumber: number;
+  /** Log position of the last event written (of the original one for a repeat). */
+  readonly position: number;
+  /** The request had been written before; nothing was written now. */
+  readonly isRepeat: boolean;
+}
+
+export interface StoredEvent {
+  /** The stream that holds the event (for a resolved link, the target's stream). */
+  readonly stream: string;
+  /** TOMBSTONE for the event that hard-deletes a stream. */
+  readonly number: number;
+  readonly type: string;
+  readonly id: string;
+  readonly isJson: boolean;
+  readonly isRedacted: boolean;
+  /** View of cached bytes: never write to it. */
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+  /** Commit position: of the event, or of the commit record of its explicit transaction. */
+  readonly position: number;
+  /** Position of the event's own record. */
+  readonly preparePosition: number;
+  /** Milliseconds since 1970 and 100 ns units (0 to 9999) beyond. */
+  readonly createdMs: number;
+  readonly createdTicks: number;
+  /** The link through which this event was reached, if links were resolved and this was one. */
+  link: StoredEvent | null;
+  /** Links were resolved, this is a link, and its target is gone: the event is the link itself. */
+  linkTargetMissing: boolean;
+}
+
+export interface AccessList {
+  readonly read?: readonly string[];
+  readonly write?: readonly string[];
+  readonly delete?: readonly string[];
+  readonly metadataRead?: readonly string[];
+  readonly metadataWrite?: readonly string[];
+}
+
+/** Parsed stream metadata; disk-format.md section 6.2. A missing or invalid key is undefined. */
+export interface StreamMetadata {
+  readonly maxCount?: number;
+  /** Seconds. */
+  readonly maxAge?: number;
+  /** First event number to show; TOMBSTONE when soft-deleted. */
+  readonly truncateBefore?: number;
+  readonly temporary?: boolean;
+  /** Seconds. */
+  readonly cacheControl?: number;
+  readonly acl?: AccessList;
+}
+
+/** One page of a stream. `from` is where it started, after `end` was replaced by the last event number. */
+export interface StreamPage {
+  readonly stream: string;
+  /** In reading order: ascending numbers forward, descending backward. */
+  readonly events: StoredEvent[];
+  readonly from: number;
+  /** Last event number of the stream, hidden or not. */
+  readonly lastEventNumber: number;
+  /** Where the next page in the same direction starts; -1 at the end of a backward read. Jumps over hidden events. */
+  readonly nextEventNumber: number;
+  /** The read reached the end of the stream (forward) or its beginning (backward). */
+  readonly isEnd: boolean;
+  readonly metadata: StreamMetadata;
+}
+
+/** A place in `$all`. */
+export interface AllPosition {
+  readonly commit: number;
+  readonly prepare: number;
+}
+
+export interface AllPage {
+  readonly events: StoredEvent[];
+  /** Where the page started. */
+  readonly from: AllPosition;
+  /** Where the next page in the same direction starts. */
+  readonly next: AllPosition;
+  readonly isEnd: boolean;
+  /** Commit position of the last record of the log when the page was read. */
+  readonly lastCommitPosition: number;
+}
+
+export interface AllFilter {
+  readonly on: 'stream' | 'type';
+  readonly prefixes?: readonly string[];
+  readonly regex?: RegExp;
+  readonly excludeSystemEvents?: boolean;
+}
+
+export interface ReadStreamOptions {
+  readonly direction: 'forward' | 'backward';
+  /** Number of the first event wanted; `end` is the last event. */
+  readonly from: number | 'end';
+  /** 1 to PAGE_EVENTS_MAX. */
+  readonly count: number;
+  readonly resolveLinks?: boolean;
+}
+
+export interface ReadAllOptions {
+  readonly direction: 'forward' | 'backward';
+  /** Forward: events at or after; backward: events before. */
+  readonly from: AllPosition | 'start' | 'end';
+  readonly count: number;
+  readonly resolveLinks?: boolean;
+  readonly filter?: AllFilter;
+}
+
+export type SubscriptionMessage =
+  | { readonly kind: 'event'; readonly event: StoredEvent }
+  /** The history has been read; what follows is live. Comes again after the reader fell behind and caught up. */
+  | { readonly kind: 'caught-up' };
+
+export interface SubscribeStreamOptions {
+  /** Number of the last event already seen (exclusive); -1 from the beginning; `end` for new events only. */
+  readonly after: number | 'end';
+  readonly resolveLinks?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface SubscribeAllOptions {
+  readonly after: AllPosition | 'start' | 'end';
+  readonly resolveLinks?: boolean;
+  readonly filter?: AllFilter;
+  readonly signal?: AbortSignal;
+}
+
+/** Largest page in events. */
+export const PAGE_EVENTS_MAX = 4_096;
+/** Largest data plus metadata of one event in bytes. */
+export const EVENT_BYTES_MAX = 4_194_304;
+/** Longest stream name in UTF-16 code units. */
+export const STREAM_NAME_LENGTH_MAX = 1_024;
+/** Longest event type in UTF-16 code units. */
+export const EVENT_TYPE_LENGTH_MAX = 1_024;
+
+export interface EventStore {
+  /** Position after the last durable record. */
+  readonly end: number;
+
+  /**
+   * Appends events to a stream, durably and all or nothing.
+   * Errors: `invalid_stream_name`, `invalid_expected_version`, `invalid_event`, `event_too_large`, `batch_too_large`,
+   * `wrong_expected_version` (data: expected, actual), `stream_deleted`, `too_busy`, `disk_full`, `writer_stopped`.
+   */
+  append(stream: string, expectedVersion: number, events: readonly NewEvent[]): Promise<AppendResult>;
+
+  /** Soft delete (the stream can be written again) or hard delete (a tombstone, for ever). Errors as `append`. */
+  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard'): Promise<{ readonly position: number }>;
+
+  /** Errors: `stream_not_found`, `stream_deleted`, `invalid_stream_name`, `invalid_count`, `page_too_large`, `invalid_event_number`. */
+  readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage>;
+
+  /** One event; `last` is the newest. Errors: as readStream, and `event_not_found`. */
+  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean): Promise<StoredEvent>;
+
+  /** Errors: `invalid_position` (not the start or end of a record), `invalid_count`, `page_too_large`. */
+  readAll(options: ReadAllOptions): Promise<AllPage>;
+
+  /** State of a stream without reading its events; `lastEventNumber` -1 when it has none. */
+  streamInfo(stream: string): Promise<{ readonly lastEventNumber: number; readonly isTombstoned: boolean; readonly isSoftDeleted: boolean; readonly metadata: StreamMetadata; readonly metadataVersion: number }>;
+
+  /**
+   * History and then live events, in order, without gap or duplicate. The reader sets the pace: nothing is buffered
+   * beyond one page. Ends by the signal, by leaving the loop, or with `stream_deleted` after the tombstone's event.
+   * A stream that does not exist is waited for. Hidden events are not delivered.
+   */
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage>;
+  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage>;
+
+  /** Resolves when `stream` has been written to since the call (true), or the signal aborted (false). */
+  waitForStream(stream: string, signal: AbortSignal): Promise<boolean>;
+  /** Resolves when the log's end lies beyond `position` (true), or the signal aborted (false). */
+  waitForLog(position: number, signal: AbortSignal): Promise<boolean>;
+}
