@@ -1,0 +1,199 @@
+import type { EntryList, IndexEntry } from './entries.ts';
+
+/** Entries for which room is made at first. */
+const ENTRIES_FIRST = 4_096;
+
+/**
+ * The columns of a memtable, over shared memory, so that the job that writes it out gets them without a copy.
+ * `prev` is the next smaller entry of the same hash (-1: none); `heads` holds, in no order, the number of the greatest
+ * entry of each hash plus one (0: an empty slot).
+ */
+export interface MemTableColumns {
+  readonly hashHi: Uint32Array;
+  readonly hashLo: Uint32Array;
+  readonly versions: Float64Array;
+  readonly positions: Float64Array;
+  readonly prev: Int32Array;
+  readonly heads: Int32Array;
+  readonly count: number;
+  readonly hashes: number;
+}
+
+function int32s(length: number): Int32Array { return new Int32Array(new SharedArrayBuffer(length * 4)); }
+function uint32s(length: number): Uint32Array { return new Uint32Array(new SharedArrayBuffer(length * 4)); }
+function float64s(length: number): Float64Array { return new Float64Array(new SharedArrayBuffer(length * 8)); }
+
+/**
+ * The index entries that are in no table yet. The entries of one hash form a list from the greatest (version,
+ * position) down, in which every entry also knows one much further down (a skew-binary jump pointer), so that searches
+ * take O(log n) steps and adding a new greatest entry O(1). 44 bytes an entry, and no objects.
+ */
+export class MemTable {
+  #capacity = 0;
+  #count = 0;
+  #hashes = 0;
+  #hashHi = uint32s(0);
+  #hashLo = uint32s(0);
+  #versions = float64s(0);
+  #positions = float64s(0);
+  #prev = int32s(0);
+  #jump = new Int32Array(0);
+  #depth = new Int32Array(0);
+  #heads = int32s(0);
+
+  constructor() {
+    this.#resize(ENTRIES_FIRST);
+  }
+
+  get count(): number { return this.#count; }
+
+  columns(): MemTableColumns {
+    return {
+      hashHi: this.#hashHi, hashLo: this.#hashLo, versions: this.#versions, positions: this.#positions,
+      prev: this.#prev, heads: this.#heads, count: this.#count, hashes: this.#hashes,
+    };
+  }
+
+  #resize(capacity: number): void {
+    const grow = <T extends Int32Array | Uint32Array | Float64Array>(to: T, from: T): T => {
+      to.set(from);
+      return to;
+    };
+    this.#capacity = capacity;
+    this.#hashHi = grow(uint32s(capacity), this.#hashHi);
+    this.#hashLo = grow(uint32s(capacity), this.#hashLo);
+    this.#versions = grow(float64s(capacity), this.#versions);
+    this.#positions = grow(float64s(capacity), this.#positions);
+    this.#prev = grow(int32s(capacity), this.#prev);
+    this.#jump = grow(new Int32Array(capacity), this.#jump);
+    this.#depth = grow(new Int32Array(capacity), this.#depth);
+    const old = this.#heads;
+    this.#heads = int32s(capacity * 2);
+    for (let i = 0; i < old.length; i++) {
+      const head = old[i]!;
+      if (head !== 0) this.#heads[this.#slotOf(this.#hashHi[head - 1]!, this.#hashLo[head - 1]!)] = head;
+    }
+  }
+
+  /** The slot that holds the hash, or the empty one where it belongs. At most half of the slots are taken. */
+  #slotOf(hi: number, lo: number): number {
+    const mask = this.#capacity * 2 - 1;
+    let slot = Math.imul(hi ^ Math.imul(lo, 0x9e3779b1), 0x85ebca6b);
+    slot = (slot ^ (slot >>> 15)) & mask;
+    for (;;) {
+      const head = this.#heads[slot]!;
+      if (head === 0 || (this.#hashLo[head - 1] === lo && this.#hashHi[head - 1] === hi)) return slot;
+      slot = (slot + 1) & mask;
+    }
+  }
+
+  /** Negative when the entry is less than (version, position), 0 when equal. */
+  #compare(entry: number, version: number, position: number): number {
+    return this.#versions[entry]! - version || this.#positions[entry]! - position;
+  }
+
+  /** Adds an entry unless the same one is there. */
+  add(hi: number, lo: number, version: number, position: number): void {
+    if (this.#count === this.#capacity) this.#resize(this.#capacity * 2);
+    const slot = this.#slotOf(hi, lo);
+    const head = this.#heads[slot]! - 1;
+    if (head < 0) this.#hashes++;
+    else {
+      const order = this.#compare(head, version, position);
+      if (order === 0) return;
+      if (order > 0) {
+        this.#insertBelow(head, hi, lo, version, position);
+        return;
+      }
+    }
+    this.#heads[slot] = this.#append(hi, lo, version, position, head) + 1;
+  }
+
+  #append(hi: number, lo: number, version: number, position: number, below: number): number {
+    const entry = this.#count++;
+    this.#hashHi[entry] = hi;
+    this.#hashLo[entry] = lo;
+    this.#versions[entry] = version;
+    this.#positions[entry] = position;
+    this.#link(entry, below);
+    return entry;
+  }
+
+  #link(entry: number, below: number): void {
+    this.#prev[entry] = below;
+    if (below < 0) {
+      this.#jump[entry] = -1;
+      this.#depth[entry] = 1;
+      return;
+    }
+    const jump = this.#jump[below]!;
+    const jumpDepth = jump < 0 ? 0 : this.#depth[jump]!;
+    const further = jump < 0 ? -1 : this.#jump[jump]!;
+    const furtherDepth = further < 0 ? 0 : this.#depth[further]!;
+    this.#jump[entry] = this.#depth[below]! - jumpDepth === jumpDepth - furtherDepth ? further : below;
+    this.#depth[entry] = this.#depth[below]! + 1;
+  }
+
+  /**
+   * An entry that is not the greatest of its hash: streams whose hashes collide, or a replay. Those above it are linked
+   * anew from the bottom up, since their depths change.
+   */
+  #insertBelow(head: number, hi: number, lo: number, version: number, position: number): void {
+    const above: number[] = [];
+    let below = head;
+    let order = 1;
+    while (below >= 0 && (order = this.#compare(below, version, position)) > 0) {
+      above.push(below);
+      below = this.#prev[below]!;
+    }
+    if (below >= 0 && order === 0) return;
+    let last = this.#append(hi, lo, version, position, below);
+    for (let i = above.length - 1; i >= 0; i--) {
+      this.#link(above[i]!, last);
+      last = above[i]!;
+    }
+  }
+
+  /** Number of the greatest entry of the hash that is at most (version, position), or -1. */
+  #floorOf(hi: number, lo: number, version: number, position: number): number {
+    let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
+    while (entry >= 0 && this.#compare(entry, version, position) > 0) {
+      const jump = this.#jump[entry]!;
+      entry = jump >= 0 && this.#compare(jump, version, position) > 0 ? jump : this.#prev[entry]!;
+    }
+    return entry;
+  }
+
+  /** The greatest entry of the hash that is at most (version, position). False, with `out` untouched, when there is none. */
+  floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): boolean {
+    const entry = this.#floorOf(hi, lo, version, position);
+    if (entry < 0) return false;
+    out.version = this.#versions[entry]!;
+    out.position = this.#positions[entry]!;
+    return true;
+  }
+
+  /** The least entry of the hash that is at least (version, position). False, with `out` untouched, when there is none. */
+  ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): boolean {
+    let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
+    if (entry < 0 || this.#compare(entry, version, position) < 0) return false;
+    for (;;) {
+      const jump = this.#jump[entry]!;
+      const prev = this.#prev[entry]!;
+      if (jump >= 0 && this.#compare(jump, version, position) >= 0) entry = jump;
+      else if (prev >= 0 && this.#compare(prev, version, position) >= 0) entry = prev;
+      else break;
+    }
+    out.version = this.#versions[entry]!;
+    out.position = this.#positions[entry]!;
+    return true;
+  }
+
+  /** Appends the entries of the hash with fromVersion <= version <= toVersion to `out`, greatest first. */
+  range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): void {
+    let entry = this.#floorOf(hi, lo, toVersion, Number.MAX_SAFE_INTEGER);
+    for (; entry >= 0 && this.#versions[entry]! >= fromVersion; entry = this.#prev[entry]!) {
+      out.push(this.#versions[entry]!, this.#positions[entry]!);
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import type { ChunkTable } from '../log/chunk-table.ts';
+import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, TOMBSTONE, type RecordFrame } from '../log/records.ts';
+import { scanLog } from '../log/scan.ts';
+import { visitTransaction } from '../log/transactions.ts';
+import type { Clock } from '../ports/clock.ts';
+import { Hash64 } from './stream-hash.ts';
+import type { StreamIndex } from './stream-index.ts';
+
+/** Slots that remember streams just added to the existence filter; a power of two. */
+const RECENT_STREAMS = 8_192;
+/** Other work of the process gets a turn this often during a replay. */
+const SLICE_MS = 20;
+
+/**
+ * Brings the index and the stream existence filter up to the log's end by reading the log from where they stand;
+ * disk-format.md sections 7.5, 7.7 and 7.8. Resolves with the number of records read.
+ */
+export async function replayLog(index: StreamIndex, table: ChunkTable, clock: Clock, onProgress?: (bytesDone: number, bytesTotal: number) => void): Promise<number> {
+  const commitCheckpoint = index.commitCheckpoint;
+  const prepareCheckpoint = index.prepareCheckpoint;
+  const existenceFrom = Math.max(0, index.existenceCheckpoint);
+  const from = Math.min(Math.max(0, commitCheckpoint), existenceFrom);
+  if (from >= table.end) return 0;
+  const replay = new Replay(index, table, commitCheckpoint, prepareCheckpoint, existenceFrom);
+  const total = table.end - from;
+  let done = 0;
+  let sliceStart = clock.monotonicMs();
+  await scanLog(table, from, (frame) => replay.visit(frame), async (bytes) => {
+    done += bytes;
+    onProgress?.(Math.min(done, total), total);
+    await index.ready();
+    if (clock.monotonicMs() - sliceStart < SLICE_MS) return;
+    await clock.yield();
+    sliceStart = clock.monotonicMs();
+  });
+  return replay.records;
+}
+
+class Replay {
+  readonly #index: StreamIndex;
+  readonly #table: ChunkTable;
+  readonly #commitCheckpoint: number;
+  readonly #prepareCheckpoint: number;
+  readonly #existenceFrom: number;
+  readonly #fields = new PrepareFields();
+  readonly #hash = new Hash64();
+  readonly #recentHi = new Uint32Array(RECENT_STREAMS);
+  readonly #recentLo = new Uint32Array(RECENT_STREAMS);
+  records = 0;
+
+  constructor(index: StreamIndex, table: ChunkTable, commitCheckpoint: number, prepareCheckpoint: number, existenceFrom: number) {
+    this.#index = index;
+    this.#table = table;
+    this.#commitCheckpoint = commitCheckpoint;
+    this.#prepareCheckpoint = prepareCheckpoint;
+    this.#existenceFrom = existenceFrom;
+  }
+
+  visit(frame: RecordFrame): void | Promise<void> {
+    this.records++;
+    const type = frame.bytes[frame.at];
+    if (type === COMMIT) return this.#commit(frame);
+    if (type !== PREPARE) return;
+    const fields = this.#fields;
+    parsePrepare(frame, fields);
+    const hash = this.#hash;
+    this.#index.hasher.hashUtf8(frame.bytes, fields.streamAt, fields.streamLength, hash);
+    const position = frame.position;
+    if (position >= this.#existenceFrom) this.#addStream(hash, position);
+    if (!fields.isCommitted || !fields.isEvent || this.#isIndexed(position, position)) return;
+    this.#index.add(hash.hi, hash.lo, fields.expectedVersion + 1, position);
+    this.#index.endBulk(position, position);
+  }
+
+  async #commit(frame: RecordFrame): Promise<void> {
+    const commitPosition = frame.position;
+    let last = -1;
+    await visitTransaction(this.#table, frame, (prepare, fields, first) => {
+      if (!fields.isEvent || this.#isIndexed(commitPosition, prepare.position)) return;
+      const number = (fields.flags & FLAG_STREAM_DELETE) !== 0 ? TOMBSTONE : first + fields.transactionOffset;
+      this.#index.hasher.hashUtf8(prepare.bytes, fields.streamAt, fields.streamLength, this.#hash);
+      this.#index.add(this.#hash.hi, this.#hash.lo, number, prepare.position);
+      last = Math.max(last, prepare.position);
+    });
+    if (last >= 0) this.#index.endBulk(commitPosition, last);
+    this.#index.noteExistenceCheckpoint(commitPosition);
+  }
+
+  /** At or before the checkpoints of the index as it was opened: commit position first, then prepare position. */
+  #isIndexed(commit: number, prepare: number): boolean {
+    return commit < this.#commitCheckpoint || (commit === this.#commitCheckpoint && prepare <= this.#prepareCheckpoint);
+  }
+
+  #addStream(hash: Hash64, position: number): void {
+    const slot = hash.lo & (RECENT_STREAMS - 1);
+    if (this.#recentLo[slot] === hash.lo && this.#recentHi[slot] === hash.hi) {
+      this.#index.noteExistenceCheckpoint(position);
+      return;
+    }
+    this.#recentHi[slot] = hash.hi;
+    this.#recentLo[slot] = hash.lo;
+    this.#index.addStream(hash.hi, hash.lo, position);
+  }
+}

@@ -1,0 +1,84 @@
+import { equalBytes } from '../bytes.ts';
+import type { Digest, Digests } from '../ports/digests.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
+import { FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, readEntry, readShape, TableEntry, tableCorrupt, type TableShape } from './table-format.ts';
+
+/** Bytes read at once. */
+export const READ_BYTES = 1_048_576;
+
+/** Opens a table file and reads its shape. The caller closes the file. Throws `index_corrupt` and what the storage throws. */
+export async function openTable(storage: Storage, path: string): Promise<{ file: StorageFile; shape: TableShape }> {
+  const file = await storage.open(path, 'read');
+  try {
+    return { file, shape: await shapeOf(path, file) };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** Reads the shape of an open table file. Throws `index_corrupt`. */
+export async function shapeOf(path: string, file: StorageFile): Promise<TableShape> {
+  const header = (await file.read(0, HEADER_BYTES)).slice();
+  const tailAt = Math.max(0, file.size - FOOTER_BYTES - MD5_BYTES);
+  return readShape(path, file.size, header, await file.read(tailAt, FOOTER_BYTES + MD5_BYTES));
+}
+
+/**
+ * Reads the entries of one table in the order of the file, block by block, past the cache. `fill` loads the next block
+ * and is false at the end; `next` takes an entry of the block and is false when the block is used up.
+ */
+export class TableSource {
+  readonly path: string;
+  readonly shape: TableShape;
+  readonly entry = new TableEntry();
+  readonly #file: StorageFile;
+  #loaded = 0;
+  #block: Uint8Array = new Uint8Array(0);
+  #at = 0;
+
+  constructor(path: string, file: StorageFile, shape: TableShape) {
+    this.path = path;
+    this.#file = file;
+    this.shape = shape;
+  }
+
+  static async open(storage: Storage, path: string): Promise<TableSource> {
+    const { file, shape } = await openTable(storage, path);
+    return new TableSource(path, file, shape);
+  }
+
+  async fill(): Promise<boolean> {
+    const { entries, entryBytes } = this.shape;
+    const count = Math.min(Math.floor(READ_BYTES / entryBytes), entries - this.#loaded);
+    if (count <= 0) return false;
+    this.#block = await this.#file.read(HEADER_BYTES + this.#loaded * entryBytes, count * entryBytes);
+    if (this.#block.length !== count * entryBytes) throw tableCorrupt(this.path, 'ends within its entries');
+    this.#loaded += count;
+    this.#at = 0;
+    return true;
+  }
+
+  next(): boolean {
+    if (this.#at >= this.#block.length) return false;
+    readEntry(this.#block, this.#at, this.shape.version, this.entry);
+    this.#at += this.shape.entryBytes;
+    return true;
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+}
+
+/** Feeds the whole file but the digest at its end to `each`, and says whether the digest fits. */
+export async function checkMd5(file: StorageFile, digests: Digests, each: (done: number) => Promise<void>): Promise<boolean> {
+  const digest: Digest = digests.md5();
+  const end = file.size - MD5_BYTES;
+  for (let at = 0; at < end; at += READ_BYTES) {
+    digest.update(await file.read(at, Math.min(READ_BYTES, end - at)));
+    await each(Math.min(at + READ_BYTES, end));
+  }
+  const stored = await file.read(end, MD5_BYTES);
+  return stored.length === MD5_BYTES && equalBytes(digest.finish(), 0, stored, 0, MD5_BYTES);
+}

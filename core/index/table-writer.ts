@@ -1,0 +1,139 @@
+import { putI32 } from '../bytes.ts';
+import { SkuaError } from '../errors.ts';
+import type { Digest } from '../ports/digests.ts';
+import type { JobContext } from '../ports/jobs.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
+import { BloomFilter, LINE_BYTES, sealLines, tableFilterBytes } from './bloom.ts';
+import { ENTRY_BYTES, FILE_TYPE_TABLE, FOOTER_BYTES, HEADER_BYTES, MIDPOINT_BYTES, midpointCount, midpointIndex, TABLE_VERSION, writeEntry } from './table-format.ts';
+
+/** Bytes collected before they are written. */
+const WRITE_BYTES = 1_048_576;
+/** A filter is built in memory; a table that would need a larger one (2 thousand million entries) gets none. */
+const BLOOM_BUILD_BYTES_MAX = 536_870_912;
+
+/** Where a table goes and what it will hold. */
+export interface TableTarget {
+  readonly path: string;
+  /** Where its bloom filter goes; null: none is written. */
+  readonly bloomPath: string | null;
+  /** Number of entries that will be added, exactly. */
+  readonly entries: number;
+  readonly cacheDepth: number;
+}
+
+/**
+ * Writes one table of version 4: `add` while there is `room`, then `drain`, and at last `finish`. The filter is durable
+ * before the table is, since a filter without all of its items would hide data.
+ */
+export class TableWriter {
+  readonly #target: TableTarget;
+  readonly #storage: Storage;
+  readonly #file: StorageFile;
+  readonly #digest: Digest;
+  readonly #bloom: BloomFilter | null;
+  readonly #buffer = new Uint8Array(WRITE_BYTES);
+  readonly #midpoints: Uint8Array;
+  readonly #midpointCount: number;
+  #used = HEADER_BYTES;
+  #written = 0;
+  #added = 0;
+  #nextMidpoint = 0;
+  #nextMidpointAt = 0;
+  #lastHi = -1;
+  #lastLo = -1;
+
+  private constructor(target: TableTarget, context: JobContext, file: StorageFile) {
+    this.#target = target;
+    this.#storage = context.storage;
+    this.#file = file;
+    this.#digest = context.digests.md5();
+    this.#midpointCount = midpointCount(target.entries, target.cacheDepth);
+    this.#midpoints = new Uint8Array(this.#midpointCount * MIDPOINT_BYTES);
+    const filterBytes = tableFilterBytes(target.entries);
+    this.#bloom = target.bloomPath === null || filterBytes > BLOOM_BUILD_BYTES_MAX ? null : BloomFilter.empty(filterBytes);
+    this.#buffer[0] = FILE_TYPE_TABLE;
+    this.#buffer[1] = TABLE_VERSION;
+  }
+
+  static async create(target: TableTarget, context: JobContext): Promise<TableWriter> {
+    return new TableWriter(target, context, await context.storage.create(target.path));
+  }
+
+  /** Entries that may be added before the next `drain`. */
+  get room(): number { return Math.floor((this.#buffer.length - this.#used) / ENTRY_BYTES); }
+
+  add(hi: number, lo: number, version: number, position: number): void {
+    writeEntry(this.#buffer, this.#used, hi, lo, version, position);
+    this.#used += ENTRY_BYTES;
+    // A table of one entry has two midpoints, both of which are that entry.
+    while (this.#added === this.#nextMidpointAt && this.#nextMidpoint < this.#midpointCount) {
+      writeEntry(this.#midpoints, this.#nextMidpoint * MIDPOINT_BYTES, hi, lo, version, this.#added);
+      this.#nextMidpoint++;
+      this.#nextMidpointAt = midpointIndex(this.#nextMidpoint, this.#midpointCount, this.#target.entries);
+    }
+    this.#added++;
+    if (this.#bloom !== null && (hi !== this.#lastHi || lo !== this.#lastLo)) this.#bloom.add(hi, lo);
+    this.#lastHi = hi;
+    this.#lastLo = lo;
+  }
+
+  /** Writes what has been collected. */
+  async drain(): Promise<void> {
+    await this.#write(this.#buffer.subarray(0, this.#used));
+    this.#used = 0;
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    this.#digest.update(bytes);
+    await this.#file.writeAt(this.#written, bytes);
+    this.#written += bytes.length;
+  }
+
+  /** Completes the files and makes them durable. */
+  async finish(): Promise<void> {
+    if (this.#added !== this.#target.entries) {
+      throw new SkuaError('index_corrupt', `The index table ${this.#target.path} was announced with ${this.#target.entries} entries and got ${this.#added}: this is a defect.`, { path: this.#target.path });
+    }
+    await this.drain();
+    await this.#write(this.#midpoints);
+    const footer = new Uint8Array(FOOTER_BYTES);
+    footer[0] = FILE_TYPE_TABLE;
+    footer[1] = TABLE_VERSION;
+    putI32(footer, 2, this.#midpointCount);
+    await this.#write(footer);
+    await this.#file.writeAt(this.#written, this.#digest.finish());
+    await this.#finishBloom();
+    await this.#file.sync();
+    await this.#file.seal();
+    await this.#file.close();
+  }
+
+  async #finishBloom(): Promise<void> {
+    if (this.#bloom === null) return;
+    const bytes = this.#bloom.bytes;
+    sealLines(bytes, LINE_BYTES, bytes.length);
+    const file = await this.#storage.create(this.#target.bloomPath!);
+    try {
+      for (let at = 0; at < bytes.length; at += WRITE_BYTES) await file.writeAt(at, bytes.subarray(at, Math.min(at + WRITE_BYTES, bytes.length)));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Gives up: closes and removes the files. */
+  async discard(): Promise<void> {
+    await this.#file.close();
+    await removeTable(this.#storage, this.#target.path);
+  }
+}
+
+export function bloomPathOf(tablePath: string): string {
+  return `${tablePath}.bloomfilter`;
+}
+
+/** Removes a table and its filter; the filter last, so that there is never a table beside a filter of another. */
+export async function removeTable(storage: Storage, path: string): Promise<void> {
+  await storage.remove(path);
+  await storage.remove(bloomPathOf(path));
+}

@@ -1,0 +1,4 @@
+import type { Job } from './ports/jobs.ts';
+
+/** Every job that can be run off the request loop, by name. Workers look the name up here. */
+export const JOBS: Readonly<Record<string, Job>> = {};

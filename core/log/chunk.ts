@@ -1,0 +1,185 @@
+import { i32 } from '../bytes.ts';
+import { BLOCK_BYTES, type CachedFile } from '../cache/block-cache.ts';
+import { SkuaError } from '../errors.ts';
+import { HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
+import { END, HIT, MISS, type Outcome } from './log-reader.ts';
+import { FRAME_BYTES, RECORD_BYTES_MAX, type RecordFrame } from './records.ts';
+
+/**
+ * One chunk file, complete or ongoing, as readers see it. Positions are global; "local" is the offset from the
+ * chunk's start, "actual" the offset in the file's data region (the same unless the chunk was scavenged);
+ * disk-format.md sections 2.4 to 2.6.
+ */
+export class Chunk {
+  readonly name: string;
+  readonly file: CachedFile;
+  readonly startNumber: number;
+  readonly endNumber: number;
+  readonly isScavenged: boolean;
+  readonly startPosition: number;
+  /** Start of the chunk after it. */
+  readonly endPosition: number;
+  readonly mapCount: number;
+  readonly #mapEntryBytes: number;
+  readonly #mapAt: number;
+  isCompleted: boolean;
+  /** Bytes of data that may be read: for the ongoing chunk, those that are durable. */
+  physicalBytes: number;
+  /** Local end of the last record that the chunk had when it was completed. */
+  logicalBytes: number;
+  /** After a forward read in a scavenged chunk: the next position and where its record lies, so that a scan needs no search. */
+  #scanPosition = -1;
+  #scanActual = 0;
+
+  constructor(name: string, file: CachedFile, header: ChunkHeader, footer: ChunkFooter | null, ongoingBytes: number) {
+    this.name = name;
+    this.file = file;
+    this.startNumber = header.startNumber;
+    this.endNumber = header.endNumber;
+    this.isScavenged = header.isScavenged;
+    this.startPosition = header.startNumber * header.chunkSize;
+    this.endPosition = (header.endNumber + 1) * header.chunkSize;
+    this.isCompleted = footer !== null;
+    this.physicalBytes = footer?.physicalBytes ?? ongoingBytes;
+    this.logicalBytes = footer?.logicalBytes ?? ongoingBytes;
+    this.#mapEntryBytes = footer?.mapEntryBytes ?? 12;
+    this.mapCount = footer ? footer.mapBytes / footer.mapEntryBytes : 0;
+    this.#mapAt = HEADER_BYTES + this.physicalBytes;
+  }
+
+  /** The record at exactly `position`; END when a scavenge removed it. Throws `log_corrupt` when there is none in an unscavenged chunk. */
+  readAt(position: number, frame: RecordFrame): Outcome {
+    const local = position - this.startPosition;
+    if (!this.isScavenged) return this.#readFrame(local, position, frame);
+    if (position === this.#scanPosition) {
+      if (this.#scanActual + FRAME_BYTES > this.physicalBytes) return END;
+      const outcome = this.#readFrame(this.#scanActual, -1, frame);
+      return outcome === HIT && frame.position !== position ? END : outcome;
+    }
+    const index = this.#mapSearch(local);
+    if (index < 0) return MISS;
+    if (index >= this.mapCount || mapFound.logical !== local) return END;
+    return this.#readFrame(mapFound.actual, -1, frame);
+  }
+
+  /** The first record at or after `position`; END when the chunk holds none. */
+  readForward(position: number, frame: RecordFrame): Outcome {
+    let actual = position - this.startPosition;
+    if (this.isScavenged && position !== this.#scanPosition) {
+      const index = this.#mapSearch(actual);
+      if (index < 0) return MISS;
+      if (index >= this.mapCount) return END;
+      actual = mapFound.actual;
+    } else if (this.isScavenged) actual = this.#scanActual;
+    if (actual + FRAME_BYTES > this.physicalBytes) return END;
+    const outcome = this.#readFrame(actual, this.isScavenged ? -1 : position, frame);
+    if (this.isScavenged && outcome === HIT) {
+      this.#scanPosition = frame.next;
+      this.#scanActual = actual + frame.length + FRAME_BYTES;
+    }
+    return outcome;
+  }
+
+  /** The last record that ends at or before `position`; END when the chunk holds none. */
+  readBackward(position: number, frame: RecordFrame): Outcome {
+    let actual = position - this.startPosition;
+    if (this.isScavenged) {
+      const index = this.#mapSearch(actual);
+      if (index < 0) return MISS;
+      actual = index >= this.mapCount ? this.physicalBytes : mapFound.actual;
+    } else if (actual > this.physicalBytes) actual = this.physicalBytes;
+    if (actual === 0) return END;
+    if (actual < FRAME_BYTES) throw this.corrupt(actual, 'no room for a record');
+    const suffix = this.file.bytes(HEADER_BYTES + actual - 4, 4);
+    if (suffix === null) return MISS;
+    const length = i32(suffix, 0);
+    if (length <= 0 || length > RECORD_BYTES_MAX || length + FRAME_BYTES > actual) throw this.corrupt(actual - 4, `a record length of ${length}`);
+    const start = actual - length - FRAME_BYTES;
+    return this.#readFrame(start, this.isScavenged ? -1 : this.startPosition + start, frame);
+  }
+
+  /** HIT when a forward read may start at `position`, END when it points into a record, MISS as ever. */
+  isBoundary(position: number, frame: RecordFrame): Outcome {
+    const local = position - this.startPosition;
+    // Which records a scavenged chunk once had can't be told: any place in it is taken for the next record.
+    if (this.isScavenged || local === 0 || local >= this.physicalBytes) return local <= this.physicalBytes || this.isScavenged ? HIT : END;
+    try {
+      return this.#readFrame(local, position, frame);
+    } catch (error) {
+      if (error instanceof SkuaError && error.code === 'log_corrupt') return END;
+      throw error;
+    }
+  }
+
+  /** `expected` is the record's global position, or -1 where only the record itself knows it. */
+  #readFrame(actual: number, expected: number, frame: RecordFrame): Outcome {
+    if (actual + FRAME_BYTES > this.physicalBytes) {
+      if (expected < 0 || actual < 0 || !this.isCompleted) throw this.corrupt(actual, 'no room for a record');
+      return END;
+    }
+    const raw = HEADER_BYTES + actual;
+    const block = this.file.block(Math.floor(raw / BLOCK_BYTES));
+    if (block === null) return MISS;
+    const offset = raw % BLOCK_BYTES;
+    let length: number;
+    if (offset + 4 <= block.length) length = i32(block, offset);
+    else {
+      const prefix = this.file.bytes(raw, 4);
+      if (prefix === null) return MISS;
+      length = i32(prefix, 0);
+    }
+    if (length <= 0 || length > RECORD_BYTES_MAX || actual + length + FRAME_BYTES > this.physicalBytes) throw this.corrupt(actual, `a record length of ${length}`);
+    let bytes = block;
+    let at = offset;
+    if (offset + length + FRAME_BYTES > block.length) {
+      const whole = this.file.bytes(raw, length + FRAME_BYTES);
+      if (whole === null) return MISS;
+      bytes = whole;
+      at = 0;
+    }
+    if (i32(bytes, at + 4 + length) !== length) throw this.corrupt(actual, 'a record whose two lengths differ');
+    frame.bytes = bytes;
+    frame.at = at + 4;
+    frame.length = length;
+    const own = frame.ownPosition;
+    if (expected >= 0 ? own !== expected : own < this.startPosition || own >= this.endPosition) throw this.corrupt(actual, `a record that names position ${own}`);
+    frame.position = own;
+    frame.next = own + length + FRAME_BYTES;
+    return HIT;
+  }
+
+  /**
+   * Index of the first map entry with a logical position at or after `local`, which is left in `mapFound`;
+   * `mapCount` when there is none, -1 after a miss.
+   */
+  #mapSearch(local: number): number {
+    let low = 0;
+    let high = this.mapCount;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const entry = this.#mapEntry(middle);
+      if (entry === null) return -1;
+      if (mapLogical(entry, 0, this.#mapEntryBytes) >= local) high = middle;
+      else low = middle + 1;
+    }
+    if (low < this.mapCount) {
+      const entry = this.#mapEntry(low);
+      if (entry === null) return -1;
+      mapFound.actual = mapActual(entry, 0);
+      mapFound.logical = mapLogical(entry, 0, this.#mapEntryBytes);
+    }
+    return low;
+  }
+
+  #mapEntry(index: number): Uint8Array | null {
+    return this.file.bytes(this.#mapAt + index * this.#mapEntryBytes, this.#mapEntryBytes);
+  }
+
+  corrupt(actual: number, what: string): SkuaError {
+    const offset = HEADER_BYTES + actual;
+    return new SkuaError('log_corrupt', `Chunk file ${this.name} holds ${what} at offset ${offset}. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from a backup.`, { file: this.name, offset });
+  }
+}
+
+/** Where the last map search ended; used directly after it. */
+const mapFound = { actual: 0, logical: 0 };

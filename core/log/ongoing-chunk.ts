@@ -1,0 +1,250 @@
+import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/block-cache.ts';
+import { SkuaError } from '../errors.ts';
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import type { Digest, Digests } from '../ports/digests.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
+import { Chunk } from './chunk.ts';
+import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, ongoingFileBytes } from './chunk-format.ts';
+import { encodeSlot, SLOT_BYTES, slotOffset } from './commit-slot.ts';
+
+/** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated. */
+const ZERO_AHEAD_BYTES = 4_194_304;
+const ZEROS = new Uint8Array(1_048_576);
+/** Read size when the MD5 of an inherited chunk is caught up. */
+const HASH_READ_BYTES = 1_048_576;
+
+export interface OngoingOptions {
+  readonly storage: Storage;
+  readonly cache: BlockCache;
+  readonly digests: Digests;
+  readonly ids: Ids;
+  readonly chunkSize: number;
+}
+
+/**
+ * The chunk that is being written. It owns the file behind the committed data: the zero-filled part, the commit slots
+ * and the growing last block. One append at a time.
+ */
+export class OngoingChunk {
+  readonly chunk: Chunk;
+  readonly #options: OngoingOptions;
+  readonly #file: StorageFile;
+  readonly #cached: CachedFile;
+  readonly #slot = new Uint8Array(SLOT_BYTES);
+  #sequence: number;
+  /** File offset up to which blocks have been written, with data or zeros. */
+  #zeroedTo: number;
+  #zeroing: Promise<void> | null = null;
+  #tail: Uint8Array;
+  #md5: Digest;
+  #hashedTo = 0;
+  #catchUp: Promise<void> | null = null;
+  #closed = false;
+
+  private constructor(options: OngoingOptions, chunk: Chunk, sequence: number, tail: Uint8Array) {
+    this.#options = options;
+    this.chunk = chunk;
+    this.#cached = chunk.file;
+    this.#file = chunk.file.file;
+    this.#sequence = sequence;
+    this.#tail = tail;
+    this.#md5 = options.digests.md5();
+    this.#zeroedTo = HEADER_BYTES + chunk.physicalBytes;
+    this.#showTail();
+  }
+
+  /** Creates chunk `number` as a file that is either absent or whole; disk-format.md section 2.3. */
+  static async create(options: OngoingOptions, number: number, sequence: number): Promise<OngoingChunk> {
+    const { storage, chunkSize } = options;
+    const name = chunkFileName(number, 0);
+    const header = { version: 3, chunkSize, startNumber: number, endNumber: number, isScavenged: false, chunkId: guidFromUuidBytes(options.ids.uuidBytes()) };
+    const temporary = `${name}.${guidToText(options.ids.uuidBytes(), 0)}.tmp`;
+    const file = await storage.create(temporary);
+    try {
+      await file.truncate(ongoingFileBytes(chunkSize));
+      await file.writeAt(0, encodeHeader(header));
+      await writeZeros(file, HEADER_BYTES, Math.min(HEADER_BYTES + ZERO_AHEAD_BYTES, HEADER_BYTES + chunkSize));
+      await file.sync();
+      await storage.rename(temporary, name);
+    } catch (error) {
+      await file.close().catch(() => {});
+      await storage.remove(temporary).catch(() => {});
+      throw error;
+    }
+    await file.close();
+    const opened = await storage.open(name, 'write');
+    const chunk = new Chunk(name, options.cache.attach(opened), header, null, 0);
+    const tail = new Uint8Array(BLOCK_BYTES);
+    tail.set(encodeHeader(header), 0);
+    const ongoing = new OngoingChunk(options, chunk, sequence, tail);
+    ongoing.#zeroedTo = Math.min(HEADER_BYTES + ZERO_AHEAD_BYTES, HEADER_BYTES + chunkSize);
+    ongoing.#hash(tail.slice(0, HEADER_BYTES), 0);
+    return ongoing;
+  }
+
+  /** Goes on with a chunk whose data ends at `chunk.physicalBytes`. The file has its full length. */
+  static async resume(options: OngoingOptions, chunk: Chunk, sequence: number): Promise<OngoingChunk> {
+    const end = HEADER_BYTES + chunk.physicalBytes;
+    const tailStart = Math.floor(end / BLOCK_BYTES) * BLOCK_BYTES;
+    const tail = new Uint8Array(BLOCK_BYTES);
+    tail.set(await chunk.file.file.read(tailStart, end - tailStart), 0);
+    return new OngoingChunk(options, chunk, sequence, tail);
+  }
+
+  get sequence(): number { return this.#sequence; }
+  /** Bytes of data that still fit. */
+  get remaining(): number { return this.#options.chunkSize - this.chunk.physicalBytes; }
+  get end(): number { return this.chunk.startPosition + this.chunk.physicalBytes; }
+
+  /**
+   * Writes a group and its slot and syncs once. Rejects with the storage's error: `sync_failed` means that the writer
+   * must stop; after any other error nothing counts and the same place is written again.
+   */
+  async append(group: Uint8Array): Promise<void> {
+    const raw = HEADER_BYTES + this.chunk.physicalBytes;
+    const rawEnd = raw + group.length;
+    if (group.length > this.remaining) throw new SkuaError('io_error', 'A group was appended that does not fit its chunk: this is a defect.');
+    if (this.#zeroing !== null && rawEnd > this.#zeroedTo) await this.#zeroing;
+    const file = this.#file;
+    const written = file.writeAt(raw, group);
+    if (written !== undefined) await written;
+    if (rawEnd > this.#zeroedTo) this.#zeroedTo = rawEnd;
+    await this.#writeSlot(group);
+    const synced = file.sync();
+    // The digest is kept up while the disk works. If the sync fails the writer stops, and the digest with it.
+    this.#hash(group, raw);
+    await asSyncFailure(synced);
+    this.#sequence++;
+    this.#extendTail(group, raw);
+    this.chunk.physicalBytes += group.length;
+    this.chunk.logicalBytes = this.chunk.physicalBytes;
+    this.#zeroAhead();
+  }
+
+  #writeSlot(group: Uint8Array): void | Promise<void> {
+    const start = this.end;
+    encodeSlot(this.#slot, { sequence: this.#sequence, start, end: start + group.length, checksum: this.#options.digests.crc32(group) }, this.#options.digests);
+    return this.#file.writeAt(slotOffset(this.#options.chunkSize, this.#sequence), this.#slot);
+  }
+
+  /** Copies what was committed into the block that readers see, and starts further blocks as they fill. */
+  #extendTail(group: Uint8Array, raw: number): void {
+    let at = raw;
+    let from = 0;
+    while (from < group.length) {
+      const offset = at % BLOCK_BYTES;
+      const count = Math.min(group.length - from, BLOCK_BYTES - offset);
+      this.#tail.set(group.subarray(from, from + count), offset);
+      at += count;
+      from += count;
+      if (at % BLOCK_BYTES === 0) {
+        this.#cached.put(at / BLOCK_BYTES - 1, this.#tail);
+        this.#tail = new Uint8Array(BLOCK_BYTES);
+        this.#cached.setTail(at / BLOCK_BYTES, this.#tail);
+      }
+    }
+  }
+
+  #showTail(): void {
+    this.#cached.setTail(Math.floor((HEADER_BYTES + this.chunk.physicalBytes) / BLOCK_BYTES), this.#tail);
+  }
+
+  #zeroAhead(): void {
+    const limit = HEADER_BYTES + this.#options.chunkSize;
+    const written = HEADER_BYTES + this.chunk.physicalBytes;
+    if (this.#zeroing !== null || this.#zeroedTo >= limit || this.#zeroedTo - written > ZERO_AHEAD_BYTES / 2) return;
+    const to = Math.min(this.#zeroedTo + ZERO_AHEAD_BYTES, limit);
+    this.#zeroing = writeZeros(this.#file, this.#zeroedTo, to).then(
+      () => { this.#zeroedTo = Math.max(this.#zeroedTo, to); this.#zeroing = null; },
+      // Zeros only save time: a full disk shows itself to the append that needs the space.
+      () => { this.#zeroing = null; },
+    );
+  }
+
+  #hash(bytes: Uint8Array, raw: number): void {
+    if (this.#hashedTo !== raw) return;
+    this.#md5.update(bytes);
+    this.#hashedTo = raw + bytes.length;
+  }
+
+  /** Brings the digest of an inherited chunk up to the writer, in small pieces beside the appends. */
+  catchUpDigest(): Promise<void> {
+    this.#catchUp ??= this.#hashExisting().finally(() => { this.#catchUp = null; });
+    return this.#catchUp;
+  }
+
+  async #hashExisting(): Promise<void> {
+    while (!this.#closed && this.#hashedTo < HEADER_BYTES + this.chunk.physicalBytes) {
+      const from = this.#hashedTo;
+      const to = Math.min(from + HASH_READ_BYTES, HEADER_BYTES + this.chunk.physicalBytes);
+      const bytes = await this.#file.read(from, to - from);
+      if (this.#hashedTo === from && bytes.length === to - from) this.#hash(bytes, from);
+      else throw new SkuaError('io_error', `Chunk file ${this.chunk.name} gave ${bytes.length} of ${to - from} bytes at offset ${from}.`, { file: this.chunk.name, offset: from });
+    }
+  }
+
+  /**
+   * Cuts the file behind its data and adds padding and footer; disk-format.md section 2.3. The writer checkpoint must
+   * be durable at `end` before, because the cut takes the slots away. After an error other than `sync_failed` the
+   * file is an ongoing one again.
+   */
+  async complete(): Promise<void> {
+    if (this.#zeroing !== null) await this.#zeroing;
+    await this.catchUpDigest();
+    const dataEnd = HEADER_BYTES + this.chunk.physicalBytes;
+    const fileEnd = align4096(dataEnd + FOOTER_BYTES);
+    const rest = new Uint8Array(fileEnd - dataEnd);
+    rest.set(encodeFooter(this.chunk.physicalBytes, this.chunk.physicalBytes, 0), rest.length - FOOTER_BYTES);
+    try {
+      await this.#file.truncate(dataEnd);
+      await asSyncFailure(this.#file.sync());
+      this.#md5.update(rest.subarray(0, rest.length - MD5_BYTES));
+      rest.set(this.#md5.finish(), rest.length - MD5_BYTES);
+      await this.#file.writeAt(dataEnd, rest);
+      await asSyncFailure(this.#file.sync());
+    } catch (error) {
+      if (!isFinal(error)) await asSyncFailure(this.#undoCompletion(dataEnd));
+      throw error;
+    }
+    await this.#file.seal();
+    this.#cached.setTail(-1, new Uint8Array(0));
+    this.chunk.isCompleted = true;
+    this.chunk.logicalBytes = this.chunk.physicalBytes;
+  }
+
+  async #undoCompletion(dataEnd: number): Promise<void> {
+    await this.#file.truncate(dataEnd);
+    await this.#file.truncate(ongoingFileBytes(this.#options.chunkSize));
+    await this.#file.sync();
+    this.#zeroedTo = dataEnd;
+    this.#md5 = this.#options.digests.md5();
+    this.#hashedTo = 0;
+  }
+
+  /** Waits for background work. The file stays open for readers. */
+  async settle(): Promise<void> {
+    this.#closed = true;
+    if (this.#zeroing !== null) await this.#zeroing;
+    if (this.#catchUp !== null) await this.#catchUp.catch(() => {});
+  }
+}
+
+async function writeZeros(file: StorageFile, from: number, to: number): Promise<void> {
+  for (let at = from; at < to; at += ZEROS.length) await file.writeAt(at, ZEROS.subarray(0, Math.min(ZEROS.length, to - at)));
+}
+
+/** Whatever made a sync fail, the state of the file is unknown from then on. */
+async function asSyncFailure(synced: Promise<void>): Promise<void> {
+  try {
+    await synced;
+  } catch (error) {
+    if (isFinal(error)) throw error;
+    throw new SkuaError('sync_failed', 'The chunk file could not be made durable.', {}, error);
+  }
+}
+
+/** True for errors after which the writer must not go on. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof SkuaError && (error.code === 'sync_failed' || error.code === 'storage_crashed');
+}

@@ -1,0 +1,204 @@
+import type { BlockCache } from '../cache/block-cache.ts';
+import { SkuaError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Digests } from '../ports/digests.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Log } from '../ports/log.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
+import { openCheckpoints, type Checkpoints } from './checkpoint.ts';
+import { Chunk } from './chunk.ts';
+import { CHUNK_SIZE_DEFAULT_BYTES, CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES, FOOTER_BYTES, HEADER_BYTES, decodeHeader, encodeHeader, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader, type ChunkInventory } from './chunk-format.ts';
+import { ChunkTable } from './chunk-table.ts';
+import { OngoingChunk, type OngoingOptions } from './ongoing-chunk.ts';
+import { findLogEnd, hasFooter, isEmptyChunk, openCompleted, readHeader } from './open-chunks.ts';
+import { TransactionLog } from './transaction-log.ts';
+import { truncateIfAsked, TRUNCATION_BYTES_MAX } from './truncation.ts';
+
+export interface OpenLogOptions {
+  readonly storage: Storage;
+  readonly cache: BlockCache;
+  readonly digests: Digests;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** For a new directory only. */
+  readonly chunkSizeBytes?: number;
+  readonly truncationBytesMax?: number;
+}
+
+/**
+ * Opens the log of a data directory and brings it into a state from which it can be appended to; disk-format.md
+ * sections 1.2 and 4. The caller holds the directory's lock. Throws `log_corrupt`, `chunk_missing`,
+ * `chunk_unexpected`, `checkpoint_corrupt`, `log_unsupported` or `truncation_too_large`, each naming the file.
+ */
+export async function openLog(options: OpenLogOptions): Promise<TransactionLog> {
+  const { storage, log } = options;
+  const checkpoints = await openCheckpoints(storage);
+  const truncatedTo = await truncateIfAsked(storage, checkpoints, options.truncationBytesMax ?? TRUNCATION_BYTES_MAX);
+  if (truncatedTo !== null) log.warn('log truncated as truncate.chk asked', { position: truncatedTo });
+
+  const files = parseChunkFileNames(await storage.list(''));
+  const chunkSize = await chunkSizeOf(options, files);
+  const opening = new Opening(options, checkpoints, chunkSize, files);
+  return opening.run();
+}
+
+async function chunkSizeOf(options: OpenLogOptions, files: readonly ChunkFileName[]): Promise<number> {
+  if (files.length > 0) return (await readHeader(options.storage, files[0]!.name)).chunkSize;
+  const size = options.chunkSizeBytes ?? CHUNK_SIZE_DEFAULT_BYTES;
+  if (!Number.isInteger(size) || size % 4096 !== 0 || size < CHUNK_SIZE_MIN_BYTES || size > CHUNK_SIZE_MAX_BYTES) {
+    throw new SkuaError('bad_option', `A chunk size of ${size} bytes can't be used: give a multiple of 4096 from ${CHUNK_SIZE_MIN_BYTES} to ${CHUNK_SIZE_MAX_BYTES}.`, { value: size });
+  }
+  return size;
+}
+
+/** The steps of opening a log, with what they share. */
+class Opening {
+  readonly #options: OpenLogOptions;
+  readonly #checkpoints: Checkpoints;
+  readonly #chunkSize: number;
+  #files: readonly ChunkFileName[];
+  readonly #table: ChunkTable;
+  readonly #ongoingOptions: OngoingOptions;
+  #writer: number;
+
+  constructor(options: OpenLogOptions, checkpoints: Checkpoints, chunkSize: number, files: readonly ChunkFileName[]) {
+    this.#options = options;
+    this.#checkpoints = checkpoints;
+    this.#chunkSize = chunkSize;
+    this.#files = files;
+    this.#table = new ChunkTable(chunkSize, options.cache);
+    this.#ongoingOptions = { storage: options.storage, cache: options.cache, digests: options.digests, ids: options.ids, chunkSize };
+    this.#writer = checkpoints.writer.value;
+  }
+
+  async run(): Promise<TransactionLog> {
+    const { storage, log } = this.#options;
+    const recorded = this.#checkpoints.writer.value;
+    const checkpointMissing = this.#checkpoints.writer.wasMissing && this.#files.length > 0;
+    if (checkpointMissing) await this.#guessWriter();
+    if (this.#writer < 0) throw new SkuaError('checkpoint_corrupt', `writer.chk holds ${this.#writer}, which is no log position. Delete it to have the end of the log found from the chunk files.`, { file: 'writer.chk', offset: 0 });
+    const lastNumber = Math.floor(this.#writer / this.#chunkSize);
+    await this.#dropOrphan(lastNumber);
+    const inventory = await takeInventory(this.#files, lastNumber - 1, async (file) => (await readHeader(storage, file.name)).endNumber);
+    await this.#openCompletedChunks(inventory, lastNumber);
+    const ongoing = await this.#openOngoing(inventory, lastNumber, checkpointMissing);
+    const end = ongoing?.end ?? this.#writer;
+    if (end !== recorded) log.warn('writer checkpoint moved to the end of the durable log', { from: recorded, to: end });
+    await this.#checkpoints.writer.flush(end);
+    if (this.#checkpoints.chaser.value > end) await this.#checkpoints.chaser.flush(end);
+    if (this.#checkpoints.epoch.value >= end) await this.#checkpoints.epoch.flush(-1);
+    await this.#removeLeftovers(inventory);
+    this.#table.end = end;
+    const opened = ongoing ?? await OngoingChunk.create(this.#ongoingOptions, Math.floor(end / this.#chunkSize), 1);
+    this.#table.put(opened.chunk);
+    return new TransactionLog({ table: this.#table, checkpoints: this.#checkpoints, ongoing: opened, ongoingOptions: this.#ongoingOptions, clock: this.#options.clock, log });
+  }
+
+  /** Without writer.chk the last chunk is searched for its end, or taken as complete when its footer says so. */
+  async #guessWriter(): Promise<void> {
+    const last = this.#files[this.#files.length - 1]!;
+    this.#options.log.warn('writer.chk is missing: the end of the log is found from the chunk files', { lastChunk: last.name });
+    const header = await readHeader(this.#options.storage, last.name);
+    const complete = await hasFooter(this.#options.storage, last.name);
+    this.#writer = (complete ? header.endNumber + 1 : header.startNumber) * this.#chunkSize;
+  }
+
+  /**
+   * Files beyond the log's end make the directory suspect. One empty chunk is what a crash between completing a chunk
+   * and moving writer.chk leaves behind; it is removed.
+   */
+  async #dropOrphan(lastNumber: number): Promise<void> {
+    const beyond = this.#files.filter((file) => file.number > lastNumber);
+    if (beyond.length === 0) return;
+    const only = beyond[0]!;
+    if (beyond.length > 1 || only.number !== lastNumber + 1 || only.version !== 0 || !(await isEmptyChunk(this.#options.storage, only.name))) {
+      throw new SkuaError('chunk_unexpected', `${only.name} lies beyond the end of the log: writer.chk names position ${this.#writer}, in chunk ${lastNumber}. Either writer.chk is too old (delete it, and the end is found from the chunk files) or the file does not belong here.`, { file: only.name, writer: this.#writer });
+    }
+    this.#options.log.warn('empty chunk beyond the end of the log removed', { file: only.name });
+    await this.#options.storage.remove(only.name);
+    this.#files = this.#files.filter((file) => file !== only);
+  }
+
+  async #openCompletedChunks(inventory: ChunkInventory, lastNumber: number): Promise<void> {
+    const { storage, cache } = this.#options;
+    if (inventory.missing.length > 0) {
+      const number = inventory.missing[0]!;
+      throw new SkuaError('chunk_missing', `The file of chunk ${number} is missing (${inventory.missing.length} in all), though the log reaches to position ${this.#writer}. Restore it from a backup.`, { chunk: number, count: inventory.missing.length });
+    }
+    const boundary = this.#writer === lastNumber * this.#chunkSize && !inventory.latest.some((latest) => latest.file.number === lastNumber);
+    for (const { file, endNumber } of inventory.latest) {
+      if (file.number >= lastNumber) continue;
+      if (boundary && endNumber + 1 === lastNumber && !(await hasFooter(storage, file.name))) {
+        await this.#completeFullChunk(file);
+        continue;
+      }
+      const chunk = await openCompleted(storage, cache, file.name);
+      if (chunk.startNumber !== file.number) throw new SkuaError('log_corrupt', `${file.name} says in its header (offset 6) that it is chunk ${chunk.startNumber}.`, { file: file.name, offset: 6 });
+      this.#table.put(chunk);
+    }
+  }
+
+  /** The log ends exactly at a boundary and the chunk before it was never completed; section 1.2, step 1. */
+  async #completeFullChunk(file: ChunkFileName): Promise<void> {
+    const { storage, cache } = this.#options;
+    const opened = await storage.open(file.name, 'write');
+    const header = decodeHeader(file.name, await opened.read(0, HEADER_BYTES));
+    const chunk = new Chunk(file.name, cache.attach(opened), header, null, this.#chunkSize);
+    const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, 1);
+    await ongoing.complete();
+    this.#table.put(chunk);
+  }
+
+  async #openOngoing(inventory: ChunkInventory, lastNumber: number, checkpointMissing: boolean): Promise<OngoingChunk | null> {
+    const { storage, cache, digests } = this.#options;
+    const latest = inventory.latest.find((candidate) => candidate.file.number === lastNumber);
+    const local = this.#writer - lastNumber * this.#chunkSize;
+    if (!latest) {
+      if (local === 0) return null;
+      throw new SkuaError('chunk_missing', `The file of chunk ${lastNumber} is missing, though writer.chk names position ${this.#writer} in it. Restore it from a backup.`, { chunk: lastNumber });
+    }
+    const name = latest.file.name;
+    const header = await readHeader(storage, name);
+    if (header.isScavenged) return this.#passScavenged(name, local);
+    const file = await storage.open(name, 'write');
+    const found = await findLogEnd(file, header, local, digests, checkpointMissing);
+    // What recovery accepts must be durable before writer.chk names it, and writer.chk before the slots may go.
+    await file.sync();
+    await this.#checkpoints.writer.flush(header.startNumber * this.#chunkSize + found.localEnd);
+    await this.#makeWritable(file, header, found.localEnd);
+    const chunk = new Chunk(name, cache.attach(file), { ...header, version: 3 }, null, found.localEnd);
+    const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, found.nextSequence);
+    void ongoing.catchUpDigest().catch(() => {});
+    return ongoing;
+  }
+
+  /** A footer, a completion that was interrupted, an unaligned truncation, version 2: the data stays, the rest is made anew. */
+  async #makeWritable(file: StorageFile, header: ChunkHeader, localEnd: number): Promise<void> {
+    const full = ongoingFileBytes(this.#chunkSize);
+    const footer = await file.read(full - FOOTER_BYTES, FOOTER_BYTES);
+    if (file.size === full && header.version === 3 && footer.every((byte) => byte === 0)) return;
+    await file.truncate(HEADER_BYTES + localEnd);
+    await file.truncate(full);
+    if (header.version !== 3) await file.writeAt(0, encodeHeader({ ...header, version: 3, isScavenged: false }));
+    await file.sync();
+  }
+
+  /** The log's end lies in a scavenged chunk: it is complete, and the log goes on behind it. */
+  async #passScavenged(name: string, local: number): Promise<null> {
+    const chunk = await openCompleted(this.#options.storage, this.#options.cache, name);
+    if (chunk.logicalBytes !== local && local !== 0) throw new SkuaError('log_corrupt', `${name} is scavenged and ends at ${chunk.logicalBytes} of its chunk, but writer.chk names ${local}.`, { file: name, offset: 5 });
+    this.#table.put(chunk);
+    this.#writer = chunk.endPosition;
+    return null;
+  }
+
+  async #removeLeftovers(inventory: ChunkInventory): Promise<void> {
+    const { storage, log } = this.#options;
+    const names = [...inventory.old.map((file) => file.name), ...(await storage.list('')).filter((name) => name.endsWith('.tmp'))];
+    for (const name of names) {
+      log.info('leftover file removed', { file: name });
+      await storage.remove(name);
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import { SkuaError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
+import type { Log } from '../ports/log.ts';
+import { closeCheckpoints, type Checkpoints } from './checkpoint.ts';
+import { CHUNK_COUNT_MAX } from './chunk-format.ts';
+import type { ChunkTable } from './chunk-table.ts';
+import { isFinal, OngoingChunk, type OngoingOptions } from './ongoing-chunk.ts';
+
+/** How often the checkpoints follow the log durably. */
+const CHECKPOINT_INTERVAL_MS = 1_000;
+
+export interface TransactionLogParts {
+  readonly table: ChunkTable;
+  readonly checkpoints: Checkpoints;
+  readonly ongoing: OngoingChunk;
+  readonly ongoingOptions: OngoingOptions;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * The log of one data directory: its chunks, its end and its checkpoints. Durability comes from one sync of the
+ * ongoing chunk a group (design decision 5); `writer.chk` and `chaser.chk` follow and are never ahead of it.
+ */
+export class TransactionLog implements CommitLog {
+  readonly table: ChunkTable;
+  readonly checkpoints: Checkpoints;
+  readonly #parts: TransactionLogParts;
+  readonly #stopping = new AbortController();
+  readonly #checkpointing: Promise<void>;
+  /** Null between the completion of a chunk and the creation of the next, which a full disk may delay. */
+  #ongoing: OngoingChunk | null;
+  #sequence = 1;
+  #stopped: SkuaError | null = null;
+  #onStop: (error: SkuaError) => void = () => {};
+
+  constructor(parts: TransactionLogParts) {
+    this.#parts = parts;
+    this.table = parts.table;
+    this.checkpoints = parts.checkpoints;
+    this.#ongoing = parts.ongoing;
+    this.#checkpointing = this.#followWithCheckpoints();
+  }
+
+  get chunkSize(): number { return this.table.chunkSize; }
+  get end(): number { return this.table.end; }
+  get capacity(): number { return this.table.chunkSize; }
+  get remaining(): number { return this.#ongoing?.remaining ?? this.capacity; }
+
+  /** Called once when the writer stops for good. */
+  onStop(listener: (error: SkuaError) => void): void {
+    this.#onStop = listener;
+    if (this.#stopped) listener(this.#stopped);
+  }
+
+  async append(group: Uint8Array): Promise<void> {
+    if (this.#stopped) throw this.#stopped;
+    try {
+      this.#ongoing ??= await this.#createNext();
+      await this.#ongoing.append(group);
+    } catch (error) {
+      throw this.#judged(error);
+    }
+    this.table.end = this.#ongoing.end;
+    // Not waited for: a checkpoint that stays behind is what the commit slots are for.
+    const written = this.checkpoints.writer.write(this.table.end);
+    if (written !== undefined) written.catch(() => {});
+  }
+
+  async completeChunk(): Promise<void> {
+    if (this.#stopped) throw this.#stopped;
+    const ongoing = this.#ongoing;
+    if (ongoing === null) return;
+    try {
+      // Completion cuts the commit slots off, so writer.chk must say durably where the data end; and it must point
+      // behind the chunk before the file of the next one appears.
+      await this.#flushWriter(this.end);
+      await ongoing.complete();
+      await this.#flushWriter(ongoing.chunk.endPosition);
+      this.#sequence = ongoing.sequence;
+      this.#ongoing = null;
+      this.table.end = ongoing.chunk.endPosition;
+    } catch (error) {
+      throw this.#judged(error);
+    }
+    try {
+      this.#ongoing = await this.#createNext();
+    } catch (error) {
+      // The next append tries again and reports what still stands in the way.
+      if (isFinal(error)) throw this.#judged(error);
+    }
+  }
+
+  async #createNext(): Promise<OngoingChunk> {
+    const number = Math.floor(this.end / this.chunkSize);
+    if (number >= CHUNK_COUNT_MAX) throw new SkuaError('disk_full', `The log has reached its ${CHUNK_COUNT_MAX} chunks and can't grow further.`, { limit: CHUNK_COUNT_MAX });
+    const next = await OngoingChunk.create(this.#parts.ongoingOptions, number, this.#sequence);
+    this.table.put(next.chunk);
+    return next;
+  }
+
+  async #flushWriter(position: number): Promise<void> {
+    try {
+      await this.checkpoints.writer.flush(position);
+    } catch (error) {
+      if (error instanceof SkuaError && (error.code === 'disk_full' || isFinal(error))) throw error;
+      throw new SkuaError('sync_failed', 'writer.chk could not be made durable.', { file: 'writer.chk' }, error);
+    }
+  }
+
+  /** Turns an error after which durability can't be promised into the end of the writer. */
+  #judged(error: unknown): unknown {
+    if (!isFinal(error)) return error;
+    if (this.#stopped === null) {
+      this.#stopped = new SkuaError('writer_stopped', 'The log could not be made durable, so nothing more is written. Reading goes on. Look at the disk, then restart the node: it recovers every acknowledged write.', {}, error);
+      this.#parts.log.error('the writer has stopped', { reason: (error as Error).message });
+      this.#onStop(this.#stopped);
+    }
+    return this.#stopped;
+  }
+
+  async #followWithCheckpoints(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.#parts.clock.sleep(CHECKPOINT_INTERVAL_MS, signal);
+      if (signal.aborted) return;
+      // A checkpoint that can't be written now is written later, or found from the commit slots after a crash.
+      await this.flushCheckpoints().catch(() => {});
+    }
+  }
+
+  /** Makes writer.chk and then chaser.chk durable at the log's end, in that order, so that chaser is never ahead. */
+  async flushCheckpoints(): Promise<void> {
+    if (this.#stopped) return;
+    const end = this.end;
+    await this.checkpoints.writer.flush(Math.max(end, this.checkpoints.writer.value));
+    await this.checkpoints.chaser.flush(end);
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#checkpointing;
+    if (this.#ongoing) await this.#ongoing.settle();
+    if (!this.#stopped) await this.flushCheckpoints();
+    for (const chunk of this.table.all()) {
+      chunk.file.detach();
+      await chunk.file.file.close();
+    }
+    await closeCheckpoints(this.checkpoints);
+  }
+}

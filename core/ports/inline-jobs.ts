@@ -1,0 +1,80 @@
+import { SkuaError } from '../errors.ts';
+import type { Clock } from './clock.ts';
+import type { Digests } from './digests.ts';
+import type { Ids } from './ids.ts';
+import type { Job, JobContext, JobOptions, JobProgress, Jobs } from './jobs.ts';
+import type { Storage } from './storage.ts';
+
+/** Longest time in milliseconds that jobs keep the thread before other work runs. */
+const SLICE_MS_MAX = 4;
+
+export interface InlineJobsParts {
+  readonly jobs: Readonly<Record<string, Job>>;
+  readonly storage: Storage;
+  readonly digests: Digests;
+  readonly ids: Ids;
+  readonly clock: Clock;
+}
+
+/**
+ * Runs jobs on the caller's own thread, in slices: for storage in memory, which no worker thread could reach, and for
+ * tests.
+ */
+export class InlineJobs implements Jobs {
+  readonly #parts: InlineJobsParts;
+  readonly #running = new Set<Promise<unknown>>();
+  #isClosed = false;
+
+  constructor(parts: InlineJobsParts) {
+    this.#parts = parts;
+  }
+
+  async run(name: string, args: unknown, options: JobOptions = {}): Promise<unknown> {
+    if (this.#isClosed) throw jobsClosed();
+    if (options.signal?.aborted === true) throw jobAborted(name);
+    const job = this.#parts.jobs[name];
+    if (job === undefined) throw jobUnknown(name);
+    const running = job(args as never, this.#context(name, options));
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  #context(name: string, options: JobOptions): JobContext {
+    const { storage, digests, ids, clock } = this.#parts;
+    let sliceStart = clock.monotonicMs();
+    return {
+      storage,
+      digests,
+      ids,
+      progress: (progress: JobProgress) => options.onProgress?.(progress),
+      checkpoint: async () => {
+        if (clock.monotonicMs() - sliceStart >= SLICE_MS_MAX) {
+          await clock.yield();
+          sliceStart = clock.monotonicMs();
+        }
+        if (this.#isClosed || options.signal?.aborted === true) throw jobAborted(name);
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#running);
+  }
+}
+
+export function jobAborted(name: string): SkuaError {
+  return new SkuaError('aborted', `The job ${name} was ended before it was done.`, { job: name });
+}
+
+export function jobUnknown(name: string): SkuaError {
+  return new SkuaError('io_error', `There is no job named ${name}: this is a defect.`, { job: name });
+}
+
+export function jobsClosed(): SkuaError {
+  return new SkuaError('store_closed', 'The store is closed: no further work is taken.');
+}

@@ -1,0 +1,202 @@
+import { i64 } from '../bytes.ts';
+import { SkuaError } from '../errors.ts';
+import { Chunk } from '../log/chunk.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, MD5_BYTES, parseChunkFileNames, takeInventory, type ChunkFooter, type ChunkHeader } from '../log/chunk-format.ts';
+import { ChunkTable } from '../log/chunk-table.ts';
+import { findLogEnd, readHeader } from '../log/open-chunks.ts';
+import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, SYSTEM, type RecordFrame } from '../log/records.ts';
+import { scanChunk } from '../log/scan.ts';
+import type { StorageFile } from '../ports/storage.ts';
+import type { VerifyFinding, VerifyProgress, VerifyRun } from './verify.ts';
+
+const READ_BYTES = 1_048_576;
+
+/** Checks checkpoints and chunk files. Returns the log as far as it can be read, or null when its end is unknown. */
+export async function* verifyChunks(run: VerifyRun, names: readonly string[]): AsyncGenerator<VerifyFinding | VerifyProgress, ChunkTable | null> {
+  const writer = await verifyCheckpoints(run);
+  const files = parseChunkFileNames(names);
+  for (const name of names) if (name.endsWith('.tmp')) run.add('warning', 'leftover_file', name, null, `${name} is a leftover of work that was interrupted; the next start removes it.`);
+  if (files.length === 0) {
+    if (writer > 0) run.add('error', 'chunk_missing', 'writer.chk', 0, `writer.chk names position ${writer}, but there are no chunk files.`);
+    return null;
+  }
+  let chunkSize: number;
+  try {
+    chunkSize = (await readHeader(run.storage, files[0]!.name)).chunkSize;
+  } catch (error) {
+    run.addError(error, files[0]!.name);
+    return null;
+  }
+  const lastNumber = writer < 0 ? files[files.length - 1]!.number : Math.floor(writer / chunkSize);
+  const inventory = await takeInventory(files, lastNumber - 1, (file) => readHeader(run.storage, file.name).then((header) => header.endNumber, () => file.number));
+  for (const number of inventory.missing) run.add('error', 'chunk_missing', `chunk ${number}`, null, `The file of chunk ${number} is missing.`);
+  for (const file of inventory.old) run.add('warning', 'superseded_file', file.name, null, `${file.name} is superseded by a newer version; the next start removes it.`);
+
+  let total = 0;
+  for (const { file } of inventory.latest) total += (await run.storage.size(file.name)) ?? 0;
+  const table = new ChunkTable(chunkSize, run.cache);
+  table.end = Math.max(0, writer);
+  let done = 0;
+  for (const { file } of inventory.latest) {
+    if (file.number > lastNumber) {
+      run.add('error', 'chunk_unexpected', file.name, null, `${file.name} lies beyond the end of the log at position ${writer}.`);
+      continue;
+    }
+    const before = done;
+    const chunk = file.number === lastNumber ? await openLast(run, file.name, writer, table) : await openComplete(run, file.name, file.number, chunkSize);
+    if (chunk) {
+      run.chunks++;
+      table.put(chunk);
+      if (chunk.isCompleted) {
+        for await (const bytes of checkMd5(run, chunk)) yield { kind: 'progress', phase: 'log', bytesDone: Math.min(before + bytes / 2, total), bytesTotal: total };
+        yield* run.take();
+      }
+      await checkRecords(run, chunk);
+      yield* run.take();
+    }
+    done = before + ((await run.storage.size(file.name)) ?? 0);
+    yield { kind: 'progress', phase: 'log', bytesDone: done, bytesTotal: total };
+  }
+  return table;
+}
+
+/** Returns the value of writer.chk, -1 when it is missing. */
+async function verifyCheckpoints(run: VerifyRun): Promise<number> {
+  const values = new Map<string, number>();
+  for (const name of ['writer.chk', 'chaser.chk', 'epoch.chk', 'proposal.chk', 'truncate.chk']) {
+    const size = await run.storage.size(name);
+    if (size === null) {
+      run.add('warning', 'checkpoint_missing', name, null, `${name} is missing; the next start makes it anew.`);
+      continue;
+    }
+    const file = await run.storage.open(name, 'read');
+    const bytes = await file.read(0, 8);
+    await file.close();
+    if (bytes.length !== 8 || size !== 8) run.add('error', 'checkpoint_corrupt', name, 0, `${name} has ${size} bytes instead of 8.`);
+    else values.set(name, i64(bytes, 0));
+  }
+  const writer = values.get('writer.chk') ?? -1;
+  for (const name of ['chaser.chk', 'epoch.chk']) {
+    const value = values.get(name) ?? -1;
+    if (writer >= 0 && value > writer) run.add('error', 'checkpoint_corrupt', name, 0, `${name} names position ${value}, beyond writer.chk at ${writer}.`);
+  }
+  const truncate = values.get('truncate.chk') ?? -1;
+  if (truncate >= 0) run.add('warning', 'truncation_pending', 'truncate.chk', 0, `The next start cuts the log back to position ${truncate}.`);
+  return writer;
+}
+
+async function openComplete(run: VerifyRun, name: string, number: number, chunkSize: number): Promise<Chunk | null> {
+  const file = await run.storage.open(name, 'read');
+  try {
+    const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
+    if (header.startNumber !== number) run.add('error', 'log_corrupt', name, 6, `${name} says in its header that it is chunk ${header.startNumber}.`);
+    if (header.chunkSize !== chunkSize) run.add('error', 'log_corrupt', name, 2, `${name} has a chunk size of ${header.chunkSize}, the first chunk one of ${chunkSize}.`);
+    const footer = decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size);
+    await checkMap(run, name, file, header, footer);
+    return new Chunk(name, run.cache.attach(file), header, footer, 0);
+  } catch (error) {
+    run.addError(error, name);
+    return null;
+  }
+}
+
+/** The chunk that holds the end of the log: still being written, or complete at exactly that place. */
+async function openLast(run: VerifyRun, name: string, writer: number, table: ChunkTable): Promise<Chunk | null> {
+  const file = await run.storage.open(name, 'read');
+  try {
+    const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
+    if (header.isScavenged) {
+      const footer = decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size);
+      return new Chunk(name, run.cache.attach(file), header, footer, 0);
+    }
+    const start = header.startNumber * header.chunkSize;
+    const end = await findLogEnd(file, header, Math.max(0, writer - start), run.digests, writer < 0);
+    table.end = start + end.localEnd;
+    return new Chunk(name, run.cache.attach(file), header, null, end.localEnd);
+  } catch (error) {
+    run.addError(error, name);
+    return null;
+  }
+}
+
+async function* checkMd5(run: VerifyRun, chunk: Chunk): AsyncGenerator<number> {
+  const file = chunk.file.file;
+  const md5 = run.digests.md5();
+  const end = file.size - MD5_BYTES;
+  for (let at = 0; at < end; at += READ_BYTES) {
+    const bytes = await file.read(at, Math.min(READ_BYTES, end - at));
+    md5.update(bytes);
+    yield at + bytes.length;
+  }
+  const found = md5.finish();
+  const stored = await file.read(end, MD5_BYTES);
+  if (found.some((byte, i) => byte !== stored[i])) run.add('error', 'md5_mismatch', chunk.name, end, `The checksum of ${chunk.name} does not match its content: some byte of the file has changed since it was written.`);
+}
+
+/** Every entry of the position map must name a place where a record with that position lies, in ascending order. */
+async function checkMap(run: VerifyRun, name: string, file: StorageFile, header: ChunkHeader, footer: ChunkFooter): Promise<void> {
+  const { mapEntryBytes, mapBytes, physicalBytes } = footer;
+  if (!header.isScavenged) {
+    if (mapBytes !== 0) run.add('error', 'map_corrupt', name, HEADER_BYTES + physicalBytes, `${name} is not scavenged but has a position map.`);
+    return;
+  }
+  const count = mapBytes / mapEntryBytes;
+  let lastLogical = -1;
+  let lastActual = -1;
+  for (let from = 0; from < count; from += 65_536) {
+    const n = Math.min(65_536, count - from);
+    const at = HEADER_BYTES + physicalBytes + from * mapEntryBytes;
+    const bytes = await file.read(at, n * mapEntryBytes);
+    for (let i = 0; i < n; i++) {
+      const actual = mapActual(bytes, i * mapEntryBytes);
+      const logical = mapLogical(bytes, i * mapEntryBytes, mapEntryBytes);
+      if (logical <= lastLogical || actual <= lastActual || actual >= physicalBytes) {
+        run.add('error', 'map_corrupt', name, at + i * mapEntryBytes, `Entry ${from + i} of the position map of ${name} is out of order.`);
+        return;
+      }
+      lastLogical = logical;
+      lastActual = actual;
+    }
+  }
+}
+
+async function checkRecords(run: VerifyRun, chunk: Chunk): Promise<void> {
+  const fields = new PrepareFields();
+  const footerRecords = chunk.mapCount;
+  let records = 0;
+  let last: number = chunk.startPosition;
+  let end: number = chunk.startPosition;
+  try {
+    await scanChunk(chunk, chunk.startPosition, (frame) => {
+      records++;
+      if (frame.position < last) throw new SkuaError('log_corrupt', `${chunk.name} holds a record for position ${frame.position} behind one for ${last}.`, { file: chunk.name });
+      last = frame.position;
+      end = frame.next;
+      if (checkRecord(frame, fields)) run.events++;
+    });
+  } catch (error) {
+    run.addError(error, chunk.name);
+    return;
+  } finally {
+    run.records += records;
+  }
+  if (chunk.isScavenged && records !== footerRecords) run.add('error', 'map_corrupt', chunk.name, null, `${chunk.name} holds ${records} records, but its position map has ${footerRecords} entries.`);
+  if (chunk.isCompleted && records > 0 && end - chunk.startPosition !== chunk.logicalBytes) run.add('error', 'log_corrupt', chunk.name, null, `The last record of ${chunk.name} ends at ${end - chunk.startPosition} of the chunk, but its footer says ${chunk.logicalBytes}.`);
+}
+
+/** Decodes a record; true when it is an event. Throws `log_corrupt`. */
+function checkRecord(frame: RecordFrame, fields: PrepareFields): boolean {
+  switch (frame.type) {
+    case PREPARE:
+      parsePrepare(frame, fields);
+      return fields.isEvent;
+    case COMMIT:
+      decodeCommit(frame);
+      return false;
+    case SYSTEM:
+      decodeEpoch(frame);
+      return false;
+    default:
+      throw new SkuaError('log_corrupt', `The log holds a record of unknown type ${frame.type} at position ${frame.position}.`, { position: frame.position });
+  }
+}

@@ -1,0 +1,109 @@
+import { BlockCache } from '../cache/block-cache.ts';
+import { SkuaError } from '../errors.ts';
+import { streamHasher, type StreamHasher } from '../index/stream-hash.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Digests } from '../ports/digests.ts';
+import type { Storage } from '../ports/storage.ts';
+import { verifyChunks } from './verify-chunks.ts';
+import { verifyIndex } from './verify-index.ts';
+
+export interface VerifyOptions {
+  readonly storage: Storage;
+  readonly digests: Digests;
+  readonly clock: Clock;
+  readonly hasher?: StreamHasher;
+  /** Findings after this many are only counted. Default 1000. */
+  readonly findingsMax?: number;
+}
+
+/** One thing that is wrong (`error`) or unusual but harmless (`warning`), and where. */
+export interface VerifyFinding {
+  readonly kind: 'finding';
+  readonly severity: 'error' | 'warning';
+  /** Stable, such as `md5_mismatch`. */
+  readonly code: string;
+  readonly file: string;
+  readonly offset: number | null;
+  readonly message: string;
+}
+
+export interface VerifyProgress {
+  readonly kind: 'progress';
+  readonly phase: 'log' | 'index';
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+}
+
+export interface VerifySummary {
+  readonly chunks: number;
+  readonly records: number;
+  readonly events: number;
+  readonly indexTables: number;
+  readonly indexEntries: number;
+  readonly errors: number;
+  readonly warnings: number;
+}
+
+/** What the parts of a verification share. */
+export class VerifyRun {
+  readonly options: VerifyOptions;
+  readonly storage: Storage;
+  readonly digests: Digests;
+  readonly hasher: StreamHasher;
+  readonly cache = new BlockCache(33_554_432);
+  chunks = 0;
+  records = 0;
+  events = 0;
+  indexTables = 0;
+  indexEntries = 0;
+  errors = 0;
+  warnings = 0;
+  readonly #findings: VerifyFinding[] = [];
+  readonly #findingsMax: number;
+
+  constructor(options: VerifyOptions) {
+    this.options = options;
+    this.storage = options.storage;
+    this.digests = options.digests;
+    this.hasher = options.hasher ?? streamHasher;
+    this.#findingsMax = options.findingsMax ?? 1_000;
+  }
+
+  add(severity: 'error' | 'warning', code: string, file: string, offset: number | null, message: string): void {
+    if (severity === 'error') this.errors++;
+    else this.warnings++;
+    if (this.errors + this.warnings <= this.#findingsMax) this.#findings.push({ kind: 'finding', severity, code, file, offset, message });
+  }
+
+  /** Records what a reader threw; anything but a SkuaError is a defect and goes on. */
+  addError(error: unknown, file: string): void {
+    if (!(error instanceof SkuaError)) throw error;
+    this.add('error', error.code, String(error.data.file ?? file), typeof error.data.offset === 'number' ? error.data.offset : null, error.message);
+  }
+
+  /** The findings since the last call. */
+  take(): VerifyFinding[] {
+    return this.#findings.splice(0);
+  }
+}
+
+/**
+ * Checks a stopped data directory without changing it: checkpoints, chunk files with their checksums, every record,
+ * position maps, and the index against the log. Yields findings and progress, and returns the counts.
+ * Throws `directory_locked` while a node uses the directory, and `file_not_found` when there is no database in it.
+ */
+export async function* verifyDirectory(options: VerifyOptions): AsyncGenerator<VerifyFinding | VerifyProgress, VerifySummary> {
+  const run = new VerifyRun(options);
+  const names = await options.storage.list('');
+  if (!names.some((name) => name === 'writer.chk' || name.startsWith('chunk-'))) throw new SkuaError('file_not_found', 'There is no database in this directory: it holds neither writer.chk nor chunk files.');
+  const lock = await options.storage.lock();
+  try {
+    const log = yield* verifyChunks(run, names);
+    yield* run.take();
+    if (log) yield* verifyIndex(run, log);
+    yield* run.take();
+  } finally {
+    await lock.release();
+  }
+  return { chunks: run.chunks, records: run.records, events: run.events, indexTables: run.indexTables, indexEntries: run.indexEntries, errors: run.errors, warnings: run.warnings };
+}
