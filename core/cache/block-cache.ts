@@ -71,13 +71,16 @@ export class BlockCache {
       return null;
     }
     let count = 1;
-    if (index === file.expectedMiss) {
+    if (index === file.expectedMiss && !file.answersAtOnce) {
       const limit = Math.min(READ_AHEAD_BLOCKS, this.#capacityBytes / BLOCK_BYTES / 8, file.wholeBlocks() - index);
       while (count < limit && !this.#entries.has(key + count) && !this.#inFlight.has(key + count)) count++;
     }
     file.expectedMiss = index + count;
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (got instanceof Uint8Array) return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
+    if (got instanceof Uint8Array) {
+      file.answersAtOnce = true;
+      return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
+    }
     this.misses++;
     const loading = got.then(
       (bytes) => {
@@ -168,6 +171,7 @@ export class CachedFile {
   /** @internal */ readonly id: number;
   /** @internal The block whose miss would continue a sequential read. */ expectedMiss = -1;
   /** @internal */ detached = false;
+  /** @internal The storage holds the file in memory: reading ahead would only copy. */ answersAtOnce = false;
   /** The last, still growing block of the ongoing chunk, which its writer keeps; -1 when there is none. */
   #tailIndex = -1;
   #tail: Uint8Array = new Uint8Array(0);

@@ -109,7 +109,7 @@ export function readBloomHeader(bytes: Uint8Array, fileBytes: number): { logical
 }
 
 /** True when the line's hash fits, or nothing was ever written to it. */
-function isLineSound(bytes: Uint8Array, at: number): boolean {
+export function isLineSound(bytes: Uint8Array, at: number): boolean {
   if (bytes[at] === 0 && isFilledWith(bytes, at, 0)) return true;
   if (bytes[at] === 0xff && isFilledWith(bytes, at, 0xff)) return false;
   return lineHash(bytes, at) === i32(bytes, at + BITS_BYTES);
@@ -151,6 +151,8 @@ export function isTooCorrupt(corruptLines: number, fileBytes: number): boolean {
 export class BloomFilter {
   readonly bytes: Uint8Array;
   readonly #probe: BloomProbe;
+  /** Positions of the bytes that the last `add` went to. */
+  readonly touched = new Float64Array(PROBES);
 
   /** `bytes` is a whole file with a sound header. */
   constructor(bytes: Uint8Array) {
@@ -164,7 +166,7 @@ export class BloomFilter {
     return new BloomFilter(bytes);
   }
 
-  /** Sets the item's bits; the hashes of the lines are left to `sealLines`. The positions of the bytes are in `touched`. */
+  /** Sets the item's bits; the hashes of the lines are left to `sealLines`. */
   add(hi: number, lo: number): void {
     const bits = this.#probe.of(hi, lo);
     for (let i = 0; i < PROBES; i++) {
@@ -173,7 +175,6 @@ export class BloomFilter {
       this.touched[i] = at;
     }
   }
-  readonly touched = new Float64Array(PROBES);
 
   mayContain(hi: number, lo: number): boolean {
     const bits = this.#probe.of(hi, lo);

@@ -1,13 +1,25 @@
 import type { BlockCache } from '../cache/block-cache.ts';
-import type { Outcome } from '../log/log-reader.ts';
+import { SkuaError } from '../errors.ts';
+import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
-import type { JobProgress, Jobs } from '../ports/jobs.ts';
+import type { JobOptions, JobProgress, Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
-import type { EntryList, IndexEntry } from './entries.ts';
+import { Background } from './background.ts';
+import { FILTER_BYTES_MAX, FILTER_BYTES_MIN } from './bloom.ts';
+import { type EntryList, IndexEntry } from './entries.ts';
+import { ExistenceFilter } from './existence-filter.ts';
+import { buildExistence } from './existence-build.ts';
+import { MemTable } from './mem-table.ts';
 import { type StreamHasher, streamHasher } from './stream-hash.ts';
+import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './table-format.ts';
+import { type EntryBatch, readBatches } from './table-batches.ts';
+import { TableStore } from './table-store.ts';
+
+/** Memtables that may wait to be written before writers are held back. */
+const FROZEN_MAX = 1;
 
 export interface StreamIndexOptions {
   readonly storage: Storage;
@@ -18,39 +30,278 @@ export interface StreamIndexOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly hasher?: StreamHasher;
+  /** Entries at which a memtable is written out; 1 000 000. */
   readonly memTableEntriesMax?: number;
+  /** Tables of one level that are merged; 2. */
   readonly tablesPerLevelMax?: number;
+  /** Whether tables have bloom filters; they do. */
   readonly bloomFilters?: boolean;
+  /** Whether every table's MD5 and order are checked on load; they are. */
   readonly verify?: boolean;
+  /** Midpoints of a table kept in memory, as a power of two from 8 to 28; 16. */
   readonly cacheDepth?: number;
+  /** Bytes of bits of the stream existence filter; 32 MiB. 0 switches it off. */
   readonly existenceFilterBytes?: number;
+  /** End of the log: an index that reaches to it or beyond is of another log and discarded. */
   readonly logEnd: number;
   readonly onProgress?: (progress: JobProgress) => void;
 }
 
-export interface IndexTableInfo { readonly file: string; readonly level: number; readonly entries: number }
-
-export declare class StreamIndex {
-  static open(options: StreamIndexOptions): Promise<StreamIndex>;
-  readonly hasher: StreamHasher;
-  get commitCheckpoint(): number;
-  get prepareCheckpoint(): number;
-  readonly wasReset: string | null;
-  add(hi: number, lo: number, version: number, position: number): void;
-  endBulk(commitPosition: number, preparePosition: number): void;
-  ready(): Promise<void> | null;
-  floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome;
-  ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome;
-  range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome;
-  fill(): Promise<void>;
-  mightContain(hi: number, lo: number): boolean;
-  addStream(hi: number, lo: number, position: number): void;
-  noteExistenceCheckpoint(position: number): void;
-  get existenceCheckpoint(): number;
-  initExistence(): Promise<void>;
-  flush(): Promise<void>;
-  flushExistence(): Promise<void>;
-  tables(): readonly IndexTableInfo[];
-  close(): Promise<void>;
+export interface IndexTableInfo {
+  /** Path of the file under the data directory. */
+  readonly file: string;
+  readonly level: number;
+  readonly entries: number;
 }
-export { streamHasher };
+
+/** A memtable and the checkpoints of the last bulk in it. */
+interface Frozen { readonly table: MemTable; readonly commit: number; readonly prepare: number }
+
+function checkOptions(o: StreamIndexOptions): void {
+  const check = (name: string, value: number | undefined, min: number, max: number): void => {
+    if (value !== undefined && !(Number.isInteger(value) && value >= min && value <= max)) {
+      throw new SkuaError('bad_option', `${name} is ${value}; it must be a whole number from ${min} to ${max}.`, { option: name, value });
+    }
+  };
+  check('memTableEntriesMax', o.memTableEntriesMax, 1, 100_000_000);
+  check('tablesPerLevelMax', o.tablesPerLevelMax, 2, 100);
+  check('cacheDepth', o.cacheDepth, CACHE_DEPTH_MIN, CACHE_DEPTH_MAX);
+  if (o.existenceFilterBytes !== 0) check('existenceFilterBytes', o.existenceFilterBytes, FILTER_BYTES_MIN, FILTER_BYTES_MAX);
+}
+
+/**
+ * The index: (stream hash, event number) -> log position (disk-format.md section 7). New entries go to a memtable;
+ * full ones are written as tables and tables merged in the background. It is a cache of the log and can always be
+ * rebuilt from it.
+ *
+ * Searches are steps that never wait: MISS means "await `fill()` and ask again". They see every entry that was added.
+ * Streams whose hashes collide share entries; whoever asks compares names in the log.
+ */
+export class StreamIndex {
+  readonly hasher: StreamHasher;
+  /** Why the index on disk was discarded at open; null when it was not. */
+  readonly wasReset: string | null;
+  readonly #options: StreamIndexOptions;
+  readonly #memTableEntriesMax: number;
+  readonly #tables: TableStore;
+  readonly #existence: ExistenceFilter | null;
+  readonly #ending = new AbortController();
+  readonly #writing: Background;
+  readonly #merging: Background;
+  readonly #jobOptions: JobOptions;
+  readonly #candidate = new IndexEntry();
+  #active = new MemTable();
+  /** Newest first. */
+  #frozen: readonly Frozen[] = [];
+  #bulkCommit = -1;
+  #bulkPrepare = -1;
+  #isBulkOpen = false;
+  #room: PromiseWithResolvers<void> | null = null;
+
+  private constructor(options: StreamIndexOptions, tables: TableStore, existence: ExistenceFilter | null) {
+    this.#options = options;
+    this.#memTableEntriesMax = options.memTableEntriesMax ?? 1_000_000;
+    this.#tables = tables;
+    this.#existence = existence;
+    this.hasher = options.hasher ?? streamHasher;
+    this.wasReset = tables.wasReset;
+    this.#jobOptions = { signal: this.#ending.signal };
+    const world = { clock: options.clock, log: options.log, signal: this.#ending.signal };
+    this.#writing = new Background('Writing an index table', () => this.#writeOldest(), world);
+    this.#merging = new Background('Merging index tables', () => tables.mergeOnce(this.#jobOptions), world);
+  }
+
+  /**
+   * Opens the index on disk; where it is damaged or reaches beyond the log it is discarded, and `wasReset` says why. What
+   * is missing up to the end of the log has to be added by a replay from `commitCheckpoint`. Throws `bad_option`.
+   */
+  static async open(options: StreamIndexOptions): Promise<StreamIndex> {
+    checkOptions(options);
+    const jobOptions = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
+    const tables = await TableStore.open({
+      ...options,
+      tablesPerLevelMax: options.tablesPerLevelMax ?? 2,
+      bloomFilters: options.bloomFilters ?? true,
+      verify: options.verify ?? true,
+      cacheDepth: options.cacheDepth ?? 16,
+    }, jobOptions);
+    const logicalBytes = options.existenceFilterBytes ?? 33_554_432;
+    try {
+      const existence = logicalBytes === 0 ? null : await ExistenceFilter.open({ ...options, logicalBytes });
+      const index = new StreamIndex(options, tables, existence);
+      index.#merging.kick();
+      return index;
+    } catch (error) {
+      await tables.close();
+      throw error;
+    }
+  }
+
+  /** Commit position up to which the tables reach; -1 when there are none. */
+  get commitCheckpoint(): number { return this.#tables.commitCheckpoint; }
+  /** Position of the last prepare that is in the tables; -1 when there are none. */
+  get prepareCheckpoint(): number { return this.#tables.prepareCheckpoint; }
+
+  /** Adds an entry, unless it is in the memtable already. Part of a bulk that `endBulk` ends. */
+  add(hi: number, lo: number, version: number, position: number): void {
+    this.#isBulkOpen = true;
+    this.#active.add(hi, lo, version, position);
+  }
+
+  /** Ends the entries of one transaction: positions of its commit and of its last prepare. A full memtable is switched out here. */
+  endBulk(commitPosition: number, preparePosition: number): void {
+    this.#isBulkOpen = false;
+    this.#bulkCommit = commitPosition;
+    this.#bulkPrepare = preparePosition;
+    if (this.#active.count >= this.#memTableEntriesMax) this.#freeze();
+  }
+
+  #freeze(): void {
+    this.#frozen = [{ table: this.#active, commit: this.#bulkCommit, prepare: this.#bulkPrepare }, ...this.#frozen];
+    this.#active = new MemTable();
+    this.#writing.kick();
+  }
+
+  /** Null while writers may go on; else a promise to await before more is added, since memtables wait to be written. */
+  ready(): Promise<void> | null {
+    if (this.#frozen.length <= FROZEN_MAX) return null;
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
+  }
+
+  async #writeOldest(): Promise<boolean> {
+    const oldest = this.#frozen.at(-1);
+    if (oldest === undefined) return false;
+    await this.#tables.write(oldest.table.columns(), oldest.commit, oldest.prepare, this.#jobOptions, () => {
+      this.#frozen = this.#frozen.filter((frozen) => frozen !== oldest);
+      if (this.#frozen.length <= FROZEN_MAX) this.#giveRoom();
+    });
+    this.#merging.kick();
+    // Its failure only delays the checkpoint; the next flush tries again.
+    await this.flushExistence().catch((error: unknown) => this.#options.log.error('Writing the stream existence filter failed.', { error }));
+    return true;
+  }
+
+  #giveRoom(): void {
+    this.#room?.resolve();
+    this.#room = null;
+  }
+
+  /** The greatest entry of the hash that is at most (version, position): HIT with `out`, MISS, or END when there is none. */
+  floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
+    return this.#nearest(hi, lo, version, position, out, true);
+  }
+
+  /** The least entry of the hash that is at least (version, position): HIT with `out`, MISS, or END when there is none. */
+  ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
+    return this.#nearest(hi, lo, version, position, out, false);
+  }
+
+  /** Asks all parts: with colliding hashes the nearest entry can be in any of them. */
+  #nearest(hi: number, lo: number, version: number, position: number, out: IndexEntry, isFloor: boolean): Outcome {
+    const c = this.#candidate;
+    let isFound = false;
+    for (let i = -1; i < this.#frozen.length; i++) {
+      const table = i < 0 ? this.#active : this.#frozen[i]!.table;
+      const hit = isFloor ? table.floor(hi, lo, version, position, c) : table.ceiling(hi, lo, version, position, c);
+      if (hit) isFound = this.#takeNearer(out, isFound, isFloor);
+    }
+    for (const table of this.#tables.newestFirst) {
+      const outcome = isFloor ? table.floor(hi, lo, version, position, c) : table.ceiling(hi, lo, version, position, c);
+      if (outcome === MISS) return MISS;
+      if (outcome === HIT) isFound = this.#takeNearer(out, isFound, isFloor);
+    }
+    return isFound ? HIT : END;
+  }
+
+  #takeNearer(out: IndexEntry, isFound: boolean, isFloor: boolean): true {
+    const c = this.#candidate;
+    const order = c.version - out.version || c.position - out.position;
+    if (!isFound || (isFloor ? order > 0 : order < 0)) {
+      out.version = c.version;
+      out.position = c.position;
+    }
+    return true;
+  }
+
+  /**
+   * All entries of the hash with fromVersion <= version <= toVersion, ascending by (version, position); HIT (also
+   * with none) or MISS. A miss starts the search anew, so ask for pages, not for whole streams.
+   */
+  range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome {
+    out.clear();
+    this.#active.range(hi, lo, fromVersion, toVersion, out);
+    for (const { table } of this.#frozen) table.range(hi, lo, fromVersion, toVersion, out);
+    for (const table of this.#tables.newestFirst) if (table.range(hi, lo, fromVersion, toVersion, out) === MISS) return MISS;
+    out.sortAscending();
+    return HIT;
+  }
+
+  /** Loads what the last MISS needed. */
+  fill(): Promise<void> {
+    return this.#options.cache.fill();
+  }
+
+  /** False only when the stream has no events. True for all streams without a filter, or while it is incomplete. */
+  mightContain(hi: number, lo: number): boolean {
+    return this.#existence === null || this.#existence.mightContain(hi, lo);
+  }
+
+  /** A stream begins with the event at `position`, to which `noteExistenceCheckpoint` moves the checkpoint. */
+  addStream(hi: number, lo: number, _position: number): void {
+    this.#existence?.add(hi, lo);
+  }
+
+  /** Every stream with a record below `position`, a boundary of the log, has been added. */
+  noteExistenceCheckpoint(position: number): void {
+    this.#existence?.note(position);
+  }
+
+  /** Where the replay of prepares into the existence filter begins; -1 before `initExistence` of one that is built anew. */
+  get existenceCheckpoint(): number {
+    return this.#existence === null ? this.#options.logEnd : this.#existence.checkpoint;
+  }
+
+  /**
+   * Where the existence filter has to be built anew, adds the streams of all entries and moves its checkpoint to the last of
+   * them. To be called after the replay of the index; then every prepare from `existenceCheckpoint` on has to be added.
+   */
+  async initExistence(): Promise<void> {
+    if (this.#existence === null || this.#existence.checkpoint >= 0) return;
+    const { storage, clock, onProgress } = this.#options;
+    const memTables = [this.#active, ...this.#frozen.map((frozen) => frozen.table)];
+    await buildExistence({ filter: this.#existence, memTables, tables: this.#tables.newestFirst, storage, clock, onProgress });
+  }
+
+  /** Writes all entries as tables and merges them. Rejects with the first failure, after which the work is still tried again. */
+  async flush(): Promise<void> {
+    if (this.#isBulkOpen) throw new SkuaError('io_error', 'The index was flushed in the middle of a transaction: this is a defect.');
+    if (this.#active.count > 0) this.#freeze();
+    await this.#writing.idle();
+    await this.#merging.idle();
+  }
+
+  /** Makes the existence filter durable, and then its checkpoint. */
+  async flushExistence(): Promise<void> {
+    await this.#existence?.flush();
+  }
+
+  /** The tables, in the order of the index map. */
+  tables(): readonly IndexTableInfo[] {
+    return this.#tables.levels.flatMap((tables, level) => tables.map((table) => ({ file: table.path, level, entries: table.shape.entries })));
+  }
+
+  /** The entries of one of `tables()`, in the order of the file (greatest hash first), in batches. The batch object is reused. */
+  readTable(file: string): AsyncIterableIterator<EntryBatch> {
+    return readBatches(this.#options.storage, file);
+  }
+
+  /** Ends background work and closes the files. Entries that are in no table are left to the next start's replay. */
+  async close(): Promise<void> {
+    this.#ending.abort();
+    this.#giveRoom();
+    await Promise.all([this.#writing.ended(), this.#merging.ended()]);
+    await this.#tables.close();
+    await this.#existence?.close();
+  }
+}

@@ -1,0 +1,86 @@
+import { SkuaError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+
+/** Pause in milliseconds before failed background work is tried again. */
+export const RETRY_MS = 5_000;
+
+interface Waiter { resolve(): void; reject(error: unknown): void }
+
+/**
+ * One line of background work: `step` is repeated until it says that nothing is left, and started anew by `kick`. A
+ * step that fails is logged, reported to whoever waits, and tried again after a pause.
+ */
+export class Background {
+  readonly #step: () => Promise<boolean>;
+  readonly #what: string;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #signal: AbortSignal;
+  #running: Promise<void> | null = null;
+  #isKicked = false;
+  #pause: AbortController | null = null;
+  #waiters: Waiter[] = [];
+
+  constructor(what: string, step: () => Promise<boolean>, world: { clock: Clock; log: Log; signal: AbortSignal }) {
+    this.#what = what;
+    this.#step = step;
+    this.#clock = world.clock;
+    this.#log = world.log;
+    this.#signal = world.signal;
+  }
+
+  /** There may be work. */
+  kick(): void {
+    this.#isKicked = true;
+    this.#running ??= this.#run();
+  }
+
+  /** Resolves when no work is left. Rejects with the error of the next step that fails, or `store_closed`. Ends a pause. */
+  idle(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+      this.#pause?.abort();
+      this.kick();
+    });
+  }
+
+  /** Resolves when the work under way has ended, which the signal brings about. */
+  async ended(): Promise<void> {
+    await this.#running;
+  }
+
+  #release(tell: (waiter: Waiter) => void): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    waiters.forEach(tell);
+  }
+
+  async #run(): Promise<void> {
+    // Kicked in the middle of somebody's step, which is to end before the work begins.
+    await Promise.resolve();
+    while (!this.#signal.aborted) {
+      this.#isKicked = false;
+      try {
+        if ((await this.#step()) || this.#isKicked) continue;
+        // Nothing is awaited from here to the return, so no kick gets lost.
+        this.#running = null;
+        this.#release((waiter) => waiter.resolve());
+        return;
+      } catch (error) {
+        if (this.#signal.aborted) break;
+        this.#release((waiter) => waiter.reject(error));
+        this.#log.error(`${this.#what} failed; it is tried again.`, { error, retryMs: RETRY_MS });
+        await this.#rest();
+      }
+    }
+    this.#running = null;
+    this.#release((waiter) => waiter.reject(new SkuaError('store_closed', 'The index was closed before its tables were written; the log has everything.')));
+  }
+
+  async #rest(): Promise<void> {
+    this.#pause = new AbortController();
+    await this.#clock.sleep(RETRY_MS, AbortSignal.any([this.#signal, this.#pause.signal]));
+    this.#pause = null;
+  }
+}

@@ -1,0 +1,172 @@
+import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/block-cache.ts';
+import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
+import type { Log } from '../ports/log.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
+import type { EntryList, IndexEntry } from './entries.ts';
+import { Midpoints } from './midpoints.ts';
+import { type BloomBudget, openTableBloom, type TableBloom } from './table-bloom.ts';
+import { HEADER_BYTES, readEntry, tableCorrupt, TableEntry, type TableShape } from './table-format.ts';
+import { openTable } from './table-source.ts';
+import { bloomPathOf } from './table-writer.ts';
+
+/** Ranges of at most this many entries are fetched at once; larger ones are halved by single entries first. */
+const WINDOW_ENTRIES_MAX = 1_024;
+
+export interface TableReaderParts {
+  readonly storage: Storage;
+  readonly cache: BlockCache;
+  readonly log: Log;
+  readonly budget: BloomBudget;
+  readonly cacheDepth: number;
+  readonly bloomFilters: boolean;
+}
+
+/**
+ * Searches one table through the block cache, in steps that never wait: MISS means "await the cache's `fill` and ask
+ * again". Entries are compared where they lie; a search makes one view of cached bytes and no other object.
+ */
+export class TableReader {
+  readonly path: string;
+  readonly shape: TableShape;
+  readonly #file: StorageFile;
+  readonly #cached: CachedFile;
+  readonly #midpoints: Midpoints;
+  readonly #bloom: TableBloom | null;
+  readonly #entry = new TableEntry();
+  /** Bytes of the entries from `#windowFrom` up to `#windowTo`. */
+  #window: Uint8Array = new Uint8Array(0);
+  #windowFrom = 0;
+  #windowTo = 0;
+  /** Number of the entry that `#locate` found. */
+  #found = 0;
+
+  private constructor(path: string, file: StorageFile, shape: TableShape, midpoints: Midpoints, bloom: TableBloom | null, cache: BlockCache) {
+    this.path = path;
+    this.shape = shape;
+    this.#file = file;
+    this.#cached = cache.attach(file);
+    this.#midpoints = midpoints;
+    this.#bloom = bloom;
+  }
+
+  /** Opens a table. Throws `index_corrupt` when its shape is wrong, `file_not_found` when it is missing. */
+  static async open(path: string, parts: TableReaderParts): Promise<TableReader> {
+    const { file, shape } = await openTable(parts.storage, path);
+    try {
+      const midpoints = await Midpoints.load(path, file, shape, parts.cacheDepth);
+      const bloom = parts.bloomFilters ? await openTableBloom(parts.storage, parts.cache, parts.budget, bloomPathOf(path), parts.log) : null;
+      return new TableReader(path, file, shape, midpoints, bloom, parts.cache);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  /** Name of the file in the index folder. */
+  get name(): string { return this.path.slice(this.path.lastIndexOf('/') + 1); }
+
+  #mayContain(hi: number, lo: number): Outcome {
+    return this.#bloom === null ? HIT : this.#bloom.mayContain(hi, lo);
+  }
+
+  /** Reads the entries [from, to) at once. False after a miss. */
+  #openWindow(from: number, to: number): boolean {
+    const { entryBytes } = this.shape;
+    const bytes = this.#cached.bytes(HEADER_BYTES + from * entryBytes, (to - from) * entryBytes);
+    if (bytes === null) return false;
+    if (bytes.length !== (to - from) * entryBytes) throw tableCorrupt(this.path, 'ends within its entries');
+    this.#window = bytes;
+    this.#windowFrom = from;
+    this.#windowTo = to;
+    return true;
+  }
+
+  /** Puts entry `index` into `#entry`, with as many after it as lie in the same block of the cache. False after a miss. */
+  #read(index: number): boolean {
+    const { entries, entryBytes, version } = this.shape;
+    if (index < this.#windowFrom || index >= this.#windowTo) {
+      const offset = HEADER_BYTES + index * entryBytes;
+      const inBlock = Math.floor((BLOCK_BYTES - (offset % BLOCK_BYTES)) / entryBytes);
+      if (!this.#openWindow(index, Math.min(entries, index + Math.max(1, inBlock)))) return false;
+    }
+    readEntry(this.#window, (index - this.#windowFrom) * entryBytes, version, this.#entry);
+    return true;
+  }
+
+  /** Positive when `#entry` is greater than the key. */
+  #compare(hi: number, lo: number, version: number, position: number): number {
+    const e = this.#entry;
+    return e.hi - hi || e.lo - lo || e.version - version || e.position - position;
+  }
+
+  /** Finds the first entry of the file that is at most the key, the greatest such one; the number of entries when there is none. False after a miss. */
+  #locate(hi: number, lo: number, version: number, position: number): boolean {
+    this.#windowTo = this.#windowFrom = 0;
+    this.#midpoints.narrow(hi, lo, version);
+    let low = this.#midpoints.from;
+    let high = this.#midpoints.to;
+    let isWindowOpen = false;
+    while (low < high) {
+      if (!isWindowOpen && high - low <= WINDOW_ENTRIES_MAX) {
+        // One more at either end: the searches look at the entry that is found and at the one before it.
+        if (!this.#openWindow(Math.max(0, low - 1), Math.min(this.shape.entries, high + 1))) return false;
+        isWindowOpen = true;
+      }
+      const mid = Math.floor((low + high) / 2);
+      if (!this.#read(mid)) return false;
+      if (this.#compare(hi, lo, version, position) > 0) low = mid + 1;
+      else high = mid;
+    }
+    this.#found = low;
+    return true;
+  }
+
+  #take(index: number, hi: number, lo: number, out: IndexEntry): Outcome {
+    if (index < 0 || index >= this.shape.entries) return END;
+    if (!this.#read(index)) return MISS;
+    if (this.#entry.hi !== hi || this.#entry.lo !== lo) return END;
+    out.version = this.#entry.version;
+    out.position = this.#entry.position;
+    return HIT;
+  }
+
+  /** The greatest entry of the hash that is at most (version, position). */
+  floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
+    const maybe = this.#mayContain(hi, lo);
+    if (maybe !== HIT) return maybe;
+    return this.#locate(hi, lo, version, position) ? this.#take(this.#found, hi, lo, out) : MISS;
+  }
+
+  /** The least entry of the hash that is at least (version, position). */
+  ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
+    const maybe = this.#mayContain(hi, lo);
+    if (maybe !== HIT) return maybe;
+    return this.#locate(hi, lo, version, position - 1) ? this.#take(this.#found - 1, hi, lo, out) : MISS;
+  }
+
+  /** Appends the entries of the hash with fromVersion <= version <= toVersion to `out`, greatest first. END after the last one. */
+  range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome {
+    const maybe = this.#mayContain(hi, lo);
+    if (maybe !== HIT) return maybe;
+    if (!this.#locate(hi, lo, toVersion, Number.MAX_SAFE_INTEGER)) return MISS;
+    const e = this.#entry;
+    let lastVersion = Infinity;
+    let lastPosition = Infinity;
+    for (let i = this.#found; i < this.shape.entries; i++) {
+      if (!this.#read(i)) return MISS;
+      if (e.hi !== hi || e.lo !== lo || e.version < fromVersion) break;
+      if (e.version > lastVersion || (e.version === lastVersion && e.position > lastPosition)) throw tableCorrupt(this.path, `is out of order at entry ${i}`);
+      out.push(e.version, e.position);
+      lastVersion = e.version;
+      lastPosition = e.position;
+    }
+    return END;
+  }
+
+  /** Closes the files. Reads that are under way end first. */
+  async close(): Promise<void> {
+    this.#cached.detach();
+    await this.#bloom?.close();
+    await this.#file.close();
+  }
+}

@@ -1,0 +1,204 @@
+import type { BlockCache } from '../cache/block-cache.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
+import type { Digests } from '../ports/digests.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { JobOptions, Jobs } from '../ports/jobs.ts';
+import type { Log } from '../ports/log.ts';
+import type { Storage } from '../ports/storage.ts';
+import { EMPTY_INDEX_MAP, INDEX_FOLDER, INDEX_MAP_PATH, type IndexMap, loadIndexMap, newGuid, saveIndexMap } from './index-map.ts';
+import type { MemTableColumns } from './mem-table.ts';
+import { BloomBudget } from './table-bloom.ts';
+import { type MergeTablesArgs, MERGE_TABLES_JOB, VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult, WRITE_TABLE_JOB, type WriteTableArgs } from './table-jobs.ts';
+import { TableReader } from './table-reader.ts';
+import { bloomPathOf, removeTable } from './table-writer.ts';
+
+export interface TableStoreOptions {
+  readonly storage: Storage;
+  readonly cache: BlockCache;
+  readonly digests: Digests;
+  readonly ids: Ids;
+  readonly jobs: Jobs;
+  readonly log: Log;
+  readonly tablesPerLevelMax: number;
+  readonly bloomFilters: boolean;
+  readonly verify: boolean;
+  readonly cacheDepth: number;
+  /** End of the log: an index that has entries at or beyond it belongs to another log. */
+  readonly logEnd: number;
+}
+
+type Levels = readonly (readonly TableReader[])[];
+
+/** Its presence asks for verification at the next start. */
+const FORCE_VERIFY_NAME = '.forceverify';
+
+/**
+ * The tables of the index and the map that names them. What readers see, `newestFirst`, changes in one step, after the
+ * map on disk has; the files of replaced tables go after that. So a crash leaves the old index or the new one, and at
+ * worst files that no map names, which the next start removes.
+ */
+export class TableStore {
+  readonly #options: TableStoreOptions;
+  readonly #budget = new BloomBudget();
+  #levels: Levels = [];
+  #commit = -1;
+  #prepare = -1;
+  /** Changes of the map, one after the other. */
+  #lastChange: Promise<void> = Promise.resolve();
+  /** The tables in the order in which they are searched: levels upwards, in each from the last to the first. */
+  newestFirst: readonly TableReader[] = [];
+  wasReset: string | null = null;
+
+  private constructor(options: TableStoreOptions) {
+    this.#options = options;
+  }
+
+  get commitCheckpoint(): number { return this.#commit; }
+  get prepareCheckpoint(): number { return this.#prepare; }
+  get levels(): Levels { return this.#levels; }
+
+  /** Opens the index on disk, or an empty one where there is none or it can't be used (disk-format.md section 7.8). */
+  static async open(options: TableStoreOptions, jobOptions: JobOptions): Promise<TableStore> {
+    const store = new TableStore(options);
+    try {
+      await store.#load(jobOptions);
+    } catch (error) {
+      await store.close();
+      if (!isSkuaError(error, 'index_corrupt') && !isSkuaError(error, 'file_not_found')) throw error;
+      await store.#reset(error as SkuaError);
+    }
+    await store.#removeUnnamed();
+    return store;
+  }
+
+  async #load(jobOptions: JobOptions): Promise<void> {
+    const { storage, digests, verify, logEnd } = this.#options;
+    const map = (await loadIndexMap(storage, digests)) ?? EMPTY_INDEX_MAP;
+    if (map.commitCheckpoint >= 0 && map.commitCheckpoint >= logEnd) {
+      this.wasReset = `it reaches to ${map.commitCheckpoint}, beyond the end of the log at ${logEnd}`;
+      await this.#reset(null);
+      return;
+    }
+    const isForced = (await storage.size(`${INDEX_FOLDER}/${FORCE_VERIFY_NAME}`)) !== null;
+    const levels: TableReader[][] = [];
+    this.#levels = levels;
+    for (const names of map.levels) {
+      const tables: TableReader[] = [];
+      levels.push(tables);
+      for (const name of names) tables.push(await this.#openTable(`${INDEX_FOLDER}/${name}`, verify || isForced, jobOptions));
+    }
+    this.#show(levels, map.commitCheckpoint, map.prepareCheckpoint);
+  }
+
+  async #openTable(path: string, verify: boolean, jobOptions: JobOptions): Promise<TableReader> {
+    const reader = await TableReader.open(path, { ...this.#options, budget: this.#budget });
+    if (!verify) return reader;
+    const args: VerifyTableArgs = { path };
+    try {
+      const wrong = (await this.#options.jobs.run(VERIFY_TABLE_JOB, args, jobOptions)) as VerifyTableResult;
+      if (wrong !== null) throw new SkuaError('index_corrupt', wrong, { path });
+    } catch (error) {
+      await reader.close();
+      throw error;
+    }
+    return reader;
+  }
+
+  /** Starts with an empty index. The map goes first, so that a crash on the way leaves no map with missing tables. */
+  async #reset(error: SkuaError | null): Promise<void> {
+    this.wasReset ??= error?.message ?? null;
+    this.#options.log.warn('The index on disk is discarded and built anew from the log.', { reason: this.wasReset, path: error?.data['path'] ?? INDEX_MAP_PATH });
+    await this.#options.storage.remove(INDEX_MAP_PATH);
+    this.#show([], -1, -1);
+  }
+
+  /** Removes every file of the folder that the map does not name; folders below it are left alone. */
+  async #removeUnnamed(): Promise<void> {
+    const named = new Set(['indexmap']);
+    for (const table of this.newestFirst) named.add(table.name).add(bloomPathOf(table.name));
+    for (const name of await this.#options.storage.list(INDEX_FOLDER)) {
+      if (!named.has(name)) await this.#options.storage.remove(`${INDEX_FOLDER}/${name}`);
+    }
+  }
+
+  #show(levels: Levels, commit: number, prepare: number): void {
+    this.#levels = levels;
+    this.#commit = commit;
+    this.#prepare = prepare;
+    this.newestFirst = levels.flatMap((tables) => tables.toReversed());
+  }
+
+  /** Saves the changed map and then shows it to readers, together with what `shown` does. */
+  #change(make: (levels: Levels) => Levels, checkpoints: { commit: number; prepare: number } | null, shown: () => void): Promise<void> {
+    const change = this.#lastChange.then(async () => {
+      const levels = make(this.#levels);
+      const commitCheckpoint = checkpoints?.commit ?? this.#commit;
+      const prepareCheckpoint = checkpoints?.prepare ?? this.#prepare;
+      const map: IndexMap = { commitCheckpoint, prepareCheckpoint, levels: levels.map((tables) => tables.map((table) => table.name)) };
+      await saveIndexMap(map, this.#options.storage, this.#options.digests, this.#options.ids);
+      this.#show(levels, commitCheckpoint, prepareCheckpoint);
+      shown();
+    });
+    this.#lastChange = change.catch(() => {});
+    return change;
+  }
+
+  #newFiles(): { path: string; bloomPath: string | null; cacheDepth: number } {
+    const path = `${INDEX_FOLDER}/${newGuid(this.#options.ids)}`;
+    return { path, bloomPath: this.#options.bloomFilters ? bloomPathOf(path) : null, cacheDepth: this.#options.cacheDepth };
+  }
+
+  /** Writes a memtable as the newest table. `shown` is called in the step in which readers begin to see the table. */
+  async write(columns: MemTableColumns, commit: number, prepare: number, jobOptions: JobOptions, shown: () => void): Promise<void> {
+    const args: WriteTableArgs = { ...this.#newFiles(), columns };
+    await this.#options.jobs.run(WRITE_TABLE_JOB, args, jobOptions);
+    const table = await this.#openTable(args.path, false, jobOptions);
+    try {
+      await this.#change((levels) => [[...(levels[0] ?? []), table], ...levels.slice(1)], { commit, prepare }, shown);
+    } catch (error) {
+      // Which of the two maps is on the disk is not known, so the files stay; the next start removes them if no map names them.
+      await table.close();
+      throw error;
+    }
+  }
+
+  /** Merges the tables of the lowest full level into one of the next level. False when no level is full. */
+  async mergeOnce(jobOptions: JobOptions): Promise<boolean> {
+    const level = this.#levels.findIndex((tables) => tables.length >= this.#options.tablesPerLevelMax);
+    if (level < 0) return false;
+    const sources = this.#levels[level]!;
+    const args: MergeTablesArgs = { ...this.#newFiles(), sources: sources.map((table) => table.path).toReversed() };
+    await this.#options.jobs.run(MERGE_TABLES_JOB, args, jobOptions);
+    const merged = await this.#openTable(args.path, false, jobOptions);
+    const swap = (levels: Levels): Levels => {
+      const next = levels.map((tables) => tables.filter((table) => !sources.includes(table)));
+      next[level + 1] = [...(next[level + 1] ?? []), merged];
+      return next;
+    };
+    try {
+      await this.#change(swap, null, () => {});
+    } catch (error) {
+      await merged.close();
+      throw error;
+    }
+    for (const table of sources) await this.#retire(table);
+    return true;
+  }
+
+  async #retire(table: TableReader): Promise<void> {
+    try {
+      await table.close();
+      await removeTable(this.#options.storage, table.path);
+    } catch (error) {
+      this.#options.log.warn('A replaced index table could not be removed; the next start tries again.', { path: table.path, error });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#lastChange;
+    const tables = this.#levels.flat();
+    this.#levels = [];
+    this.newestFirst = [];
+    for (const table of tables) await table.close();
+  }
+}

@@ -1,0 +1,223 @@
+import { equalBytes } from '../bytes.ts';
+import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
+import {
+  COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, PrepareFields, streamOf, TOMBSTONE,
+} from '../log/records.ts';
+import { encodeText, internText } from '../text.ts';
+import type { AllFilter, AllPosition, StoredEvent } from './api.ts';
+import { passesFilter } from './all-filter.ts';
+import type { Lookup } from './lookup.ts';
+import { EPOCH_STREAM } from './names.ts';
+import { PAUSE } from './page-scan.ts';
+import { storedEvent } from './stored-event.ts';
+
+const EPOCH_STREAM_BYTES = encodeText(EPOCH_STREAM);
+
+/** An explicit transaction whose events are being delivered at its commit record. */
+interface OpenTransaction {
+  readonly commit: CommitRecord;
+  /** Position after the commit record. */
+  readonly next: number;
+}
+
+/** What the two directions have in common; see `ForwardScan` and `BackwardScan`. */
+export abstract class AllScan {
+  readonly events: StoredEvent[] = [];
+  /** Log records looked at. */
+  examined = 0;
+  protected readonly lookup: Lookup;
+  protected readonly fields = new PrepareFields();
+  protected transaction: OpenTransaction | null = null;
+  /** Where the next record of the log is read: at or after it forward, before it backward. */
+  protected position: number;
+  /** The same within the transaction. */
+  protected inner = 0;
+  readonly #count: number;
+  readonly #filter: AllFilter | undefined;
+
+  constructor(lookup: Lookup, position: number, count: number, filter: AllFilter | undefined) {
+    this.lookup = lookup;
+    this.position = position;
+    this.#count = count;
+    this.#filter = filter;
+  }
+
+  get isFull(): boolean { return this.events.length >= this.#count; }
+
+  /** HIT when the page is full, END at the end of the log in this direction; at most `slice` records are looked at. */
+  step(slice: number): Outcome | typeof PAUSE {
+    const stop = this.examined + slice;
+    while (!this.isFull) {
+      if (this.examined >= stop) return PAUSE;
+      const outcome = this.transaction === null ? this.readRecord() : this.readInner(this.transaction);
+      if (outcome !== HIT) return outcome;
+      this.examined++;
+    }
+    return HIT;
+  }
+
+  /** Where the next page starts. */
+  abstract next(): AllPosition;
+  /** Reads one record of the log. */
+  protected abstract readRecord(): Outcome;
+  /** Reads one record on behalf of the transaction. */
+  protected abstract readInner(transaction: OpenTransaction): Outcome;
+
+  /** Takes the event of the self-committed prepare in the frame, if it is one. */
+  protected takeImplicit(): void {
+    const { frame } = this.lookup;
+    parsePrepare(frame, this.fields);
+    if (this.fields.isCommitted && this.fields.isEvent) this.#push(this.fields.eventNumber, frame.position);
+  }
+
+  /** Takes the prepare in the frame if it is an event of the transaction. True when the transaction has no later records. */
+  protected takeInner(commit: CommitRecord): boolean {
+    const { frame } = this.lookup;
+    const f = this.fields;
+    if (frame.type !== PREPARE) return false;
+    parsePrepare(frame, f);
+    if (f.transactionPosition !== commit.transactionPosition || f.isCommitted) return false;
+    if (f.isEvent) {
+      const number = (f.flags & FLAG_STREAM_DELETE) !== 0 ? TOMBSTONE : commit.firstEventNumber + f.transactionOffset;
+      this.#push(number, commit.position);
+    }
+    return (f.flags & FLAG_TRANSACTION_END) !== 0;
+  }
+
+  #push(number: number, commitPosition: number): void {
+    const { frame } = this.lookup;
+    const f = this.fields;
+    // Epochs are the node's own affair.
+    if (f.streamLength === EPOCH_STREAM_BYTES.length && equalBytes(frame.bytes, f.streamAt, EPOCH_STREAM_BYTES, 0, f.streamLength)) return;
+    const stream = streamOf(frame, f);
+    if (this.#filter !== undefined && !passesFilter(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return;
+    this.events.push(storedEvent(frame, f, stream, number, commitPosition));
+  }
+}
+
+/**
+ * Events of `$all` in the order of their commits (disk-format.md section 3.6). A self-committed prepare is an event
+ * where it stands; the prepares of an explicit transaction are events at its commit record, for which the log is read
+ * again from the transaction's start.
+ */
+export class ForwardScan extends AllScan {
+  readonly #from: AllPosition;
+  readonly #isAfter: boolean;
+
+  /** `isAfter`: the event at `from` is not wanted. */
+  constructor(lookup: Lookup, from: AllPosition, count: number, filter: AllFilter | undefined, isAfter: boolean) {
+    super(lookup, from.commit, count, filter);
+    this.#from = from;
+    this.#isAfter = isAfter;
+  }
+
+  next(): AllPosition {
+    return this.transaction === null
+      ? { commit: this.position, prepare: 0 }
+      : { commit: this.transaction.commit.position, prepare: this.inner };
+  }
+
+  protected readRecord(): Outcome {
+    const { frame, reader } = this.lookup;
+    const outcome = this.lookup.ofLog(reader.readForward(this.position, frame));
+    if (outcome !== HIT) return outcome;
+    const isFirst = frame.position === this.#from.commit;
+    if (frame.type === COMMIT) this.#open(decodeCommit(frame), frame.next, isFirst);
+    else {
+      if (frame.type === PREPARE && !(isFirst && this.#isAfter)) this.takeImplicit();
+      this.position = frame.next;
+    }
+    return HIT;
+  }
+
+  #open(commit: CommitRecord, next: number, isFirst: boolean): void {
+    this.inner = commit.transactionPosition;
+    this.transaction = { commit, next };
+    if (!isFirst) return;
+    const { prepare } = this.#from;
+    if (prepare < commit.position) this.inner = Math.max(prepare, this.inner);
+    // A position at or behind the commit record is none of an event of this transaction, but a place between records.
+    else if (this.#isAfter) this.#close(next);
+  }
+
+  #close(next: number): void {
+    this.transaction = null;
+    this.position = next;
+  }
+
+  protected readInner({ commit, next }: OpenTransaction): Outcome {
+    const { frame, reader } = this.lookup;
+    const outcome = this.lookup.ofLog(reader.readForward(this.inner, frame));
+    if (outcome === MISS) return outcome;
+    if (outcome === END || frame.position >= commit.position) {
+      this.#close(next);
+      return HIT;
+    }
+    const isSeen = this.#isAfter && commit.position === this.#from.commit && frame.position === this.#from.prepare;
+    const isLast = !isSeen && this.takeInner(commit);
+    this.inner = frame.next;
+    if (isLast) this.#close(next);
+    return HIT;
+  }
+}
+
+/** The same backward: the events of a transaction come at its commit record, last one first. */
+export class BackwardScan extends AllScan {
+  #isChecked: boolean;
+  readonly #from: AllPosition;
+
+  constructor(lookup: Lookup, from: AllPosition, count: number, filter: AllFilter | undefined) {
+    super(lookup, from.commit, count, filter);
+    this.#from = from;
+    // A lower prepare half may name an event inside the transaction whose commit record starts here.
+    this.#isChecked = from.prepare >= from.commit;
+  }
+
+  next(): AllPosition {
+    return this.transaction === null
+      ? { commit: this.position, prepare: this.position }
+      : { commit: this.transaction.commit.position, prepare: this.inner };
+  }
+
+  protected readRecord(): Outcome {
+    const { frame, reader } = this.lookup;
+    if (!this.#isChecked) return this.#check();
+    const outcome = this.lookup.ofLog(reader.readBackward(this.position, frame));
+    if (outcome !== HIT) return outcome;
+    this.position = frame.position;
+    if (frame.type === COMMIT) {
+      this.transaction = { commit: decodeCommit(frame), next: frame.next };
+      this.inner = frame.position;
+    } else if (frame.type === PREPARE) this.takeImplicit();
+    return HIT;
+  }
+
+  #check(): Outcome {
+    const { frame, reader } = this.lookup;
+    const outcome = this.lookup.ofLog(reader.readAt(this.#from.commit, frame));
+    if (outcome === MISS) return MISS;
+    this.#isChecked = true;
+    if (outcome === HIT && frame.type === COMMIT) {
+      const commit = decodeCommit(frame);
+      if (this.#from.prepare > commit.transactionPosition) {
+        this.transaction = { commit, next: frame.next };
+        this.inner = this.#from.prepare;
+      }
+    }
+    return HIT;
+  }
+
+  protected readInner({ commit }: OpenTransaction): Outcome {
+    const { frame, reader } = this.lookup;
+    const outcome = this.lookup.ofLog(reader.readBackward(this.inner, frame));
+    if (outcome === MISS) return outcome;
+    if (outcome === END || frame.position < commit.transactionPosition) {
+      this.transaction = null;
+      return HIT;
+    }
+    this.takeInner(commit);
+    this.inner = frame.position;
+    if (frame.position === commit.transactionPosition) this.transaction = null;
+    return HIT;
+  }
+}

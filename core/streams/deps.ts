@@ -1,0 +1,56 @@
+import type { StreamIndex } from '../index/stream-index.ts';
+import type { LogReader } from '../log/log-reader.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Log } from '../ports/log.ts';
+import type { Meter } from '../ports/meter.ts';
+
+/** What the streams need of the index. */
+export type EventIndex = Pick<StreamIndex,
+  'hasher' | 'add' | 'endBulk' | 'ready' | 'floor' | 'ceiling' | 'range' | 'fill' | 'mightContain' | 'addStream' | 'noteExistenceCheckpoint'>;
+
+export interface EventStoreDeps {
+  readonly reader: LogReader;
+  readonly commitLog: CommitLog;
+  readonly index: EventIndex;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly options?: Partial<EventStoreOptions>;
+}
+
+/** Limits; the defaults are what a node uses. */
+export interface EventStoreOptions {
+  /** Stream states kept in memory. */
+  readonly streamStatesMax: number;
+  /** Appends that may wait, and the bytes of their records. Beyond either: `too_busy`. */
+  readonly appendsQueuedMax: number;
+  readonly appendQueueBytesMax: number;
+  /** A group takes no further request once it holds this much. A single larger request is a group of its own. */
+  readonly groupBytesMax: number;
+  readonly groupRequestsMax: number;
+  /** Recently committed event ids remembered to recognise repeats. */
+  readonly recentIds: number;
+  /** Subscriptions and waits open at once. */
+  readonly subscriptionsMax: number;
+  readonly subscriptionPageEvents: number;
+  /** Events (or log records) read between two chances for other work: at most a few milliseconds. */
+  readonly readSliceEvents: number;
+  /** Log records that one page of `$all` examines at most. */
+  readonly allScanRecordsMax: number;
+}
+
+export const DEFAULT_OPTIONS: EventStoreOptions = {
+  streamStatesMax: 50_000,
+  appendsQueuedMax: 10_000,
+  appendQueueBytesMax: 268_435_456,
+  groupBytesMax: 4_194_304,
+  groupRequestsMax: 4_096,
+  recentIds: 131_072,
+  subscriptionsMax: 10_000,
+  subscriptionPageEvents: 256,
+  readSliceEvents: 1_024,
+  allScanRecordsMax: 65_536,
+};

@@ -1,0 +1,165 @@
+import { equalBytes } from '../bytes.ts';
+import { IndexEntry } from '../index/entries.ts';
+import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import { END, HIT, type LogReader, MISS, type Outcome } from '../log/log-reader.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
+import { encodeText } from '../text.ts';
+import type { EventIndex } from './deps.ts';
+
+const scratch = new Hash64();
+const POSITION_MAX = Number.MAX_SAFE_INTEGER;
+
+/** A stream's name in the forms in which lookups need it. */
+export class StreamKey {
+  readonly name: string;
+  readonly hi: number;
+  readonly lo: number;
+  #bytes: Uint8Array | null = null;
+  #salt = 0;
+
+  constructor(name: string, hasher: StreamHasher) {
+    hasher.hash(name, scratch);
+    this.name = name;
+    this.hi = scratch.hi;
+    this.lo = scratch.lo;
+  }
+
+  /** The name in UTF-8. Not made before it is needed: most names asked for that do not exist end at the existence filter. */
+  get bytes(): Uint8Array {
+    return this.#bytes ??= encodeText(this.name);
+  }
+
+  /** Another hash of the name, independent of the index's. */
+  get salt(): number {
+    if (this.#salt === 0) {
+      let hash = 0x811c9dc5 | 0;
+      for (let i = 0; i < this.name.length; i++) hash = Math.imul(hash ^ this.name.charCodeAt(i), 0x01000193);
+      this.#salt = hash === 0 ? 1 : hash;
+    }
+    return this.#salt;
+  }
+}
+
+/**
+ * Index and log together: every entry found in the index is confirmed by the record it points to, so that streams whose
+ * hashes collide are told apart exactly, and entries of records that a scavenge removed are passed over.
+ *
+ * All methods are steps (core/log/log-reader.ts); after a HIT `frame` and `fields` hold the record until the next step.
+ */
+export class Lookup {
+  readonly reader: LogReader;
+  readonly index: EventIndex;
+  readonly frame = new RecordFrame();
+  readonly fields = new PrepareFields();
+  #missedInLog = false;
+
+  constructor(reader: LogReader, index: EventIndex) {
+    this.reader = reader;
+    this.index = index;
+  }
+
+  /** HIT when the record at `position` belongs to the stream; END when it is gone or another stream's. */
+  confirm(position: number, key: StreamKey): Outcome {
+    const outcome = this.reader.readAt(position, this.frame);
+    if (outcome !== HIT) {
+      this.#missedInLog = true;
+      return outcome;
+    }
+    if (this.frame.type !== PREPARE) return END;
+    const f = this.fields;
+    parsePrepare(this.frame, f);
+    const name = key.bytes;
+    return f.streamLength === name.length && equalBytes(this.frame.bytes, f.streamAt, name, 0, name.length) ? HIT : END;
+  }
+
+  /** Notes that a step of the index gave this outcome, so that `fill` knows whom to ask. */
+  ofIndex(outcome: Outcome): Outcome {
+    this.#missedInLog = false;
+    return outcome;
+  }
+
+  /** Notes that a step of the log gave this outcome. */
+  ofLog(outcome: Outcome): Outcome {
+    this.#missedInLog = true;
+    return outcome;
+  }
+
+  /** Loads what the last MISS needed. */
+  fill(): Promise<void> {
+    return this.#missedInLog ? this.reader.fill() : this.index.fill();
+  }
+}
+
+/** Finds the highest event number of a stream at or below a bound. After a HIT it is in `entry.version`. */
+export class FloorSearch {
+  readonly entry = new IndexEntry();
+  readonly #key: StreamKey;
+  #version: number;
+  #position = POSITION_MAX;
+  #isFound = false;
+
+  constructor(key: StreamKey, version: number) {
+    this.#key = key;
+    this.#version = version;
+  }
+
+  step(lookup: Lookup): Outcome {
+    for (;;) {
+      if (!this.#isFound) {
+        const outcome = lookup.ofIndex(lookup.index.floor(this.#key.hi, this.#key.lo, this.#version, this.#position, this.entry));
+        if (outcome !== HIT) return outcome;
+        this.#isFound = true;
+      }
+      const outcome = lookup.confirm(this.entry.position, this.#key);
+      if (outcome !== END) return outcome;
+      this.#isFound = false;
+      this.#version = this.entry.position > 0 ? this.entry.version : this.entry.version - 1;
+      this.#position = this.entry.position > 0 ? this.entry.position - 1 : POSITION_MAX;
+      if (this.#version < 0) return END;
+    }
+  }
+}
+
+/**
+ * Finds the lowest event number of a stream within [from, to], and of several records with that number the one with
+ * the lowest position. After a HIT the lookup's frame holds the record.
+ */
+export class CeilingSearch {
+  readonly entry = new IndexEntry();
+  readonly #key: StreamKey;
+  readonly #to: number;
+  #version: number;
+  #position = 0;
+  #isFound = false;
+
+  constructor(key: StreamKey, from: number, to: number) {
+    this.#key = key;
+    this.#version = from;
+    this.#to = to;
+  }
+
+  step(lookup: Lookup): Outcome {
+    for (;;) {
+      if (!this.#isFound) {
+        const outcome = lookup.ofIndex(lookup.index.ceiling(this.#key.hi, this.#key.lo, this.#version, this.#position, this.entry));
+        if (outcome !== HIT) return outcome;
+        if (this.entry.version > this.#to) return END;
+        this.#isFound = true;
+      }
+      const outcome = lookup.confirm(this.entry.position, this.#key);
+      if (outcome !== END) return outcome;
+      this.#isFound = false;
+      this.#version = this.entry.version;
+      this.#position = this.entry.position + 1;
+    }
+  }
+}
+
+/** Takes a search's step until it misses no more. Its `entry` is then valid; the lookup's frame is not, as others may have read since. */
+export async function runSearch(search: { step(lookup: Lookup): Outcome }, lookup: Lookup): Promise<typeof HIT | typeof END> {
+  for (;;) {
+    const outcome = search.step(lookup);
+    if (outcome !== MISS) return outcome;
+    await lookup.fill();
+  }
+}

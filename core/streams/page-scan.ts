@@ -1,0 +1,80 @@
+import { EntryList } from '../index/entries.ts';
+import { END, HIT, MISS } from '../log/log-reader.ts';
+import { FLAG_COMMITTED } from '../log/records.ts';
+import type { StoredEvent } from './api.ts';
+import type { Lookup, StreamKey } from './lookup.ts';
+import { createdAtMs, storedEvent } from './stored-event.ts';
+
+/** The step did its share: let other work run and take it again. */
+export const PAUSE = 3;
+
+/** Lists kept for the next pages, so that a page does not allocate columns. */
+const SPARE_LISTS_MAX = 16;
+const spareLists: EntryList[] = [];
+
+/**
+ * Collects the visible events of a stream with numbers in [from, to], ascending, in steps. A number that several
+ * records have (a scavenge or an old crash may leave that) belongs to the one at the lowest position.
+ */
+export class PageScan {
+  readonly events: StoredEvent[] = [];
+  /** An event was left out because it is too old. */
+  sawExpired = false;
+  readonly #key: StreamKey;
+  readonly #from: number;
+  readonly #to: number;
+  readonly #oldestMs: number;
+  readonly #list: EntryList;
+  #isListed = false;
+  #at = 0;
+  #lastNumber = -1;
+
+  constructor(key: StreamKey, from: number, to: number, oldestMs: number) {
+    this.#key = key;
+    this.#from = from;
+    this.#to = to;
+    this.#oldestMs = oldestMs;
+    this.#list = spareLists.pop() ?? new EntryList();
+  }
+
+  /** HIT when all is collected. At most `slice` entries are looked at. */
+  step(lookup: Lookup, slice: number): typeof HIT | typeof MISS | typeof PAUSE {
+    const list = this.#list;
+    if (!this.#isListed) {
+      list.clear();
+      const outcome = lookup.ofIndex(lookup.index.range(this.#key.hi, this.#key.lo, this.#from, this.#to, list));
+      if (outcome === MISS) return MISS;
+      this.#isListed = true;
+      if (outcome === END) list.clear();
+    }
+    const stop = Math.min(list.length, this.#at + slice);
+    const { versions, positions } = list;
+    while (this.#at < stop) {
+      const number = versions[this.#at]!;
+      if (number !== this.#lastNumber) {
+        const outcome = lookup.confirm(positions[this.#at]!, this.#key);
+        if (outcome === MISS) return MISS;
+        if (outcome === HIT) this.#take(lookup, number);
+      }
+      this.#at++;
+    }
+    return this.#at < list.length ? PAUSE : HIT;
+  }
+
+  #take(lookup: Lookup, number: number): void {
+    const { frame, fields } = lookup;
+    this.#lastNumber = number;
+    if (this.#oldestMs > -Infinity && createdAtMs(frame, fields) < this.#oldestMs) this.sawExpired = true;
+    else this.events.push(storedEvent(frame, fields, this.#key.name, number, commitPositionOf(lookup)));
+  }
+
+  /** Gives its columns back. The scan is over. */
+  release(): void {
+    if (spareLists.length < SPARE_LISTS_MAX && this.#list.length <= 65_536) spareLists.push(this.#list);
+  }
+}
+
+/** Commit position of the record just confirmed: its own, or -1 (not known) when a commit record somewhere behind it counts. */
+export function commitPositionOf(lookup: Lookup): number {
+  return (lookup.fields.flags & FLAG_COMMITTED) !== 0 ? lookup.frame.position : -1;
+}

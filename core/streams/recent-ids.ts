@@ -1,0 +1,141 @@
+/** Slots of the hash table for each remembered id: at most a third of them is taken. */
+const SLOTS_PER_ID = 3;
+
+/**
+ * Where the events written last stand in the log, by event id and stream, so that a repeated request is recognised
+ * without knowing an event number (http-api.md section 2.4).
+ *
+ * A ring of ids in the order of writing, so that the oldest makes room, and a hash table with linear probing over it.
+ * Typed arrays only: a hundred thousand ids are no objects for the garbage collector.
+ */
+export class RecentIds {
+  readonly capacity: number;
+  /** Four words of id and one of stream hash an entry. */
+  readonly #keys: Int32Array;
+  /** Log position; -1 for a free or withdrawn entry. */
+  readonly #positions: Float64Array;
+  /** Entry + 1, 0 for an empty slot. */
+  readonly #slots: Int32Array;
+  readonly #mask: number;
+  #head = 0;
+  /** The key being looked for. */
+  readonly #key = new Int32Array(5);
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+    this.#keys = new Int32Array(capacity * 5);
+    this.#positions = new Float64Array(capacity).fill(-1);
+    let slots = 16;
+    while (slots < capacity * SLOTS_PER_ID) slots *= 2;
+    this.#slots = new Int32Array(slots);
+    this.#mask = slots - 1;
+  }
+
+  /** Position of the event with the id at `at` in the stream with this salt, -1 when not known. */
+  find(ids: Uint8Array, at: number, salt: number): number {
+    this.#load(ids, at, salt);
+    const slot = this.#slotOfKey();
+    return slot < 0 ? -1 : this.#positions[this.#slots[slot]! - 1]!;
+  }
+
+  /**
+   * Remembers an event just placed at `position`. Where the key is known already the earlier event stays the answer,
+   * unless it lies before `validFrom`: then it has been looked at and is not there any more.
+   */
+  add(ids: Uint8Array, at: number, salt: number, position: number, validFrom: number): void {
+    this.#load(ids, at, salt);
+    const known = this.#slotOfKey();
+    if (known >= 0) {
+      const entry = this.#slots[known]! - 1;
+      if (this.#positions[entry]! >= validFrom) return;
+      this.#withdraw(entry, known);
+    }
+    const entry = this.#head;
+    this.#head = entry + 1 === this.capacity ? 0 : entry + 1;
+    if (this.#positions[entry]! >= 0) this.#remove(entry);
+    this.#load(ids, at, salt);
+    const { mask, slots } = { mask: this.#mask, slots: this.#slots };
+    let slot = this.#home(this.#key, 0);
+    while (slots[slot] !== 0) slot = (slot + 1) & mask;
+    slots[slot] = entry + 1;
+    this.#keys.set(this.#key, entry * 5);
+    this.#positions[entry] = position;
+  }
+
+  /** Forgets what was added at or after `position`, because it did not become durable. */
+  withdrawFrom(position: number): void {
+    for (let i = 0; i < this.capacity; i++) {
+      const entry = this.#head === 0 ? this.capacity - 1 : this.#head - 1;
+      const at = this.#positions[entry]!;
+      // Entries replaced within the same group are free already, and others may lie before them.
+      if (at >= 0 && at < position) return;
+      if (at < 0 && !this.#isHole(entry)) return;
+      if (at >= 0) this.#remove(entry);
+      this.#clearHole(entry);
+      this.#head = entry;
+    }
+  }
+
+  #load(ids: Uint8Array, at: number, salt: number): void {
+    const key = this.#key;
+    for (let i = 0; i < 4; i++, at += 4) key[i] = ids[at]! | (ids[at + 1]! << 8) | (ids[at + 2]! << 16) | (ids[at + 3]! << 24);
+    key[4] = salt;
+  }
+
+  /** Slot where the search for a key starts. Ids need not be random, so all words are mixed. */
+  #home(keys: Int32Array, at: number): number {
+    let hash = keys[at + 4]!;
+    for (let i = 0; i < 4; i++) {
+      hash = Math.imul(hash ^ keys[at + i]!, 0x85ebca6b);
+      hash ^= hash >>> 15;
+    }
+    hash = Math.imul(hash, 0xc2b2ae35);
+    return (hash ^ (hash >>> 13)) & this.#mask;
+  }
+
+  #slotOfKey(): number {
+    const key = this.#key;
+    const keys = this.#keys;
+    for (let slot = this.#home(key, 0); ; slot = (slot + 1) & this.#mask) {
+      const entry = this.#slots[slot]! - 1;
+      if (entry < 0) return -1;
+      const at = entry * 5;
+      if (keys[at] === key[0] && keys[at + 1] === key[1] && keys[at + 2] === key[2] && keys[at + 3] === key[3] && keys[at + 4] === key[4]) return slot;
+    }
+  }
+
+  /** Frees an entry that a newer one replaces. It stays in its place of the ring as a hole. */
+  #withdraw(entry: number, slot: number): void {
+    this.#freeSlot(slot);
+    this.#positions[entry] = HOLE;
+  }
+
+  #isHole(entry: number): boolean { return this.#positions[entry] === HOLE; }
+
+  #clearHole(entry: number): void { this.#positions[entry] = -1; }
+
+  #remove(entry: number): void {
+    let slot = this.#home(this.#keys, entry * 5);
+    while (this.#slots[slot] !== entry + 1) slot = (slot + 1) & this.#mask;
+    this.#freeSlot(slot);
+    this.#positions[entry] = -1;
+  }
+
+  /** Empties a slot and moves up those behind it that would not be found any more. */
+  #freeSlot(free: number): void {
+    const slots = this.#slots;
+    const mask = this.#mask;
+    let hole = free;
+    for (let slot = (hole + 1) & mask; slots[slot] !== 0; slot = (slot + 1) & mask) {
+      const home = this.#home(this.#keys, (slots[slot]! - 1) * 5);
+      // It may move to the hole unless its home lies between the hole and itself.
+      if (((slot - home) & mask) < ((slot - hole) & mask)) continue;
+      slots[hole] = slots[slot]!;
+      hole = slot;
+    }
+    slots[hole] = 0;
+  }
+}
+
+/** Mark of an entry that was replaced by a newer one. */
+const HOLE = -2;

@@ -1,0 +1,37 @@
+import { guidToText } from '../guid.ts';
+import { FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, readTimestamp, timestampMs, timestampTicks } from '../log/records.ts';
+import { internText } from '../text.ts';
+import type { StoredEvent } from './api.ts';
+
+const NO_BYTES = new Uint8Array(0);
+
+/** The event in a parsed prepare. All events are made here, so that they have one shape. */
+export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string, number: number, commitPosition: number): StoredEvent {
+  const b = frame.bytes;
+  const flags = f.flags;
+  const isRedacted = (flags & FLAG_REDACTED) !== 0;
+  readTimestamp(b, f.timestampAt);
+  return {
+    stream,
+    number,
+    type: internText(b, f.typeAt, f.typeLength),
+    id: guidToText(b, f.eventIdAt),
+    isJson: (flags & FLAG_JSON) !== 0,
+    isRedacted,
+    // The bytes of a redacted event are still there, but nobody may see them.
+    data: isRedacted || f.dataLength === 0 ? NO_BYTES : b.subarray(f.dataAt, f.dataAt + f.dataLength),
+    metadata: f.metadataLength === 0 ? NO_BYTES : b.subarray(f.metadataAt, f.metadataAt + f.metadataLength),
+    position: commitPosition,
+    preparePosition: frame.position,
+    createdMs: timestampMs,
+    createdTicks: timestampTicks,
+    link: null,
+    linkTargetMissing: false,
+  };
+}
+
+/** Time of a parsed prepare in milliseconds since 1970, with its fraction. */
+export function createdAtMs(frame: RecordFrame, f: PrepareFields): number {
+  readTimestamp(frame.bytes, f.timestampAt);
+  return timestampMs + timestampTicks / 10_000;
+}

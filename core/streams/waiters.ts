@@ -1,0 +1,97 @@
+import { SkuaError } from '../errors.ts';
+
+/** Someone who waits for a stream, or for the log. A wake-up that comes while nobody waits is kept for the next wait. */
+export class Waiter {
+  readonly stream: string | null;
+  #isWoken = false;
+  #resume: (() => void) | null = null;
+
+  constructor(stream: string | null) {
+    this.stream = stream;
+  }
+
+  /** Forgets earlier wake-ups. Call it before reading what they would announce. */
+  arm(): void {
+    this.#isWoken = false;
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    const resume = this.#resume;
+    this.#resume = null;
+    resume?.();
+  }
+
+  /** Resolves at the next wake-up since `arm`, or when the signal aborts. */
+  async wait(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#isWoken || signal?.aborted === true) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#resume = resolve;
+    signal?.addEventListener('abort', resolve as () => void, { once: true });
+    try {
+      await promise;
+    } finally {
+      this.#resume = null;
+      signal?.removeEventListener('abort', resolve as () => void);
+    }
+  }
+}
+
+/** All who wait. Only readers of streams that were written to are woken. */
+export class Waiters {
+  readonly #max: number;
+  readonly #streams = new Map<string, Set<Waiter>>();
+  readonly #log = new Set<Waiter>();
+  #count = 0;
+  isClosed = false;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get count(): number { return this.#count; }
+
+  /** A waiter for a stream, or for the log when `stream` is null. The caller removes it. */
+  add(stream: string | null): Waiter {
+    if (this.isClosed) throw closedError();
+    if (this.#count >= this.#max) {
+      throw new SkuaError('too_busy', `There are ${this.#max} subscriptions and waiting readers already: end some, or ask another node.`, { limit: this.#max });
+    }
+    this.#count++;
+    const waiter = new Waiter(stream);
+    if (stream === null) this.#log.add(waiter);
+    else {
+      let set = this.#streams.get(stream);
+      if (set === undefined) this.#streams.set(stream, set = new Set());
+      set.add(waiter);
+    }
+    return waiter;
+  }
+
+  remove(waiter: Waiter): void {
+    const set = waiter.stream === null ? this.#log : this.#streams.get(waiter.stream);
+    if (set === undefined || !set.delete(waiter)) return;
+    this.#count--;
+    if (waiter.stream !== null && set.size === 0) this.#streams.delete(waiter.stream);
+  }
+
+  wakeStream(stream: string): void {
+    if (this.#streams.size === 0) return;
+    for (const waiter of this.#streams.get(stream) ?? []) waiter.wake();
+  }
+
+  wakeLog(): void {
+    for (const waiter of this.#log) waiter.wake();
+  }
+
+  /** Wakes everyone for the last time. */
+  close(): void {
+    this.isClosed = true;
+    this.wakeLog();
+    for (const set of this.#streams.values()) for (const waiter of set) waiter.wake();
+  }
+}
+
+export function closedError(): SkuaError {
+  return new SkuaError('store_closed', 'The store has been closed: start it again.');
+}

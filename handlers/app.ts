@@ -1,0 +1,85 @@
+import { IttyRouter } from 'itty-router';
+import type { IRequest } from 'itty-router';
+import { SkuaError } from '../core/errors.ts';
+import { ANONYMOUS, DEFAULT_OPTIONS } from './context.ts';
+import type { App, AppContext, Call, Handler } from './context.ts';
+import { baseOf } from './links.ts';
+import { isSlashRedirect, normaliseAll, pathOf, pathStart, streamSegment } from './path.ts';
+import { failure } from './problem.ts';
+import { empty, redirect } from './reply.ts';
+import { ROUTES } from './routes.ts';
+import { appendTo } from './streams-append.ts';
+
+export type { AppContext, AppOptions, Principal } from './context.ts';
+
+type Router = { fetch(call: Call, app: App): Promise<Response | undefined> };
+
+const APPEND_METHODS = 'POST, DELETE, GET, OPTIONS';
+
+/** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
+export function createApp(context: AppContext): (request: Request) => Response | Promise<Response> {
+  const app: App = { ...context, options: { ...DEFAULT_OPTIONS, ...context.options } };
+  const router = createRouter();
+  return async (request) => {
+    const call = callOf(request);
+    try {
+      if (app.authenticate !== undefined) call.principal = await app.authenticate(request);
+      if (call.method === 'POST') {
+        const segment = streamSegment(call.path);
+        if (segment !== null) {
+          call.methods = APPEND_METHODS;
+          return await appendTo(call, app, segment);
+        }
+      }
+      return await route(router, call, app);
+    } catch (error) {
+      return failure(error, call, app);
+    }
+  };
+}
+
+function callOf(request: Request): Call {
+  const url = request.url;
+  const start = pathStart(url);
+  return {
+    request, method: request.method, url, origin: url.slice(0, start), path: pathOf(url, start),
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: null,
+  };
+}
+
+async function route(router: Router, call: Call, app: App): Promise<Response> {
+  if (call.path.length > 1 && call.path.endsWith('/')) return slashRedirect(call);
+  const path = normaliseAll(call.path);
+  const routed = path === call.path ? call : Object.assign(call, { url: call.origin + path + call.url.slice(call.origin.length + call.path.length) });
+  const response = await router.fetch(routed, app);
+  if (response !== undefined) return response;
+  throw new SkuaError('not_found', `There is nothing at ${call.path}.`);
+}
+
+/** The router tolerates trailing slashes; here most are unknown paths, and those of streams are redirected. */
+function slashRedirect(call: Call): Response {
+  if (!isSlashRedirect(call.path)) throw new SkuaError('not_found', `There is nothing at ${call.path}. Leave the trailing slash out.`);
+  call.methods = APPEND_METHODS;
+  const query = call.url.slice(call.origin.length + call.path.length);
+  return redirect(call, `${baseOf(call)}${call.path.slice(0, -1)}${query}`, 'Moved Permanently', 'max-age=31536000, public');
+}
+
+/** Every route, and behind its methods the answers that need to know the path: OPTIONS and 405. */
+function createRouter(): Router {
+  const router = IttyRouter<IRequest & Call, [App]>();
+  for (const { path, methods, handlers } of ROUTES) {
+    for (const [method, handler] of Object.entries(handlers)) {
+      const register = router[method.toLowerCase() as 'get'];
+      register<IRequest & Call, [App]>(path, (call, app) => {
+        call.methods = methods;
+        return (handler as Handler)(call, app);
+      });
+    }
+    router.all<IRequest & Call, [App]>(path, (call) => {
+      call.methods = methods;
+      if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
+      throw new SkuaError('method_not_allowed', `${call.method} is not possible here. Use ${methods}.`);
+    });
+  }
+  return router as unknown as Router;
+}

@@ -1,0 +1,82 @@
+import { SkuaError } from '../core/errors.ts';
+import type { ErrorCode } from '../core/errors.ts';
+import { corsHeaders } from './cors.ts';
+import type { App, Call } from './context.ts';
+
+/** What an error code becomes on the wire. */
+interface Outcome {
+  readonly status: number;
+  readonly reason: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const BAD_REQUEST: Outcome = { status: 400, reason: 'Bad Request' };
+const NOT_FOUND: Outcome = { status: 404, reason: 'Not Found' };
+const TOO_LARGE: Outcome = { status: 413, reason: 'Content Too Large' };
+const WRITER_STOPPED: Outcome = { status: 503, reason: 'Server Is Not Ready' };
+const INTERNAL: Outcome = { status: 500, reason: 'Internal Server Error' };
+
+/** The one table from error codes to statuses and reason phrases (design decisions in section 9; http-api.md 1.6, 2.4 to 2.6). */
+const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
+  wrong_expected_version: { status: 400, reason: 'Wrong expected EventNumber' },
+  stream_deleted: { status: 410, reason: 'Stream deleted' },
+  stream_not_found: NOT_FOUND,
+  event_not_found: NOT_FOUND,
+  not_found: NOT_FOUND,
+  access_denied: { status: 403, reason: 'Forbidden' },
+  method_not_allowed: { status: 405, reason: 'Method Not Allowed' },
+  not_acceptable: { status: 406, reason: 'Requested URI is not available in requested format' },
+  unsupported_media_type: { status: 415, reason: 'Invalid or missing Content-Type' },
+  event_too_large: { status: 413, reason: 'Too large events received. Limit is 4mb' },
+  batch_too_large: TOO_LARGE,
+  body_too_large: { ...TOO_LARGE, headers: { connection: 'close' } },
+  invalid_stream_name: BAD_REQUEST,
+  invalid_event: BAD_REQUEST,
+  invalid_expected_version: BAD_REQUEST,
+  invalid_metadata: BAD_REQUEST,
+  invalid_count: BAD_REQUEST,
+  invalid_position: BAD_REQUEST,
+  invalid_event_number: BAD_REQUEST,
+  batch_empty: BAD_REQUEST,
+  page_too_large: BAD_REQUEST,
+  bad_request: BAD_REQUEST,
+  bad_json: BAD_REQUEST,
+  bad_header: BAD_REQUEST,
+  too_busy: { status: 503, reason: 'Server Is Too Busy', headers: { 'retry-after': '1' } },
+  writer_stopped: WRITER_STOPPED,
+  sync_failed: WRITER_STOPPED,
+  store_closed: { status: 503, reason: 'Server Is Not Ready', headers: { 'retry-after': '5' } },
+  disk_full: { status: 507, reason: 'Insufficient Storage' },
+  aborted: { status: 503, reason: 'Server was unable to handle request in time' },
+};
+
+/** Status of an error code; 500 for those that no caller can cause. */
+export function outcomeOf(code: ErrorCode): Outcome {
+  return OUTCOMES[code] ?? INTERNAL;
+}
+
+/** The problem document: `code`, `title`, `detail`, and a `hint` where there is more to say than the documented text. */
+export function problemText(error: SkuaError, reason: string): string {
+  return JSON.stringify({ code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message, hint: error.data['hint'] });
+}
+
+/** The reply to a failed call. Errors outside the table are bugs or broken storage: they are logged, and the caller sees no internals. */
+export function failure(error: unknown, call: Call, app: App): Response {
+  const known = error instanceof SkuaError ? error : null;
+  const outcome = known === null ? INTERNAL : outcomeOf(known.code);
+  if (outcome === INTERNAL) {
+    app.log.error('request failed', { method: call.method, path: call.path, error });
+    app.meter.count('http_requests_failed');
+  }
+  const headers: Record<string, string> = { ...(call.methods === '' ? undefined : corsHeaders(call.methods)), ...outcome.headers, 'content-type': 'application/problem+json; charset=utf-8' };
+  if (known?.code === 'wrong_expected_version') {
+    const current = String(known.data['actual'] ?? -1);
+    headers['es-currentversion'] = current;
+    headers['kurrent-currentversion'] = current;
+  }
+  if (known?.code === 'method_not_allowed') headers['allow'] = call.methods;
+  const reason = known?.code === 'stream_deleted' && call.method === 'GET' ? 'Deleted' : outcome.reason;
+  const body = known !== null && outcome !== INTERNAL ? problemText(known, reason)
+    : JSON.stringify({ code: known?.code ?? 'internal', title: reason, detail: 'The request failed inside the server. The server\'s log has the reason.' });
+  return new Response(body, { status: outcome.status, statusText: reason, headers });
+}

@@ -1,0 +1,102 @@
+import { SkuaError } from '../core/errors.ts';
+import type { AllFilter, AllPosition } from '../core/streams/api.ts';
+import { embedLevelOf } from './embed.ts';
+import { changing, etagOf, unchanging } from './etag.ts';
+import { allFeed } from './feed.ts';
+import { queryOf } from './context.ts';
+import type { App, Call, Handler } from './context.ts';
+import { longPollSecondsOf } from './headers.ts';
+import { heldRead } from './long-poll.ts';
+import { FEED_KINDS, HEAD_KINDS, negotiate } from './negotiate.ts';
+import type { Representation } from './negotiate.ts';
+import { allLines, pageLines, parsePosition } from './streams-lines.ts';
+import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, readHeaders } from './streams-read.ts';
+import { subscribeToAll } from './streams-subscribe.ts';
+
+/** Longest regular expression a caller may filter with, in characters. */
+export const FILTER_REGEX_LENGTH_MAX = 1_000;
+/** Most prefixes in one filter. */
+export const FILTER_PREFIXES_MAX = 1_000;
+
+export const allHead: Handler = (call, app) => headOf(call, app, undefined);
+export const allBackward: Handler = (call, app) => pageOf(call, app, 'backward', undefined);
+export const allForward: Handler = (call, app) => pageOf(call, app, 'forward', undefined);
+export const filteredHead: Handler = (call, app) => headOf(call, app, filterOf(call));
+export const filteredBackward: Handler = (call, app) => pageOf(call, app, 'backward', filterOf(call));
+export const filteredForward: Handler = (call, app) => pageOf(call, app, 'forward', filterOf(call));
+
+function headOf(call: Call, app: App, filter: AllFilter | undefined): Response | Promise<Response> {
+  const chosen = negotiate(call, HEAD_KINDS);
+  if (chosen.kind === 'lines') return allLines(call, app, readHeaders(call, false), filter, chosen);
+  if (chosen.kind === 'live') return subscribeToAll(call, app, readHeaders(call, false), filter);
+  return backward(call, app, 'head', PAGE_EVENTS_DEFAULT, filter, chosen);
+}
+
+function pageOf(call: Call, app: App, direction: 'forward' | 'backward', filter: AllFilter | undefined): Promise<Response> {
+  const chosen = negotiate(call, FEED_KINDS);
+  const { position = '' } = call.params;
+  const count = countOf(call.params['count'] ?? '');
+  return direction === 'forward' ? forward(call, app, position, count, filter, chosen) : backward(call, app, position, count, filter, chosen);
+}
+
+async function backward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
+  const isHead = token === 'head';
+  const from = isHead ? 'end' : tokenPosition(token);
+  if (chosen.kind === 'description') return described(call, app, '$all', chosen);
+  const page = await app.store.readAll({ direction: 'backward', from, count, resolveLinks: readHeaders(call, false), ...(filter && { filter }) });
+  if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
+  const isFixed = from !== 'end' && from.commit <= page.lastCommitPosition;
+  const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
+  const asked = { direction: 'backward', isHead, count, token: isHead ? null : token.toUpperCase(), isFiltered: filter !== undefined } as const;
+  return feedReply(call, caching, chosen, () => allFeed(call, page, asked, embedLevelOf(queryOf(call, 'embed')), chosen.author));
+}
+
+async function forward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
+  const from = tokenPosition(token);
+  if (chosen.kind === 'description') return described(call, app, '$all', chosen);
+  const resolveLinks = readHeaders(call, false);
+  const page = await heldRead(call, app, {
+    seconds: longPollSecondsOf(call.request.headers),
+    read: () => app.store.readAll({ direction: 'forward', from, count, resolveLinks, ...(filter && { filter }) }),
+    isWaiting: (read) => read.isEnd && read.events.length === 0,
+    // Only the end as it was before the read counts: what came during it has been read.
+    arrival: (signal) => app.store.waitForLog(app.store.end, signal),
+    endsAtOnce: false,
+  });
+  if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
+  const caching = page.events.length === count ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
+  const asked = { direction: 'forward', isHead: false, count, token: token.toUpperCase(), isFiltered: filter !== undefined } as const;
+  return feedReply(call, caching, chosen, () => allFeed(call, page, asked, embedLevelOf(queryOf(call, 'embed')), chosen.author));
+}
+
+function tokenPosition(token: string): AllPosition {
+  if (token.length !== 32) throw new SkuaError('invalid_position', `Invalid position argument: ${token}`);
+  const { commit, prepare } = parsePosition(token);
+  // Links carry a prepare half that means "after every record of this commit"; no prepare lies behind its commit.
+  return { commit, prepare: Math.min(prepare, commit) };
+}
+
+/** The filter of `/streams/$all/filtered` from its query parameters. Throws `bad_request`. */
+function filterOf(call: Call): AllFilter {
+  const context = queryOf(call, 'context')?.toLowerCase();
+  if (context !== 'streamid' && context !== 'eventtype') throw new SkuaError('bad_request', 'Invalid context please provide one of the following: StreamId, EventType.');
+  const type = queryOf(call, 'type')?.toLowerCase();
+  if (type !== 'prefix' && type !== 'regex') throw new SkuaError('bad_request', 'Invalid type please provide one of the following: Prefix, Regex.');
+  const data = queryOf(call, 'data');
+  if (!data) throw new SkuaError('bad_request', 'Invalid data please provide a comma-separated list of prefixes or a regular expression.');
+  const on = context === 'streamid' ? 'stream' : 'type';
+  const excludeSystemEvents = queryOf(call, 'exclude-system-events')?.toLowerCase() === 'true';
+  if (type === 'regex') return { on, regex: regexOf(data), excludeSystemEvents };
+  const prefixes = data.split(',').filter((prefix) => prefix !== '');
+  if (prefixes.length === 0 || prefixes.length > FILTER_PREFIXES_MAX) throw new SkuaError('bad_request', `Invalid data please provide 1 to ${FILTER_PREFIXES_MAX} prefixes.`);
+  return { on, prefixes, excludeSystemEvents };
+}
+
+function regexOf(source: string): RegExp {
+  if (source.length > FILTER_REGEX_LENGTH_MAX) throw new SkuaError('bad_request', `The regular expression has more than ${FILTER_REGEX_LENGTH_MAX} characters.`);
+  try {
+    return new RegExp(source, 'u');
+  } catch (error) {
+    throw new SkuaError('bad_request', `'${source}' is not a valid regular expression: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,94 @@
+import { SkuaError } from '../core/errors.ts';
+import type { AllFilter, AllPosition, StoredEvent } from '../core/streams/api.ts';
+import { queryOf } from './context.ts';
+import type { App, Call } from './context.ts';
+import { changing } from './etag.ts';
+import { eventLine } from './event-line.ts';
+import { integer64 } from './headers.ts';
+import type { Representation } from './negotiate.ts';
+import { document } from './reply.ts';
+import { streamText } from './text-stream.ts';
+
+/**
+ * NDJSON: one event a line, oldest first unless a backward page was asked for. A page route gives its page; the routes
+ * of a whole stream give everything from `?from=` (inclusive; the beginning without it), at most `?limit=` events, to
+ * the end as it is when they get there.
+ */
+
+/** Events read at once behind an endless reply. */
+export const LINES_PAGE_EVENTS = 256;
+
+/** The lines of a page that has been read. */
+export function pageLines(call: Call, app: App, events: readonly StoredEvent[], chosen: Representation): Response {
+  async function* lines(): AsyncGenerator<string> {
+    for (const event of events) yield `${eventLine(event)}\n`;
+  }
+  return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+}
+
+/** A stream from an event number on. The first page is read before the reply begins, so that a missing stream is a 404. */
+export async function streamLines(call: Call, app: App, stream: string, resolveLinks: boolean, chosen: Representation): Promise<Response> {
+  const from = startNumber(call);
+  const limit = limitOf(call);
+  const read = (at: number, count: number) => app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks });
+  const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
+  async function* lines(): AsyncGenerator<string> {
+    let left = limit;
+    for (let page = first; ; page = await read(page.nextEventNumber, Math.min(left, LINES_PAGE_EVENTS))) {
+      for (const event of page.events) yield `${eventLine(event)}\n`;
+      left -= page.events.length;
+      if (page.isEnd || left <= 0) return;
+    }
+  }
+  return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+}
+
+/** `$all` from a position on. */
+export async function allLines(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
+  const from = startPosition(call) ?? 'start';
+  const limit = limitOf(call);
+  const read = (at: AllPosition | 'start', count: number) => app.store.readAll({ direction: 'forward', from: at, count, resolveLinks, ...(filter && { filter }) });
+  const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
+  async function* lines(): AsyncGenerator<string> {
+    let left = limit;
+    for (let page = first; ; page = await read(page.next, Math.min(left, LINES_PAGE_EVENTS))) {
+      for (const event of page.events) yield `${eventLine(event)}\n`;
+      left -= page.events.length;
+      if (page.isEnd || left <= 0) return;
+    }
+  }
+  return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+}
+
+function startNumber(call: Call): number {
+  const text = queryOf(call, 'from');
+  if (text === undefined || text === '') return 0;
+  const number = integer64(text);
+  if (number === null || number < 0) throw new SkuaError('invalid_event_number', `'${text}' is not valid event number`);
+  return number;
+}
+
+function startPosition(call: Call): AllPosition | null {
+  const text = queryOf(call, 'from');
+  return text === undefined || text === '' ? null : parsePosition(text);
+}
+
+/** A `$all` position: `C/P` in decimal, or 32 hex digits. Throws `invalid_position`. */
+export function parsePosition(text: string): AllPosition {
+  const decimal = /^(\d{1,16})\/(\d{1,16})$/.exec(text);
+  if (decimal !== null) return { commit: clamp(Number(decimal[1])), prepare: clamp(Number(decimal[2])) };
+  if (!/^[0-7][0-9a-f]{15}[0-7][0-9a-f]{15}$/i.test(text)) throw new SkuaError('invalid_position', `Invalid position argument: ${text}`);
+  return { commit: clamp(Number.parseInt(text.slice(0, 16), 16)), prepare: clamp(Number.parseInt(text.slice(16), 16)) };
+}
+
+/** No log reaches positions beyond the safe integers; halves up to 2^63-1 are used as "after everything". */
+function clamp(value: number): number {
+  return Math.min(value, Number.MAX_SAFE_INTEGER);
+}
+
+function limitOf(call: Call): number {
+  const text = queryOf(call, 'limit');
+  if (text === undefined || text === '') return Number.POSITIVE_INFINITY;
+  if (!/^\d{1,15}$/.test(text) || Number(text) === 0) throw new SkuaError('invalid_count', `'${text}' is not valid limit. Should be positive integer`);
+  return Number(text);
+}

@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import type { Digest, Digests } from '../core/ports/digests.ts';
+
+/** Digests by the native code of Node.js. */
+export const nodeDigests: Digests = {
+  md5(): Digest {
+    const hash = createHash('md5');
+    return {
+      update(bytes) { hash.update(bytes); },
+      // A plain Uint8Array: `slice` of a Buffer would not copy, and the core relies on copies.
+      finish() { return new Uint8Array(hash.digest()); },
+    };
+  },
+  crc32(bytes, seed) { return crc32(bytes, seed); },
+};

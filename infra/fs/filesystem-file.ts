@@ -1,0 +1,150 @@
+import * as fs from 'node:fs';
+import { fileClosed, fileReadOnly } from '../../core/ports/storage-path.ts';
+import type { StorageFile } from '../../core/ports/storage.ts';
+import { storageError, syncError } from './errors.ts';
+
+/**
+ * Largest write in bytes that is made at once, on the caller's thread: copying it into the page cache takes less time
+ * than a trip to the thread pool and back.
+ */
+const WRITE_AT_ONCE_BYTES_MAX = 65_536;
+
+/** A file by its descriptor. FileHandle would cost several objects a call; group commit makes thousands a second. */
+export class FilesystemFile implements StorageFile {
+  readonly path: string;
+  readonly #fd: number;
+  #size: number;
+  #isWritable: boolean;
+  #isOpen = true;
+  #syncFailure: unknown = null;
+  /** Calls under way: the descriptor's number may be given to another file only after they have ended. */
+  #busy = 0;
+  #whenIdle: (() => void) | null = null;
+
+  constructor(path: string, fd: number, size: number, isWritable: boolean) {
+    this.path = path;
+    this.#fd = fd;
+    this.#size = size;
+    this.#isWritable = isWritable;
+  }
+
+  get size(): number { return this.#size; }
+
+  read(position: number, length: number): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      if (!this.#isOpen) throw fileClosed(this.path);
+      // Uninitialised memory of its own, as a plain Uint8Array: `slice` of a Buffer would not copy.
+      const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
+      this.#busy++;
+      this.#readOn(bytes, 0, position, resolve, reject);
+    });
+  }
+
+  /** Fills `bytes` from `filled` on; the system may return less than was asked for long before the end. */
+  #readOn(bytes: Uint8Array, filled: number, position: number, resolve: (bytes: Uint8Array) => void, reject: (error: unknown) => void): void {
+    fs.read(this.#fd, bytes, filled, bytes.length - filled, position + filled, (error, count) => {
+      if (error !== null) {
+        this.#ended();
+        reject(storageError(error, this.path));
+      } else if (filled + count === bytes.length) {
+        this.#ended();
+        resolve(bytes);
+      } else if (count === 0) {
+        this.#ended();
+        resolve(bytes.subarray(0, filled));
+      } else this.#readOn(bytes, filled + count, position, resolve, reject);
+    });
+  }
+
+  writeAt(position: number, bytes: Uint8Array): void | Promise<void> {
+    if (!this.#isOpen) throw fileClosed(this.path);
+    if (!this.#isWritable) throw fileReadOnly(this.path);
+    if (bytes.length > WRITE_AT_ONCE_BYTES_MAX) return this.#writeLater(position, bytes);
+    try {
+      for (let done = 0; done < bytes.length;) done += fs.writeSync(this.#fd, bytes, done, bytes.length - done, position + done);
+    } catch (error) {
+      throw storageError(error, this.path);
+    }
+    this.#grewTo(position, bytes.length);
+  }
+
+  #writeLater(position: number, bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#busy++;
+      this.#writeOn(bytes, 0, position, resolve, reject);
+    });
+  }
+
+  #writeOn(bytes: Uint8Array, done: number, position: number, resolve: () => void, reject: (error: unknown) => void): void {
+    fs.write(this.#fd, bytes, done, bytes.length - done, position + done, (error, count) => {
+      if (error !== null) {
+        this.#ended();
+        reject(storageError(error, this.path));
+      } else if (done + count < bytes.length) this.#writeOn(bytes, done + count, position, resolve, reject);
+      else {
+        this.#grewTo(position, bytes.length);
+        this.#ended();
+        resolve();
+      }
+    });
+  }
+
+  #grewTo(position: number, length: number): void {
+    if (length > 0 && position + length > this.#size) this.#size = position + length;
+  }
+
+  truncate(size: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (!this.#isOpen) throw fileClosed(this.path);
+      if (!this.#isWritable) throw fileReadOnly(this.path);
+      this.#busy++;
+      fs.ftruncate(this.#fd, size, (error) => {
+        this.#ended();
+        if (error !== null) return reject(storageError(error, this.path));
+        this.#size = size;
+        resolve();
+      });
+    });
+  }
+
+  sync(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (!this.#isOpen) throw fileClosed(this.path);
+      // After a failure the system may report success for pages that it has dropped.
+      if (this.#syncFailure !== null) throw this.#syncFailure;
+      this.#busy++;
+      fs.fdatasync(this.#fd, (error) => {
+        this.#ended();
+        if (error === null) return resolve();
+        this.#syncFailure = syncError(error, this.path);
+        reject(this.#syncFailure);
+      });
+    });
+  }
+
+  async seal(): Promise<void> {
+    if (!this.#isOpen) throw fileClosed(this.path);
+    this.#isWritable = false;
+    try {
+      fs.fchmodSync(this.#fd, fs.fstatSync(this.#fd).mode & 0o555);
+    } catch (error) {
+      throw storageError(error, this.path);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    if (this.#busy > 0) await new Promise<void>((resolve) => { this.#whenIdle = resolve; });
+    try {
+      fs.closeSync(this.#fd);
+    } catch (error) {
+      throw storageError(error, this.path);
+    }
+  }
+
+  #ended(): void {
+    this.#busy--;
+    if (this.#busy === 0 && this.#whenIdle !== null) this.#whenIdle();
+  }
+}

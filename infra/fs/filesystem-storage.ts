@@ -1,0 +1,182 @@
+import * as fs from 'node:fs';
+import { chmod, mkdir, open as openHandle, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
+import * as path from 'node:path';
+import { SkuaError } from '../../core/errors.ts';
+import { checkPath, checkRename, folderOf } from '../../core/ports/storage-path.ts';
+import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
+import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
+import { storageError, syncError, systemCode } from './errors.ts';
+import { FilesystemFile } from './filesystem-file.ts';
+
+export interface FilesystemStorageOptions {
+  /** The data directory. It is created when something is first written, or locked. */
+  root: string;
+  /** Folder that takes the place of `index/`. */
+  indexRoot?: string;
+  /** Refuse a data directory that does not exist yet, with `file_not_found`: for commands that only look at one. */
+  mustExist?: boolean;
+}
+
+/** Files in a directory of the local machine. Works on one thread or many: workers build one each over the same folders. */
+export class FilesystemStorage implements Storage {
+  readonly root: string;
+  readonly indexRoot: string;
+
+  constructor(options: FilesystemStorageOptions) {
+    this.root = path.resolve(options.root);
+    this.indexRoot = path.resolve(options.indexRoot ?? path.join(this.root, 'index'));
+    if (options.mustExist === true && !fs.existsSync(this.root)) {
+      throw new SkuaError('file_not_found', `The data directory ${this.root} does not exist. Check the path given with --db.`, { path: this.root });
+    }
+  }
+
+  async list(folder: string): Promise<string[]> {
+    try {
+      const entries = await readdir(this.#folder(folder), { withFileTypes: true });
+      const names: string[] = [];
+      for (const entry of entries) {
+        if (entry.isDirectory() || (folder === '' && entry.name.startsWith(LOCK_FILE))) continue;
+        names.push(entry.name);
+      }
+      return names.sort();
+    } catch (error) {
+      const code = systemCode(error);
+      if (code === 'ENOENT' || code === 'ENOTDIR') return [];
+      throw storageError(error, folder);
+    }
+  }
+
+  async size(name: string): Promise<number | null> {
+    try {
+      const found = await stat(this.#file(name));
+      return found.isFile() ? found.size : null;
+    } catch (error) {
+      const code = systemCode(error);
+      if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+      throw storageError(error, name);
+    }
+  }
+
+  async open(name: string, access: 'read' | 'write'): Promise<StorageFile> {
+    const file = this.#file(name);
+    try {
+      if (access === 'write') await liftSeal(file);
+      return openFile(name, file, access === 'write' ? fs.constants.O_RDWR : fs.constants.O_RDONLY);
+    } catch (error) {
+      throw storageError(error, name);
+    }
+  }
+
+  async create(name: string): Promise<StorageFile> {
+    const file = this.#file(name);
+    const folder = path.dirname(file);
+    try {
+      await makeFolder(folder);
+      const created = openFile(name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
+      try {
+        await syncFolder(folder);
+      } catch (error) {
+        await created.close();
+        throw error;
+      }
+      return created;
+    } catch (error) {
+      throw storageError(error, name);
+    }
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    checkRename(from, to);
+    const target = this.#file(to);
+    try {
+      await rename(this.#file(from), target);
+      await syncFolder(path.dirname(target));
+    } catch (error) {
+      throw storageError(error, from);
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    const file = this.#file(name);
+    try {
+      await unlink(file);
+      await syncFolder(path.dirname(file));
+    } catch (error) {
+      const code = systemCode(error);
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw storageError(error, name);
+    }
+  }
+
+  async freeBytes(): Promise<number> {
+    try {
+      const { bavail, bsize } = await statfs(this.root);
+      return bavail * bsize;
+    } catch (error) {
+      throw storageError(error, this.root);
+    }
+  }
+
+  async lock(): Promise<StorageLock> {
+    try {
+      await makeFolder(this.root);
+    } catch (error) {
+      throw storageError(error, this.root);
+    }
+    return lockDirectory(this.root);
+  }
+
+  #folder(folder: string): string {
+    return folder === '' ? this.root : this.#file(folder);
+  }
+
+  /** Where a file of the port lies on this machine. */
+  #file(name: string): string {
+    checkPath(name);
+    if (name === 'index') return this.indexRoot;
+    if (name.startsWith('index/')) return path.join(this.indexRoot, name.slice('index/'.length));
+    if (folderOf(name) === '' && name.startsWith(LOCK_FILE)) {
+      throw new SkuaError('io_error', `${LOCK_FILE} belongs to the storage itself: opening it would let go of the lock. This is a defect.`, { path: name });
+    }
+    return path.join(this.root, name);
+  }
+}
+
+function openFile(name: string, file: string, flags: number): FilesystemFile {
+  const fd = fs.openSync(file, flags, 0o644);
+  try {
+    const found = fs.fstatSync(fd);
+    if (!found.isFile()) throw new SkuaError('io_error', `${file} is not a file. Move it out of the data directory.`, { path: name });
+    return new FilesystemFile(name, fd, found.size, (flags & fs.constants.O_RDWR) !== 0);
+  } catch (error) {
+    fs.closeSync(fd);
+    throw error;
+  }
+}
+
+async function liftSeal(file: string): Promise<void> {
+  const { mode } = await stat(file);
+  if ((mode & 0o200) === 0) await chmod(file, (mode & 0o777) | 0o200);
+}
+
+/** Creates a folder and those above it, durably. */
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; ; made = path.dirname(made)) {
+    await syncFolder(path.dirname(made));
+    if (made === first || made === path.dirname(made)) return;
+  }
+}
+
+/** Makes the names in a folder durable. Windows can't sync a folder, and does not need to. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await openHandle(folder, 'r');
+  try {
+    await handle.sync();
+  } catch (error) {
+    throw syncError(error, folder);
+  } finally {
+    await handle.close();
+  }
+}

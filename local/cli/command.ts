@@ -1,0 +1,29 @@
+import type { ExitCode, Io } from './io.ts';
+import type { OptionTable, OptionValues } from './options.ts';
+
+/** One command: what it is called with, how `--help` describes it, and what it does. */
+export interface Command<O extends OptionTable = OptionTable> {
+  readonly name: string;
+  readonly summary: string;
+  /** Further lines of `--help`. */
+  readonly details?: string;
+  readonly positionals?: readonly { readonly name: string; readonly help: string }[];
+  readonly options: O;
+  /** Names that still work, with a warning, and the names that took their place. */
+  readonly deprecated?: Readonly<Record<string, string>>;
+  readonly examples: readonly { readonly line: string; readonly does: string }[];
+  readonly run: (input: Input<O>, io: Io) => Promise<ExitCode>;
+}
+
+export interface Input<O extends OptionTable> {
+  readonly options: OptionValues<O>;
+  /** Options named on the command line, under their present names. */
+  readonly given: ReadonlySet<string>;
+  readonly positionals: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** Keeps the types of a command's own options while it stands in a list with others. */
+export function defineCommand<const O extends OptionTable>(command: Command<O>): Command {
+  return command as unknown as Command;
+}

@@ -1,0 +1,40 @@
+import type { ErrorCode } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { ExitCode } from './io.ts';
+import { EXIT } from './io.ts';
+
+/** Errors that mean: the node or the storage can't be reached. Everything else means: it failed. */
+const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['directory_locked', 'file_not_found']);
+
+/** A failure outside of the core that a command wants to end with. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly code: string;
+  readonly exitCode: ExitCode;
+
+  constructor(code: string, message: string, exitCode: ExitCode) {
+    super(message);
+    this.code = code;
+    this.exitCode = exitCode;
+  }
+}
+
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly exitCode: ExitCode;
+}
+
+/** What to tell about an error, and with which code to end. */
+export function describeFailure(error: unknown): Failure {
+  if (error instanceof CommandError) return { code: error.code, message: error.message, exitCode: error.exitCode };
+  if (isSkuaError(error)) return { code: error.code, message: error.message, exitCode: isUnreachable(error) ? EXIT.unreachable : EXIT.failed };
+  const message = error instanceof Error ? error.stack ?? error.message : String(error);
+  return { code: 'internal', message: `This is a defect of Skua. ${message}`, exitCode: EXIT.failed };
+}
+
+function isUnreachable(error: SkuaError): boolean {
+  if (UNREACHABLE.has(error.code)) return true;
+  const system = (error.cause as NodeJS.ErrnoException | undefined)?.code;
+  return error.code === 'io_error' && (system === 'EACCES' || system === 'EPERM' || system === 'EROFS' || system === 'ENOTDIR' || system === 'ENOENT');
+}

@@ -1,0 +1,67 @@
+import type { Colours } from './colour.ts';
+import type { Command } from './command.ts';
+
+const WIDTH = 100;
+
+/** `--help` of the program. */
+export function programHelp(commands: readonly Command[], version: string, colours: Colours): string {
+  const rows = commands.map((command) => [usageOf(command).replace(/^skua /, '').replace(' [options]', ''), command.summary] as const);
+  return [
+    `skua ${version}: an event store that cleans up after itself.`,
+    '',
+    colours.bold('Usage'),
+    '  skua COMMAND [options]',
+    '',
+    colours.bold('Commands'),
+    ...table([...rows, ['help [COMMAND]', 'Show help, of one command if it is named'], ['--version', 'Show the version']]),
+    '',
+    colours.bold('Examples'),
+    ...table(commands.flatMap((command) => command.examples.slice(0, 1).map((example) => [example.line, example.does] as const))),
+    '',
+    'Exit codes: 0 done, 1 failed or found wrong, 2 wrong usage, 3 node or storage not reachable,',
+    '4 refused, 130 interrupted.',
+    '',
+  ].join('\n');
+}
+
+/** `--help` of one command. */
+export function commandHelp(command: Command, colours: Colours): string {
+  const options = Object.entries(command.options).map(([name, option]) => [
+    `--${name}${option.placeholder === null ? '' : ` ${option.placeholder}`}`,
+    option.help + (option.fallbackText === '' ? '' : ` [default: ${option.fallbackText}]`),
+  ] as const);
+  const positionals = (command.positionals ?? []).map((positional) => [positional.name, sentence(positional.help)] as const);
+  const lines = [`${command.summary}.`, ''];
+  if (command.details !== undefined) lines.push(...wrap(command.details, WIDTH), '');
+  lines.push(colours.bold('Usage'), `  ${usageOf(command)}`, '');
+  if (positionals.length > 0) lines.push(colours.bold('Arguments'), ...table(positionals), '');
+  lines.push(colours.bold('Options'), ...table([...options, ['--help', 'Show this help']]), '');
+  lines.push(colours.bold('Examples'), ...table(command.examples.map((example) => [example.line, example.does] as const)), '');
+  return lines.join('\n');
+}
+
+function usageOf(command: Command): string {
+  const positionals = (command.positionals ?? []).map((positional) => ` ${positional.name}`).join('');
+  return `skua ${command.name}${positionals} [options]`;
+}
+
+function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** Two columns, the second one wrapped. */
+function table(rows: readonly (readonly [string, string])[]): string[] {
+  const left = Math.max(...rows.map(([first]) => first.length)) + 2;
+  return rows.flatMap(([first, second]) =>
+    wrap(second, WIDTH - left - 2).map((text, i) => `  ${(i === 0 ? first : '').padEnd(left)}${text}`.trimEnd()));
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [''];
+  for (const word of text.split(' ')) {
+    const last = lines[lines.length - 1]!;
+    if (last !== '' && last.length + word.length >= width) lines.push(word);
+    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
+  }
+  return lines;
+}

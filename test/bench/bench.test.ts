@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { FIGURES } from './figures.ts';
+import { median, row } from './figure.ts';
+import { runFigures, settingsFor } from './main.ts';
+import { answerLength } from './processes/http-load.ts';
+import { resultsPage } from './report.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'skua-bench-test-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('every figure runs and yields numbers', () => {
+  const settings = settingsFor(folder, true, () => {});
+  it.each(FIGURES.map((figure) => [figure.name, figure] as const))('%s', async (_name, figure) => {
+    const results = await runFigures([figure], settings);
+    const rows = results[0]!.rows;
+    expect(rows.length).toBeGreaterThan(0);
+    for (const one of rows) {
+      for (const value of [one.limit.median, one.ours.median, one.ratio, one.ratioMin, one.ratioMax]) {
+        expect(value, one.title).toBeGreaterThan(0);
+        expect(Number.isFinite(value), one.title).toBe(true);
+      }
+      expect(one.notes.join()).not.toContain('NaN');
+    }
+    expect(resultsPage('a machine', 1, results)).toContain(`| ${rows[0]!.title} |`);
+  }, 60_000);
+});
+
+describe('harness', () => {
+  it('takes the ratio of the medians and the range of the pairs', () => {
+    const result = row('r', 'x', { limit: [10, 20, 30], ours: [5, 30, 12] }, { kind: 'at least', value: 0.6 });
+    expect(result.ratio).toBe(12 / 20);
+    expect([result.ratioMin, result.ratioMax]).toEqual([0.4, 1.5]);
+    expect(median([4, 1, 3, 2])).toBe(2.5);
+  });
+
+  it('knows where an answer ends', () => {
+    const at = (text: string): number => answerLength(Buffer.from(text, 'latin1'));
+    expect(at('HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nabcHTTP')).toBe(46 - 1);
+    expect(at('HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nab')).toBe(-1);
+    expect(at('HTTP/1.1 201 Created\r\ncontent-le')).toBe(-1);
+    const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n';
+    expect(at(chunked)).toBe(chunked.length);
+    expect(at(chunked.slice(0, -2))).toBe(-1);
+  });
+});

@@ -1,0 +1,86 @@
+/**
+ * What a figure is: something of ours measured beside its limit, a hand-written loop that does the least that must be
+ * done, in alternating windows of one run. Only their ratio is judged; absolute numbers belong to the machine.
+ */
+
+export interface Settings {
+  /** A smoke run of a few seconds: tiny amounts, one short window. Its numbers say nothing about speed. */
+  readonly quick: boolean;
+  /** Folder for the data of this run, removed afterwards. */
+  readonly folder: string;
+  /** Measured windows of each side. */
+  readonly windows: number;
+  readonly windowMs: number;
+  /** Events in the log that is read, rebuilt and started with. */
+  readonly logEvents: number;
+  /** Streams of one event each of the memory figure, appended twice. */
+  readonly memoryStreams: number;
+  /** Prints a line of progress. */
+  say(line: string): void;
+}
+
+export interface Figure {
+  readonly name: string;
+  /** How it is measured, in sentences for the report. */
+  readonly how: string;
+  run(settings: Settings): Promise<Row[]>;
+}
+
+/** Median and range of one side's windows. */
+export interface Side {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export interface Row {
+  readonly title: string;
+  readonly unit: string;
+  readonly limit: Side;
+  readonly ours: Side;
+  /** Ours divided by the limit, of the medians. */
+  readonly ratio: number;
+  /** Smallest and largest ratio of a window of ours and the limit's window before it. */
+  readonly ratioMin: number;
+  readonly ratioMax: number;
+  readonly target: Target | null;
+  /** Other numbers seen in the same windows. */
+  readonly notes: readonly string[];
+}
+
+export interface Target {
+  readonly kind: 'at least' | 'below';
+  readonly value: number;
+}
+
+export function meetsTarget(row: Row): boolean | null {
+  if (row.target === null) return null;
+  return row.target.kind === 'at least' ? row.ratio >= row.target.value : row.ratio < row.target.value;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+export function side(values: readonly number[]): Side {
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
+}
+
+/** Measures limit, ours, limit, ours, ... so that what disturbs the machine disturbs both. */
+export async function alternate(windows: number, limit: () => number | Promise<number>, ours: () => number | Promise<number>): Promise<{ limit: number[]; ours: number[] }> {
+  const measured = { limit: [] as number[], ours: [] as number[] };
+  for (let i = 0; i < windows; i++) {
+    measured.limit.push(await limit());
+    measured.ours.push(await ours());
+  }
+  return measured;
+}
+
+export function row(title: string, unit: string, measured: { limit: number[]; ours: number[] }, target: Target | null, notes: readonly string[] = []): Row {
+  const ratios = measured.ours.map((value, i) => value / measured.limit[i]!);
+  const limit = side(measured.limit);
+  const ours = side(measured.ours);
+  return { title, unit, limit, ours, ratio: ours.median / limit.median, ratioMin: Math.min(...ratios), ratioMax: Math.max(...ratios), target, notes };
+}

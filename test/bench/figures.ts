@@ -1,0 +1,11 @@
+import type { Figure } from './figure.ts';
+import { appendBatch } from './figures/append-batch.ts';
+import { appendSingle } from './figures/append-single.ts';
+import { appendHttp } from './figures/append-http.ts';
+import { indexRebuild } from './figures/index-rebuild.ts';
+import { memory } from './figures/memory.ts';
+import { readForward } from './figures/read-forward.ts';
+import { start } from './figures/start.ts';
+
+/** All figures, in the order of the issue that asks for them. */
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, readForward, indexRebuild, start, memory];

@@ -1,0 +1,50 @@
+import { systemClock } from '../../infra/clock.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
+import { silentLog } from '../../core/ports/log.ts';
+import { silentMeter } from '../../core/ports/meter.ts';
+import type { Meter } from '../../core/ports/meter.ts';
+import { openStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store.ts';
+
+/** Opens a directory as a node does, with the defaults of a node. */
+export async function openFolder(folder: string, meter: Meter = silentMeter): Promise<OpenStore> {
+  const storage = new FilesystemStorage({ root: folder });
+  const jobs = new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot });
+  const open = await openStore({ storage, clock: systemClock, ids: systemIds, digests: nodeDigests, jobs, log: silentLog, meter });
+  return {
+    ...open,
+    async close() {
+      await open.close();
+      await jobs.close();
+    },
+  };
+}
+
+/** A meter that keeps count and sum of what it is shown. */
+export class SumMeter implements Meter {
+  readonly #seen = new Map<string, { count: number; sum: number }>();
+
+  count(): void {}
+  gauge(): void {}
+  observe(name: string, value: number): void {
+    const seen = this.#seen.get(name);
+    if (seen === undefined) this.#seen.set(name, { count: 1, sum: value });
+    else {
+      seen.count++;
+      seen.sum += value;
+    }
+  }
+
+  /** Mean of all observations of a name, NaN when there were none. */
+  mean(name: string): number {
+    const seen = this.#seen.get(name);
+    return seen === undefined ? Number.NaN : seen.sum / seen.count;
+  }
+
+  reset(): void {
+    this.#seen.clear();
+  }
+}

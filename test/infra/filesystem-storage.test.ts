@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { storageError, syncError } from '../../infra/fs/errors.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+
+let folder: string;
+beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-fs-')); });
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const MODULE = new URL('../../infra/fs/filesystem-storage.ts', import.meta.url).href;
+const run = promisify(execFile);
+
+/** Locks the directory in another process, which writes what came of it and then dies without releasing. */
+async function lockElsewhere(root: string): Promise<{ stdout: string; stderr: string }> {
+  const script = `
+    const { FilesystemStorage } = await import(${JSON.stringify(MODULE)});
+    try { await new FilesystemStorage({ root: ${JSON.stringify(root)} }).lock(); console.log('locked'); }
+    catch (error) { console.log(error.code + ': ' + error.message); }
+    process.kill(process.pid, 'SIGKILL');`;
+  return run(process.execPath, ['--input-type=module', '-e', script]).catch((error: { stdout: string; stderr: string }) => error);
+}
+
+describe('the lock', () => {
+  test('keeps another process out, which is told what to do, without warnings', async () => {
+    const storage = new FilesystemStorage({ root: folder });
+    const lock = await storage.lock();
+    const { stdout, stderr } = await lockElsewhere(folder);
+    expect(stdout).toMatch(/^directory_locked: /);
+    expect(stdout).toContain(folder);
+    expect(stdout).toContain('another process');
+    expect(stderr).toBe('');
+    await lock.release();
+  });
+
+  test('is freed when its process dies', async () => {
+    expect((await lockElsewhere(folder)).stdout).toBe('locked\n');
+    await (await new FilesystemStorage({ root: folder }).lock()).release();
+  });
+
+  test('is held between two storages of one process, and creates the directory', async () => {
+    const root = join(folder, 'fresh', 'data');
+    const lock = await new FilesystemStorage({ root }).lock();
+    await expect(new FilesystemStorage({ root }).lock()).rejects.toMatchObject({ code: 'directory_locked', data: { path: root } });
+    await lock.release();
+  });
+
+  test('its file is nobody else\'s', async () => {
+    const storage = new FilesystemStorage({ root: folder });
+    const lock = await storage.lock();
+    await expect(storage.open('skua.lock', 'read')).rejects.toMatchObject({ code: 'io_error' });
+    await expect(storage.remove('skua.lock')).rejects.toMatchObject({ code: 'io_error' });
+    await lock.release();
+  });
+});
+
+test('a sealed file has no write bits; opening it for writing brings them back', async () => {
+  const storage = new FilesystemStorage({ root: folder });
+  const file = await storage.create('db/chunk');
+  await file.writeAt(0, Uint8Array.of(1));
+  await file.seal();
+  await file.close();
+  const path = join(folder, 'db/chunk');
+  expect((await stat(path)).mode & 0o222).toBe(0);
+  await (await storage.open('db/chunk', 'read')).close();
+  expect((await stat(path)).mode & 0o222).toBe(0);
+  const again = await storage.open('db/chunk', 'write');
+  expect((await stat(path)).mode & 0o200).toBe(0o200);
+  await again.writeAt(0, Uint8Array.of(2));
+  await again.close();
+});
+
+test('the index may lie elsewhere', async () => {
+  const storage = new FilesystemStorage({ root: join(folder, 'data'), indexRoot: join(folder, 'fast') });
+  await (await storage.create('index/indexmap')).close();
+  await (await storage.create('indexes')).close();
+  expect((await stat(join(folder, 'fast/indexmap'))).isFile()).toBe(true);
+  expect((await stat(join(folder, 'data/indexes'))).isFile()).toBe(true);
+  expect(await storage.list('index')).toEqual(['indexmap']);
+});
+
+test('a directory that must exist and does not is refused by name', () => {
+  const root = join(folder, 'none');
+  expect(() => new FilesystemStorage({ root, mustExist: true })).toThrow(expect.objectContaining({ code: 'file_not_found', message: expect.stringContaining(root) }));
+});
+
+test('a folder is not a file', async () => {
+  const storage = new FilesystemStorage({ root: folder });
+  await (await storage.create('db/x')).close();
+  expect(await storage.size('db')).toBe(null);
+  await expect(storage.open('db', 'read')).rejects.toMatchObject({ code: 'io_error' });
+});
+
+test('reads of several handles under way end with their own bytes', async () => {
+  await writeFile(join(folder, 'a'), new Uint8Array(200_000).map((_, i) => i));
+  const file = await new FilesystemStorage({ root: folder }).open('a', 'read');
+  const reads = await Promise.all(Array.from({ length: 64 }, (_, i) => file.read(i * 3_000, 10)));
+  for (const [i, bytes] of reads.entries()) expect(bytes[0]).toBe((i * 3_000) % 256);
+  await file.close();
+});
+
+test.each([['ENOSPC', 'disk_full'], ['EDQUOT', 'disk_full'], ['ENOENT', 'file_not_found'], ['EEXIST', 'file_exists'], ['EIO', 'io_error'], ['EACCES', 'io_error'], ['EMFILE', 'io_error'], ['EWHATEVER', 'io_error']])('%s becomes %s', (system, code) => {
+  const cause = Object.assign(new Error('it failed'), { code: system });
+  expect(storageError(cause, 'db/a')).toMatchObject({ code, data: { path: 'db/a' } });
+});
+
+test.each(['EIO', 'ENOSPC', 'EDQUOT'])('a sync that fails with %s is sync_failed', (system) => {
+  expect(syncError(Object.assign(new Error('it failed'), { code: system }), 'db/a')).toMatchObject({ code: 'sync_failed', data: { path: 'db/a', systemCode: system } });
+});

@@ -1,0 +1,43 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { Job } from '../../core/ports/jobs.ts';
+
+/** Jobs that the tests of the two Jobs implementations run. */
+export const JOBS: Readonly<Record<string, Job>> = {
+  /** Writes a file, reads it back and answers with what the context offers. */
+  copy: async (args: { path: string; bytes: Uint8Array }, context) => {
+    const file = await context.storage.create(args.path);
+    await file.writeAt(0, args.bytes);
+    await file.sync();
+    const read = await file.read(0, file.size);
+    await file.close();
+    return { size: read.length, crc: context.digests.crc32(read), id: context.ids.uuidBytes().length };
+  },
+  refuse: async (args: { path: string }) => {
+    throw new SkuaError('index_corrupt', 'The table is damaged.', { path: args.path, offset: 17 });
+  },
+  break: async () => {
+    throw new TypeError('a defect');
+  },
+  uncloneable: async () => {
+    throw new SkuaError('io_error', 'With a function.', { call: () => {} });
+  },
+  count: async (args: { to: number }, context) => {
+    for (let i = 1; i <= args.to; i++) context.progress({ done: i, total: args.to, unit: 'entries' });
+    return args.to;
+  },
+  /** Raises the shared cell to 1 once it runs, and runs until it is aborted or the cell is raised to 2. */
+  wait: async (args: { cell: Int32Array }, context) => {
+    Atomics.compareExchange(args.cell, 0, 0, 1);
+    context.progress({ done: 0, total: 1, unit: 'chunks' });
+    while (Atomics.load(args.cell, 0) !== 2) {
+      await context.checkpoint();
+      await new Promise((resolve) => { setImmediate(resolve); });
+    }
+    return 'released';
+  },
+  die: async () => process.exit(3),
+  eat: async () => {
+    const held: number[][] = [];
+    for (;;) held.push(Array.from({ length: 100_000 }, (_, i) => i * 1.5));
+  },
+};

@@ -1,0 +1,194 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SkuaError } from '../../core/errors.ts';
+import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import type { JobProgress, Jobs } from '../../core/ports/jobs.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { JOBS_QUEUED_MAX, WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { SeededIds } from '../support/seeded-ids.ts';
+import { JOBS } from './jobs-for-tests.ts';
+
+let folder: string;
+let jobs: Jobs;
+beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-jobs-')); });
+afterEach(async () => {
+  await jobs.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const workerJobs = (options: { threads?: number; idleMs?: number } = {}) =>
+  new WorkerJobs({ root: folder, indexRoot: join(folder, 'index'), jobsUrl: new URL('./jobs-for-tests.ts', import.meta.url), ...options });
+const inlineJobs = () => new InlineJobs({ jobs: JOBS, storage: new MemoryStorage(), digests: nodeDigests, ids: new SeededIds(), clock: systemClock });
+const cell = () => new Int32Array(new SharedArrayBuffer(4));
+
+/** Runs `wait` and resolves when it has begun. */
+async function startWaiting(signal?: AbortSignal): Promise<{ ended: Promise<unknown>; shared: Int32Array }> {
+  const shared = cell();
+  const begun = Promise.withResolvers<void>();
+  const ended = jobs.run('wait', { cell: shared }, { onProgress: () => begun.resolve(), ...(signal ? { signal } : {}) });
+  ended.catch(() => {});
+  await begun.promise;
+  return { ended, shared };
+}
+
+describe.each([['worker', workerJobs], ['inline', inlineJobs]])('Jobs: %s', (_name, make) => {
+  beforeEach(() => { jobs = make(); });
+
+  test('a job gets storage, digests and ids, and its result comes back', async () => {
+    expect(await jobs.run('copy', { path: 'db/x', bytes: new TextEncoder().encode('123456789') })).toEqual({ size: 9, crc: 0xcbf43926, id: 16 });
+  });
+
+  test('a SkuaError keeps its code, message and data', async () => {
+    const error = await jobs.run('refuse', { path: 'index/t' }).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(SkuaError);
+    expect(error).toMatchObject({ code: 'index_corrupt', message: 'The table is damaged.', data: { path: 'index/t', offset: 17 } });
+  });
+
+  test('another error keeps its name, its message and where it was thrown', async () => {
+    const error = await jobs.run('break', null).catch((caught: unknown) => caught) as Error;
+    expect(error).toMatchObject({ name: 'TypeError', message: 'a defect' });
+    expect(error.stack).toContain('jobs-for-tests');
+  });
+
+  test('an unknown job is refused', async () => {
+    await expect(jobs.run('none', null)).rejects.toMatchObject({ code: 'io_error', data: { job: 'none' } });
+  });
+
+  test('the last progress arrives before the result', async () => {
+    const seen: JobProgress[] = [];
+    await jobs.run('count', { to: 10_000 }, { onProgress: (progress) => seen.push(progress) });
+    expect(seen.at(-1)).toEqual({ done: 10_000, total: 10_000, unit: 'entries' });
+  });
+
+  test('an abort ends a running job at its next checkpoint, and the next job runs', async () => {
+    const abort = new AbortController();
+    const { ended } = await startWaiting(abort.signal);
+    abort.abort();
+    await expect(ended).rejects.toMatchObject({ code: 'aborted' });
+    expect(await jobs.run('count', { to: 3 })).toBe(3);
+  });
+
+  test('an aborted signal lets no job begin', async () => {
+    const shared = cell();
+    await expect(jobs.run('wait', { cell: shared }, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' });
+    expect(shared[0]).toBe(0);
+  });
+
+  test('shared memory is shared', async () => {
+    const { ended, shared } = await startWaiting();
+    Atomics.store(shared, 0, 2);
+    expect(await ended).toBe('released');
+  });
+
+  test('close aborts what runs, waits for it, and takes nothing more', async () => {
+    const { ended } = await startWaiting();
+    await jobs.close();
+    await expect(ended).rejects.toMatchObject({ code: 'aborted' });
+    await expect(jobs.run('count', { to: 1 })).rejects.toMatchObject({ code: 'store_closed' });
+  });
+});
+
+describe('worker threads', () => {
+  test('the files are those of the directory', async () => {
+    jobs = workerJobs();
+    await jobs.run('copy', { path: 'index/t', bytes: Uint8Array.of(1, 2, 3) });
+    expect([...await readFile(join(folder, 'index/t'))]).toEqual([1, 2, 3]);
+  });
+
+  test('progress is sparse', async () => {
+    jobs = workerJobs();
+    let count = 0;
+    await jobs.run('count', { to: 20_000 }, { onProgress: () => count++ });
+    expect(count).toBeLessThan(100);
+  });
+
+  test('at most so many run at once; the others wait their turn', async () => {
+    const pool = jobs = workerJobs({ threads: 2 });
+    const first = await startWaiting();
+    const second = await startWaiting();
+    const third = jobs.run('count', { to: 5 });
+    expect(pool.workers).toBe(2);
+    Atomics.store(first.shared, 0, 2);
+    expect(await third).toBe(5);
+    expect(pool.workers).toBe(2);
+    Atomics.store(second.shared, 0, 2);
+    expect(await second.ended).toBe('released');
+  });
+
+  test('a job that waits can be aborted, and too many are refused', async () => {
+    jobs = workerJobs();
+    const { ended, shared } = await startWaiting();
+    const abort = new AbortController();
+    const waiting = Array.from({ length: JOBS_QUEUED_MAX }, (_, i) => jobs.run('count', { to: i }, i === 0 ? { signal: abort.signal } : {}));
+    await expect(jobs.run('count', { to: 1 })).rejects.toMatchObject({ code: 'too_busy', data: { limit: JOBS_QUEUED_MAX } });
+    abort.abort();
+    await expect(waiting[0]).rejects.toMatchObject({ code: 'aborted' });
+    const last = jobs.run('count', { to: 1 });
+    Atomics.store(shared, 0, 2);
+    expect(await ended).toBe('released');
+    expect(await Promise.all(waiting.slice(1))).toEqual(Array.from({ length: JOBS_QUEUED_MAX - 1 }, (_, i) => i + 1));
+    expect(await last).toBe(1);
+  });
+
+  test('close refuses the jobs that wait', async () => {
+    jobs = workerJobs();
+    await startWaiting();
+    const waiting = jobs.run('count', { to: 1 });
+    const closed = jobs.close();
+    await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
+    await closed;
+  });
+
+  test('a worker that dies fails its job alone; the next one gets a new worker', async () => {
+    jobs = workerJobs();
+    const dying = jobs.run('die', null);
+    const next = jobs.run('count', { to: 7 });
+    await expect(dying).rejects.toMatchObject({ code: 'io_error', data: { job: 'die' } });
+    expect(await next).toBe(7);
+  });
+
+  test('a job that eats all memory ends its worker, not the process', async () => {
+    jobs = workerJobs();
+    await expect(jobs.run('eat', null)).rejects.toMatchObject({ code: 'io_error', message: expect.stringContaining('memory') });
+    expect(await jobs.run('count', { to: 7 })).toBe(7);
+  });
+
+  test('arguments and errors that cannot be copied are no end of the worker', async () => {
+    const pool = jobs = workerJobs();
+    await expect(jobs.run('count', { to: () => {} })).rejects.toMatchObject({ name: 'DataCloneError' });
+    await expect(jobs.run('uncloneable', null)).rejects.toMatchObject({ code: 'io_error', message: 'With a function.' });
+    expect(await jobs.run('count', { to: 7 })).toBe(7);
+    expect(pool.workers).toBe(1);
+  });
+
+  test('an idle worker is ended', async () => {
+    const pool = jobs = workerJobs({ idleMs: 1 });
+    await jobs.run('count', { to: 1 });
+    while (pool.workers > 0) await systemClock.sleep(1);
+    expect(await jobs.run('count', { to: 2 })).toBe(2);
+  });
+});
+
+test('inline jobs let other work run after a slice, by the clock', async () => {
+  const clock = new ManualClock();
+  let yields = 0;
+  const counting = { nowMs: () => clock.nowMs(), monotonicMs: () => clock.monotonicMs(), sleep: (ms: number) => clock.sleep(ms), yield: async () => { yields++; } };
+  jobs = new InlineJobs({
+    storage: new MemoryStorage(), digests: nodeDigests, ids: new SeededIds(), clock: counting,
+    jobs: {
+      slices: async (_args: never, context) => {
+        for (let i = 0; i < 20; i++) {
+          await clock.advance(1);
+          await context.checkpoint();
+        }
+      },
+    },
+  });
+  await jobs.run('slices', null);
+  expect(yields).toBe(5);
+});

@@ -1,0 +1,280 @@
+import { SkuaError } from '../../core/errors.ts';
+import { decodeText, encodeText } from '../../core/text.ts';
+import { TOMBSTONE } from '../../core/log/records.ts';
+import { ANY, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, NO_STREAM, PAGE_EVENTS_MAX, STREAM_EXISTS, STREAM_NAME_LENGTH_MAX } from '../../core/streams/api.ts';
+import type { AllFilter, AllPage, AllPosition, AppendResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage } from '../../core/streams/api.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Ids } from '../../core/ports/ids.ts';
+import { modelMetadata } from './model-metadata.ts';
+
+type ModelEvent = StoredEvent & { readonly end: number };
+
+/**
+ * The store as a list of events in memory: every question is answered by looking through the list. It says what the
+ * real store must answer, so it is kept too simple to be wrong; positions are its own.
+ */
+export class ModelStore implements EventStore {
+  readonly log: ModelEvent[] = [];
+  end = 0;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  #waiters: { readonly isDone: () => boolean; readonly wake: (arrived: boolean) => void }[] = [];
+
+  constructor(clock: Clock, ids: Ids) {
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult> {
+    checkName(stream);
+    if (expected < STREAM_EXISTS || expected === -3 || !Number.isSafeInteger(expected)) throw new SkuaError('invalid_expected_version', `${expected} is no expected version.`);
+    for (const event of events) checkEvent(event);
+    if (this.#isTombstoned(stream)) throw deleted(stream);
+    const last = this.#last(stream);
+    const repeat = this.#repeat(stream, expected, last, events);
+    if (repeat !== null) return repeat;
+    this.#checkExpected(stream, expected, last);
+    if (this.#metadataOf(stream).truncateBefore === TOMBSTONE) this.#write(`$$${stream}`, this.#metadataEvent(last + 1));
+    const written = events.map((event) => this.#write(stream, event));
+    this.#wake();
+    return { firstEventNumber: last + 1, lastEventNumber: last + events.length, position: written.at(-1)?.position ?? this.end, isRepeat: false };
+  }
+
+  async deleteStream(stream: string, expected: number, kind: 'soft' | 'hard'): Promise<{ readonly position: number }> {
+    checkName(stream);
+    if (this.#isTombstoned(stream)) throw deleted(stream);
+    const last = this.#last(stream);
+    const hasMetadata = this.#last(`$$${stream}`) >= 0;
+    if (kind === 'soft' && last < 0 && !hasMetadata) throw conflict(stream, expected, -1);
+    this.#checkExpected(stream, expected, last);
+    const event = kind === 'soft' ? this.#write(`$$${stream}`, this.#metadataEvent('9223372036854775807'))
+      : this.#write(stream, { id: this.#newId(), type: '$streamDeleted', isJson: false, data: new Uint8Array(0), metadata: new Uint8Array(0) }, TOMBSTONE);
+    this.#wake();
+    return { position: event.position };
+  }
+
+  async readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
+    checkName(stream);
+    checkCount(options.count);
+    const { last, metadata } = this.#readable(stream);
+    const from = options.from === 'end' ? last : options.from;
+    if (!Number.isSafeInteger(from) || from < 0) throw new SkuaError('invalid_event_number', `${from} is no event number.`);
+    const isForward = options.direction === 'forward';
+    const low = isForward ? from : Math.max(0, from - options.count + 1);
+    const high = isForward ? from + options.count - 1 : from;
+    const visible = this.#visible(stream);
+    const events = visible.filter((e) => e.number >= low && e.number <= high).map((e) => this.#resolve(e, options.resolveLinks === true));
+    const firstVisible = visible[0]?.number ?? last + 1;
+    const isEnd = isForward ? high >= last : low <= firstVisible;
+    const next = isForward ? Math.max(Math.min(high, last) + 1, firstVisible) : isEnd ? -1 : Math.min(low - 1, last);
+    return { stream, events: isForward ? events : events.toReversed(), from, lastEventNumber: last, nextEventNumber: next, isEnd, metadata };
+  }
+
+  async readEvent(stream: string, number: number | 'last', resolveLinks = false): Promise<StoredEvent> {
+    checkName(stream);
+    const { last } = this.#readable(stream);
+    const event = this.#visible(stream).find((e) => e.number === (number === 'last' ? last : number));
+    if (event === undefined) throw new SkuaError('event_not_found', `Stream '${stream}' has no event ${number}.`);
+    return this.#resolve(event, resolveLinks);
+  }
+
+  async readAll(options: ReadAllOptions): Promise<AllPage> {
+    checkCount(options.count);
+    const end = { commit: this.end, prepare: this.end };
+    const from = options.from === 'start' ? { commit: 0, prepare: 0 } : options.from === 'end' ? end : options.from;
+    if (from.commit < this.end && !this.log.some((e) => e.position === from.commit || e.end === from.commit) && from.commit !== 0) throw new SkuaError('invalid_position', `No record begins or ends at ${from.commit}.`);
+    const isForward = options.direction === 'forward';
+    const matching = this.log.filter((e) => (isForward ? compare(e, from) >= 0 : compare(e, from) < 0) && matches(e, options.filter));
+    const taken = (isForward ? matching : matching.toReversed()).slice(0, options.count);
+    const isEnd = taken.length === matching.length;
+    const lastTaken = taken.at(-1);
+    const after = isForward ? (isEnd || lastTaken === undefined ? this.end : lastTaken.end) : lastTaken === undefined ? 0 : lastTaken.position;
+    const next = isForward && from.commit > this.end ? from : { commit: after, prepare: after };
+    const events = taken.map((e) => this.#resolve(e, options.resolveLinks === true));
+    return { events, from, next, isEnd, lastCommitPosition: this.log.at(-1)?.position ?? 0 };
+  }
+
+  async streamInfo(stream: string) {
+    const isTombstoned = this.#isTombstoned(stream);
+    const metadata = this.#metadataOf(stream);
+    return { lastEventNumber: isTombstoned ? TOMBSTONE : this.#last(stream), isTombstoned, isSoftDeleted: !isTombstoned && metadata.truncateBefore === TOMBSTONE, metadata, metadataVersion: this.#last(`$$${stream}`) };
+  }
+
+  async *subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage> {
+    let after = options.after === 'end' ? this.#last(stream) : options.after;
+    for (let isLive = false; options.signal?.aborted !== true; ) {
+      const length = this.log.length;
+      const tombstone = this.log.find((e) => e.stream === stream && e.number === TOMBSTONE);
+      const found = tombstone ?? this.#visible(stream).find((e) => e.number > after);
+      if (found !== undefined) {
+        after = found.number;
+        yield { kind: 'event', event: this.#resolve(found, options.resolveLinks === true) };
+        if (tombstone !== undefined) throw deleted(stream);
+      } else {
+        if (!isLive) yield { kind: 'caught-up' };
+        isLive = true;
+        await this.#wait(() => this.log.length > length, options.signal);
+      }
+    }
+  }
+
+  async *subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage> {
+    let next = options.after === 'start' ? 0 : options.after === 'end' ? this.log.length : this.log.filter((e) => compare(e, options.after as AllPosition) <= 0).length;
+    for (let isLive = false; options.signal?.aborted !== true; ) {
+      const event = this.log[next];
+      if (event !== undefined) {
+        next++;
+        if (matches(event, options.filter)) yield { kind: 'event', event: this.#resolve(event, options.resolveLinks === true) };
+      } else {
+        if (!isLive) yield { kind: 'caught-up' };
+        isLive = true;
+        await this.#wait(() => this.log.length > next, options.signal);
+      }
+    }
+  }
+
+  waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
+    const length = this.log.length;
+    return this.#wait(() => this.log.slice(length).some((e) => e.stream === stream), signal);
+  }
+
+  waitForLog(position: number, signal: AbortSignal): Promise<boolean> {
+    return this.#wait(() => this.end > position, signal);
+  }
+
+  #wait(isDone: () => boolean, signal: AbortSignal | undefined): Promise<boolean> {
+    if (isDone()) return Promise.resolve(true);
+    if (signal?.aborted === true) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const waiter = { isDone, wake: (arrived: boolean) => {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+        resolve(arrived);
+      } };
+      this.#waiters.push(waiter);
+      signal?.addEventListener('abort', () => waiter.wake(false));
+    });
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters) if (waiter.isDone()) waiter.wake(true);
+  }
+
+  #write(stream: string, event: NewEvent, number = this.#last(stream) + 1): ModelEvent {
+    const position = this.end;
+    this.end += 100 + 2 * stream.length + event.type.length + event.data.length + event.metadata.length;
+    const now = this.#clock.nowMs();
+    const written: ModelEvent = {
+      stream, number, type: event.type, id: event.id.toLowerCase(), isJson: event.isJson, isRedacted: false, data: event.data.slice(), metadata: event.metadata.slice(),
+      position, preparePosition: position, createdMs: Math.floor(now), createdTicks: Math.floor((now - Math.floor(now)) * 10_000), link: null, linkTargetMissing: false, end: this.end,
+    };
+    this.log.push(written);
+    return written;
+  }
+
+  #metadataEvent(truncateBefore: number | string): NewEvent {
+    return { id: this.#newId(), type: '$metadata', isJson: true, data: encodeText(`{"$tb":${truncateBefore}}`), metadata: new Uint8Array(0) };
+  }
+
+  #newId(): string {
+    const hex = Array.from(this.#ids.uuidBytes(), (b) => b.toString(16).padStart(2, '0')).join('');
+    return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  }
+
+  #last(stream: string): number {
+    return this.log.findLast((e) => e.stream === stream && e.number !== TOMBSTONE)?.number ?? -1;
+  }
+
+  /** A metadata stream goes with its stream. */
+  #isTombstoned(stream: string): boolean {
+    const original = stream.startsWith('$$') ? stream.slice(2) : stream;
+    return this.log.some((e) => e.stream === original && e.number === TOMBSTONE);
+  }
+
+  #metadataOf(stream: string): StreamMetadata {
+    if (stream.startsWith('$$')) return { maxCount: 1 };
+    const event = this.log.findLast((e) => e.stream === `$$${stream}`);
+    return event === undefined ? {} : modelMetadata(event.data, event.isJson);
+  }
+
+  #readable(stream: string): { readonly last: number; readonly metadata: StreamMetadata } {
+    if (this.#isTombstoned(stream)) throw deleted(stream);
+    const last = this.#last(stream);
+    const metadata = this.#metadataOf(stream);
+    if (last < 0 || metadata.truncateBefore === TOMBSTONE) throw new SkuaError('stream_not_found', `Stream '${stream}' does not exist.`, { stream });
+    return { last, metadata };
+  }
+
+  #visible(stream: string): ModelEvent[] {
+    const { maxCount = Infinity, maxAge = Infinity, truncateBefore = 0 } = this.#metadataOf(stream);
+    const last = this.#last(stream);
+    const oldest = this.#clock.nowMs() - maxAge * 1000;
+    return this.log.filter((e) => e.stream === stream && e.number !== TOMBSTONE && e.number >= truncateBefore && e.number > last - maxCount && e.createdMs + e.createdTicks / 10_000 >= oldest);
+  }
+
+  #resolve(event: ModelEvent, resolveLinks: boolean): StoredEvent {
+    const { end: _, ...plain } = event;
+    const match = resolveLinks && event.type === '$>' ? /^(\d+)@([^]+)$/.exec(decodeText(event.data)) : null;
+    if (match === null) return plain;
+    const stream = match[2]!;
+    const target = this.#isTombstoned(stream) || this.#metadataOf(stream).truncateBefore === TOMBSTONE ? undefined : this.#visible(stream).find((e) => e.number === Number(match[1]));
+    if (target === undefined) return { ...plain, linkTargetMissing: true };
+    const { end: __, ...found } = target;
+    return { ...found, link: plain };
+  }
+
+  #checkExpected(stream: string, expected: number, last: number): void {
+    const isSoftDeleted = this.#metadataOf(stream).truncateBefore === TOMBSTONE;
+    if (expected === ANY || (expected === NO_STREAM && isSoftDeleted)) return;
+    if (expected === STREAM_EXISTS) {
+      if (isSoftDeleted) throw deleted(stream);
+      if (last < 0 && this.#last(`$$${stream}`) < 0) throw conflict(stream, expected, -1);
+    } else if (expected !== last) throw conflict(stream, expected, last);
+  }
+
+  /** The original outcome if the request was written before, null if it is new; a broken retry is a conflict. */
+  #repeat(stream: string, expected: number, last: number, events: readonly NewEvent[]): AppendResult | null {
+    if (events.length === 0) return null;
+    const isAny = expected === ANY || expected === STREAM_EXISTS;
+    if (!isAny && (expected >= last || (expected === NO_STREAM && this.#metadataOf(stream).truncateBefore === TOMBSTONE))) return null;
+    const stored = this.log.filter((e) => e.stream === stream);
+    const found = events.map((event, k) => stored.find((e) => e.id === event.id.toLowerCase() && (isAny || e.number === expected + 1 + k)));
+    if (isAny && found[0] === undefined) return null;
+    if (found.some((e) => e === undefined)) throw conflict(stream, expected, last);
+    const original = found.at(-1)!;
+    return { firstEventNumber: found[0]!.number, lastEventNumber: original.number, position: original.position, isRepeat: true };
+  }
+}
+
+function compare(event: StoredEvent, at: AllPosition): number {
+  return event.position - at.commit || event.preparePosition - at.prepare;
+}
+
+function matches(event: StoredEvent, filter: AllFilter | undefined): boolean {
+  if (filter === undefined) return true;
+  const text = filter.on === 'stream' ? event.stream : event.type;
+  if (filter.excludeSystemEvents === true && event.type.startsWith('$')) return false;
+  if (filter.regex !== undefined) return filter.regex.test(text);
+  return filter.prefixes === undefined || filter.prefixes.some((prefix) => text.startsWith(prefix));
+}
+
+function checkName(stream: string): void {
+  if (stream === '' || stream === '$$' || stream.length > STREAM_NAME_LENGTH_MAX) throw new SkuaError('invalid_stream_name', `'${stream}' can't be a stream's name.`);
+}
+
+function checkEvent(event: NewEvent): void {
+  if (event.type === '' || event.type.length > EVENT_TYPE_LENGTH_MAX) throw new SkuaError('invalid_event', 'An event needs a type.');
+  if (event.data.length + event.metadata.length > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { limit: EVENT_BYTES_MAX });
+}
+
+function checkCount(count: number): void {
+  if (!Number.isSafeInteger(count) || count < 1) throw new SkuaError('invalid_count', `${count} is no page size.`);
+  if (count > PAGE_EVENTS_MAX) throw new SkuaError('page_too_large', `A page has at most ${PAGE_EVENTS_MAX} events.`);
+}
+
+function deleted(stream: string): SkuaError {
+  return new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
+}
+
+function conflict(stream: string, expected: number, actual: number): SkuaError {
+  return new SkuaError('wrong_expected_version', `Stream '${stream}' is at version ${actual}, not ${expected}. Read it again and retry.`, { expected, actual });
+}

@@ -1,0 +1,68 @@
+/** Unit of allocation in bytes, as a file system's block. */
+export const IMAGE_BLOCK_BYTES = 4_096;
+
+/** The content of one simulated file: blocks that were written, and holes that read as zeros and take no space. */
+export class SparseImage {
+  readonly #blocks = new Map<number, Uint8Array>();
+  size = 0;
+
+  get allocatedBytes(): number { return this.#blocks.size * IMAGE_BLOCK_BYTES; }
+
+  /** Always a copy. */
+  read(position: number, length: number): Uint8Array {
+    const end = Math.max(position, Math.min(position + length, this.size));
+    const out = new Uint8Array(end - position);
+    for (let at = position; at < end;) {
+      const index = Math.floor(at / IMAGE_BLOCK_BYTES);
+      const to = Math.min(end, (index + 1) * IMAGE_BLOCK_BYTES);
+      const block = this.#blocks.get(index);
+      if (block !== undefined) out.set(block.subarray(at - index * IMAGE_BLOCK_BYTES, to - index * IMAGE_BLOCK_BYTES), at - position);
+      at = to;
+    }
+    return out;
+  }
+
+  write(position: number, bytes: Uint8Array): void {
+    const end = position + bytes.length;
+    for (let at = position; at < end;) {
+      const index = Math.floor(at / IMAGE_BLOCK_BYTES);
+      const to = Math.min(end, (index + 1) * IMAGE_BLOCK_BYTES);
+      let block = this.#blocks.get(index);
+      if (block === undefined) {
+        block = new Uint8Array(IMAGE_BLOCK_BYTES);
+        this.#blocks.set(index, block);
+      }
+      block.set(bytes.subarray(at - position, to - position), at - index * IMAGE_BLOCK_BYTES);
+      at = to;
+    }
+    if (bytes.length > 0 && end > this.size) this.size = end;
+  }
+
+  /** Bytes that a write of this range would allocate. */
+  growth(position: number, length: number): number {
+    let blocks = 0;
+    const end = position + length;
+    for (let index = Math.floor(position / IMAGE_BLOCK_BYTES); index * IMAGE_BLOCK_BYTES < end; index++) {
+      if (!this.#blocks.has(index)) blocks++;
+    }
+    return blocks * IMAGE_BLOCK_BYTES;
+  }
+
+  truncate(size: number): void {
+    if (size < this.size) {
+      for (const [index, block] of this.#blocks) {
+        const start = index * IMAGE_BLOCK_BYTES;
+        if (start >= size) this.#blocks.delete(index);
+        else if (start + IMAGE_BLOCK_BYTES > size) block.fill(0, size - start);
+      }
+    }
+    this.size = size;
+  }
+
+  copy(): SparseImage {
+    const copy = new SparseImage();
+    copy.size = this.size;
+    for (const [index, block] of this.#blocks) copy.#blocks.set(index, block.slice());
+    return copy;
+  }
+}

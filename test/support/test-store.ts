@@ -1,0 +1,31 @@
+import { JOBS } from '../../core/jobs.ts';
+import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { silentLog } from '../../core/ports/log.ts';
+import { silentMeter } from '../../core/ports/meter.ts';
+import { openStore } from '../../core/store.ts';
+import type { OpenStore, OpenStoreOptions } from '../../core/store.ts';
+import type { Storage } from '../../core/ports/storage.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { ManualClock } from './manual-clock.ts';
+import { SeededIds } from './seeded-ids.ts';
+
+/** 2026-11-22: after everything in the recorded directories. */
+export const TEST_NOW_MS = Date.UTC(2026, 10, 22);
+/** The recorded directories were made with this size; a small one also makes opening quick. */
+const EXISTENCE_FILTER_BYTES = 10_000;
+
+export interface TestStoreOptions extends Partial<OpenStoreOptions> {
+  readonly storage: Storage;
+  readonly seed?: number;
+}
+
+/** Opens the store on a storage with everything else driven by the test. */
+export function openTestStore(options: TestStoreOptions): Promise<OpenStore> {
+  const { seed = 1, ...given } = options;
+  const clock = given.clock ?? new ManualClock(TEST_NOW_MS, 'microtask');
+  const ids = given.ids ?? new SeededIds(seed);
+  const jobs = given.jobs ?? new InlineJobs({ jobs: JOBS, storage: given.storage, digests: nodeDigests, ids, clock });
+  return openStore({
+    clock, ids, jobs, digests: nodeDigests, log: silentLog, meter: silentMeter, existenceFilterBytes: EXISTENCE_FILTER_BYTES, cacheBytes: 16 * 1024 * 1024, ...given,
+  });
+}

@@ -1,0 +1,17 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+import SummaryReporter from './support/summary-reporter.ts';
+
+/** Two files at a time, each in a process of its own: tests bind ports, start workers and hold directory locks. */
+export default defineConfig({
+  root: fileURLToPath(new URL('..', import.meta.url)),
+  test: {
+    environment: 'node',
+    include: ['test/**/*.test.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    pool: 'forks',
+    maxWorkers: 2,
+    reporters: ['default', new SummaryReporter()],
+  },
+});
