@@ -2,14 +2,23 @@
  * GUIDs are stored with their first three groups byte-reversed (disk-format.md section 0) and written as lower-case
  * text `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`.
  */
-const HEX: readonly string[] = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'));
+/** Character codes of the two hex digits of each byte. */
+const HIGH = Uint8Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0').charCodeAt(0));
+const LOW = Uint8Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0').charCodeAt(1));
 
-/** The text of the 16 on-disk bytes at `at`. */
+/**
+ * The text of the 16 on-disk bytes at `at`. Every event that is read has one, and one call with all characters takes a
+ * third of the time of putting strings together, and leaves a flat string.
+ */
 export function guidToText(b: Uint8Array, at: number): string {
-  return HEX[b[at + 3]!]! + HEX[b[at + 2]!]! + HEX[b[at + 1]!]! + HEX[b[at]!]! + '-' +
-    HEX[b[at + 5]!]! + HEX[b[at + 4]!]! + '-' + HEX[b[at + 7]!]! + HEX[b[at + 6]!]! + '-' +
-    HEX[b[at + 8]!]! + HEX[b[at + 9]!]! + '-' +
-    HEX[b[at + 10]!]! + HEX[b[at + 11]!]! + HEX[b[at + 12]!]! + HEX[b[at + 13]!]! + HEX[b[at + 14]!]! + HEX[b[at + 15]!]!;
+  const b0 = b[at]!, b1 = b[at + 1]!, b2 = b[at + 2]!, b3 = b[at + 3]!, b4 = b[at + 4]!, b5 = b[at + 5]!, b6 = b[at + 6]!, b7 = b[at + 7]!;
+  const b8 = b[at + 8]!, b9 = b[at + 9]!, b10 = b[at + 10]!, b11 = b[at + 11]!, b12 = b[at + 12]!, b13 = b[at + 13]!, b14 = b[at + 14]!, b15 = b[at + 15]!;
+  return String.fromCharCode(
+    HIGH[b3]!, LOW[b3]!, HIGH[b2]!, LOW[b2]!, HIGH[b1]!, LOW[b1]!, HIGH[b0]!, LOW[b0]!, 45,
+    HIGH[b5]!, LOW[b5]!, HIGH[b4]!, LOW[b4]!, 45, HIGH[b7]!, LOW[b7]!, HIGH[b6]!, LOW[b6]!, 45,
+    HIGH[b8]!, LOW[b8]!, HIGH[b9]!, LOW[b9]!, 45,
+    HIGH[b10]!, LOW[b10]!, HIGH[b11]!, LOW[b11]!, HIGH[b12]!, LOW[b12]!, HIGH[b13]!, LOW[b13]!, HIGH[b14]!, LOW[b14]!, HIGH[b15]!, LOW[b15]!,
+  );
 }
 
 /** Value of each hex digit by character code, 255 for anything else. */

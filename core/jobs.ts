@@ -1,4 +1,9 @@
+import { TABLE_JOBS } from './index/table-jobs.ts';
+import { LOG_JOBS } from './log/verify-chunk-job.ts';
 import type { Job } from './ports/jobs.ts';
 
 /** Every job that can be run off the request loop, by name. Workers look the name up here. */
-export const JOBS: Readonly<Record<string, Job>> = {};
+export const JOBS: Readonly<Record<string, Job>> = {
+  ...TABLE_JOBS,
+  ...LOG_JOBS,
+};

@@ -1,5 +1,13 @@
-import type { EventStore } from './streams/api.ts';
+import { BlockCache } from './cache/block-cache.ts';
+import { SkuaError } from './errors.ts';
+import { guidFromUuidBytes, guidToText } from './guid.ts';
+import { replayLog } from './index/replay.ts';
 import type { StreamHasher } from './index/stream-hash.ts';
+import { StreamIndex } from './index/stream-index.ts';
+import { findLastEpoch } from './log/epochs.ts';
+import { openLog } from './log/open-log.ts';
+import type { TransactionLog } from './log/transaction-log.ts';
+import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from './log/verify-chunk-job.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Digests } from './ports/digests.ts';
 import type { Ids } from './ports/ids.ts';
@@ -7,7 +15,8 @@ import type { Jobs } from './ports/jobs.ts';
 import type { Log } from './ports/log.ts';
 import type { Meter } from './ports/meter.ts';
 import type { Storage } from './ports/storage.ts';
-import type { SkuaError } from './errors.ts';
+import type { EventStore } from './streams/api.ts';
+import { createEventStore, type EventStoreInternals } from './streams/event-store.ts';
 
 export interface OpenStoreOptions {
   readonly storage: Storage;
@@ -28,13 +37,15 @@ export interface OpenStoreOptions {
   readonly truncationBytesMax?: number;
   /** Write the epoch records of a starting leader. Default true; off for tools that must not change the log. */
   readonly writeEpoch?: boolean;
+  /** Compare the checksums of completed chunks in the background after the start. Default true. */
+  readonly verifyChunks?: boolean;
   /** Tests inject a hash with collisions. */
   readonly hasher?: StreamHasher;
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
 export interface StartProgress {
-  readonly phase: 'recovering-log' | 'rebuilding-index' | 'existence-filter' | 'verifying-index';
+  readonly phase: 'recovering-log' | 'rebuilding-index' | 'verifying-index';
   readonly bytesDone: number;
   readonly bytesTotal: number;
 }
@@ -46,4 +57,142 @@ export interface OpenStore {
   readonly failed: Promise<SkuaError>;
   /** Finishes what was accepted, flushes index and checkpoints, releases the lock. */
   close(): Promise<void>;
+}
+
+const CACHE_DEFAULT_BYTES = 67_108_864;
+/** How often the existence filter is made durable. */
+const EXISTENCE_FLUSH_MS = 30_000;
+/** The start is not slowed down by the check of old chunks. */
+const VERIFY_CHUNKS_AFTER_MS = 10_000;
+
+/**
+ * Opens the store in a data directory: lock, recovery of the log, index brought up to the log, epoch. Errors are those
+ * of `openLog`, `directory_locked`, and what the storage throws; the directory is unlocked again after an error.
+ */
+export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
+  const lock = await options.storage.lock();
+  const undo: (() => Promise<unknown>)[] = [() => lock.release()];
+  try {
+    const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
+    const log = await openLog({ ...options, cache });
+    undo.push(() => log.close());
+    const index = await openIndex(options, cache, log);
+    undo.push(() => index.close());
+    const { clock, ids, meter } = options;
+    const store = createEventStore({ reader: log.table, commitLog: log, index, clock, ids, log: options.log, meter });
+    undo.push(() => store.close());
+    await store.primeRecentIds();
+    if (options.writeEpoch ?? true) await beginEpoch(options, log, store);
+    return new RunningStore(options, log, index, store, undo);
+  } catch (error) {
+    for (const step of undo.reverse()) await step().catch(() => {});
+    throw error;
+  }
+}
+
+async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: TransactionLog): Promise<StreamIndex> {
+  const { onProgress } = options;
+  const index = await StreamIndex.open({
+    ...options,
+    cache,
+    logEnd: log.end,
+    onProgress: (progress) => onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),
+  });
+  try {
+    if (index.wasReset !== null) options.log.warn('the index was discarded and is built again from the log', { reason: index.wasReset });
+    const records = await replayLog(index, log.table, options.clock, (bytesDone, bytesTotal) => onProgress?.({ phase: 'rebuilding-index', bytesDone, bytesTotal }));
+    options.log.info('index is up to the log', { recordsReplayed: records, logEnd: log.end });
+    return index;
+  } catch (error) {
+    await index.close();
+    throw error;
+  }
+}
+
+/** A single node leads from its start on, and says so in the log; disk-format.md section 4.1, step 7. */
+async function beginEpoch(options: OpenStoreOptions, log: TransactionLog, store: EventStoreInternals): Promise<void> {
+  const last = await findLastEpoch(log.table, log.checkpoints);
+  const { proposal, epoch } = log.checkpoints;
+  const epochNumber = Math.max(last?.number ?? -1, proposal.value) + 1;
+  // Before an epoch of that number can exist the proposal must be durable, so that no number is used twice.
+  await proposal.flush(epochNumber);
+  const position = await store.writeEpoch({
+    epochNumber,
+    prevEpochPosition: last?.position ?? -1,
+    leaderInstanceId: guidToText(guidFromUuidBytes(options.ids.uuidBytes()), 0),
+  });
+  await log.flushCheckpoints();
+  await epoch.flush(position);
+}
+
+class RunningStore implements OpenStore {
+  readonly store: EventStore;
+  readonly chunkSizeBytes: number;
+  readonly failed: Promise<SkuaError>;
+  readonly #options: OpenStoreOptions;
+  readonly #log: TransactionLog;
+  readonly #index: StreamIndex;
+  readonly #internals: EventStoreInternals;
+  readonly #undo: readonly (() => Promise<unknown>)[];
+  readonly #stopping = new AbortController();
+  readonly #background: Promise<unknown>;
+  #fail: (error: SkuaError) => void = () => {};
+  #closing: Promise<void> | null = null;
+
+  constructor(options: OpenStoreOptions, log: TransactionLog, index: StreamIndex, store: EventStoreInternals, undo: readonly (() => Promise<unknown>)[]) {
+    this.store = store;
+    this.chunkSizeBytes = log.chunkSize;
+    this.#options = options;
+    this.#log = log;
+    this.#index = index;
+    this.#internals = store;
+    this.#undo = undo;
+    this.failed = new Promise((resolve) => { this.#fail = resolve; });
+    log.onStop((error) => this.#fail(error));
+    this.#background = Promise.all([this.#flushExistence(), options.verifyChunks ?? true ? this.#verifyChunks() : null]);
+  }
+
+  async #flushExistence(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (;;) {
+      await this.#options.clock.sleep(EXISTENCE_FLUSH_MS, signal);
+      if (signal.aborted) return;
+      await this.#index.flushExistence().catch((error: unknown) => this.#options.log.warn('the stream existence filter could not be written', { error: String(error) }));
+    }
+  }
+
+  /** Compares the checksums of all completed chunks, newest first, in a worker; disk-format.md section 1.2, step 6. */
+  async #verifyChunks(): Promise<void> {
+    const { signal } = this.#stopping;
+    await this.#options.clock.sleep(VERIFY_CHUNKS_AFTER_MS, signal);
+    const chunks = [...this.#log.table.all()].filter((chunk) => chunk.isCompleted).reverse();
+    for (const chunk of chunks) {
+      if (signal.aborted) return;
+      try {
+        const args: VerifyChunkArgs = { name: chunk.name };
+        if (await this.#options.jobs.run(VERIFY_CHUNK_JOB, args, { signal })) continue;
+        this.#fail(new SkuaError('log_corrupt', `The checksum of chunk file ${chunk.name} does not match its content. Stop the node, run \`skua verify\`, and restore the file from a backup.`, { file: chunk.name, offset: null }));
+        return;
+      } catch (error) {
+        if (!signal.aborted) this.#options.log.warn('a chunk could not be verified', { file: chunk.name, error: String(error) });
+      }
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#background;
+    await this.#internals.close();
+    // What the memtable holds is written, so that the next start has nothing to replay.
+    await this.#index.flush().catch((error: unknown) => this.#options.log.warn('the index could not be written; the next start replays the log', { error: String(error) }));
+    await this.#index.flushExistence().catch(() => {});
+    let failure: unknown = null;
+    for (const step of [...this.#undo].reverse()) await step().catch((error: unknown) => { failure ??= error; });
+    if (failure !== null) throw failure;
+  }
 }

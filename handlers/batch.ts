@@ -1,6 +1,7 @@
 import { SkuaError, isSkuaError } from '../core/errors.ts';
-import { decodeText, encodeText } from '../core/text.ts';
+import { decodeText } from '../core/text.ts';
 import type { NewEvent } from '../core/streams/api.ts';
+import { encodePooled } from './encode-pool.ts';
 import { isUsableEventId } from './headers.ts';
 import { JsonReader, reindent } from './json-text.ts';
 
@@ -93,7 +94,7 @@ function content(reader: JsonReader): Content {
   if (next === 123 || next === 91) {
     reader.out = '';
     reader.copy(0);
-    return { bytes: encodeText(reader.out), isJson: true };
+    return { bytes: encodePooled(reader.out), isJson: true };
   }
   if (next !== 34) {
     skip(reader);
@@ -102,5 +103,5 @@ function content(reader: JsonReader): Content {
   const text = reader.string();
   if (text === '') return NOTHING;
   const parsed = /^\s*[[{]/.test(text) ? reindent(text) : null;
-  return parsed === null ? { bytes: encodeText(text), isJson: false } : { bytes: encodeText(parsed), isJson: true };
+  return parsed === null ? { bytes: encodePooled(text), isJson: false } : { bytes: encodePooled(parsed), isJson: true };
 }

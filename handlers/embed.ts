@@ -44,10 +44,13 @@ export function richMembers(event: StoredEvent, level: EmbedLevel, before: strin
   const { data, isJson } = dataOf(event, level);
   const place = event.link ?? event;
   const linkMetadata = event.link === null || level === 'rich' ? null : metadataOf(event.link, level) ?? '';
+  // Below `body` the reference does not look at metadata and says that there is none.
+  const hasMetadata = level !== 'rich' && event.metadata.length > 0;
+  const hasLinkMetadata = level !== 'rich' && event.link !== null && event.link.metadata.length > 0;
   return `${before}"eventId"${colon}"${event.id}",${before}"eventType"${colon}${jsonString(event.type)},${before}"eventNumber"${colon}${numberText(event.number)},` +
     `${before}"data"${colon}${stringOrNull(data)},${before}"metaData"${colon}${stringOrNull(metadataOf(event, level))},${before}"linkMetaData"${colon}${stringOrNull(linkMetadata)},` +
-    `${before}"streamId"${colon}${jsonString(event.stream)},${before}"isJson"${colon}${isJson},${before}"isMetaData"${colon}${event.metadata.length > 0},` +
-    `${before}"isLinkMetaData"${colon}${event.link !== null && event.link.metadata.length > 0},${before}"isRedacted"${colon}${event.isRedacted},` +
+    `${before}"streamId"${colon}${jsonString(event.stream)},${before}"isJson"${colon}${isJson},${before}"isMetaData"${colon}${hasMetadata},` +
+    `${before}"isLinkMetaData"${colon}${hasLinkMetadata},${before}"isRedacted"${colon}${event.isRedacted},` +
     `${before}"positionEventNumber"${colon}${numberText(place.number)},${before}"positionStreamId"${colon}${jsonString(place.stream)},`;
 }
 

@@ -2,21 +2,25 @@ import { SkuaError } from '../core/errors.ts';
 import { ANY, STREAM_EXISTS } from '../core/streams/api.ts';
 import { guidFromText, guidIsEmpty } from '../core/guid.ts';
 
-/** Our own request headers exist in two families of names; the current one is looked at first (http-api.md 2.1). */
+/**
+ * Our own request headers exist in two families of names; the current one is looked at first (http-api.md 2.1). Lookups
+ * use lower case, which server adapters take as it is.
+ */
 interface HeaderNames {
   readonly current: string;
   readonly older: string;
+  /** As in error texts. */
+  readonly name: string;
 }
 
 function family(name: string): HeaderNames {
-  return { current: `Kurrent-${name}`, older: `ES-${name}` };
+  return { current: `kurrent-${name.toLowerCase()}`, older: `es-${name.toLowerCase()}`, name };
 }
 
 const EXPECTED_VERSION = family('ExpectedVersion');
 const EVENT_ID = family('EventId');
 const EVENT_TYPE = family('EventType');
 const REQUIRE_LEADER = family('RequireLeader');
-const REQUIRE_MASTER: HeaderNames = { current: 'Kurrent-RequireLeader', older: 'ES-RequireMaster' };
 const RESOLVE_LINKS = family('ResolveLinkTos');
 const HARD_DELETE = family('HardDelete');
 const LONG_POLL = family('LongPoll');
@@ -27,23 +31,27 @@ export const LONG_POLL_SECONDS_MAX = 3_600;
 export const UNREACHABLE_NUMBER = Number.MAX_SAFE_INTEGER - 1;
 const I64_MAX = 9_223_372_036_854_775_807n;
 
-/** The name under which the value was given, or null. An empty value counts as absent. */
+/** The value given under either name, or null. An empty value counts as absent. */
 function given(headers: Headers, names: HeaderNames): string | null {
   return headers.get(names.current) || headers.get(names.older) || null;
 }
 
 function wrongFormat(headers: Headers, names: HeaderNames): SkuaError {
-  const name = headers.get(names.current) ? names.current : names.older;
+  const name = `${headers.get(names.current) ? 'Kurrent' : 'ES'}-${names.name}`;
   return new SkuaError('bad_header', `${name} header in wrong format.`, { header: name });
 }
 
 function booleanHeader(headers: Headers, names: HeaderNames, absent: boolean): boolean {
   const value = given(headers, names);
   if (value === null) return absent;
+  const flag = booleanOf(value);
+  if (flag === null) throw wrongFormat(headers, names);
+  return flag;
+}
+
+function booleanOf(value: string): boolean | null {
   const lower = value.toLowerCase();
-  if (lower === 'true') return true;
-  if (lower === 'false') return false;
-  throw wrongFormat(headers, names);
+  return lower === 'true' ? true : lower === 'false' ? false : null;
 }
 
 /** The expected version, `ANY` when absent. Throws `bad_header`. */
@@ -86,7 +94,8 @@ export function eventTypeOf(headers: Headers): string | null {
 /** Checks the form of the require-leader headers. A single node always leads, so there is no one to send the caller to. */
 export function checkRequireLeader(headers: Headers): void {
   booleanHeader(headers, REQUIRE_LEADER, false);
-  booleanHeader(headers, REQUIRE_MASTER, false);
+  const oldest = headers.get('es-requiremaster');
+  if (oldest && booleanOf(oldest) === null) throw new SkuaError('bad_header', 'ES-RequireMaster header in wrong format.', { header: 'ES-RequireMaster' });
 }
 
 export function resolveLinksOf(headers: Headers, absent: boolean): boolean {

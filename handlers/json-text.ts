@@ -26,9 +26,12 @@ export class JsonReader {
   /** What `copy` has written. */
   out = '';
   private depth = 0;
+  /** No string in the text needs a closer look, so its end is the next quote. */
+  private readonly isPlain: boolean;
 
   constructor(text: string) {
     this.text = text;
+    this.isPlain = !SPECIAL.test(text);
     if (text.charCodeAt(0) === 0xfeff) this.at = 1;
   }
 
@@ -83,7 +86,7 @@ export class JsonReader {
     this.at++;
     this.out += open;
     if (!this.take(close)) {
-      const before = '\n' + '  '.repeat(base + 1);
+      const before = indent(base + 1);
       for (;;) {
         this.out += before;
         if (close === 125) {
@@ -98,7 +101,7 @@ export class JsonReader {
         this.out += ',';
       }
       this.expect(close);
-      this.out += '\n' + '  '.repeat(base);
+      this.out += indent(base);
     }
     this.out += String.fromCharCode(close);
     this.depth--;
@@ -119,6 +122,12 @@ export class JsonReader {
   /** Moves behind the string that starts here. True when its text differs from its literal, or might. */
   private skipString(): boolean {
     const text = this.text;
+    if (this.isPlain) {
+      const end = text.indexOf('"', this.at + 1);
+      if (end < 0) this.fail('a string without an end');
+      this.at = end + 1;
+      return false;
+    }
     let special = false;
     let i = this.at + 1;
     for (let c = text.charCodeAt(i); c !== 34; c = text.charCodeAt(++i)) {
@@ -153,6 +162,9 @@ export class JsonReader {
   }
 }
 
+/** Escapes, control characters, and what has to be escaped when written. */
+// oxlint-disable-next-line no-control-regex
+const SPECIAL = /[\\\x00-\x1f\x85\u2028\u2029]/;
 const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
 
 /** Integers stay as they are; `1.50` becomes `1.5`, and a number with an exponent is written out where it can be. */

@@ -12,7 +12,14 @@ const SPANS_MAX = 4;
 /** Keys are file number * FILE_STRIDE + block number: files up to 4 TiB. */
 const FILE_STRIDE = 2 ** 26;
 
-interface Entry { readonly key: number; readonly bytes: Uint8Array; used: boolean }
+/** What one read brought. Its blocks are views of the same memory, and are therefore forgotten together. */
+interface Load { readonly firstKey: number; readonly count: number; readonly sizeBytes: number; used: boolean }
+interface Entry {
+  readonly bytes: Uint8Array;
+  readonly load: Load;
+  /** The first block of what was read ahead: whoever asks for it will want what comes behind it, too. */
+  readOn: boolean;
+}
 interface Span { readonly file: number; readonly offset: number; readonly bytes: Uint8Array }
 
 /**
@@ -25,11 +32,13 @@ interface Span { readonly file: number; readonly offset: number; readonly bytes:
 export class BlockCache {
   readonly #capacityBytes: number;
   readonly #entries = new Map<number, Entry>();
-  readonly #ring: Entry[] = [];
+  readonly #ring: Load[] = [];
   #hand = 0;
   #usedBytes = 0;
   #nextFile = 0;
   #pending: Promise<void> | null = null;
+  #lastKey = -1;
+  #lastBytes: Uint8Array = new Uint8Array(0);
   readonly #inFlight = new Map<number, Promise<void>>();
   #spans: Span[] = [];
   hits = 0;
@@ -55,42 +64,62 @@ export class BlockCache {
 
   /** @internal */
   block(file: CachedFile, index: number): Uint8Array | null {
-    const entry = this.#entries.get(file.id * FILE_STRIDE + index);
-    if (entry !== undefined) {
-      entry.used = true;
-      return entry.bytes;
+    const key = file.id * FILE_STRIDE + index;
+    // Records come by the hundred from one block: the last one needs no search.
+    if (key === this.#lastKey) return this.#lastBytes;
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return this.#miss(file, index, key);
+    entry.load.used = true;
+    if (entry.readOn) {
+      entry.readOn = false;
+      this.#readAhead(file, index + entry.load.count);
     }
-    return this.#miss(file, index);
+    this.#lastKey = key;
+    this.#lastBytes = entry.bytes;
+    return entry.bytes;
   }
 
-  #miss(file: CachedFile, index: number): Uint8Array | null {
-    const key = file.id * FILE_STRIDE + index;
+  #miss(file: CachedFile, index: number, key: number): Uint8Array | null {
     const already = this.#inFlight.get(key);
     if (already !== undefined) {
       this.#pending = already;
       return null;
     }
-    let count = 1;
-    if (index === file.expectedMiss && !file.answersAtOnce) {
-      const limit = Math.min(READ_AHEAD_BLOCKS, this.#capacityBytes / BLOCK_BYTES / 8, file.wholeBlocks() - index);
-      while (count < limit && !this.#entries.has(key + count) && !this.#inFlight.has(key + count)) count++;
-    }
+    const isSequential = index === file.expectedMiss;
+    const count = isSequential ? Math.max(1, this.#runLength(file, index)) : 1;
     file.expectedMiss = index + count;
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (got instanceof Uint8Array) {
-      file.answersAtOnce = true;
-      return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
-    }
+    if (got instanceof Uint8Array) return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
     this.misses++;
-    const loading = got.then(
+    this.#pending = this.#load(file, index, count, got, false);
+    if (isSequential) this.#readAhead(file, index + count);
+    return null;
+  }
+
+  /** Loads the run of blocks from `index`, so that a sequential reader finds it there when he has worked through the one before. */
+  #readAhead(file: CachedFile, index: number): void {
+    const count = this.#runLength(file, index);
+    if (count === 0) return;
+    file.expectedMiss = index + count;
+    const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
+    if (!(got instanceof Uint8Array)) void this.#load(file, index, count, got, true);
+  }
+
+  /** Blocks from `index` that may be read at once: up to READ_AHEAD_BLOCKS, an eighth of the cache, and the first that is known. */
+  #runLength(file: CachedFile, index: number): number {
+    const key = file.id * FILE_STRIDE + index;
+    const limit = Math.min(READ_AHEAD_BLOCKS, Math.floor(this.#capacityBytes / BLOCK_BYTES / 8), file.wholeBlocks() - index);
+    let count = 0;
+    while (count < limit && !this.#entries.has(key + count) && !this.#inFlight.has(key + count)) count++;
+    return count;
+  }
+
+  #load(file: CachedFile, index: number, count: number, reading: Promise<Uint8Array>, readOn: boolean): Promise<void> {
+    const key = file.id * FILE_STRIDE + index;
+    const loading = reading.then(
       (bytes) => {
-        for (let i = 0; i < count; i++) {
-          this.#inFlight.delete(key + i);
-          if (file.detached) continue;
-          const from = i * BLOCK_BYTES;
-          if (count === 1) this.put(file, index, bytes);
-          else if (from < bytes.length) this.put(file, index + i, bytes.slice(from, from + BLOCK_BYTES));
-        }
+        for (let i = 0; i < count; i++) this.#inFlight.delete(key + i);
+        if (!file.detached) this.#keep(key, count, bytes, readOn);
       },
       (error: unknown) => {
         for (let i = 0; i < count; i++) this.#inFlight.delete(key + i);
@@ -100,37 +129,55 @@ export class BlockCache {
     // A read-ahead that nobody awaits may fail; whoever needs the block meets the error on his own read.
     loading.catch(() => {});
     for (let i = 0; i < count; i++) this.#inFlight.set(key + i, loading);
-    this.#pending = loading;
-    return null;
+    return loading;
   }
 
   /** @internal */
   put(file: CachedFile, index: number, bytes: Uint8Array): void {
-    const key = file.id * FILE_STRIDE + index;
-    if (this.#entries.has(key)) return;
-    this.#usedBytes += bytes.length;
+    this.#keep(file.id * FILE_STRIDE + index, 1, bytes, false);
+  }
+
+  #keep(firstKey: number, count: number, bytes: Uint8Array, readOn: boolean): void {
+    // It counts as used, so that it is not the first to go before whoever waits for it has seen it.
+    const load: Load = { firstKey, count, sizeBytes: bytes.length, used: true };
+    let kept = 0;
+    for (let i = 0; i < count && (i === 0 || i * BLOCK_BYTES < bytes.length); i++) {
+      if (this.#entries.has(firstKey + i)) continue;
+      kept++;
+      const from = i * BLOCK_BYTES;
+      this.#entries.set(firstKey + i, { bytes: count === 1 ? bytes : bytes.subarray(from, from + BLOCK_BYTES), load, readOn: readOn && i === 0 });
+    }
+    if (kept === 0) return;
+    this.#usedBytes += load.sizeBytes;
     while (this.#usedBytes > this.#capacityBytes && this.#ring.length > 0) this.#evictOne();
-    const entry = { key, bytes, used: false };
-    this.#entries.set(key, entry);
-    this.#ring.push(entry);
+    this.#ring.push(load);
   }
 
   #evictOne(): void {
     // Two turns of the clock hand at most: the first clears the marks.
     for (let turns = 2 * this.#ring.length; turns >= 0; turns--) {
       if (this.#hand >= this.#ring.length) this.#hand = 0;
-      const entry = this.#ring[this.#hand]!;
-      if (entry.used) {
-        entry.used = false;
+      const load = this.#ring[this.#hand]!;
+      if (load.used) {
+        load.used = false;
         this.#hand++;
         continue;
       }
-      this.#entries.delete(entry.key);
-      this.#usedBytes -= entry.bytes.length;
-      const last = this.#ring.pop()!;
-      if (last !== entry) this.#ring[this.#hand] = last;
+      this.#drop(this.#hand);
       return;
     }
+  }
+
+  /** Forgets the load at a place of the ring; the last one takes its place. */
+  #drop(at: number): void {
+    const load = this.#ring[at]!;
+    for (let key = load.firstKey; key < load.firstKey + load.count; key++) {
+      if (this.#entries.get(key)?.load === load) this.#entries.delete(key);
+      if (key === this.#lastKey) this.#lastKey = -1;
+    }
+    this.#usedBytes -= load.sizeBytes;
+    const last = this.#ring.pop()!;
+    if (last !== load) this.#ring[at] = last;
   }
 
   /** @internal */
@@ -153,12 +200,8 @@ export class BlockCache {
     const low = file.id * FILE_STRIDE;
     const high = low + FILE_STRIDE;
     for (let i = this.#ring.length - 1; i >= 0; i--) {
-      const entry = this.#ring[i]!;
-      if (entry.key < low || entry.key >= high) continue;
-      this.#entries.delete(entry.key);
-      this.#usedBytes -= entry.bytes.length;
-      const last = this.#ring.pop()!;
-      if (last !== entry) this.#ring[i] = last;
+      const { firstKey } = this.#ring[i]!;
+      if (firstKey >= low && firstKey < high) this.#drop(i);
     }
     this.#spans = this.#spans.filter((span) => span.file !== file.id);
   }

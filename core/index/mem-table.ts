@@ -2,6 +2,12 @@ import type { EntryList, IndexEntry } from './entries.ts';
 
 /** Entries for which room is made at first. */
 const ENTRIES_FIRST = 4_096;
+/**
+ * From here on room is made for all the entries to come, up to the second number: the system gives memory for what is
+ * used of it only, and a growing table would halt the writer for longer and longer copies.
+ */
+const ENTRIES_SMALL = 65_536;
+const ENTRIES_AT_ONCE = 1_048_576;
 
 /**
  * The columns of a memtable, over shared memory, so that the job that writes it out gets them without a copy.
@@ -41,8 +47,18 @@ export class MemTable {
   #depth = new Int32Array(0);
   #heads = int32s(0);
 
-  constructor() {
+  readonly #entriesExpected: number;
+
+  /** `entriesExpected` is the usual number of entries; more are taken too. */
+  constructor(entriesExpected: number) {
+    this.#entriesExpected = Math.min(entriesExpected, ENTRIES_AT_ONCE);
     this.#resize(ENTRIES_FIRST);
+  }
+
+  #grow(): void {
+    let capacity = this.#capacity * 2;
+    while (this.#capacity >= ENTRIES_SMALL && capacity < this.#entriesExpected) capacity *= 2;
+    this.#resize(capacity);
   }
 
   get count(): number { return this.#count; }
@@ -94,7 +110,7 @@ export class MemTable {
 
   /** Adds an entry unless the same one is there. */
   add(hi: number, lo: number, version: number, position: number): void {
-    if (this.#count === this.#capacity) this.#resize(this.#capacity * 2);
+    if (this.#count === this.#capacity) this.#grow();
     const slot = this.#slotOf(hi, lo);
     const head = this.#heads[slot]! - 1;
     if (head < 0) this.#hashes++;

@@ -18,6 +18,7 @@ const SLICE_MS = 20;
 export async function replayLog(index: StreamIndex, table: ChunkTable, clock: Clock, onProgress?: (bytesDone: number, bytesTotal: number) => void): Promise<number> {
   const commitCheckpoint = index.commitCheckpoint;
   const prepareCheckpoint = index.prepareCheckpoint;
+  await index.initExistence();
   const existenceFrom = Math.max(0, index.existenceCheckpoint);
   const from = Math.min(Math.max(0, commitCheckpoint), existenceFrom);
   if (from >= table.end) return 0;
@@ -27,12 +28,14 @@ export async function replayLog(index: StreamIndex, table: ChunkTable, clock: Cl
   let sliceStart = clock.monotonicMs();
   await scanLog(table, from, (frame) => replay.visit(frame), async (bytes) => {
     done += bytes;
+    if (replay.passed > existenceFrom) index.noteExistenceCheckpoint(replay.passed);
     onProgress?.(Math.min(done, total), total);
     await index.ready();
     if (clock.monotonicMs() - sliceStart < SLICE_MS) return;
     await clock.yield();
     sliceStart = clock.monotonicMs();
   });
+  index.noteExistenceCheckpoint(table.end);
   return replay.records;
 }
 
@@ -47,6 +50,8 @@ class Replay {
   readonly #recentHi = new Uint32Array(RECENT_STREAMS);
   readonly #recentLo = new Uint32Array(RECENT_STREAMS);
   records = 0;
+  /** Position after the last record seen. */
+  passed = 0;
 
   constructor(index: StreamIndex, table: ChunkTable, commitCheckpoint: number, prepareCheckpoint: number, existenceFrom: number) {
     this.#index = index;
@@ -58,6 +63,7 @@ class Replay {
 
   visit(frame: RecordFrame): void | Promise<void> {
     this.records++;
+    this.passed = frame.next;
     const type = frame.bytes[frame.at];
     if (type === COMMIT) return this.#commit(frame);
     if (type !== PREPARE) return;
@@ -83,7 +89,6 @@ class Replay {
       last = Math.max(last, prepare.position);
     });
     if (last >= 0) this.#index.endBulk(commitPosition, last);
-    this.#index.noteExistenceCheckpoint(commitPosition);
   }
 
   /** At or before the checkpoints of the index as it was opened: commit position first, then prepare position. */
@@ -93,10 +98,7 @@ class Replay {
 
   #addStream(hash: Hash64, position: number): void {
     const slot = hash.lo & (RECENT_STREAMS - 1);
-    if (this.#recentLo[slot] === hash.lo && this.#recentHi[slot] === hash.hi) {
-      this.#index.noteExistenceCheckpoint(position);
-      return;
-    }
+    if (this.#recentLo[slot] === hash.lo && this.#recentHi[slot] === hash.hi) return;
     this.#recentHi[slot] = hash.hi;
     this.#recentLo[slot] = hash.lo;
     this.#index.addStream(hash.hi, hash.lo, position);

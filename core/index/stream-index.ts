@@ -1,5 +1,5 @@
 import type { BlockCache } from '../cache/block-cache.ts';
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
 import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
@@ -90,7 +90,7 @@ export class StreamIndex {
   readonly #merging: Background;
   readonly #jobOptions: JobOptions;
   readonly #candidate = new IndexEntry();
-  #active = new MemTable();
+  #active: MemTable;
   /** Newest first. */
   #frozen: readonly Frozen[] = [];
   #bulkCommit = -1;
@@ -101,6 +101,7 @@ export class StreamIndex {
   private constructor(options: StreamIndexOptions, tables: TableStore, existence: ExistenceFilter | null) {
     this.#options = options;
     this.#memTableEntriesMax = options.memTableEntriesMax ?? 1_000_000;
+    this.#active = new MemTable(this.#memTableEntriesMax);
     this.#tables = tables;
     this.#existence = existence;
     this.hasher = options.hasher ?? streamHasher;
@@ -128,9 +129,7 @@ export class StreamIndex {
     const logicalBytes = options.existenceFilterBytes ?? 33_554_432;
     try {
       const existence = logicalBytes === 0 ? null : await ExistenceFilter.open({ ...options, logicalBytes });
-      const index = new StreamIndex(options, tables, existence);
-      index.#merging.kick();
-      return index;
+      return new StreamIndex(options, tables, existence);
     } catch (error) {
       await tables.close();
       throw error;
@@ -158,7 +157,7 @@ export class StreamIndex {
 
   #freeze(): void {
     this.#frozen = [{ table: this.#active, commit: this.#bulkCommit, prepare: this.#bulkPrepare }, ...this.#frozen];
-    this.#active = new MemTable();
+    this.#active = new MemTable(this.#memTableEntriesMax);
     this.#writing.kick();
   }
 
@@ -269,8 +268,17 @@ export class StreamIndex {
   async initExistence(): Promise<void> {
     if (this.#existence === null || this.#existence.checkpoint >= 0) return;
     const { storage, clock, onProgress } = this.#options;
-    const memTables = [this.#active, ...this.#frozen.map((frozen) => frozen.table)];
-    await buildExistence({ filter: this.#existence, memTables, tables: this.#tables.newestFirst, storage, clock, onProgress });
+    for (;;) {
+      const memTables = [this.#active, ...this.#frozen.map((frozen) => frozen.table)];
+      const tables = this.#tables.newestFirst;
+      try {
+        await buildExistence({ filter: this.#existence, memTables, tables, storage, clock, onProgress });
+        return;
+      } catch (error) {
+        // A merge has replaced a table meanwhile; what has been added may be added again.
+        if (!isSkuaError(error, 'file_not_found') || tables === this.#tables.newestFirst) throw error;
+      }
+    }
   }
 
   /** Writes all entries as tables and merges them. Rejects with the first failure, after which the work is still tried again. */

@@ -69,3 +69,8 @@ export function utf8Length(text: string): number {
   }
   return bytes;
 }
+
+/** Refuses what is no event number. */
+export function checkNumber(number: number): void {
+  if (!Number.isSafeInteger(number) || number < 0) throw new SkuaError('invalid_event_number', `${number} is no event number: give a whole number from 0.`, { number });
+}

@@ -53,11 +53,9 @@ export class RecentIds {
     const entry = this.#head;
     this.#head = entry + 1 === this.capacity ? 0 : entry + 1;
     if (this.#positions[entry]! >= 0) this.#remove(entry);
-    this.#load(ids, at, salt);
-    const { mask, slots } = { mask: this.#mask, slots: this.#slots };
     let slot = this.#home(this.#key, 0);
-    while (slots[slot] !== 0) slot = (slot + 1) & mask;
-    slots[slot] = entry + 1;
+    while (this.#slots[slot] !== 0) slot = (slot + 1) & this.#mask;
+    this.#slots[slot] = entry + 1;
     this.#keys.set(this.#key, entry * 5);
     this.#positions[entry] = position;
   }

@@ -2,7 +2,7 @@ import type { AllPosition, SubscribeAllOptions, SubscriptionMessage } from './ap
 import { resolveLinks } from './links.ts';
 import { readAllAfter, readAllFrom } from './read-all.ts';
 import type { StoreContext } from './store-context.ts';
-import { closedError, type Waiters } from './waiters.ts';
+import { closedError, isAborted, type Waiters } from './waiters.ts';
 
 /** As `subscribeToStream`, over the whole log. */
 export async function* subscribeToAll(context: StoreContext, waiters: Waiters, options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
@@ -11,14 +11,14 @@ export async function* subscribeToAll(context: StoreContext, waiters: Waiters, o
   try {
     let isLive = false;
     let { from, isAfter } = startOf(options.after, context.lookup.reader.end);
-    while (signal?.aborted !== true) {
+    while (!isAborted(signal)) {
       waiter.arm();
       const read = isAfter ? readAllAfter : readAllFrom;
       const { page, isEnd } = await read(context, from, context.options.subscriptionPageEvents, options.filter);
       if (options.resolveLinks === true) await resolveLinks(context, page.events);
       for (const event of page.events) {
         yield { kind: 'event', event };
-        if (signal?.aborted === true) return;
+        if (isAborted(signal)) return;
       }
       from = page.next();
       isAfter = false;

@@ -92,6 +92,10 @@ export class Waiters {
   }
 }
 
+export function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal !== undefined && signal.aborted;
+}
+
 export function closedError(): SkuaError {
   return new SkuaError('store_closed', 'The store has been closed: start it again.');
 }

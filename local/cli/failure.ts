@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../core/errors.ts';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { ErrorCode, SkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/errors.ts';
 import type { ExitCode } from './io.ts';
 import { EXIT } from './io.ts';
 
@@ -33,8 +33,9 @@ export function describeFailure(error: unknown): Failure {
   return { code: 'internal', message: `This is a defect of Skua. ${message}`, exitCode: EXIT.failed };
 }
 
+/** Refusals of the system that concern the directory as a whole: another owner, a read-only disk, a file in its place. */
+const REFUSALS: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
+
 function isUnreachable(error: SkuaError): boolean {
-  if (UNREACHABLE.has(error.code)) return true;
-  const system = (error.cause as NodeJS.ErrnoException | undefined)?.code;
-  return error.code === 'io_error' && (system === 'EACCES' || system === 'EPERM' || system === 'EROFS' || system === 'ENOTDIR' || system === 'ENOENT');
+  return UNREACHABLE.has(error.code) || (error.code === 'io_error' && REFUSALS.has(error.data['systemCode']));
 }

@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { EventStore } from '../../core/streams/api.ts';
@@ -136,6 +136,25 @@ const HERE = fixturePath('histories');
 const ALL_HISTORIES = process.env.SKUA_HISTORIES ?? fixturePath('../../../shared/fixtures/histories');
 const archives = (at: string): string[] => (existsSync(at) ? readdirSync(at).filter((name) => name.endsWith('.tar.gz')).sort() : []);
 
+/**
+ * Where a rebuilt index knows more: a scavenge with a threshold took index entries of events that its chunks keep, and
+ * later metadata asked for those events again.
+ */
+const MORE_IN_THE_LOG: Readonly<Record<string, readonly string[]>> = { '07.tar.gz 3-before': ['été-5'] };
+
+/** Takes out the streams of which the rebuilt index shows older events too, and returns their names. */
+function takeOutLonger(recorded: Record<string, unknown>, rebuilt: Record<string, unknown>): string[] {
+  const longer = Object.keys(recorded).filter((stream) => {
+    const [a, b] = [recorded[stream], rebuilt[stream]];
+    return Array.isArray(a) && Array.isArray(b) && b.length > a.length && JSON.stringify(b.slice(b.length - a.length)) === JSON.stringify(a);
+  });
+  for (const stream of longer) {
+    delete recorded[stream];
+    delete rebuilt[stream];
+  }
+  return longer;
+}
+
 async function expectSameWithEitherIndex(archive: string): Promise<void> {
   const folders = unpackHistory(archive);
   expect([...folders.keys()]).toEqual(['1-before', '2-scavenged', '3-before', '4-scavenged']);
@@ -149,7 +168,9 @@ async function expectSameWithEitherIndex(archive: string): Promise<void> {
       await opened.close();
     }
     expect(answers[0]!.all.length, name).toBeGreaterThan(100);
-    expect(answers[1], `${archive} ${name}`).toEqual(answers[0]);
+    const key = `${basename(archive)} ${name}`;
+    expect(takeOutLonger(answers[0]!.streams, answers[1]!.streams), key).toEqual(MORE_IN_THE_LOG[key] ?? []);
+    expect(answers[1], key).toEqual(answers[0]);
   }
 }
 

@@ -12,6 +12,7 @@ import type { Command } from '../support/commands.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ModelStore } from '../support/model-store.ts';
 import { Player } from '../support/player.ts';
+import { SeededIds } from '../support/seeded-ids.ts';
 import { TEST_NOW_MS, openTestStore } from '../support/test-store.ts';
 import type { TestStoreOptions } from '../support/test-store.ts';
 
@@ -22,7 +23,7 @@ const SMALL = { chunkSizeBytes: 65_536, memTableEntriesMax: 8, cacheBytes: 131_0
 
 async function expectSame(script: readonly Command[], storage: Storage, options: Partial<TestStoreOptions>): Promise<void> {
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
-  const model = new ModelStore(clock);
+  const model = new ModelStore(clock, new SeededIds(3));
   const modelled = new Player(async () => ({ store: model, close: async () => {} }), async () => {});
   const real = new Player(async () => openTestStore({ storage, clock, ...SMALL, ...options }), (ms) => clock.advance(ms));
   await modelled.start();

@@ -34,7 +34,7 @@ export class ModelStore implements EventStore {
     const repeat = this.#repeat(stream, expected, last, events);
     if (repeat !== null) return repeat;
     this.#checkExpected(stream, expected, last);
-    if (this.#metadataOf(stream).truncateBefore === TOMBSTONE) this.#write(`$$${stream}`, this.#metadataEvent(last + 1));
+    if (this.#metadataOf(stream).truncateBefore === TOMBSTONE) this.#write(`$$${stream}`, this.#metadataEvent(String(last + 1), stream));
     const written = events.map((event) => this.#write(stream, event));
     this.#wake();
     return { firstEventNumber: last + 1, lastEventNumber: last + events.length, position: written.at(-1)?.position ?? this.end, isRepeat: false };
@@ -96,7 +96,7 @@ export class ModelStore implements EventStore {
 
   async streamInfo(stream: string) {
     const isTombstoned = this.#isTombstoned(stream);
-    const metadata = this.#metadataOf(stream);
+    const metadata = isTombstoned ? {} : this.#metadataOf(stream);
     return { lastEventNumber: isTombstoned ? TOMBSTONE : this.#last(stream), isTombstoned, isSoftDeleted: !isTombstoned && metadata.truncateBefore === TOMBSTONE, metadata, metadataVersion: this.#last(`$$${stream}`) };
   }
 
@@ -171,8 +171,13 @@ export class ModelStore implements EventStore {
     return written;
   }
 
-  #metadataEvent(truncateBefore: number | string): NewEvent {
-    return { id: this.#newId(), type: '$metadata', isJson: true, data: encodeText(`{"$tb":${truncateBefore}}`), metadata: new Uint8Array(0) };
+  /** Metadata with only `$tb`, or, for a stream that comes back, with the other members it had. */
+  #metadataEvent(truncateBefore: string, returning?: string): NewEvent {
+    const previous = this.log.findLast((e) => e.stream === `$$${returning}`);
+    const members = previous === undefined ? {} : (JSON.parse(decodeText(previous.data)) as Record<string, unknown>);
+    delete members['$tb'];
+    const others = JSON.stringify(members).slice(1, -1);
+    return { id: this.#newId(), type: '$metadata', isJson: true, data: encodeText(`{"$tb":${truncateBefore}${others === '' ? '' : `,${others}`}}`), metadata: new Uint8Array(0) };
   }
 
   #newId(): string {

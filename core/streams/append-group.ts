@@ -1,0 +1,248 @@
+import { guidFromUuidBytes } from '../guid.ts';
+import { putI32 } from '../bytes.ts';
+import {
+  encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, type PrepareInput, TOMBSTONE,
+} from '../log/records.ts';
+import type { Ids } from '../ports/ids.ts';
+import { encodeText } from '../text.ts';
+import { type AppendRequest, typeBytes } from './append-request.ts';
+import type { EventIndex } from './deps.ts';
+import type { StreamKey } from './lookup.ts';
+import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
+import type { RecentIds } from './recent-ids.ts';
+import type { StreamState, StreamVersion } from './stream-state.ts';
+import type { StreamStates } from './stream-states.ts';
+import type { Waiters } from './waiters.ts';
+
+const NO_BYTES = new Uint8Array(0);
+const METADATA_TYPE_BYTES = encodeText(METADATA_TYPE);
+const TOMBSTONE_TYPE_BYTES = encodeText(TOMBSTONE_TYPE);
+const WHOLE = FLAG_TRANSACTION_BEGIN | FLAG_TRANSACTION_END | FLAG_COMMITTED;
+/** Index entries for which room is made at first. */
+const ENTRIES_FIRST = 1_024;
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/**
+ * The records of one group commit, written straight into one buffer that is used again and again, and what has to be
+ * done once they are durable. What the group decided is held as drafts in the states of its streams.
+ */
+export class AppendGroup {
+  start = 0;
+  length = 0;
+  /** Events in the group. */
+  entries = 0;
+  readonly requests: AppendRequest[] = [];
+  readonly #touched: StreamState[] = [];
+  readonly #written: string[] = [];
+  readonly #bufferBytes: number;
+  readonly #ids: Ids;
+  readonly #recent: RecentIds;
+  #buffer: Uint8Array;
+  #keys: StreamKey[] = [];
+  #versions = new Float64Array(ENTRIES_FIRST);
+  #positions = new Float64Array(ENTRIES_FIRST);
+  /** 1 for the last entry of a transaction. */
+  #ends = new Uint8Array(ENTRIES_FIRST);
+  #lastPosition = -1;
+  #writes = 0;
+  #ms = 0;
+  #ticks = 0;
+  readonly #record: Mutable<PrepareInput> = {
+    position: 0, flags: 0, transactionPosition: 0, transactionOffset: 0, expectedVersion: 0, stream: NO_BYTES, eventId: new Uint8Array(16),
+    correlationId: new Uint8Array(16), timestampMs: 0, timestampTicks: 0, eventType: NO_BYTES, data: NO_BYTES, metadata: NO_BYTES,
+  };
+  /** Ids of events are copied here, one at a time; generated ones are set whole. */
+  readonly #idScratch = new Uint8Array(16);
+  #correlationId: Uint8Array = new Uint8Array(16);
+
+  constructor(ids: Ids, recent: RecentIds, bufferBytes: number) {
+    this.#ids = ids;
+    this.#recent = recent;
+    this.#bufferBytes = bufferBytes;
+    this.#buffer = new Uint8Array(0);
+  }
+
+  /** Begins a group at the end of the log. */
+  begin(start: number, nowMs: number): void {
+    this.start = start;
+    this.length = 0;
+    this.entries = 0;
+    this.requests.length = 0;
+    this.#touched.length = 0;
+    this.#written.length = 0;
+    this.#keys.length = 0;
+    this.#lastPosition = -1;
+    this.#writes = 0;
+    this.#ms = Math.floor(nowMs);
+    this.#ticks = Math.floor((nowMs - this.#ms) * 10_000);
+    // A buffer that one huge write needed is not kept.
+    if (this.#buffer.length > 2 * this.#bufferBytes) this.#buffer = new Uint8Array(0);
+  }
+
+  /** Position of the next record. */
+  get end(): number { return this.start + this.length; }
+  get timestampMs(): number { return this.#ms; }
+  get timestampTicks(): number { return this.#ticks; }
+
+  bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.length);
+  }
+
+  #makeRoom(bytes: number): void {
+    const need = this.length + bytes;
+    if (need <= this.#buffer.length) return;
+    const larger = new Uint8Array(Math.max(need, Math.min(this.#bufferBytes, Math.max(this.#buffer.length * 2, 65_536))));
+    larger.set(this.#buffer.subarray(0, this.length));
+    this.#buffer = larger;
+  }
+
+  /** Notes what the state of a stream will be once the group is durable. */
+  draft(state: StreamState, version: StreamVersion): void {
+    if (state.draft === null) this.#touched.push(state);
+    state.draft = version;
+  }
+
+  /** Sets what all records of one write share. One random id serves a group; the writes in it differ in a counter. */
+  #beginWrite(key: StreamKey): void {
+    if (this.#writes === 0) this.#correlationId = guidFromUuidBytes(this.#ids.uuidBytes());
+    putI32(this.#correlationId, 10, this.#writes++);
+    const r = this.#record;
+    r.correlationId = this.#correlationId;
+    r.stream = key.bytes;
+    r.transactionPosition = this.end;
+    r.transactionOffset = 0;
+    r.metadata = NO_BYTES;
+    r.eventId = this.#idScratch;
+    r.timestampMs = this.#ms;
+    this.#written.push(key.name);
+  }
+
+  #put(): void {
+    const r = this.#record;
+    r.position = this.end;
+    r.timestampTicks = this.#ticks;
+    if (this.#ticks < 9_999) this.#ticks++;
+    this.#lastPosition = r.position;
+    this.length = encodePrepare(this.#buffer, this.length, r);
+  }
+
+  #note(key: StreamKey, version: number, isLast: boolean): void {
+    if (this.entries === this.#versions.length) this.#grow();
+    this.#keys.push(key);
+    this.#versions[this.entries] = version;
+    this.#positions[this.entries] = this.#lastPosition;
+    this.#ends[this.entries++] = isLast ? 1 : 0;
+  }
+
+  #grow(): void {
+    const versions = new Float64Array(this.entries * 2);
+    const positions = new Float64Array(this.entries * 2);
+    const ends = new Uint8Array(this.entries * 2);
+    versions.set(this.#versions);
+    positions.set(this.#positions);
+    ends.set(this.#ends);
+    this.#versions = versions;
+    this.#positions = positions;
+    this.#ends = ends;
+  }
+
+  /**
+   * Writes the events of a request (disk-format.md section 3.4) behind event `last` and remembers their ids.
+   * `isUnknown`: its ids have been looked for in vain, so what is remembered of them is out of date.
+   */
+  writeEvents(key: StreamKey, last: number, request: AppendRequest, bytes: number, isUnknown: boolean): void {
+    const { events, ids } = request;
+    const validFrom = isUnknown ? this.end : 0;
+    this.#makeRoom(bytes);
+    this.#beginWrite(key);
+    const r = this.#record;
+    const id = this.#idScratch;
+    const final = events.length - 1;
+    for (let i = 0; i <= final; i++) {
+      const event = events[i]!;
+      for (let j = 0, at = i * 16; j < 16; j++) id[j] = ids[at + j]!;
+      r.flags = FLAG_DATA | FLAG_COMMITTED | (event.isJson ? FLAG_JSON : 0) | (i === 0 ? FLAG_TRANSACTION_BEGIN : 0) | (i === final ? FLAG_TRANSACTION_END : 0);
+      r.transactionOffset = i;
+      r.expectedVersion = last + i;
+      r.eventType = typeBytes(event.type)!;
+      r.data = event.data;
+      r.metadata = event.metadata;
+      this.#put();
+      this.#recent.add(ids, i * 16, key.salt, this.#lastPosition, validFrom);
+      this.#note(key, last + i + 1, i === final);
+    }
+  }
+
+  /** Writes a record that says only that the expected version held. */
+  writeEmpty(key: StreamKey, last: number, bytes: number): void {
+    this.#writeOne(key, WHOLE, -1, last, NO_BYTES, NO_BYTES, bytes);
+  }
+
+  writeTombstone(key: StreamKey, bytes: number): void {
+    this.#writeOne(key, WHOLE | FLAG_STREAM_DELETE, 0, TOMBSTONE - 1, TOMBSTONE_TYPE_BYTES, NO_BYTES, bytes);
+    this.#note(key, TOMBSTONE, true);
+  }
+
+  /** Writes a `$metadata` event of our own making to a metastream. */
+  writeMetadata(key: StreamKey, last: number, json: Uint8Array, bytes: number): void {
+    this.writeJson(key, last, METADATA_TYPE_BYTES, json, bytes);
+  }
+
+  writeJson(key: StreamKey, last: number, type: Uint8Array, json: Uint8Array, bytes: number): void {
+    this.#writeOne(key, WHOLE | FLAG_DATA | FLAG_JSON, 0, last, type, json, bytes);
+    this.#note(key, last + 1, true);
+  }
+
+  #writeOne(key: StreamKey, flags: number, offset: number, expectedVersion: number, type: Uint8Array, data: Uint8Array, bytes: number): void {
+    this.#makeRoom(bytes);
+    this.#beginWrite(key);
+    const r = this.#record;
+    r.flags = flags;
+    r.transactionOffset = offset;
+    r.expectedVersion = expectedVersion;
+    r.eventId = guidFromUuidBytes(this.#ids.uuidBytes());
+    r.eventType = type;
+    r.data = data;
+    this.#put();
+  }
+
+  writeEpoch(json: Uint8Array, bytes: number): void {
+    this.#makeRoom(bytes);
+    this.length = encodeEpoch(this.#buffer, this.length, this.end, this.#ms, this.#ticks, json);
+  }
+
+  /** Position of the record written last. */
+  get lastPosition(): number { return this.#lastPosition; }
+
+  /** The group is durable: everyone may see it. */
+  publish(index: EventIndex, states: StreamStates, waiters: Waiters): void {
+    for (let i = 0; i < this.entries; i++) {
+      const key = this.#keys[i]!;
+      const version = this.#versions[i]!;
+      const position = this.#positions[i]!;
+      index.add(key.hi, key.lo, version, position);
+      // A tombstone may be the first thing that is written of a stream.
+      if (version === 0 || version === TOMBSTONE) index.addStream(key.hi, key.lo, position);
+      if (this.#ends[i] === 1) index.endBulk(position, position);
+    }
+    if (this.#lastPosition >= 0) index.noteExistenceCheckpoint(this.#lastPosition);
+    for (const state of this.#touched) {
+      state.committed = state.draft!;
+      state.draft = null;
+      states.committed(state);
+    }
+    for (const name of this.#written) waiters.wakeStream(name);
+    for (const state of this.#touched) {
+      waiters.wakeStream(state.key.name);
+      if (state.committed.isTombstoned) waiters.wakeStream(state.metaKey.name);
+    }
+    waiters.wakeLog();
+  }
+
+  /** The group did not become durable: nothing of it ever was. */
+  withdraw(): void {
+    for (const state of this.#touched) state.draft = null;
+    this.#recent.withdrawFrom(this.start);
+  }
+}

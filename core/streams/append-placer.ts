@@ -1,0 +1,181 @@
+import { SkuaError } from '../errors.ts';
+import { MISS } from '../log/log-reader.ts';
+import { prepareFrameBytes, TOMBSTONE } from '../log/records.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
+import type { Ids } from '../ports/ids.ts';
+import { ANY, STREAM_EXISTS } from './api.ts';
+import { conflictError, decideAppend, decideHardDelete, decideSoftDelete, type Decision, lastNumberOf } from './append-checks.ts';
+import type { AppendGroup } from './append-group.ts';
+import type { AppendRequest } from './append-request.ts';
+import { EPOCH_TYPE_BYTES, epochEventBytes, epochJson, epochRecordBytes } from './epoch.ts';
+import type { Lookup } from './lookup.ts';
+import { SOFT_DELETE_JSON, withTruncateBefore } from './metadata.ts';
+import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
+import type { RecentIds } from './recent-ids.ts';
+import { CONFLICT, NEW, RepeatCheck, REPEAT, type Verdict, WAIT } from './repeat-check.ts';
+import { deletedError } from './store-context.ts';
+import type { StreamState } from './stream-state.ts';
+import type { StreamStates } from './stream-states.ts';
+
+/** The request is in the group: written, recognised, or refused. */
+export const TAKEN = 20;
+/** It does not fit into the rest of the chunk. */
+export const FULL = 21;
+/** The state of its stream is being read: `loading` resolves when it is there. */
+export const LOADING = 22;
+export type Placed = typeof TAKEN | typeof FULL | typeof LOADING | typeof WAIT | typeof MISS;
+
+/** Decides one request after the other against the latest state, and writes what is to be written into the group. */
+export class AppendPlacer {
+  loading: Promise<StreamState> | null = null;
+  readonly #states: StreamStates;
+  readonly #recent: RecentIds;
+  readonly #log: CommitLog;
+  readonly #ids: Ids;
+  readonly #repeat: RepeatCheck;
+
+  constructor(lookup: Lookup, states: StreamStates, recent: RecentIds, log: CommitLog, ids: Ids) {
+    this.#states = states;
+    this.#recent = recent;
+    this.#log = log;
+    this.#ids = ids;
+    this.#repeat = new RepeatCheck(lookup, recent);
+  }
+
+  /** Call it before the first step of a request, and when the state has changed between its steps. */
+  begin(): void {
+    this.#repeat.begin();
+  }
+
+  /** One step for the request. With an empty group it never asks to WAIT. */
+  step(request: AppendRequest, group: AppendGroup): Placed {
+    const state = this.#states.load(request.owner);
+    if (state instanceof Promise) {
+      this.loading = state;
+      return LOADING;
+    }
+    switch (request.kind) {
+      case 'append': return this.#append(request, state, group);
+      case 'soft-delete': return this.#delete(request, state, group, decideSoftDelete(state.latest, request.expected));
+      case 'hard-delete': return this.#delete(request, state, group, decideHardDelete(state.latest, request.expected));
+      case 'epoch': return this.#epoch(request, state, group);
+    }
+  }
+
+  #append(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
+    const version = state.latest;
+    const decision = decideAppend(version, request.isMeta, request.expected);
+    if (decision === 'deleted') return refuse(request, deletedError(request.stream));
+    const verdict = decision === 'write' ? NEW : decision === 'conflict' ? CONFLICT : this.#compare(request, state, group, decision === 'compare-ids');
+    if (verdict === NEW) return request.events.length === 0 ? this.#writeEmpty(request, state, group) : this.#write(request, state, group);
+    if (verdict === CONFLICT) return refuse(request, conflictError(request.stream, request.expected, lastNumberOf(version, request.isMeta)));
+    if (verdict !== REPEAT) return verdict;
+    request.isRepeat = true;
+    request.first = this.#repeat.first;
+    request.last = this.#repeat.last;
+    request.position = this.#repeat.position;
+    return TAKEN;
+  }
+
+  #compare(request: AppendRequest, state: StreamState, group: AppendGroup, byIds: boolean): Verdict {
+    const { isMeta } = request;
+    const scope = {
+      key: isMeta ? state.metaKey : state.key,
+      committedLast: lastNumberOf(state.committed, isMeta),
+      latestLast: lastNumberOf(state.latest, isMeta),
+      isSoftDeleted: !isMeta && state.latest.isSoftDeleted,
+      groupStart: group.start,
+      isGroupHuge: group.entries >= this.#recent.capacity,
+    };
+    return byIds ? this.#repeat.byIds(request, scope) : this.#repeat.byNumbers(request, scope);
+  }
+
+  /** TAKEN when the bytes fit. The request is refused when they would fit into no chunk. */
+  #fit(request: AppendRequest, bytes: number, group: AppendGroup): typeof TAKEN | typeof FULL {
+    if (group.length + bytes <= this.#log.remaining) return TAKEN;
+    if (bytes <= this.#log.capacity) return FULL;
+    return refuse(request, new SkuaError('batch_too_large', `The events of one write must fit into one chunk of ${this.#log.capacity} bytes, and these need ${bytes}: split them.`, { size: bytes, limit: this.#log.capacity }));
+  }
+
+  #write(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
+    const version = state.latest;
+    const { isMeta, events } = request;
+    const last = lastNumberOf(version, isMeta);
+    // A soft-deleted stream comes back: `$tb` moves to its first new event, in the same group.
+    const json = !isMeta && version.softDeleteJson !== null ? withTruncateBefore(version.softDeleteJson, last + 1) : null;
+    const metaBytes = json === null ? 0 : metadataBytes(state, json);
+    if (this.#fit(request, request.bytes + metaBytes, group) === FULL) return FULL;
+    if (request.error !== null) return TAKEN;
+    const isUnknown = request.expected === ANY || request.expected === STREAM_EXISTS;
+    group.writeEvents(isMeta ? state.metaKey : state.key, last, request, request.bytes, isUnknown);
+    request.first = last + 1;
+    request.last = last + events.length;
+    request.position = group.lastPosition;
+    const final = events[events.length - 1]!;
+    if (isMeta) group.draft(state, version.withMetadata(request.last, final.data, final.isJson));
+    else {
+      let next = version.withLast(request.last);
+      if (json !== null) {
+        group.writeMetadata(state.metaKey, version.metadataVersion, json, metaBytes);
+        next = next.withMetadata(version.metadataVersion + 1, json, true);
+      }
+      group.draft(state, next);
+    }
+    return TAKEN;
+  }
+
+  #writeEmpty(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
+    if (this.#fit(request, request.bytes, group) === FULL) return FULL;
+    if (request.error !== null) return TAKEN;
+    const last = lastNumberOf(state.latest, request.isMeta);
+    group.writeEmpty(request.isMeta ? state.metaKey : state.key, last, request.bytes);
+    request.first = last + 1;
+    request.last = last;
+    request.position = group.lastPosition;
+    return TAKEN;
+  }
+
+  #delete(request: AppendRequest, state: StreamState, group: AppendGroup, decision: Decision): Placed {
+    const version = state.latest;
+    if (decision === 'deleted') return refuse(request, deletedError(request.stream));
+    if (decision === 'conflict') return refuse(request, conflictError(request.stream, request.expected, version.lastNumber));
+    const isSoft = request.kind === 'soft-delete';
+    const bytes = isSoft ? metadataBytes(state, SOFT_DELETE_JSON) : prepareFrameBytes(state.key.bytes.length, TOMBSTONE_TYPE.length, 0, 0);
+    if (this.#fit(request, bytes, group) === FULL) return FULL;
+    if (request.error !== null) return TAKEN;
+    if (isSoft) {
+      group.writeMetadata(state.metaKey, version.metadataVersion, SOFT_DELETE_JSON, bytes);
+      group.draft(state, version.withMetadata(version.metadataVersion + 1, SOFT_DELETE_JSON, true));
+    } else {
+      group.writeTombstone(state.key, bytes);
+      group.draft(state, version.withLast(TOMBSTONE));
+    }
+    request.position = group.lastPosition;
+    return TAKEN;
+  }
+
+  #epoch(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
+    const position = group.end;
+    const json = epochJson(request.epoch!, position, this.#ids, group.timestampMs, group.timestampTicks);
+    const recordBytes = epochRecordBytes(json);
+    const eventBytes = epochEventBytes(json);
+    if (this.#fit(request, recordBytes + eventBytes, group) === FULL) return FULL;
+    if (request.error !== null) return TAKEN;
+    const last = state.latest.lastNumber;
+    group.writeEpoch(json, recordBytes);
+    group.writeJson(state.key, last, EPOCH_TYPE_BYTES, json, eventBytes);
+    group.draft(state, state.latest.withLast(last + 1));
+    request.position = position;
+    return TAKEN;
+  }
+}
+
+function metadataBytes(state: StreamState, json: Uint8Array): number {
+  return prepareFrameBytes(state.metaKey.bytes.length, METADATA_TYPE.length, json.length, 0);
+}
+
+/** The refusal is told with the group's outcome, because the state behind it may be that of the group. */
+function refuse(request: AppendRequest, error: SkuaError): typeof TAKEN {
+  request.error = error;
+  return TAKEN;
+}

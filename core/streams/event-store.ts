@@ -1,0 +1,191 @@
+import { SkuaError } from '../errors.ts';
+import type {
+  AllPage, AppendResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
+} from './api.ts';
+import { PAGE_EVENTS_MAX } from './api.ts';
+import { Appender } from './appender.ts';
+import { appendRequest, type AppendRequest, checkExpected, deleteRequest, type EpochInput, epochRequest } from './append-request.ts';
+import { DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions } from './deps.ts';
+import { resolveLink, resolveLinks } from './links.ts';
+import { Lookup } from './lookup.ts';
+import { checkNumber, checkReadableName, checkWritableName, EPOCH_STREAM, isMetastream } from './names.ts';
+import { readAllPage } from './read-all.ts';
+import { readPage, readVisible } from './read-stream.ts';
+import { primeRecentIds } from './recent-ids-prime.ts';
+import { assertReadable, type StoreContext, stateOf, viewOf } from './store-context.ts';
+import { StreamView } from './stream-state.ts';
+import { StreamStates } from './stream-states.ts';
+import { subscribeToAll } from './subscribe-all.ts';
+import { subscribeToStream } from './subscribe-stream.ts';
+import { Waiters } from './waiters.ts';
+
+export interface InternalAppendOptions {
+  /** End the chunk behind this write, as a scavenge point needs it. */
+  readonly completeChunkAfter?: boolean;
+}
+
+/** The store with what only parts of the node itself use. */
+export interface EventStoreInternals extends EventStore {
+  /** As `append`, also of no events at all (which checks the expected version and writes a record that says so). */
+  appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions): Promise<AppendResult>;
+  /** Writes an epoch record and its event, and returns the record's position. */
+  writeEpoch(epoch: EpochInput): Promise<number>;
+  /** Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised. Call it before the first append. */
+  primeRecentIds(): Promise<void>;
+  /** Finishes what is in flight, rejects what waits, ends subscriptions. Later calls that write reject with `store_closed`. */
+  close(): Promise<void>;
+}
+
+/** Creates the store over a recovered log and a replayed index. */
+export function createEventStore(deps: EventStoreDeps): EventStoreInternals {
+  return new Store(deps);
+}
+
+class Store implements EventStoreInternals {
+  readonly #deps: EventStoreDeps;
+  readonly #options: EventStoreOptions;
+  readonly #context: StoreContext;
+  readonly #appender: Appender;
+  readonly #waiters: Waiters;
+
+  constructor(deps: EventStoreDeps) {
+    this.#deps = deps;
+    this.#options = { ...DEFAULT_OPTIONS, ...deps.options };
+    const lookup = new Lookup(deps.reader, deps.index);
+    const states = new StreamStates(lookup, deps.index.hasher, this.#options.streamStatesMax);
+    this.#context = { lookup, states, clock: deps.clock, options: this.#options };
+    this.#waiters = new Waiters(this.#options.subscriptionsMax);
+    this.#appender = new Appender(deps, this.#options, lookup, states, this.#waiters);
+  }
+
+  get end(): number { return this.#deps.reader.end; }
+
+  append(stream: string, expectedVersion: number, events: readonly NewEvent[]): Promise<AppendResult> {
+    if (events.length === 0) return Promise.reject(new SkuaError('batch_empty', 'The request has no events: send at least one.', { stream }));
+    return this.appendInternal(stream, expectedVersion, events);
+  }
+
+  appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions): Promise<AppendResult> {
+    const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
+    if (refusal !== null) return Promise.reject(refusal);
+    const request = appendRequest(stream, expectedVersion, events, options?.completeChunkAfter === true);
+    return request instanceof SkuaError ? Promise.reject(request) : this.#send(request);
+  }
+
+  async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard'): Promise<{ readonly position: number }> {
+    const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
+    if (refusal !== null) throw refusal;
+    if (isMetastream(stream)) throw new SkuaError('access_denied', `${stream} is a metadata stream, which lives and dies with its stream: delete that.`, { stream });
+    const { position } = await this.#send(deleteRequest(stream, expectedVersion, kind));
+    return { position };
+  }
+
+  async writeEpoch(epoch: EpochInput): Promise<number> {
+    return (await this.#send(epochRequest(EPOCH_STREAM, epoch))).position;
+  }
+
+  #send(request: AppendRequest): Promise<AppendResult> {
+    return new Promise((resolve, reject) => {
+      request.resolve = resolve;
+      request.reject = reject;
+      this.#appender.enqueue(request);
+    });
+  }
+
+  async readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
+    checkPage(options.count);
+    if (options.from !== 'end') checkNumber(options.from);
+    const view = await this.#readable(stream);
+    const page = await readPage(this.#context, view, options);
+    if (options.resolveLinks === true) await resolveLinks(this.#context, page.events);
+    return page;
+  }
+
+  async readEvent(stream: string, number: number | 'last', withLinks = false): Promise<StoredEvent> {
+    if (number !== 'last') checkNumber(number);
+    const view = await this.#readable(stream);
+    const event = await readVisible(this.#context, view, number === 'last' ? view.lastNumber : number);
+    if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or it has expired.`, { stream, number });
+    return withLinks ? resolveLink(this.#context, event) : event;
+  }
+
+  async readAll(options: ReadAllOptions): Promise<AllPage> {
+    checkPage(options.count);
+    const { from } = options;
+    if (typeof from !== 'string') {
+      if (!Number.isSafeInteger(from.commit) || !Number.isSafeInteger(from.prepare) || from.commit < 0 || from.prepare < 0) {
+        throw new SkuaError('invalid_position', `The position ${from.commit}/${from.prepare} is none: give two whole numbers, or start or end.`, { ...from });
+      }
+    }
+    return readAllPage(this.#context, options);
+  }
+
+  async #readable(stream: string): Promise<StreamView> {
+    const refusal = checkReadableName(stream);
+    if (refusal !== null) throw refusal;
+    const view = await viewOf(this.#context, stream);
+    assertReadable(view);
+    return view;
+  }
+
+  async streamInfo(stream: string): ReturnType<EventStore['streamInfo']> {
+    const refusal = checkReadableName(stream);
+    if (refusal !== null) throw refusal;
+    const isMeta = isMetastream(stream);
+    const state = await stateOf(this.#context, stream);
+    const { committed } = state;
+    const view = new StreamView(state, isMeta);
+    return {
+      lastEventNumber: view.lastNumber,
+      isTombstoned: view.isTombstoned,
+      isSoftDeleted: !isMeta && committed.isSoftDeleted,
+      metadata: view.metadata,
+      metadataVersion: isMeta ? -1 : committed.metadataVersion,
+    };
+  }
+
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
+    return subscribeToStream(this.#context, this.#waiters, stream, options);
+  }
+
+  subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
+    return subscribeToAll(this.#context, this.#waiters, options);
+  }
+
+  async waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
+    return this.#wait(stream, signal, () => false);
+  }
+
+  async waitForLog(position: number, signal: AbortSignal): Promise<boolean> {
+    return this.#wait(null, signal, () => this.end > position);
+  }
+
+  async #wait(stream: string | null, signal: AbortSignal, isDone: () => boolean): Promise<boolean> {
+    if (isDone()) return true;
+    const waiter = this.#waiters.add(stream);
+    try {
+      do {
+        waiter.arm();
+        await waiter.wait(signal);
+        if (signal.aborted || this.#waiters.isClosed) return false;
+      } while (stream === null && !isDone());
+      return true;
+    } finally {
+      this.#waiters.remove(waiter);
+    }
+  }
+
+  primeRecentIds(): Promise<void> {
+    return primeRecentIds(this.#context, this.#appender.recent);
+  }
+
+  async close(): Promise<void> {
+    await this.#appender.close();
+    this.#waiters.close();
+  }
+}
+
+function checkPage(count: number): void {
+  if (!Number.isInteger(count) || count < 1) throw new SkuaError('invalid_count', `A page of ${count} events can't be read: ask for 1 to ${PAGE_EVENTS_MAX}.`, { count });
+  if (count > PAGE_EVENTS_MAX) throw new SkuaError('page_too_large', `A page of ${count} events is too large: ask for at most ${PAGE_EVENTS_MAX}.`, { count, limit: PAGE_EVENTS_MAX });
+}

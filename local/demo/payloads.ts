@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { CommandError } from '../cli/failure.ts';
+import { EXIT } from '../cli/io.ts';
+
+const PACKAGE = '@octokit/webhooks-examples';
+
+export interface DemoEvent {
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export interface DemoStream {
+  readonly stream: string;
+  readonly events: readonly DemoEvent[];
+}
+
+interface Example {
+  readonly name: string;
+  readonly examples: readonly Record<string, unknown>[];
+}
+
+/** The recorded webhook payloads of GitHub as events, one stream a repository, in the order of the package. */
+export async function loadStreams(): Promise<DemoStream[]> {
+  const streams = new Map<string, DemoEvent[]>();
+  for (const { name, examples } of await loadExamples()) {
+    for (const [number, payload] of examples.entries()) {
+      const stream = streamOf(payload);
+      const action = typeof payload['action'] === 'string' ? `.${payload['action']}` : '';
+      const event = { eventId: idOf(`${name}/${number}`, payload), eventType: name + action, data: payload };
+      const events = streams.get(stream);
+      if (events === undefined) streams.set(stream, [event]);
+      else events.push(event);
+    }
+  }
+  return [...streams].map(([stream, events]) => ({ stream, events }));
+}
+
+async function loadExamples(): Promise<Example[]> {
+  try {
+    const file = fileURLToPath(import.meta.resolve(`${PACKAGE}/api.github.com/index.json`));
+    return JSON.parse(await readFile(file, 'utf8')) as Example[];
+  } catch (error) {
+    throw new CommandError('payloads_missing', `The payloads can't be read (${(error as Error).message}). Install them: npm install --no-save ${PACKAGE}`, EXIT.failed);
+  }
+}
+
+/** `github-<owner>-<repository>`, else `github-<organisation>`, else `github-other`. */
+function streamOf(payload: Record<string, unknown>): string {
+  const repository = textIn(payload['repository'], 'full_name');
+  const organisation = textIn(payload['organization'], 'login');
+  return `github-${(repository ?? organisation ?? 'other').replaceAll('/', '-')}`;
+}
+
+function textIn(value: unknown, key: string): string | null {
+  const found = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined;
+  return typeof found === 'string' ? found : null;
+}
+
+/** The same payload gets the same id in every run, so that a second run is recognised as a repeat. A UUID of version 8. */
+function idOf(place: string, payload: unknown): string {
+  const hash = createHash('sha256').update(`skua demo ${place} `).update(JSON.stringify(payload)).digest();
+  hash[6] = (hash[6]! & 0x0f) | 0x80;
+  hash[8] = (hash[8]! & 0x3f) | 0x80;
+  const hex = hash.toString('hex', 0, 16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

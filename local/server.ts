@@ -1,0 +1,133 @@
+import { createServer, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { FastResponse, sendNodeResponse } from 'srvx/node';
+import type { Log } from '../core/ports/log.ts';
+import { CommandError } from './cli/failure.ts';
+import { EXIT } from './cli/io.ts';
+import { awaitsContinue, Ending, LocalRequest } from './http-request.ts';
+
+/** Longest request line in bytes; beyond it 414 (http-api.md 1.2). */
+const REQUEST_LINE_BYTES_MAX = 8_192;
+/** Longest head of a request in bytes; beyond it 431. */
+const HEAD_BYTES_MAX = 32_768;
+/** A client that has not sent its headers, or its whole request, after this long is cut off with 408. */
+const HEADERS_MS_MAX = 20_000;
+const REQUEST_MS_MAX = 120_000;
+/** Idle connections are kept this long: longer than proxies keep theirs, so that those close first. */
+const KEEP_ALIVE_MS = 75_000;
+const CONNECTIONS_MAX = 10_000;
+/** While the server stops, connections that have become idle are closed this often. */
+const CLOSE_IDLE_MS = 20;
+
+export type Fetch = (request: Request) => Response | Promise<Response>;
+
+export interface HttpServerOptions {
+  readonly hostname: string;
+  /** 0 for any free one. */
+  readonly port: number;
+  readonly fetch: Fetch;
+  readonly log: Log;
+}
+
+export interface HttpServer {
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Takes no new connections, aborts the signal of every request (which ends long polls and subscriptions), and waits
+   * for the requests under way, at most `graceMs`. True when all ended by themselves.
+   */
+  stop(graceMs: number): Promise<boolean>;
+}
+
+/** Starts to listen. Rejects with a CommandError when the address can't be used. */
+export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
+  // Replies are made of plain parts and written to the socket without building the platform's own Response first.
+  globalThis.Response = FastResponse as unknown as typeof Response;
+  const ending = new Ending();
+  const server = createServer({
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: HEADERS_MS_MAX, requestTimeout: REQUEST_MS_MAX, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true,
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  const respond = (message: IncomingMessage, reply: ServerResponse) => { void answer(message, reply, options, ending); };
+  server.on('request', respond);
+  server.on('checkContinue', (message: IncomingMessage, reply: ServerResponse) => {
+    awaitsContinue(message);
+    respond(message, reply);
+  });
+  server.on('clientError', refuseMalformed);
+  await listen(server, options);
+  const { address, family, port } = server.address() as AddressInfo;
+  const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  return { url, port, stop: (graceMs) => stop(server, ending, graceMs) };
+}
+
+async function answer(message: IncomingMessage, reply: ServerResponse, options: HttpServerOptions, ending: Ending): Promise<void> {
+  try {
+    const target = message.url!;
+    if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX) return refuse(reply, 414);
+    if (target[0] !== '/' && target !== '*' && !/^https?:\/\/[^/]/i.test(target)) return refuse(reply, 400);
+    const request = new LocalRequest(message, reply, ending);
+    await sendNodeResponse(reply, await options.fetch(request as unknown as Request));
+  } catch (error) {
+    options.log.error('request failed', { method: message.method, path: message.url, error });
+    if (reply.headersSent) reply.destroy();
+    else refuse(reply, 500);
+  }
+}
+
+function refuse(reply: ServerResponse, status: number): void {
+  reply.writeHead(status, STATUS_CODES[status], ['content-length', '0', 'connection', 'close']);
+  reply.end();
+}
+
+/** What the parser could not read never becomes a request; the reply is written to the bare connection. */
+function refuseMalformed(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? (isLongRequestLine(error.rawPacket) ? 414 : 431) : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+function isLongRequestLine(packet: Buffer | undefined): boolean {
+  return packet !== undefined && /^[A-Z]+ [^\r\n]{8192}/.test(packet.toString('latin1', 0, REQUEST_LINE_BYTES_MAX + 64));
+}
+
+function listen(server: Server, { hostname, port }: HttpServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, hostname, port)));
+    server.listen({ host: hostname, port, backlog: 1_024 }, resolve);
+  });
+}
+
+function listenError(error: NodeJS.ErrnoException, hostname: string, port: number): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new CommandError('port_in_use', `Port ${port} of ${hostname} is in use by another process. Stop that one, or choose another port with --node-port (0 takes any free one).`, EXIT.unreachable);
+    case 'EACCES':
+      return new CommandError('port_denied', `The system does not allow this user to listen on port ${port}. Choose a port above 1023 with --node-port.`, EXIT.unreachable);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new CommandError('address_not_available', `${hostname} is not an address of this machine. Choose another one with --node-ip.`, EXIT.unreachable);
+    default:
+      return new CommandError('listen_failed', `Listening on ${hostname}:${port} failed: ${error.message}. Choose another address with --node-ip and --node-port.`, EXIT.unreachable);
+  }
+}
+
+async function stop(server: Server, ending: Ending, graceMs: number): Promise<boolean> {
+  let isForced = false;
+  const closed = new Promise<void>((resolve) => { server.close(() => resolve()); });
+  ending.abort();
+  const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_MS);
+  const grace = setTimeout(() => {
+    isForced = true;
+    server.closeAllConnections();
+  }, graceMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(grace);
+  return !isForced;
+}

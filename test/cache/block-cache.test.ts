@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { BLOCK_BYTES, BlockCache } from '../../core/cache/block-cache.ts';
+import type { CachedFile } from '../../core/cache/block-cache.ts';
+import { SkuaError } from '../../core/errors.ts';
+import type { StorageFile } from '../../core/ports/storage.ts';
+
+interface Read { readonly position: number; readonly length: number }
+
+/** A file whose byte at any place is known, and which notes how it is read. */
+function knownFile(size: number, reads: Read[], fails: (position: number) => boolean = () => false): StorageFile {
+  return {
+    path: 'known',
+    size,
+    read(position, length) {
+      reads.push({ position, length });
+      if (fails(position)) return Promise.reject(new SkuaError('io_error', 'The disk has a bad place.'));
+      const bytes = new Uint8Array(Math.max(0, Math.min(length, size - position)));
+      for (let i = 0; i < bytes.length; i++) bytes[i] = byteAt(position + i);
+      return Promise.resolve(bytes);
+    },
+    writeAt() {},
+    truncate: () => Promise.resolve(),
+    sync: () => Promise.resolve(),
+    seal: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
+}
+
+function byteAt(position: number): number {
+  return Math.imul(position ^ (position >>> 13), 2_654_435_761) >>> 24;
+}
+
+async function bytesOf(cache: BlockCache, file: CachedFile, offset: number, length: number): Promise<Uint8Array> {
+  for (let tries = 0; tries < 20; tries++) {
+    const bytes = file.bytes(offset, length);
+    if (bytes !== null) return bytes;
+    await cache.fill();
+  }
+  throw new Error(`The cache never gives ${length} bytes at ${offset}.`);
+}
+
+function isRight(bytes: Uint8Array, offset: number): boolean {
+  return bytes.every((byte, i) => byte === byteAt(offset + i));
+}
+
+describe('block cache', () => {
+  it('gives the right bytes wherever it is asked, within its capacity', async () => {
+    const size = 200 * BLOCK_BYTES + 777;
+    const cache = new BlockCache(64 * BLOCK_BYTES);
+    const files = [0, 1].map(() => cache.attach(knownFile(size, [])));
+    let state = 42;
+    const random = (below: number): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) % below;
+    for (let i = 0; i < 400; i++) {
+      const file = files[random(2)]!;
+      let offset = random(size);
+      // Some walks forward, so that runs are read ahead.
+      for (let steps = random(10) === 0 ? 40 : 1; steps > 0 && offset < size; steps--) {
+        const length = 1 + random(3 * BLOCK_BYTES);
+        const bytes = await bytesOf(cache, file, offset, length);
+        expect(bytes.length).toBe(Math.min(length, size - offset));
+        expect(isRight(bytes, offset)).toBe(true);
+        offset += length;
+      }
+      expect(cache.usedBytes).toBeLessThanOrEqual(64 * BLOCK_BYTES);
+    }
+  });
+
+  it('reads ahead of a sequential reader in large runs, and every block once', async () => {
+    const reads: Read[] = [];
+    const size = 100 * BLOCK_BYTES;
+    const cache = new BlockCache(256 * BLOCK_BYTES);
+    const file = cache.attach(knownFile(size, reads));
+    for (let offset = 0; offset < size; offset += 1_000) await bytesOf(cache, file, offset, Math.min(1_000, size - offset));
+    expect(reads.reduce((sum, read) => sum + read.length, 0)).toBe(size);
+    expect(reads.length).toBeLessThan(12);
+    expect(reads.some((read) => read.length === 16 * BLOCK_BYTES)).toBe(true);
+  });
+
+  it('reads one block for a jump', async () => {
+    const reads: Read[] = [];
+    const cache = new BlockCache(256 * BLOCK_BYTES);
+    const file = cache.attach(knownFile(100 * BLOCK_BYTES, reads));
+    for (const block of [50, 3, 77, 20]) await bytesOf(cache, file, block * BLOCK_BYTES + 5, 100);
+    expect(reads.map((read) => read.length)).toEqual([BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES]);
+  });
+
+  it('shows a failed read to who needs the block, not to who was before it', async () => {
+    const bad = 20 * BLOCK_BYTES;
+    let isBad = true;
+    const cache = new BlockCache(256 * BLOCK_BYTES);
+    const file = cache.attach(knownFile(100 * BLOCK_BYTES, [], (position) => isBad && position <= bad && bad < position + 16 * BLOCK_BYTES && position > BLOCK_BYTES));
+    for (let block = 0; block < 2; block++) await bytesOf(cache, file, block * BLOCK_BYTES, 10);
+    await expect(bytesOf(cache, file, bad, 10)).rejects.toMatchObject({ code: 'io_error' });
+    isBad = false;
+    expect(isRight(await bytesOf(cache, file, bad, 10), bad)).toBe(true);
+  });
+
+  it('forgets a file that is detached, and what is still under way for it', async () => {
+    const reads: Read[] = [];
+    const cache = new BlockCache(256 * BLOCK_BYTES);
+    const file = cache.attach(knownFile(100 * BLOCK_BYTES, reads));
+    await bytesOf(cache, file, 0, 10);
+    expect(file.block(1)).toBeNull();
+    file.detach();
+    await cache.fill();
+    expect(cache.usedBytes).toBe(0);
+    const before = reads.length;
+    expect(file.block(0)).toBeNull();
+    expect(reads.length).toBe(before + 1);
+    await cache.fill();
+  });
+
+  it('shows the growing last block of its writer, and keeps it when it is full', () => {
+    const cache = new BlockCache(64 * BLOCK_BYTES);
+    const file = cache.attach(knownFile(10 * BLOCK_BYTES, []));
+    const tail = new Uint8Array(BLOCK_BYTES).fill(1);
+    file.setTail(3, tail);
+    expect(file.block(3)).toBe(tail);
+    file.put(3, tail);
+    file.setTail(4, new Uint8Array(BLOCK_BYTES));
+    expect(file.block(3)).toBe(tail);
+    expect(file.bytes(4 * BLOCK_BYTES - 1, 2)).toEqual(new Uint8Array([1, 0]));
+  });
+});

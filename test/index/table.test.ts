@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import { BlockCache } from '../../core/cache/block-cache.ts';
+import { EntryList, IndexEntry } from '../../core/index/entries.ts';
+import { BloomBudget } from '../../core/index/table-bloom.ts';
+import { midpointCount, midpointIndex } from '../../core/index/table-format.ts';
+import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
+import { TableReader } from '../../core/index/table-reader.ts';
+import { HIT } from '../../core/log/log-reader.ts';
+import { TOMBSTONE } from '../../core/log/records.ts';
+import { silentLog } from '../../core/ports/log.ts';
+import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import type { Storage } from '../../core/ports/storage.ts';
+import { FaultyStorage } from '../support/faulty-storage.ts';
+import { Random } from '../support/random.ts';
+import { damage, type Item, jobContext, keyOf, md5Hex, NaiveIndex, readAll, step, writeAll, writeTable } from './world.ts';
+
+const EXAMPLE: Item[] = [
+  { key: keyOf('order-42'), version: 0, position: 1_000 },
+  { key: keyOf('order-42'), version: 1, position: 1_200 },
+  { key: keyOf('order-1'), version: 0, position: 1_400 },
+];
+
+const hex = (text: string): number[] => text.split(' ').map((byte) => parseInt(byte, 16));
+
+function verify(storage: Storage, path: string): Promise<string | null> {
+  return TABLE_JOBS['index.verify-table']!({ path } as never, jobContext(storage)) as Promise<string | null>;
+}
+
+async function openReader(storage: Storage, path: string, cacheDepth = 16, budget = new BloomBudget(), bloomFilters = true) {
+  const cache = new BlockCache(8_388_608);
+  const reader = await TableReader.open(path, { storage, cache, log: silentLog, budget, cacheDepth, bloomFilters });
+  return { reader, cache };
+}
+
+describe('index table, disk-format.md section 7.2', () => {
+  it('is the documented one byte for byte', async () => {
+    const storage = new MemoryStorage();
+    await writeTable(storage, 'index/t', EXAMPLE);
+    const bytes = await readAll(storage, 'index/t');
+    expect(bytes.length).toBe(416);
+    expect([...bytes.subarray(0, 3)]).toEqual([1, 4, 0]);
+    expect([...bytes.subarray(128, 200)]).toEqual([
+      ...hex('00 00 00 00 00 00 00 00 dc 3f 29 f5 2b 8c 6d fb 78 05 00 00 00 00 00 00'),
+      ...hex('01 00 00 00 00 00 00 00 11 72 9b e9 5f 67 19 f1 b0 04 00 00 00 00 00 00'),
+      ...hex('00 00 00 00 00 00 00 00 11 72 9b e9 5f 67 19 f1 e8 03 00 00 00 00 00 00'),
+    ]);
+    for (let k = 0; k < 3; k++) {
+      expect(bytes.subarray(200 + k * 24, 216 + k * 24)).toEqual(bytes.subarray(128 + k * 24, 144 + k * 24));
+      expect([...bytes.subarray(216 + k * 24, 224 + k * 24)]).toEqual([k, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    expect([...bytes.subarray(272, 279)]).toEqual([1, 4, 3, 0, 0, 0, 0]);
+    expect(Buffer.from(bytes.subarray(400)).toString('hex')).toBe('a06fb5f628fe38ad5ddc24872d825135');
+    expect(md5Hex(bytes.subarray(0, 400))).toBe('a06fb5f628fe38ad5ddc24872d825135');
+    expect(await storage.size('index/t.bloomfilter')).toBe(10_752);
+    expect(await verify(storage, 'index/t')).toBeNull();
+  });
+
+  it('has midpoints where the specification puts them', () => {
+    expect([0, 1, 3, 65_536, 2_000_000, 100_000_000].map((n) => midpointCount(n, 16))).toEqual([0, 2, 3, 65_536, 65_536, 524_288]);
+    expect([0, 1, 2, 3].map((k) => midpointIndex(k, 4, 10))).toEqual([0, 3, 6, 9]);
+    expect([0, 1].map((k) => midpointIndex(k, 2, 1))).toEqual([0, 0]);
+  });
+
+  it('holds a single entry, and a tombstone as 2^63-1', async () => {
+    const storage = new MemoryStorage();
+    await writeTable(storage, 'index/t', [{ key: keyOf('gone'), version: TOMBSTONE, position: 2 ** 40 }]);
+    const bytes = await readAll(storage, 'index/t');
+    expect(bytes.length).toBe(128 + 24 + 48 + 128 + 16);
+    expect([...bytes.subarray(128, 136)]).toEqual([255, 255, 255, 255, 255, 255, 255, 127]);
+    expect(await verify(storage, 'index/t')).toBeNull();
+    const { reader } = await openReader(storage, 'index/t');
+    const out = new IndexEntry();
+    expect(reader.floor(...keyOf('gone'), TOMBSTONE, 2 ** 50, out)).toBe(HIT);
+    expect(out).toEqual({ version: TOMBSTONE, position: 2 ** 40 });
+  });
+
+  it.each([8, 16])('answers like a naive list at depth %i, with waiting reads, with and without filters', async (depth) => {
+    const random = new Random(depth);
+    const storage = new FaultyStorage({ reads: 'async' });
+    const naive = new NaiveIndex();
+    const keys = Array.from({ length: 40 }, () => [random.next(), random.next()] as const);
+    for (let i = 0; i < 9_000; i++) naive.add({ key: keys[Math.floor(random.int(0, 1_599) ** 0.5)]!, version: random.int(0, 300), position: random.int(0, 50) });
+    await writeTable(storage, 'index/t', naive.items, depth);
+    expect(await verify(storage, 'index/t')).toBeNull();
+    for (const [budget, bloom] of [[new BloomBudget(), true], [new BloomBudget(0), true], [new BloomBudget(), false]] as const) {
+      const { reader, cache } = await openReader(storage, 'index/t', depth, budget, bloom);
+      const out = new IndexEntry();
+      for (let i = 0; i < 150; i++) {
+        const key = i % 10 === 0 ? ([random.next(), random.next()] as const) : random.pick(keys);
+        const version = random.int(-1, 301);
+        const position = random.int(-1, 51);
+        const floor = await step(cache, () => reader.floor(...key, version, position, out));
+        expect(floor === HIT ? [out.version, out.position] : undefined).toEqual(naive.floor(key, version, position));
+        const ceiling = await step(cache, () => reader.ceiling(...key, version, position, out));
+        expect(ceiling === HIT ? [out.version, out.position] : undefined).toEqual(naive.ceiling(key, version, position));
+        const to = version + random.int(0, 100);
+        const list = new EntryList();
+        await step(cache, () => {
+          list.clear();
+          return reader.range(...key, version, to, list);
+        });
+        list.sortAscending();
+        expect(Array.from({ length: list.length }, (_, n) => [list.versions[n], list.positions[n]])).toEqual(naive.range(key, version, to));
+      }
+      await reader.close();
+    }
+  });
+
+  it('reads versions 2 and 3, which have no midpoints', async () => {
+    const storage = new MemoryStorage();
+    await writeTable(storage, 'index/v4', [...EXAMPLE, { key: keyOf('gone'), version: TOMBSTONE, position: 7 }]);
+    const v4 = await readAll(storage, 'index/v4');
+    const entries = Array.from({ length: 4 }, (_, i) => v4.subarray(128 + i * 24, 152 + i * 24));
+    for (const version of [2, 3]) {
+      const body = entries.flatMap((entry) => (version === 3 ? [...entry] : [...entry.subarray(0, 4).map((b, i) => (entry[7] === 127 && i === 3 ? 127 : b)), ...entry.subarray(8)]));
+      const content = Uint8Array.from([1, version, ...new Array<number>(126).fill(0), ...body]);
+      const path = `index/v${version}`;
+      await writeAll(storage, path, Uint8Array.from([...content, ...Buffer.from(md5Hex(content), 'hex')]));
+      expect(await verify(storage, path)).toBeNull();
+      const { reader } = await openReader(storage, path);
+      const out = new IndexEntry();
+      for (const [name, number, position] of [['order-42', 1, 1_200], ['order-1', 0, 1_400], ['gone', TOMBSTONE, 7]] as const) {
+        expect(reader.floor(...keyOf(name), TOMBSTONE, TOMBSTONE, out)).toBe(HIT);
+        expect(out).toEqual({ version: number, position });
+      }
+    }
+    await TABLE_JOBS['index.merge-tables']!({ sources: ['index/v2', 'index/v3', 'index/v4'], path: 'index/m', bloomPath: null, cacheDepth: 16 } as never, jobContext(storage));
+    expect(await verify(storage, 'index/m')).toBeNull();
+    const merged = await readAll(storage, 'index/m');
+    // Nothing is dropped in a merge: each of the four entries is there three times.
+    expect((merged.length - 128 - 128 - 16) / 48).toBe(12);
+    for (let i = 0; i < 12; i++) expect(merged.subarray(128 + i * 24, 152 + i * 24)).toEqual(entries[Math.floor(i / 3)]);
+  });
+
+  it('is found unsound after a change of any byte', async () => {
+    const storage = new MemoryStorage();
+    await writeTable(storage, 'index/t', EXAMPLE);
+    for (let at = 0; at < 416; at += 3) {
+      await damage(storage, 'index/t', at);
+      expect(await verify(storage, 'index/t')).toMatch(/index\/t/);
+      await damage(storage, 'index/t', at);
+    }
+    const bytes = await readAll(storage, 'index/t');
+    for (const length of [0, 100, 128, 300, 415]) {
+      await writeAll(storage, 'index/t', bytes.subarray(0, length));
+      expect(await verify(storage, 'index/t')).not.toBeNull();
+    }
+  });
+
+  it('is found unsound when entries are out of order or a midpoint is wrong, although its MD5 holds', async () => {
+    const storage = new MemoryStorage();
+    await writeTable(storage, 'index/t', EXAMPLE);
+    const sound = await readAll(storage, 'index/t');
+    const change = async (edit: (bytes: Uint8Array) => void): Promise<void> => {
+      const bytes = sound.slice();
+      edit(bytes);
+      bytes.set(Buffer.from(md5Hex(bytes.subarray(0, 400)), 'hex'), 400);
+      await writeAll(storage, 'index/t', bytes);
+    };
+    await change((bytes) => { bytes[128 + 15] = bytes[200 + 15] = 0; });
+    expect(await verify(storage, 'index/t')).toMatch(/out of order/);
+    await change((bytes) => { bytes[200 + 24] = 5; });
+    expect(await verify(storage, 'index/t')).toMatch(/midpoint/);
+    await change((bytes) => { bytes[1] = 1; });
+    expect(await verify(storage, 'index/t')).toMatch(/version 1/);
+  });
+});

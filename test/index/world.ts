@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { BlockCache } from '../../core/cache/block-cache.ts';
+import { EntryList, IndexEntry } from '../../core/index/entries.ts';
+import { MemTable } from '../../core/index/mem-table.ts';
+import { Hash64, streamHasher } from '../../core/index/stream-hash.ts';
+import { StreamIndex, type StreamIndexOptions } from '../../core/index/stream-index.ts';
+import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
+import { HIT, MISS, type Outcome } from '../../core/log/log-reader.ts';
+import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import type { JobContext } from '../../core/ports/jobs.ts';
+import { type Log, silentLog } from '../../core/ports/log.ts';
+import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import type { Storage } from '../../core/ports/storage.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { SeededIds } from '../support/seeded-ids.ts';
+
+export type Key = readonly [hi: number, lo: number];
+export interface Item { readonly key: Key; readonly version: number; readonly position: number }
+
+export function keyOf(name: string): Key {
+  const out = new Hash64();
+  streamHasher.hash(name, out);
+  return [out.hi, out.lo];
+}
+
+export function jobContext(storage: Storage, seed = 1): JobContext {
+  return { storage, digests: nodeDigests, ids: new SeededIds(seed), progress() {}, async checkpoint() {} };
+}
+
+export function memTableOf(items: readonly Item[]): MemTable {
+  const table = new MemTable(1_000);
+  for (const item of items) table.add(item.key[0], item.key[1], item.version, item.position);
+  return table;
+}
+
+/** Writes a table by the job, as a flush does. */
+export async function writeTable(storage: Storage, path: string, items: readonly Item[], cacheDepth = 16): Promise<void> {
+  await TABLE_JOBS['index.write-table']!({ path, bloomPath: `${path}.bloomfilter`, cacheDepth, columns: memTableOf(items).columns() } as never, jobContext(storage));
+}
+
+export async function readAll(storage: Storage, path: string): Promise<Uint8Array> {
+  const file = await storage.open(path, 'read');
+  const bytes = (await file.read(0, file.size)).slice();
+  await file.close();
+  return bytes;
+}
+
+export async function writeAll(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
+  await storage.remove(path);
+  const file = await storage.create(path);
+  await file.writeAt(0, bytes);
+  await file.sync();
+  await file.close();
+}
+
+export async function damage(storage: Storage, path: string, offset: number, xor = 0x10): Promise<void> {
+  const bytes = await readAll(storage, path);
+  bytes[offset]! ^= xor;
+  await writeAll(storage, path, bytes);
+}
+
+export function md5Hex(bytes: Uint8Array): string {
+  return createHash('md5').update(bytes).digest('hex');
+}
+
+export function collectingLog(lines: string[]): Log {
+  const add = (message: string, fields?: Record<string, unknown>): void => { lines.push(`${message} ${JSON.stringify(fields)}`); };
+  return { ...silentLog, warn: add, error: add };
+}
+
+export function openIndex(storage: Storage = new MemoryStorage(), options: Partial<StreamIndexOptions> = {}): Promise<StreamIndex> {
+  const clock = options.clock ?? new ManualClock();
+  const ids = options.ids ?? new SeededIds(7);
+  return StreamIndex.open({
+    storage, clock, ids,
+    cache: new BlockCache(8_388_608),
+    digests: nodeDigests,
+    jobs: new InlineJobs({ jobs: TABLE_JOBS, storage, digests: nodeDigests, ids, clock }),
+    log: silentLog,
+    existenceFilterBytes: 10_000,
+    logEnd: Number.MAX_SAFE_INTEGER,
+    ...options,
+  });
+}
+
+/** Repeats a step until it does not miss. */
+export async function step(index: { fill(): Promise<void> }, ask: () => Outcome): Promise<Outcome> {
+  for (let attempt = 0; attempt < 1_000; attempt++) {
+    const outcome = ask();
+    if (outcome !== MISS) return outcome;
+    await index.fill();
+  }
+  throw new Error('The step missed a thousand times.');
+}
+
+/** Answers of a naive index: every item in one list. */
+export class NaiveIndex {
+  readonly items: Item[] = [];
+  readonly #seen = new Set<string>();
+
+  add(item: Item): void {
+    const text = `${item.key.join()}/${item.version}/${item.position}`;
+    if (this.#seen.has(text)) return;
+    this.#seen.add(text);
+    this.items.push(item);
+  }
+
+  #of(key: Key): [number, number][] {
+    return this.items.filter((i) => i.key[0] === key[0] && i.key[1] === key[1]).map((i): [number, number] => [i.version, i.position]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  }
+
+  floor(key: Key, version: number, position: number): [number, number] | undefined {
+    return this.#of(key).findLast(([v, p]) => v < version || (v === version && p <= position));
+  }
+
+  ceiling(key: Key, version: number, position: number): [number, number] | undefined {
+    return this.#of(key).find(([v, p]) => v > version || (v === version && p >= position));
+  }
+
+  range(key: Key, from: number, to: number): [number, number][] {
+    return this.#of(key).filter(([v]) => v >= from && v <= to);
+  }
+}
+
+const entry = new IndexEntry();
+const list = new EntryList();
+
+export async function floorOf(index: StreamIndex, key: Key, version: number, position: number): Promise<[number, number] | undefined> {
+  return (await step(index, () => index.floor(key[0], key[1], version, position, entry))) === HIT ? [entry.version, entry.position] : undefined;
+}
+
+export async function ceilingOf(index: StreamIndex, key: Key, version: number, position: number): Promise<[number, number] | undefined> {
+  return (await step(index, () => index.ceiling(key[0], key[1], version, position, entry))) === HIT ? [entry.version, entry.position] : undefined;
+}
+
+export async function rangeOf(index: StreamIndex, key: Key, from: number, to: number): Promise<[number, number][]> {
+  await step(index, () => index.range(key[0], key[1], from, to, list));
+  return Array.from({ length: list.length }, (_, i): [number, number] => [list.versions[i]!, list.positions[i]!]);
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { runProgram } from '../../local/cli/run.ts';
+import { COMMANDS } from '../../local/commands/all.ts';
+import { FakeIo } from './support.ts';
+
+async function run(words: string[], io = new FakeIo()) {
+  const code = await runProgram({ commands: COMMANDS, version: '1.2.3' }, words, io);
+  return { code, out: io.out, err: io.err };
+}
+
+describe('help', () => {
+  test.each([[[]], [['--help']], [['-h']], [['help']]])('of the program: %j', async (words) => {
+    const { code, out, err } = await run(words);
+    expect(code).toBe(0);
+    expect(err).toBe('');
+    for (const command of COMMANDS) expect(out).toContain(`  ${command.name}`);
+    expect(out).toContain('help [COMMAND]');
+  });
+  test.each(COMMANDS.map((command) => [command.name]))('of %s, with its options and an example', async (name) => {
+    const command = COMMANDS.find((each) => each.name === name)!;
+    const { code, out } = await run([name, '--help']);
+    expect(code).toBe(0);
+    for (const option of Object.keys(command.options)) expect(out).toContain(`--${option}`);
+    for (const example of command.examples) expect(out).toContain(example.line);
+    expect((await run(['help', name])).out).toBe(out);
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+  });
+  test('defaults are named', async () => {
+    const { out } = await run(['start', '--help']);
+    expect(out).toContain('[default: ./data]');
+    expect(out).toContain('[default: 2113]');
+  });
+  test('version', async () => {
+    expect(await run(['--version'])).toEqual({ code: 0, out: '1.2.3\n', err: '' });
+  });
+});
+
+describe('wrong usage is exit code 2, on stderr, with a way on', () => {
+  test.each([
+    [['strat'], "error: Unknown command 'strat'. Did you mean skua start?\nSee: skua --help\n"],
+    [['help', 'verfy'], "error: Unknown command 'verfy'. Did you mean skua verify?\nSee: skua --help\n"],
+    [['--db', 'x'], "error: The first word must be a command, not '--db'.\nSee: skua --help\n"],
+    [['start', '--prot', '1'], 'error: Unknown option --prot.\nSee: skua start --help\n'],
+    [['start', '--node-prot', '1'], 'error: Unknown option --node-prot. Did you mean --node-port?\nSee: skua start --help\n'],
+    [['start', '--mem-db', '--db', 'x'], 'error: --mem-db keeps everything in memory: leave out --db and --index.\nSee: skua start --help\n'],
+    [['verify'], 'error: DIR is missing: the data directory.\nSee: skua verify --help\n'],
+  ])('%j', async (words, err) => {
+    expect(await run(words)).toEqual({ code: 2, out: '', err });
+  });
+});
+
+test('colours only on a terminal, and not with NO_COLOR', async () => {
+  const escape = '\u001B[';
+  expect((await run(['--help'])).out).not.toContain(escape);
+  expect((await run(['--help'], new FakeIo({ isTTY: true }))).out).toContain(escape);
+  expect((await run(['--help'], new FakeIo({ isTTY: true, env: { NO_COLOR: '1' } }))).out).not.toContain(escape);
+});
+
+test('a defect is told as one', async () => {
+  const io = new FakeIo();
+  const broken = { ...COMMANDS[0]!, name: 'broken', options: {}, run: async () => { throw new TypeError('oops'); } };
+  expect(await runProgram({ commands: [broken], version: '1' }, ['broken'], io)).toBe(1);
+  expect(io.err).toContain('error internal: This is a defect of Skua. TypeError: oops');
+});

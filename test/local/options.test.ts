@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest';
+import { defineCommand } from '../../local/cli/command.ts';
+import type { ExitCode } from '../../local/cli/io.ts';
+import { address, flag, integer, oneOf, size, text } from '../../local/cli/options.ts';
+import { parseArguments } from '../../local/cli/parse.ts';
+import { didYouMean, editDistance, UsageError } from '../../local/cli/usage-error.ts';
+
+const command = defineCommand({
+  name: 'try',
+  summary: 'Try options',
+  positionals: [{ name: 'DIR', help: 'the directory' }],
+  options: {
+    db: text('DIR', './data', 'Directory'),
+    'node-port': integer('PORT', 0, 65_535, 2113, 'Port'),
+    'mem-db': flag('Memory'),
+    'chunk-size': size('BYTES', { min: 131_072, max: 1_073_741_824, multipleOf: 4_096 }, '256 MiB', 'Chunk'),
+    'log-level': oneOf('LEVEL', ['debug', 'info'], 'info', 'Level'),
+    node: address('URL', 'none', 'Node'),
+  },
+  deprecated: { 'http-port': 'node-port' },
+  examples: [{ line: 'skua try .', does: 'Try' }],
+  run: async (): Promise<ExitCode> => 0,
+});
+
+function parse(...words: string[]) {
+  const parsed = parseArguments(command, ['here', ...words]);
+  if (parsed.kind === 'help') throw new Error('help');
+  return parsed.input;
+}
+
+function refusal(...words: string[]): string {
+  try {
+    parseArguments(command, words);
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+describe('what is accepted', () => {
+  test('defaults', () => {
+    expect(parse().options).toEqual({ db: './data', 'node-port': 2113, 'mem-db': false, 'chunk-size': null, 'log-level': 'info', node: null });
+  });
+  test('both forms of a value, and the last of several', () => {
+    const { options, given } = parse('--db', 'a', '--node-port=0', '--db=b', '--mem-db', '--log-level', 'DEBUG');
+    expect(options).toMatchObject({ db: 'b', 'node-port': 0, 'mem-db': true, 'log-level': 'debug' });
+    expect([...given]).toEqual(['db', 'node-port', 'mem-db', 'log-level']);
+  });
+  test('a value that begins with a dash, and one with an equals sign', () => {
+    expect(parse('--db=-x').options).toMatchObject({ db: '-x' });
+    expect(parse('--db', 'a=b').options).toMatchObject({ db: 'a=b' });
+    expect(parse('--db=a=b').options).toMatchObject({ db: 'a=b' });
+  });
+  test('a switch with a value', () => {
+    expect(parse('--mem-db', '--mem-db=false').options).toMatchObject({ 'mem-db': false });
+  });
+  test.each([['131072', 131_072], ['128KiB', 131_072], ['64 MiB', 67_108_864], ['64m', 67_108_864], ['1GiB', 1_073_741_824]])('size %s', (given, bytes) => {
+    expect(parse('--chunk-size', given).options).toMatchObject({ 'chunk-size': bytes });
+  });
+  test('a deprecated name, with a warning', () => {
+    const { options, given, warnings } = parse('--http-port=1');
+    expect(options).toMatchObject({ 'node-port': 1 });
+    expect(given.has('node-port')).toBe(true);
+    expect(warnings).toEqual(['--http-port is deprecated: use --node-port.']);
+  });
+  test('behind -- all words are arguments', () => {
+    expect(parseArguments(command, ['--', '--odd']).kind === 'run' && parseArguments(command, ['--', '--odd'])).toMatchObject({ input: { positionals: ['--odd'] } });
+  });
+  test('help wins over mistakes', () => {
+    expect(parseArguments(command, ['--wrong', '--help'])).toEqual({ kind: 'help' });
+    expect(parseArguments(command, ['-h'])).toEqual({ kind: 'help' });
+  });
+});
+
+describe('what is refused', () => {
+  test.each([
+    [['.', '--nod-port', '1'], 'Unknown option --nod-port. Did you mean --node-port?'],
+    [['.', '--memdb=true'], 'Unknown option --memdb. Did you mean --mem-db?'],
+    [['.', '--chunk'], 'Unknown option --chunk. Did you mean --chunk-size?'],
+    [['.', '--zzzzzz'], 'Unknown option --zzzzzz.'],
+    [['.', '--toString'], 'Unknown option --toString.'],
+    [['.', '-x'], 'Unknown option -x.'],
+    [['.', '--db'], '--db needs a value: --db DIR.'],
+    [['.', '--db', '--mem-db'], '--db needs a value: --db DIR.'],
+    [['.', '--db='], "--db must be a text that is not empty, not ''."],
+    [['.', '--mem-db=maybe'], "--mem-db must be true or false, not 'maybe'."],
+    [['.', '--node-port', '65536'], "--node-port must be a whole number from 0 to 65535, not '65536'."],
+    [['.', '--node-port', '-1'], "--node-port must be a whole number from 0 to 65535, not '-1'."],
+    [['.', '--node-port', '0x10'], "--node-port must be a whole number from 0 to 65535, not '0x10'."],
+    [['.', '--log-level', 'loud'], "--log-level must be one of debug, info, not 'loud'."],
+    [['.', '--node', '127.0.0.1:2113'], "--node must be an address such as http://127.0.0.1:2113, not '127.0.0.1:2113'."],
+    [[], 'DIR is missing: the directory.'],
+    [['a', 'b'], "Unexpected argument 'b'."],
+  ])('%j', (words, message) => {
+    expect(refusal(...words)).toBe(message);
+  });
+  test.each(['131071', '131073', '64KiB', '2GiB', '1.5MiB', '64Mx', 'big', ''])('size %s', (given) => {
+    expect(refusal('.', `--chunk-size=${given}`)).toBe(`--chunk-size must be a number of bytes from 128 KiB to 1 GiB in steps of 4 KiB, such as 67108864 or 64MiB, not '${given}'.`);
+  });
+});
+
+test('edit distance counts a swap of neighbours as one', () => {
+  expect(editDistance('', 'abc')).toBe(3);
+  expect(editDistance('verify', 'verify')).toBe(0);
+  expect(editDistance('verfiy', 'verify')).toBe(1);
+  expect(editDistance('kitten', 'sitting')).toBe(3);
+});
+
+test('a suggestion only where one is near', () => {
+  expect(didYouMean('strat', ['start', 'verify'])).toBe(' Did you mean start?');
+  expect(didYouMean('x', ['db'])).toBe('');
+});

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+
+/** An exchange as recorded in `http-exchanges.json`. */
+export interface Exchange {
+  readonly note?: string;
+  readonly request: { readonly method: string; readonly path: string; readonly headers: Record<string, string>; readonly body?: string };
+  readonly response: { readonly status: number; readonly headers: Record<string, string>; readonly body?: string };
+}
+
+export interface Deviation {
+  readonly index: number;
+  /** `status`, `header <name>` or `body`. */
+  readonly what: string;
+  readonly expected: unknown;
+  readonly actual: unknown;
+  /** Why we decided otherwise than the reference; null when nobody did. */
+  readonly reason: string | null;
+}
+
+export interface Replay {
+  readonly deviations: Deviation[];
+  readonly skipped: readonly { readonly index: number; readonly reason: string }[];
+  readonly compared: number;
+}
+
+/** Where the recorded node ran; links in its replies begin with it. */
+const RECORDED_ORIGIN = 'https://127.0.0.1:2114';
+/** From here on the recording writes: times and ids of what is written differ in every replay. */
+const FIRST_WRITE_INDEX = 59;
+const COMPARED_HEADERS = ['content-type', 'cache-control', 'etag', 'vary', 'location', 'es-currentversion', 'access-control-allow-methods', 'access-control-allow-origin', 'www-authenticate'];
+
+interface Allowance {
+  readonly reason: string;
+  allows(exchange: Exchange, deviation: Omit<Deviation, 'reason'>): boolean;
+}
+
+/** Every way in which we differ from the recording on purpose (design decisions). */
+const ALLOWANCES: readonly Allowance[] = [
+  {
+    reason: 'Error bodies are problem documents; the recorded text, where there is one, is the detail.',
+    allows: ({ response }, { what, actual }) => response.status >= 400 &&
+      (what === 'header content-type' ? actual === 'application/problem+json; charset=utf-8' : what === 'body' && isProblem(actual, response.body ?? '')),
+  },
+  {
+    reason: 'Bad input that the reference answers with 500 is 400.',
+    allows: ({ response }, { what, actual }) => what === 'status' && response.status === 500 && actual === 400,
+  },
+  {
+    reason: 'The recorded node had written records of its own start behind the directory\'s last one.',
+    allows: ({ request }, { what, expected, actual }) => request.path.startsWith('/streams/%24all') &&
+      (what === 'header etag' || (what === 'body' && withoutEnd(String(expected)) === withoutEnd(String(actual)))),
+  },
+  {
+    reason: 'ES-ResolveLinkTos: False turns resolution off, as documented.',
+    allows: ({ request }, { what }) => what === 'body' && request.headers['ES-ResolveLinkTos']?.toLowerCase() === 'false',
+  },
+];
+
+/** A feed of `$all` without the position of its `previous` link, which at the head is the end of the log. */
+function withoutEnd(body: string): string {
+  return body.replace(/[0-9A-F]{32}(?=\/forward\/\d+",\n {6}"relation": "previous")/, '');
+}
+
+function isProblem(actual: unknown, recorded: string): boolean {
+  const problem = typeof actual === 'string' && actual.startsWith('{') ? (JSON.parse(actual) as Record<string, unknown>) : {};
+  const isText = recorded !== '' && recorded !== '{}';
+  return typeof problem['code'] === 'string' && typeof problem['title'] === 'string' && typeof problem['detail'] === 'string' && (!isText || problem['detail'] === recorded);
+}
+
+export function loadExchanges(path: string | URL): Exchange[] {
+  return JSON.parse(readFileSync(path, 'utf8')) as Exchange[];
+}
+
+/** Why an exchange can't be replayed here, or null. */
+function skipReason({ request, response }: Exchange): string | null {
+  if (!request.path.startsWith('/streams')) return 'a route of another part';
+  if (response.status === 401) return 'needs users and access lists';
+  if (request.path.startsWith('/streams/%24scavenge')) return 'needs the scavenge that the recording ran before';
+  return null;
+}
+
+/** Sends the exchanges under `/streams` in their order and compares what comes back: status, headers, body character by character. */
+export async function replayExchanges(handler: (request: Request) => Response | Promise<Response>, exchanges: readonly Exchange[]): Promise<Replay> {
+  const deviations: Deviation[] = [];
+  const skipped: { index: number; reason: string }[] = [];
+  for (const [index, exchange] of exchanges.entries()) {
+    const reason = skipReason(exchange);
+    if (reason !== null) skipped.push({ index, reason });
+    else deviations.push(...compare(index, exchange, await send(handler, exchange)));
+  }
+  return { deviations, skipped, compared: exchanges.length - skipped.length };
+}
+
+/** Deviations that nobody decided. */
+export function unexplained(replay: Replay): Deviation[] {
+  return replay.deviations.filter((deviation) => deviation.reason === null);
+}
+
+interface Answer { readonly status: number; readonly headers: Headers; readonly body: string }
+
+async function send(handler: (request: Request) => Response | Promise<Response>, { request }: Exchange): Promise<Answer> {
+  const headers = new Headers(request.headers);
+  headers.delete('authorization');
+  const body = request.body ?? null;
+  if (body !== null) headers.set('content-length', String(Buffer.byteLength(body)));
+  const response = await handler(new Request(RECORDED_ORIGIN + request.path, { method: request.method, headers, body }));
+  return { status: response.status, headers: response.headers, body: await response.text() };
+}
+
+function compare(index: number, exchange: Exchange, actual: Answer): Deviation[] {
+  const found: Omit<Deviation, 'reason'>[] = [];
+  const { response } = exchange;
+  const mask = (text: string): string => index < FIRST_WRITE_INDEX ? text : text.replace(/"updated": "[^"]*"/g, '"updated": ""');
+  if (actual.status !== response.status) found.push({ index, what: 'status', expected: response.status, actual: actual.status });
+  for (const name of COMPARED_HEADERS) {
+    const expected = maskGuid(response.headers[name] ?? null);
+    const got = maskGuid(actual.headers.get(name));
+    if (got !== expected) found.push({ index, what: `header ${name}`, expected, actual: got });
+  }
+  const missing = listed(response.headers['access-control-allow-headers']).filter((name) => !listed(actual.headers.get('access-control-allow-headers')).includes(name));
+  if (missing.length > 0) found.push({ index, what: 'header access-control-allow-headers', expected: missing, actual: 'absent' });
+  if (mask(actual.body) !== mask(response.body ?? '')) found.push({ index, what: 'body', expected: response.body ?? '', actual: actual.body });
+  return found.map((deviation) => ({ ...deviation, reason: ALLOWANCES.find((allowance) => allowance.allows(exchange, deviation))?.reason ?? null }));
+}
+
+function maskGuid(value: string | null): string | null {
+  return value?.replace(/\/incoming\/[0-9a-f-]{36}$/, '/incoming/…') ?? null;
+}
+
+function listed(value: string | null | undefined): string[] {
+  return (value ?? '').split(', ').filter((name) => name !== '');
+}
