@@ -48,7 +48,7 @@ function live(call: Call, app: App, subscribe: Subscribe, idOf: (event: StoredEv
   const ending = new AbortController();
   const signal = AbortSignal.any([ending.signal, call.request.signal]);
   const messages = subscribe(signal)[Symbol.asyncIterator]();
-  let wasIdle = true;
+  let lastSentMs = app.clock.monotonicMs();
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       void comments(controller);
@@ -56,7 +56,7 @@ function live(call: Call, app: App, subscribe: Subscribe, idOf: (event: StoredEv
     async pull(controller) {
       const text = await nextText(messages, idOf, call, app);
       if (signal.aborted) return;
-      wasIdle = false;
+      lastSentMs = app.clock.monotonicMs();
       if (text.content !== '') controller.enqueue(encodeText(text.content));
       if (text.isLast) {
         ending.abort();
@@ -70,11 +70,12 @@ function live(call: Call, app: App, subscribe: Subscribe, idOf: (event: StoredEv
   });
   async function comments(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     for (;;) {
-      wasIdle = true;
-      await app.clock.sleep(IDLE_COMMENT_MS, signal);
+      await app.clock.sleep(lastSentMs + IDLE_COMMENT_MS - app.clock.monotonicMs(), signal);
       if (signal.aborted) break;
+      if (app.clock.monotonicMs() < lastSentMs + IDLE_COMMENT_MS) continue;
+      lastSentMs = app.clock.monotonicMs();
       // A reader that does not keep up needs no sign of life.
-      if (wasIdle && (controller.desiredSize ?? 0) > 0) controller.enqueue(encodeText(':\n\n'));
+      if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encodeText(':\n\n'));
     }
     // The client is gone: nobody reads the stream any more, it only has to let go.
     if (!ending.signal.aborted) {

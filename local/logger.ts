@@ -3,8 +3,7 @@ import type { Log } from '../core/ports/log.ts';
 import { coloursFor, type Colours } from './cli/colour.ts';
 import type { Io, Output } from './cli/io.ts';
 
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'off'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'off';
 
 /** Longest rendering of one field on a terminal. */
 const FIELD_LENGTH_MAX = 400;
@@ -42,7 +41,8 @@ function forTerminal(text: string, output: Output, env: Io['env']): string {
   const { level, time, msg, ...fields } = JSON.parse(text) as { level: string; time: string; msg?: string } & Record<string, unknown>;
   const colours = coloursFor(output, env);
   const rest = Object.entries(fields).map(([name, value]) => ` ${colours.dim(`${name}=`)}${fieldText(value)}`).join('');
-  return `${colours.dim(time.slice(11, 19))} ${levelText(level, colours)} ${msg ?? ''}${rest}\n`;
+  // A progress bar may stand on the line: it is wiped, and drawn again later.
+  return `\r\u001B[2K${colours.dim(time.slice(11, 19))} ${levelText(level, colours)} ${msg ?? ''}${rest}\n`;
 }
 
 function levelText(level: string, colours: Colours): string {

@@ -69,7 +69,10 @@ async function answer(message: IncomingMessage, reply: ServerResponse, options: 
     if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX) return refuse(reply, 414);
     if (target[0] !== '/' && target !== '*' && !/^https?:\/\/[^/]/i.test(target)) return refuse(reply, 400);
     const request = new LocalRequest(message, reply, ending);
-    await sendNodeResponse(reply, await options.fetch(request as unknown as Request));
+    const sent = sendNodeResponse(reply, await options.fetch(request as unknown as Request));
+    // Node holds the head back until there is a body; who subscribes to something quiet should know that it worked.
+    if (reply.headersSent && !reply.writableEnded) reply.flushHeaders();
+    await sent;
   } catch (error) {
     options.log.error('request failed', { method: message.method, path: message.url, error });
     if (reply.headersSent) reply.destroy();

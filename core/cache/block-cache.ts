@@ -20,7 +20,8 @@ interface Entry {
   /** The first block of what was read ahead: whoever asks for it will want what comes behind it, too. */
   readOn: boolean;
 }
-interface Span { readonly file: number; readonly offset: number; readonly bytes: Uint8Array }
+/** `length` is what was asked for; at the end of a file `bytes` may be shorter. */
+interface Span { readonly file: number; readonly offset: number; readonly length: number; readonly bytes: Uint8Array }
 
 /**
  * The one cache of file content. Reading code is written as synchronous steps: `CachedFile.bytes` gives the bytes or
@@ -85,11 +86,14 @@ export class BlockCache {
       this.#pending = already;
       return null;
     }
-    const isSequential = index === file.expectedMiss;
+    const isSequential = index === file.expectedMiss && !file.answersAtOnce;
     const count = isSequential ? Math.max(1, this.#runLength(file, index)) : 1;
     file.expectedMiss = index + count;
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (got instanceof Uint8Array) return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
+    if (got instanceof Uint8Array) {
+      file.answersAtOnce = true;
+      return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
+    }
     this.misses++;
     this.#pending = this.#load(file, index, count, got, false);
     if (isSequential) this.#readAhead(file, index + count);
@@ -183,15 +187,19 @@ export class BlockCache {
   /** @internal */
   span(file: CachedFile, offset: number, length: number): Uint8Array | null {
     for (const span of this.#spans) {
-      if (span.file === file.id && span.offset === offset && span.bytes.length >= length) return span.bytes.subarray(0, length);
+      if (span.file === file.id && span.offset === offset && span.length >= length) return span.bytes.subarray(0, length);
     }
     const got = file.file.read(offset, length);
     if (got instanceof Uint8Array) return got;
     this.misses++;
-    this.#pending = got.then((bytes) => {
+    const loading = got.then((bytes) => {
+      if (file.detached) return;
       if (this.#spans.length >= SPANS_MAX) this.#spans = this.#spans.slice(1);
-      this.#spans.push({ file: file.id, offset, bytes });
+      this.#spans.push({ file: file.id, offset, length, bytes });
     });
+    // Whoever missed may have gone before he waited.
+    loading.catch(() => {});
+    this.#pending = loading;
     return null;
   }
 

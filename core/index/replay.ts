@@ -59,6 +59,8 @@ class Replay {
     this.#commitCheckpoint = commitCheckpoint;
     this.#prepareCheckpoint = prepareCheckpoint;
     this.#existenceFrom = existenceFrom;
+    // No hash with this low half has slot 0, so an unused slot 0 matches nothing; the others can't match anyway.
+    this.#recentLo[0] = 1;
   }
 
   visit(frame: RecordFrame): void | Promise<void> {
@@ -86,6 +88,8 @@ class Replay {
       const number = (fields.flags & FLAG_STREAM_DELETE) !== 0 ? TOMBSTONE : first + fields.transactionOffset;
       this.#index.hasher.hashUtf8(prepare.bytes, fields.streamAt, fields.streamLength, this.#hash);
       this.#index.add(this.#hash.hi, this.#hash.lo, number, prepare.position);
+      // Its prepares may lie before the existence filter's checkpoint, from a time when nothing of it counted yet.
+      this.#addStream(this.#hash, prepare.position);
       last = Math.max(last, prepare.position);
     });
     if (last >= 0) this.#index.endBulk(commitPosition, last);

@@ -161,11 +161,14 @@ export class StreamIndex {
     this.#writing.kick();
   }
 
-  /** Null while writers may go on; else a promise to await before more is added, since memtables wait to be written. */
+  /**
+   * Null while writers may go on; else a promise to await before more is added, since memtables wait to be written. It
+   * rejects with `disk_full` or `io_error` when they can't be, and asking again tries again: nobody waits for ever.
+   */
   ready(): Promise<void> | null {
     if (this.#frozen.length <= FROZEN_MAX) return null;
     this.#room ??= Promise.withResolvers();
-    return this.#room.promise;
+    return Promise.race([this.#room.promise, this.#writing.idle().catch(refuse)]);
   }
 
   async #writeOldest(): Promise<boolean> {
@@ -312,4 +315,10 @@ export class StreamIndex {
     await this.#tables.close();
     await this.#existence?.close();
   }
+}
+
+/** The log itself is sound when a table can't be written, so no error may look as if it were not. */
+function refuse(error: unknown): never {
+  if (isSkuaError(error, 'disk_full')) throw error;
+  throw new SkuaError('io_error', 'The index could not be written, and no more entries fit into memory. Look at the disk; writes are taken again as soon as it works.', {}, error);
 }

@@ -1,58 +1,93 @@
 import { i64, putI64 } from '../bytes.ts';
+import { SkuaError } from '../errors.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 
 /** An 8-byte file that holds one position or number; disk-format.md section 4. */
 export class Checkpoint {
-  readonly #file: StorageFile;
+  readonly #storage: Storage;
+  readonly #path: string;
+  /** Null until the first flush of a file that is created late. */
+  #file: StorageFile | null;
   readonly #bytes = new Uint8Array(8);
   #value: number;
   #flushed: number;
+  /** A write failed or has not ended: the file may hold something else than `#value`. */
+  #isUnsure = false;
+  #syncFailure: unknown = null;
   /** The file did not exist: `value` is the initial value. */
   readonly wasMissing: boolean;
 
-  private constructor(file: StorageFile, value: number, wasMissing: boolean) {
+  private constructor(storage: Storage, path: string, file: StorageFile | null, value: number) {
+    this.#storage = storage;
+    this.#path = path;
     this.#file = file;
     this.#value = value;
     this.#flushed = value;
-    this.wasMissing = wasMissing;
+    this.wasMissing = file === null;
   }
 
-  static async open(storage: Storage, path: string, initial: number): Promise<Checkpoint> {
+  /** A missing file is created with its initial value, or, where `isLate`, by the first flush: until then it stays known to be missing. */
+  static async open(storage: Storage, path: string, initial: number, isLate = false): Promise<Checkpoint> {
     const size = await storage.size(path);
     if (size !== null && size > 0) {
       const file = await storage.open(path, 'write');
       if (size !== 8) await file.truncate(8);
       const bytes = await file.read(0, 8);
-      return new Checkpoint(file, i64(bytes, 0), false);
+      return new Checkpoint(storage, path, file, i64(bytes, 0));
     }
-    const file = size === null ? await storage.create(path) : await storage.open(path, 'write');
-    const bytes = new Uint8Array(8);
-    putI64(bytes, 0, initial);
-    await file.writeAt(0, bytes);
-    await file.sync();
-    return new Checkpoint(file, initial, true);
+    const checkpoint = new Checkpoint(storage, path, null, initial);
+    if (!isLate) await checkpoint.#create(initial);
+    return checkpoint;
+  }
+
+  /** The file is whole or absent: one of eight zeros would name position 0, which no crash may bring about. */
+  async #create(value: number): Promise<void> {
+    const temporary = `${this.#path}.tmp`;
+    await this.#storage.remove(temporary);
+    const file = await this.#storage.create(temporary);
+    try {
+      putI64(this.#bytes, 0, value);
+      await file.writeAt(0, this.#bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await this.#storage.rename(temporary, this.#path);
+    this.#file = await this.#storage.open(this.#path, 'write');
+    this.#value = value;
+    this.#flushed = value;
   }
 
   get value(): number { return this.#value; }
 
   /** Writes the value without making it durable; what the system does with it before the next flush is its affair. */
   write(value: number): void | Promise<void> {
-    if (value === this.#value) return;
+    if (this.#file === null) return this.#create(value);
+    if (value === this.#value && !this.#isUnsure) return;
     this.#value = value;
+    this.#isUnsure = true;
     putI64(this.#bytes, 0, value);
-    return this.#file.writeAt(0, this.#bytes);
+    const written = this.#file.writeAt(0, this.#bytes);
+    if (written !== undefined) return written.then(() => { this.#isUnsure = this.#value !== value; });
+    this.#isUnsure = false;
   }
 
-  /** Writes the value and makes it durable. */
+  /** Writes the value and makes it durable. After a failed sync it rejects for good: a sync must not be repeated. */
   async flush(value: number): Promise<void> {
+    if (this.#syncFailure !== null) throw this.#syncFailure;
     await this.write(value);
     if (value === this.#flushed) return;
-    await this.#file.sync();
+    try {
+      await this.#file?.sync();
+    } catch (error) {
+      this.#syncFailure = error instanceof SkuaError ? error : new SkuaError('sync_failed', `${this.#path} could not be made durable.`, { file: this.#path }, error);
+      throw this.#syncFailure;
+    }
     this.#flushed = value;
   }
 
-  close(): Promise<void> {
-    return this.#file.close();
+  async close(): Promise<void> {
+    await this.#file?.close();
   }
 }
 
@@ -65,9 +100,10 @@ export interface Checkpoints {
   readonly truncate: Checkpoint;
 }
 
-export async function openCheckpoints(storage: Storage): Promise<Checkpoints> {
+/** `hasChunks`: a missing writer.chk is created only when the end of the log has been found in them. */
+export async function openCheckpoints(storage: Storage, hasChunks: boolean): Promise<Checkpoints> {
   return {
-    writer: await Checkpoint.open(storage, 'writer.chk', 0),
+    writer: await Checkpoint.open(storage, 'writer.chk', 0, hasChunks),
     chaser: await Checkpoint.open(storage, 'chaser.chk', 0),
     epoch: await Checkpoint.open(storage, 'epoch.chk', -1),
     proposal: await Checkpoint.open(storage, 'proposal.chk', -1),

@@ -32,6 +32,14 @@ export class ChunkTable implements LogReader {
     }
   }
 
+  /** Closes the files of all chunks. */
+  async close(): Promise<void> {
+    for (const chunk of this.all()) {
+      chunk.file.detach();
+      await chunk.file.file.close();
+    }
+  }
+
   chunkAt(position: number): Chunk | undefined {
     return this.#chunks[Math.floor(position / this.chunkSize)];
   }

@@ -59,7 +59,10 @@ export class Chunk {
     const index = this.#mapSearch(local);
     if (index < 0) return MISS;
     if (index >= this.mapCount || mapFound.logical !== local) return END;
-    return this.#readFrame(mapFound.actual, -1, frame);
+    const { actual } = mapFound;
+    const outcome = this.#readFrame(actual, -1, frame);
+    if (outcome === HIT && frame.position !== position) throw this.corrupt(actual, `a record that names position ${frame.position} where the position map names ${position}`);
+    return outcome;
   }
 
   /** The first record at or after `position`; END when the chunk holds none. */
@@ -74,6 +77,8 @@ export class Chunk {
     if (actual + FRAME_BYTES > this.physicalBytes) return END;
     const outcome = this.#readFrame(actual, this.isScavenged ? -1 : position, frame);
     if (this.isScavenged && outcome === HIT) {
+      // A damaged map must not send a reader round in circles.
+      if (frame.position < position) throw this.corrupt(actual, `a record that names position ${frame.position} where one at or after ${position} must be`);
       this.#scanPosition = frame.next;
       this.#scanActual = actual + frame.length + FRAME_BYTES;
     }
@@ -95,7 +100,11 @@ export class Chunk {
     const length = i32(suffix, 0);
     if (length <= 0 || length > RECORD_BYTES_MAX || length + FRAME_BYTES > actual) throw this.corrupt(actual - 4, `a record length of ${length}`);
     const start = actual - length - FRAME_BYTES;
-    return this.#readFrame(start, this.isScavenged ? -1 : this.startPosition + start, frame);
+    const outcome = this.#readFrame(start, this.isScavenged ? -1 : this.startPosition + start, frame);
+    if (!this.isScavenged || outcome !== HIT || frame.next <= position) return outcome;
+    if (frame.position >= position) throw this.corrupt(start, `a record that names position ${frame.position} where one before ${position} must be`);
+    // The position lies inside this record, which therefore does not end before it.
+    return this.readBackward(frame.position, frame);
   }
 
   /** HIT when a forward read may start at `position`, END when it points into a record, MISS as ever. */

@@ -65,6 +65,8 @@ export class OngoingChunk {
       await file.truncate(ongoingFileBytes(chunkSize));
       await file.writeAt(0, encodeHeader(header));
       await writeZeros(file, HEADER_BYTES, Math.min(HEADER_BYTES + ZERO_AHEAD_BYTES, HEADER_BYTES + chunkSize));
+      // The slots get their blocks now, so that no full disk can hinder one of them later.
+      await writeZeros(file, slotOffset(chunkSize, 0), slotOffset(chunkSize, 1) + SLOT_BYTES);
       await file.sync();
       await storage.rename(temporary, name);
     } catch (error) {
@@ -120,12 +122,27 @@ export class OngoingChunk {
     this.chunk.physicalBytes += group.length;
     this.chunk.logicalBytes = this.chunk.physicalBytes;
     this.#zeroAhead();
+    // A catch-up that ended while this group was being written left it to the next one.
+    if (this.#hashedTo < rawEnd && this.#catchUp === null) this.catchUpDigest().catch(() => {});
   }
 
-  #writeSlot(group: Uint8Array): void | Promise<void> {
+  async #writeSlot(group: Uint8Array): Promise<void> {
     const start = this.end;
+    const at = slotOffset(this.#options.chunkSize, this.#sequence);
     encodeSlot(this.#slot, { sequence: this.#sequence, start, end: start + group.length, checksum: this.#options.digests.crc32(group) }, this.#options.digests);
-    return this.#file.writeAt(slotOffset(this.#options.chunkSize, this.#sequence), this.#slot);
+    try {
+      const written = this.#file.writeAt(at, this.#slot);
+      if (written !== undefined) await written;
+    } catch (error) {
+      if (!isFinal(error)) await asSyncFailure(this.#withdrawSlot(at));
+      throw error;
+    }
+  }
+
+  /** A failed write may have left the slot whole, and the group, which its clients are told is refused, must not be found by a recovery. */
+  async #withdrawSlot(at: number): Promise<void> {
+    await this.#file.writeAt(at, ZEROS.subarray(0, SLOT_BYTES));
+    await this.#file.sync();
   }
 
   /** Copies what was committed into the block that readers see, and starts further blocks as they fill. */
@@ -207,7 +224,8 @@ export class OngoingChunk {
       if (!isFinal(error)) await asSyncFailure(this.#undoCompletion(dataEnd));
       throw error;
     }
-    await this.#file.seal();
+    // The seal keeps others from writing to the file by mistake; the chunk is complete without it.
+    await this.#file.seal().catch((error: unknown) => { if (isFinal(error)) throw error; });
     this.#cached.setTail(-1, new Uint8Array(0));
     this.chunk.isCompleted = true;
     this.chunk.logicalBytes = this.chunk.physicalBytes;

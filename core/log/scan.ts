@@ -29,6 +29,7 @@ export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor
   let piece: Uint8Array = new Uint8Array(0);
   /** File offset of piece[0]. */
   let pieceAt = at;
+  if (at >= end) return;
   let ahead = read(at, Math.min(at + SCAN_READ_BYTES, end));
   let readTo = Math.min(at + SCAN_READ_BYTES, end);
   while (at < end) {
@@ -67,7 +68,14 @@ export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor
     }
   }
 
-  async function read(start: number, stop: number): Promise<Uint8Array> {
+  function read(start: number, stop: number): Promise<Uint8Array> {
+    const reading = readPiece(start, stop);
+    // A visitor's error ends the scan before what was read ahead is waited for.
+    reading.catch(() => {});
+    return reading;
+  }
+
+  async function readPiece(start: number, stop: number): Promise<Uint8Array> {
     const bytes = await file.read(start, stop - start);
     if (bytes.length !== stop - start) throw chunk.corrupt(start + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
     return bytes;

@@ -63,9 +63,17 @@ export class TransactionLog implements CommitLog {
       throw this.#judged(error);
     }
     this.table.end = this.#ongoing.end;
-    // Not waited for: a checkpoint that stays behind is what the commit slots are for.
-    const written = this.checkpoints.writer.write(this.table.end);
-    if (written !== undefined) written.catch(() => {});
+    this.#followWithWriter();
+  }
+
+  /** Neither waited for nor allowed to fail: a checkpoint that stays behind is what the commit slots are for. */
+  #followWithWriter(): void {
+    try {
+      const written = this.checkpoints.writer.write(this.table.end);
+      if (written !== undefined) written.catch(() => {});
+    } catch {
+      // The next write or flush of the checkpoint tries again.
+    }
   }
 
   async completeChunk(): Promise<void> {
@@ -73,11 +81,9 @@ export class TransactionLog implements CommitLog {
     const ongoing = this.#ongoing;
     if (ongoing === null) return;
     try {
-      // Completion cuts the commit slots off, so writer.chk must say durably where the data end; and it must point
-      // behind the chunk before the file of the next one appears.
-      await this.#flushWriter(this.end);
+      // Completion cuts the commit slots off, so writer.chk must say durably where the data end.
+      await this.checkpoints.writer.flush(this.end);
       await ongoing.complete();
-      await this.#flushWriter(ongoing.chunk.endPosition);
       this.#sequence = ongoing.sequence;
       this.#ongoing = null;
       this.table.end = ongoing.chunk.endPosition;
@@ -95,18 +101,11 @@ export class TransactionLog implements CommitLog {
   async #createNext(): Promise<OngoingChunk> {
     const number = Math.floor(this.end / this.chunkSize);
     if (number >= CHUNK_COUNT_MAX) throw new SkuaError('disk_full', `The log has reached its ${CHUNK_COUNT_MAX} chunks and can't grow further.`, { limit: CHUNK_COUNT_MAX });
+    // writer.chk must point behind the completed chunk before the file of the next one appears.
+    await this.checkpoints.writer.flush(this.end);
     const next = await OngoingChunk.create(this.#parts.ongoingOptions, number, this.#sequence);
     this.table.put(next.chunk);
     return next;
-  }
-
-  async #flushWriter(position: number): Promise<void> {
-    try {
-      await this.checkpoints.writer.flush(position);
-    } catch (error) {
-      if (error instanceof SkuaError && (error.code === 'disk_full' || isFinal(error))) throw error;
-      throw new SkuaError('sync_failed', 'writer.chk could not be made durable.', { file: 'writer.chk' }, error);
-    }
   }
 
   /** Turns an error after which durability can't be promised into the end of the writer. */
@@ -126,7 +125,7 @@ export class TransactionLog implements CommitLog {
       await this.#parts.clock.sleep(CHECKPOINT_INTERVAL_MS, signal);
       if (signal.aborted) return;
       // A checkpoint that can't be written now is written later, or found from the commit slots after a crash.
-      await this.flushCheckpoints().catch(() => {});
+      await this.flushCheckpoints().catch((error: unknown) => this.#judged(error));
     }
   }
 
@@ -142,11 +141,11 @@ export class TransactionLog implements CommitLog {
     this.#stopping.abort();
     await this.#checkpointing;
     if (this.#ongoing) await this.#ongoing.settle();
-    if (!this.#stopped) await this.flushCheckpoints();
-    for (const chunk of this.table.all()) {
-      chunk.file.detach();
-      await chunk.file.file.close();
+    try {
+      if (!this.#stopped) await this.flushCheckpoints();
+    } finally {
+      await this.table.close();
+      await closeCheckpoints(this.checkpoints);
     }
-    await closeCheckpoints(this.checkpoints);
   }
 }

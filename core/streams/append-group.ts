@@ -149,11 +149,11 @@ export class AppendGroup {
 
   /**
    * Writes the events of a request (disk-format.md section 3.4) behind event `last` and remembers their ids.
-   * `isUnknown`: its ids have been looked for in vain, so what is remembered of them is out of date.
+   * `isUnknown`: the first id has been looked for in vain, so what is remembered of it is out of date.
    */
   writeEvents(key: StreamKey, last: number, request: AppendRequest, bytes: number, isUnknown: boolean): void {
     const { events, ids } = request;
-    const validFrom = isUnknown ? this.end : 0;
+    const start = this.end;
     this.#makeRoom(bytes);
     this.#beginWrite(key);
     const r = this.#record;
@@ -169,7 +169,7 @@ export class AppendGroup {
       r.data = event.data;
       r.metadata = event.metadata;
       this.#put();
-      this.#recent.add(ids, i * 16, key.salt, this.#lastPosition, validFrom);
+      this.#recent.add(ids, i * 16, key.salt, this.#lastPosition, isUnknown && i === 0 ? start : 0);
       this.#note(key, last + i + 1, i === final);
     }
   }

@@ -1,4 +1,5 @@
 import { SkuaError } from '../errors.ts';
+import { TOMBSTONE } from '../log/records.ts';
 import type {
   AllPage, AppendResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
 } from './api.ts';
@@ -136,7 +137,7 @@ class Store implements EventStoreInternals {
     const { committed } = state;
     const view = new StreamView(state, isMeta);
     return {
-      lastEventNumber: view.lastNumber,
+      lastEventNumber: view.isTombstoned ? TOMBSTONE : view.lastNumber,
       isTombstoned: view.isTombstoned,
       isSoftDeleted: !isMeta && committed.isSoftDeleted,
       metadata: view.metadata,

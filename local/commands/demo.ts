@@ -1,73 +1,22 @@
-import { systemClock } from '../../infra/clock.ts';
-import { coloursFor } from '../cli/colour.ts';
 import { defineCommand } from '../cli/command.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
-import { address, flag, isAddress } from '../cli/options.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { NodeClient } from '../demo/client.ts';
-import { loadStreams } from '../demo/payloads.ts';
-import { runDemo } from '../demo/run.ts';
-import type { DemoReport, StreamReport } from '../demo/run.ts';
+import { address, flag } from '../cli/options.ts';
 
-const NODE = 'http://127.0.0.1:2113';
+/** Where a node is looked for unless one is named. */
+export const DEFAULT_NODE = 'http://127.0.0.1:2113';
+
+export const demoOptions = {
+  node: address('URL', `SKUA_NODE or ${DEFAULT_NODE}`, 'Node to talk to; may carry user and password, else SKUA_USER and SKUA_PASSWORD count'),
+  json: flag('Report as JSON'),
+};
 
 export const demoCommand = defineCommand({
   name: 'demo',
   summary: 'Feed real webhook payloads into a running node',
   details: 'Sends the recorded webhooks of GitHub (npm package @octokit/webhooks-examples), one stream a repository, reads them back and compares, deletes two streams (one soft, one hard), and shows the counts. A second run is recognised as a repeat.',
-  options: {
-    node: address('URL', `SKUA_NODE or ${NODE}`, 'Node to talk to; may carry user and password, else SKUA_USER and SKUA_PASSWORD count'),
-    json: flag('Report as JSON'),
-  },
+  options: demoOptions,
   examples: [
     { line: 'skua demo', does: 'Use the node on this machine' },
     { line: 'skua demo --node http://127.0.0.1:2114 --json', does: 'Another node; report for a program' },
   ],
-  async run({ options }, io): Promise<ExitCode> {
-    const node = options.node ?? fromEnvironment(io);
-    const client = new NodeClient(node, io.env['SKUA_USER'], io.env['SKUA_PASSWORD']);
-    const streams = await loadStreams();
-    const isTerminal = io.stderr.isTTY === true;
-    const report = await runDemo(client, streams, {
-      nowMs: () => systemClock.monotonicMs(),
-      onStream: (stream, done, total) => { if (isTerminal) io.stderr.write(`\r\u001B[2K[${done + 1}/${total}] ${stream}`); },
-    }).finally(() => { if (isTerminal) io.stderr.write('\r\u001B[2K'); });
-    if (options.json) line(io.stdout, JSON.stringify({ node: new URL(node).origin, ...report }, null, 2));
-    else show(report, io);
-    return report.isSame ? EXIT.ok : EXIT.failed;
-  },
+  run: async (input, io) => (await import('./run-demo.ts')).runDemoCommand(input, io),
 });
-
-function fromEnvironment(io: Io): string {
-  const node = io.env['SKUA_NODE'] || NODE;
-  if (!isAddress(node)) throw new UsageError(`SKUA_NODE must be an address such as ${NODE}, not '${node}'.`);
-  return node;
-}
-
-const COLUMNS = ['before', 'sent', 'written', 'after'] as const;
-
-function show(report: DemoReport, io: Io): void {
-  const { bold, green, red, dim } = coloursFor(io.stdout, io.env);
-  const width = Math.max(...report.streams.map(({ stream }) => stream.length)) + 2;
-  const row = (name: string, cells: readonly (string | number)[]) => name.padEnd(width) + cells.map((cell) => String(cell).padStart(9)).join('');
-  line(io.stdout, bold(row('stream', [...COLUMNS])));
-  for (const each of report.streams) {
-    const remark = remarkOf(each);
-    line(io.stdout, row(each.stream, COLUMNS.map((column) => each[column])) + (remark === '' ? '' : `  ${each.isSame ? dim(remark) : red(remark)}`));
-  }
-  const sum = (of: (stream: StreamReport) => number) => report.streams.reduce((total, stream) => total + of(stream), 0);
-  line(io.stdout, bold(row('all', COLUMNS.map((column) => sum((stream) => stream[column])))));
-  line(io.stdout);
-  const taken = sum((stream) => (stream.isGone ? 0 : stream.sent));
-  line(io.stdout, `Sent ${taken} events in ${report.sendSeconds.toFixed(2)} s, read them back in ${report.readSeconds.toFixed(2)} s.`);
-  line(io.stdout, report.isSame ? green('What came back is what was sent.') : red('What came back differs from what was sent; the streams are marked above.'));
-}
-
-function remarkOf({ isSame, deleted, isGone, before, written }: StreamReport): string {
-  if (isGone) return isSame ? 'deleted for ever by an earlier run' : 'is deleted for ever';
-  if (!isSame) return 'content differs';
-  if (deleted === 'hard') return 'then deleted for ever';
-  if (deleted === 'soft') return 'then deleted (soft)';
-  return before === written ? 'a repeat, nothing new' : '';
-}

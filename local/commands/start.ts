@@ -1,137 +1,30 @@
-import { randomUUID } from 'node:crypto';
-import * as path from 'node:path';
-import { isSkuaError } from '../../core/errors.ts';
-import type { Log } from '../../core/ports/log.ts';
-import type { StartProgress } from '../../core/store.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { coloursFor } from '../cli/colour.ts';
 import { defineCommand } from '../cli/command.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
-import { flag, integer, oneOf, size, sizeText, text } from '../cli/options.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { createLog, LOG_LEVELS } from '../logger.ts';
-import type { RunningNode } from '../node.ts';
-import { Progress } from '../progress.ts';
-import { signalHandler } from '../signals.ts';
-import { VERSION } from '../version.ts';
+import { flag, integer, oneOf, size, text } from '../cli/options.ts';
 
 const CHUNK_SIZE = { min: 131_072, max: 1_073_741_824, multipleOf: 4_096 };
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'off'] as const;
 
-const PHASES: Readonly<Record<StartProgress['phase'], string>> = {
-  'recovering-log': 'recovering the log',
-  'rebuilding-index': 'rebuilding the index',
-  'verifying-index': 'verifying the index',
+export const startOptions = {
+  db: text('DIR', './data', 'Data directory, created when absent'),
+  index: text('DIR', null, 'Folder of the index', 'index in the data directory'),
+  'mem-db': flag('Keep everything in memory; nothing outlives the process'),
+  'node-ip': text('ADDRESS', '127.0.0.1', 'Address to listen on'),
+  'node-port': integer('PORT', 0, 65_535, 2113, 'Port to listen on; 0 takes any free one'),
+  'chunk-size': size('BYTES', CHUNK_SIZE, '256 MiB', 'Data bytes of a chunk file, also with KiB or MiB behind the number; for a new directory only, an existing one keeps its own'),
+  'log-level': oneOf('LEVEL', LOG_LEVELS, 'info', 'Least important lines to log'),
 };
 
 export const startCommand = defineCommand({
   name: 'start',
   summary: 'Run a node',
   details: 'Listens for HTTP requests until it is interrupted (Ctrl+C, SIGTERM). The log goes to stderr, one JSON object a line where that is no terminal.',
-  options: {
-    db: text('DIR', './data', 'Data directory, created when absent'),
-    index: text('DIR', null, 'Folder of the index', 'index in the data directory'),
-    'mem-db': flag('Keep everything in memory; nothing outlives the process'),
-    'node-ip': text('ADDRESS', '127.0.0.1', 'Address to listen on'),
-    'node-port': integer('PORT', 0, 65_535, 2113, 'Port to listen on; 0 takes any free one'),
-    'chunk-size': size('BYTES', CHUNK_SIZE, '256 MiB', 'Data bytes of a chunk file, also with KiB or MiB behind the number; for a new directory only, an existing one keeps its own'),
-    'log-level': oneOf('LEVEL', LOG_LEVELS, 'info', 'Least important lines to log'),
-  },
+  options: startOptions,
   deprecated: { 'http-ip': 'node-ip', 'http-port': 'node-port' },
   examples: [
     { line: 'skua start', does: 'Run on http://127.0.0.1:2113 with data in ./data' },
     { line: 'skua start --db /var/lib/skua --node-port 2114', does: 'Another directory and port' },
     { line: 'skua start --mem-db --node-port 0', does: 'Try something out; leaves nothing behind' },
   ],
-  async run({ options, given, warnings }, io): Promise<ExitCode> {
-    const isMemory = options['mem-db'];
-    if (isMemory && (given.has('db') || given.has('index'))) throw new UsageError('--mem-db keeps everything in memory: leave out --db and --index.');
-    const log = createLog(io, options['log-level']);
-    for (const warning of warnings) log.warn(warning);
-    const directory = isMemory ? null : path.resolve(options.db);
-    const ending = listenForSignals(io, log);
-    const progress = new Progress({
-      output: io.stderr, env: io.env, clock: systemClock,
-      onLine: (message, { bytesDone, bytesTotal }) => log.info(message, { bytesDone, bytesTotal }),
-    });
-    try {
-      log.info('starting', { version: VERSION, directory, pid: process.pid });
-      // Loaded only here, so that `--help` and wrong usage answer at once.
-      const { startNode } = await import('../node.ts');
-      const node = await startNode({
-        db: directory, index: options.index, ip: options['node-ip'], port: options['node-port'], chunkSizeBytes: options['chunk-size'], log,
-        onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
-      });
-      progress.clear();
-      if (given.has('chunk-size') && options['chunk-size'] !== node.chunkSizeBytes) {
-        log.warn(`--chunk-size was not used: the directory already has chunks of ${sizeText(node.chunkSizeBytes)}`);
-      }
-      log.info('listening', { url: node.url });
-      banner(io, node, directory);
-      return await runUntilEnd(node, ending, log);
-    } finally {
-      progress.clear();
-      ending.release();
-    }
-  },
+  // Loaded only here, so that `--help` and wrong usage answer at once.
+  run: async (input, io) => (await import('./run-start.ts')).runStart(input, io),
 });
-
-interface Ending {
-  /** Resolves with the first signal, once `isRunning` was set. */
-  readonly signal: Promise<string>;
-  /** Until then a signal ends the process at once: what a start does can be interrupted at any point. */
-  isRunning: boolean;
-  release(): void;
-}
-
-function listenForSignals(io: Io, log: Log): Ending {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  const exitNow = (signal: string) => {
-    log.warn('interrupted', { signal });
-    process.exit(EXIT.interrupted);
-  };
-  const ending: Ending = { signal: promise, isRunning: false, release: () => {} };
-  const handle = signalHandler({
-    nowMs: () => systemClock.monotonicMs(),
-    onFirst: (signal) => {
-      if (!ending.isRunning) exitNow(signal);
-      if (io.stdout.isTTY === true) line(io.stdout, '\nStopping; press Ctrl+C again to stop at once.');
-      resolve(signal);
-    },
-    onSecond: exitNow,
-  });
-  const fatal = (error: unknown) => {
-    log.error('the process failed', { error });
-    process.exit(EXIT.failed);
-  };
-  const listeners = [['SIGINT', handle], ['SIGTERM', handle], ['uncaughtException', fatal]] as const;
-  for (const [name, listener] of listeners) process.on(name, listener);
-  ending.release = () => { for (const [name, listener] of listeners) process.off(name, listener); };
-  return ending;
-}
-
-async function runUntilEnd(node: RunningNode, ending: Ending, log: Log): Promise<ExitCode> {
-  ending.isRunning = true;
-  const ended = await Promise.race([ending.signal, node.failed]);
-  if (isSkuaError(ended)) log.error('the node can not go on', { error: ended });
-  else log.info('stopping', { signal: ended });
-  await node.stop();
-  log.info('stopped');
-  return isSkuaError(ended) ? EXIT.failed : EXIT.ok;
-}
-
-function banner(io: Io, node: RunningNode, directory: string | null): void {
-  const { bold, dim } = coloursFor(io.stdout, io.env);
-  const event = `[{"eventId":"${randomUUID()}","eventType":"parcel-weighed","data":{"grams":750}}]`;
-  const lines = [
-    `Skua ${VERSION} is listening on ${bold(node.url)}`,
-    directory === null ? 'Data is kept in memory and gone when the node stops.' : `Data directory: ${directory} (chunks of ${sizeText(node.chunkSizeBytes)})`,
-    '',
-    dim('# append an event, read it back, and follow what comes'),
-    `curl -i ${node.url}/streams/parcels -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
-    `curl -i ${node.url}/streams/parcels/head`,
-    `curl -N ${node.url}/streams/parcels -H 'Accept: text/event-stream'`,
-    '',
-  ];
-  for (const each of lines) line(io.stdout, each);
-}

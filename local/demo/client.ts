@@ -28,12 +28,11 @@ export class NodeClient {
     this.#base = url.href.replace(/\/+$/, '');
   }
 
-  /** Appends a batch. The number of its first event, or null when the stream is deleted for ever. */
-  async append(stream: string, expectedVersion: number, events: readonly DemoEvent[]): Promise<number | null> {
+  /** Appends a batch and gives the number of its first event. */
+  async append(stream: string, expectedVersion: number, events: readonly DemoEvent[]): Promise<number> {
     const response = await this.#call('POST', stream, '', {
       'content-type': 'application/vnd.eventstore.events+json', 'es-expectedversion': String(expectedVersion),
     }, JSON.stringify(events));
-    if (response.status === 410) return null;
     await expectStatus(response, 201, `appending to ${stream}`);
     return Number(/\/(\d+)$/.exec(response.headers.get('location') ?? '')?.[1]);
   }
@@ -50,17 +49,18 @@ export class NodeClient {
     });
   }
 
-  /** Deletes a stream. False when there was none, or it was deleted before. */
-  async delete(stream: string, kind: 'soft' | 'hard'): Promise<boolean> {
+  async delete(stream: string, kind: 'soft' | 'hard'): Promise<void> {
     const response = await this.#call('DELETE', stream, '', kind === 'hard' ? { 'es-harddelete': 'true' } : {});
-    if (response.status === 410 || response.status === 400) return false;
     await expectStatus(response, 204, `deleting ${stream}`);
-    return true;
   }
 
-  /** The status of reading a stream. */
-  async status(stream: string): Promise<number> {
-    return (await this.#call('GET', stream, '/head/backward/1', { accept: 'application/json' })).status;
+  /** Whether and how a stream is deleted. A soft delete leaves metadata that hides every event. */
+  async deletionOf(stream: string): Promise<'soft' | 'hard' | null> {
+    const response = await this.#call('GET', stream, '/metadata', { accept: 'application/json' });
+    if (response.status === 410) return 'hard';
+    if (response.status === 404) return null;
+    await expectStatus(response, 200, `reading the metadata of ${stream}`);
+    return /"\$tb":\s*9223372036854775807\b/.test(await response.text()) ? 'soft' : null;
   }
 
   async #call(method: string, stream: string, rest: string, headers: Record<string, string>, body?: string): Promise<Response> {

@@ -19,11 +19,11 @@ export interface StreamReport {
   readonly written: number;
   /** Everything sent came back, in order, with the same id, type and content. */
   readonly isSame: boolean;
+  /** How the stream was deleted, if it was, and whether by an earlier run: then nothing was sent. */
   readonly deleted: 'soft' | 'hard' | null;
+  readonly wasDeleted: boolean;
   /** Visible events at the end. */
   readonly after: number;
-  /** The stream had been deleted for ever by an earlier run, and took nothing. */
-  readonly isGone: boolean;
 }
 
 export interface DemoReport {
@@ -33,51 +33,57 @@ export interface DemoReport {
   readonly readSeconds: number;
 }
 
-export interface DemoTimes {
+export interface DemoOptions {
   readonly nowMs: () => number;
   readonly onStream: (stream: string, done: number, total: number) => void;
 }
 
 /** Sends all, reads all back and compares, deletes two streams, and counts again. */
-export async function runDemo(client: NodeClient, streams: readonly DemoStream[], times: DemoTimes): Promise<DemoReport> {
+export async function runDemo(client: NodeClient, streams: readonly DemoStream[], options: DemoOptions): Promise<DemoReport> {
   const reports: StreamReport[] = [];
-  let sendMs = 0;
-  let readMs = 0;
-  for (const [at, { stream, events }] of streams.entries()) {
-    times.onStream(stream, at, streams.length);
-    const before = (await client.read(stream, 0))?.length ?? 0;
-    const t0 = times.nowMs();
-    const first = await send(client, stream, events);
-    const t1 = times.nowMs();
-    const read = first === null ? null : await client.read(stream, first);
-    const t2 = times.nowMs();
-    sendMs += t1 - t0;
-    readMs += t2 - t1;
-    const written = (await client.read(stream, 0))?.length ?? 0;
-    const deleted = DELETED[stream] ?? null;
-    const isSame = first === null ? deleted === 'hard' : read !== null && areSame(events, read);
-    if (deleted !== null && first !== null) await client.delete(stream, deleted);
-    const after = deleted === null ? written : (await client.read(stream, 0))?.length ?? 0;
-    reports.push({ stream, before, sent: events.length, written, isSame, deleted, after, isGone: first === null });
+  const spent = { sendMs: 0, readMs: 0 };
+  for (const [at, each] of streams.entries()) {
+    options.onStream(each.stream, at, streams.length);
+    reports.push(await playStream(client, each, options.nowMs, spent));
   }
-  return { streams: reports, isSame: reports.every((report) => report.isSame), sendSeconds: sendMs / 1000, readSeconds: readMs / 1000 };
+  return { streams: reports, isSame: reports.every((report) => report.isSame), sendSeconds: spent.sendMs / 1000, readSeconds: spent.readMs / 1000 };
+}
+
+async function playStream(client: NodeClient, { stream, events }: DemoStream, nowMs: () => number, spent: { sendMs: number; readMs: number }): Promise<StreamReport> {
+  const wasDeleted = await client.deletionOf(stream);
+  if (wasDeleted !== null) return { stream, before: 0, sent: 0, written: 0, isSame: true, deleted: wasDeleted, wasDeleted: true, after: 0 };
+  const before = await count(client, stream);
+  const startMs = nowMs();
+  const first = await send(client, stream, events);
+  const sentMs = nowMs();
+  const read = await client.read(stream, first);
+  spent.sendMs += sentMs - startMs;
+  spent.readMs += nowMs() - sentMs;
+  const isSame = read !== null && areSame(events, read);
+  const written = await count(client, stream);
+  const deleted = DELETED[stream] ?? null;
+  if (deleted !== null) await client.delete(stream, deleted);
+  return { stream, before, sent: events.length, written, isSame, deleted, wasDeleted: false, after: deleted === null ? written : await count(client, stream) };
+}
+
+async function count(client: NodeClient, stream: string): Promise<number> {
+  return (await client.read(stream, 0))?.length ?? 0;
 }
 
 /**
- * Sends in batches and gives the number of the first event, or null for a stream deleted for ever. Each batch names
- * the version that it follows, so that a node recognises a repeat however long ago the first run was.
+ * Sends in batches and gives the number of the first event. Each batch names the version that it follows, so that a
+ * node recognises a repeat however long ago the first run was.
  */
-async function send(client: NodeClient, stream: string, events: readonly DemoEvent[]): Promise<number | null> {
+async function send(client: NodeClient, stream: string, events: readonly DemoEvent[]): Promise<number> {
   let first: number | null = null;
   let expected = -1;
   for (let at = 0; at < events.length; at += BATCH_EVENTS) {
     const batch = events.slice(at, at + BATCH_EVENTS);
     const number = await client.append(stream, expected, batch);
-    if (number === null) return null;
     first ??= number;
     expected = number + batch.length - 1;
   }
-  return first;
+  return first ?? 0;
 }
 
 function areSame(sent: readonly DemoEvent[], read: readonly ReadEvent[]): boolean {

@@ -4,7 +4,7 @@ import { isSkuaError } from '../../core/errors.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { keyOf, openIndex, rangeOf } from './world.ts';
 
-const BULKS = 6;
+const BULKS = 4;
 const KEY = keyOf('order-42');
 
 async function work(storage: FaultyStorage): Promise<StreamIndex> {

@@ -167,7 +167,7 @@ describe('a damaged index, disk-format.md section 7.8', () => {
   it.each<[string, RegExp, (storage: MemoryStorage, files: readonly string[]) => Promise<void>]>([
     ['a damaged map', /indexmap.*MD5/, (storage) => damage(storage, 'index/indexmap', 40)],
     ['a damaged table', /MD5/, (storage, files) => damage(storage, files[1]!, 140)],
-    ['a table cut short', /length|bytes/, async (storage, files) => writeAll(storage, files[0]!, (await readAll(storage, files[0]!)).subarray(0, 300))],
+    ['a table cut short', /footer/, async (storage, files) => writeAll(storage, files[0]!, (await readAll(storage, files[0]!)).subarray(0, 300))],
     ['a table of version 1', /version 1/, (storage, files) => damage(storage, files[0]!, 1, 5)],
     ['a missing table', /.*/, (storage, files) => storage.remove(files[0]!)],
   ])('is discarded for %s, with a warning', async (_what, reason, harm) => {
@@ -204,7 +204,7 @@ describe('a damaged index, disk-format.md section 7.8', () => {
   it('skips the MD5 when verification is off, unless it is forced', async () => {
     const storage = new MemoryStorage();
     const files = await twoTables(storage);
-    await damage(storage, files[0]!, 415 - 24);
+    await damage(storage, files[0]!, (await storage.size(files[0]!))! - 1);
     const unchecked = await openIndex(storage, { verify: false });
     expect(unchecked.wasReset).toBeNull();
     await unchecked.close();

@@ -113,7 +113,7 @@ describe('index table, disk-format.md section 7.2', () => {
     const entries = Array.from({ length: 4 }, (_, i) => v4.subarray(128 + i * 24, 152 + i * 24));
     for (const version of [2, 3]) {
       const body = entries.flatMap((entry) => (version === 3 ? [...entry] : [...entry.subarray(0, 4).map((b, i) => (entry[7] === 127 && i === 3 ? 127 : b)), ...entry.subarray(8)]));
-      const content = Uint8Array.from([1, version, ...new Array<number>(126).fill(0), ...body]);
+      const content = Uint8Array.from([1, version, ...new Uint8Array(126), ...body]);
       const path = `index/v${version}`;
       await writeAll(storage, path, Uint8Array.from([...content, ...Buffer.from(md5Hex(content), 'hex')]));
       expect(await verify(storage, path)).toBeNull();

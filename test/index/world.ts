@@ -69,9 +69,20 @@ export function collectingLog(lines: string[]): Log {
   return { ...silentLog, warn: add, error: add };
 }
 
+/** Names of files must not repeat in one storage. */
+const idsOf = new WeakMap<Storage, SeededIds>();
+
+function idsFor(storage: Storage): SeededIds {
+  const known = idsOf.get(storage);
+  if (known !== undefined) return known;
+  const ids = new SeededIds(7);
+  idsOf.set(storage, ids);
+  return ids;
+}
+
 export function openIndex(storage: Storage = new MemoryStorage(), options: Partial<StreamIndexOptions> = {}): Promise<StreamIndex> {
   const clock = options.clock ?? new ManualClock();
-  const ids = options.ids ?? new SeededIds(7);
+  const ids = options.ids ?? idsFor(storage);
   return StreamIndex.open({
     storage, clock, ids,
     cache: new BlockCache(8_388_608),

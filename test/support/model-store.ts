@@ -1,11 +1,12 @@
 import { SkuaError } from '../../core/errors.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
-import { ANY, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, NO_STREAM, PAGE_EVENTS_MAX, STREAM_EXISTS, STREAM_NAME_LENGTH_MAX } from '../../core/streams/api.ts';
-import type { AllFilter, AllPage, AllPosition, AppendResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage } from '../../core/streams/api.ts';
+import { ANY, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
+import type { AllPage, AllPosition, AppendResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage } from '../../core/streams/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import { modelMetadata } from './model-metadata.ts';
+import { checkCount, checkEvent, checkName, compare, conflict, deleted, matches } from './model-rules.ts';
 
 type ModelEvent = StoredEvent & { readonly end: number };
 
@@ -248,38 +249,4 @@ export class ModelStore implements EventStore {
     const original = found.at(-1)!;
     return { firstEventNumber: found[0]!.number, lastEventNumber: original.number, position: original.position, isRepeat: true };
   }
-}
-
-function compare(event: StoredEvent, at: AllPosition): number {
-  return event.position - at.commit || event.preparePosition - at.prepare;
-}
-
-function matches(event: StoredEvent, filter: AllFilter | undefined): boolean {
-  if (filter === undefined) return true;
-  const text = filter.on === 'stream' ? event.stream : event.type;
-  if (filter.excludeSystemEvents === true && event.type.startsWith('$')) return false;
-  if (filter.regex !== undefined) return filter.regex.test(text);
-  return filter.prefixes === undefined || filter.prefixes.some((prefix) => text.startsWith(prefix));
-}
-
-function checkName(stream: string): void {
-  if (stream === '' || stream === '$$' || stream.length > STREAM_NAME_LENGTH_MAX) throw new SkuaError('invalid_stream_name', `'${stream}' can't be a stream's name.`);
-}
-
-function checkEvent(event: NewEvent): void {
-  if (event.type === '' || event.type.length > EVENT_TYPE_LENGTH_MAX) throw new SkuaError('invalid_event', 'An event needs a type.');
-  if (event.data.length + event.metadata.length > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { limit: EVENT_BYTES_MAX });
-}
-
-function checkCount(count: number): void {
-  if (!Number.isSafeInteger(count) || count < 1) throw new SkuaError('invalid_count', `${count} is no page size.`);
-  if (count > PAGE_EVENTS_MAX) throw new SkuaError('page_too_large', `A page has at most ${PAGE_EVENTS_MAX} events.`);
-}
-
-function deleted(stream: string): SkuaError {
-  return new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
-}
-
-function conflict(stream: string, expected: number, actual: number): SkuaError {
-  return new SkuaError('wrong_expected_version', `Stream '${stream}' is at version ${actual}, not ${expected}. Read it again and retry.`, { expected, actual });
 }

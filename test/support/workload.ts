@@ -36,7 +36,8 @@ const PREFIX = 'load';
 
 /** The requests of a workload, decided beforehand, so that a seed means the same whatever goes wrong. */
 export function planWorkload(options: WorkloadOptions): Request[][] {
-  const random = new Random(options.seed);
+  // Another sequence than that of seeded ids, so that no id comes up twice.
+  const random = new Random(options.seed ^ 0x5bd1_e995);
   const streams = Array.from({ length: options.streams ?? 6 }, (_, i) => `${options.prefix ?? PREFIX}-${i}`);
   const rounds: Request[][] = [];
   const first = options.firstRound ?? 0;
@@ -52,8 +53,8 @@ function planRequest(random: Random, stream: string, round: number, dataBytesMax
   const choice = random.int(0, 99);
   if (choice < 8) return request('metadata', `$$${stream}`, [newEvent(random, '$metadata', random.pick(['{"$maxCount":5}', '{"$tb":3,"owner":"team-1"}', '{"$maxCount":40,"$tb":1}', '{}']))]);
   if (choice < 13) return request('soft-delete', `$$${stream}`, []);
-  // Hard deletes end a stream, so only the last streams get them, and late.
-  if (choice < 15 && round > 10) return request('hard-delete', stream, []);
+  // Hard deletes end a stream, so only two streams get them.
+  if (choice < 16 && /-[01]$/.test(stream)) return request('hard-delete', stream, []);
   const count = choice < 60 ? 1 : random.int(2, 12);
   return request('append', stream, Array.from({ length: count }, () => newEvent(random, `type-${random.int(0, 4)}`, null, dataBytesMax)));
 }

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { ATOM, harness, ORIGIN } from './harness.ts';
+
+describe('methods', () => {
+  test.each([
+    ['/streams/s', 'POST, DELETE, GET, OPTIONS'], ['/streams/s/0', 'GET, OPTIONS'], ['/streams/s/metadata', 'GET, POST, GET, OPTIONS'], ['/streams/s/0/forward/2', 'GET, OPTIONS'],
+    ['/streams/$all', 'POST, DELETE, GET, GET, OPTIONS'], ['/streams/%24all/head/backward/2', 'GET, GET, OPTIONS'],
+  ])('%s', async (path, methods) => {
+    const h = harness();
+    for (const method of ['OPTIONS', 'PUT', 'HEAD']) {
+      const reply = await h.send(method, path);
+      expect(reply.status).toBe(method === 'OPTIONS' ? 200 : 405);
+      expect(reply.headers.get('access-control-allow-methods')).toBe(methods);
+      expect(reply.headers.get('access-control-allow-origin')).toBe('*');
+      expect(reply.headers.get('access-control-allow-headers')).toMatch(/^Content-Type, .*ES-LongPoll.*Kurrent-EventId/);
+      expect(reply.headers.get('access-control-expose-headers')).toContain('ES-CurrentVersion');
+      expect(reply.headers.get('allow')).toBe(method === 'OPTIONS' ? null : methods);
+    }
+  });
+});
+
+describe('paths', () => {
+  test.each(['/nothing', '/streams', '/streams/', '/streams//x', '/streams/s/0/', '/streams/s/0/forward/2/', '/streams/s/0/sideways/2', '/streams/s/0/forward/2/3', '/health/live/', '//'])('%s is 404', async (path) => {
+    const reply = await harness().get(path, ATOM);
+    expect([reply.status, reply.headers.get('access-control-allow-origin')]).toEqual([404, null]);
+  });
+
+  test.each([['/streams/s/', '/streams/s'], ['/streams/a%20b/metadata/', '/streams/a%20b/metadata'], ['/streams/$all/', '/streams/$all'], ['/streams/s/?embed=body', '/streams/s?embed=body']])('%s is redirected', async (path, target) => {
+    for (const method of ['GET', 'POST']) {
+      const reply = await harness().send(method, path);
+      expect(reply).toMatchObject({ status: 307, reason: 'Temporary Redirect', text: 'Moved Permanently' });
+      expect(reply.headers.get('location')).toBe(ORIGIN + target);
+      expect(reply.headers.get('cache-control')).toBe('max-age=31536000, public');
+    }
+  });
+
+  test.each(['/streams/%zz', '/streams/%E0%A4%A', '/streams/a%/metadata'])('%s is 400', async (path) => {
+    expect((await harness().get(path)).status).toBe(400);
+  });
+
+  test('. and .. are no names, however a client gets them through', async () => {
+    const h = harness();
+    // URL parsers resolve the plain forms; a server that passes raw targets on must refuse them too.
+    for (const name of ['.', '..', '%2e', '%2E%2e']) {
+      const request = { url: `${ORIGIN}/streams/${name}`, method: 'POST', headers: new Headers({ 'content-type': 'application/json', 'es-eventtype': 'x', 'es-eventid': h.id() }) };
+      expect((await h.app(request as Request)).status).toBe(400);
+    }
+  });
+});
+
+test('/health/live answers at once', async () => {
+  for (const method of ['GET', 'HEAD']) expect(await harness().send(method, '/health/live')).toMatchObject({ status: 204, text: '' });
+  expect((await harness().send('POST', '/health/live')).status).toBe(405);
+});
+
+test('/ shows a newcomer around', async () => {
+  const reply = await harness({ options: { version: '9.9.9' } }).get('/');
+  expect(reply.json()).toMatchObject({ name: 'Skua', version: '9.9.9', links: { all: `${ORIGIN}/streams/%24all` } });
+});

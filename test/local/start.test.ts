@@ -1,0 +1,154 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { skua, startedNode } from './spawn.ts';
+
+const EVENTS = 'application/vnd.eventstore.events+json';
+let folder: string;
+beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'skua-start-')); });
+afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
+
+function append(url: string, id: string): Promise<Response> {
+  return fetch(`${url}/streams/parcels`, { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify([{ eventId: id, eventType: 'weighed', data: { grams: 1 } }]) });
+}
+
+const ID = '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11';
+
+describe('a node', () => {
+  test('tells where it is, logs structured lines, keeps its data, stops with SIGTERM', async () => {
+    const first = await startedNode(['--db', folder, '--chunk-size', '1MiB']);
+    expect(first.process.out).toContain(`Data directory: ${folder} (chunks of 1 MiB)`);
+    expect(first.process.out.match(/^curl .*$/gm)).toHaveLength(3);
+    expect((await append(first.url, ID)).status).toBe(201);
+    expect((await first.stop()).code).toBe(0);
+    expect(first.process.logged().map(({ msg }) => msg)).toEqual(expect.arrayContaining(['starting', 'listening', 'stopping', 'stopped']));
+    for (const line of first.process.logged()) expect(line).toMatchObject({ level: expect.any(String), time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) });
+
+    const second = await startedNode(['--db', folder]);
+    const reply = await fetch(`${second.url}/streams/parcels/0`);
+    expect(await reply.json()).toEqual({ grams: 1 });
+    expect((await second.stop()).code).toBe(0);
+  });
+
+  test('stops while somebody subscribes and somebody waits', async () => {
+    const node = await startedNode(['--mem-db']);
+    await append(node.url, ID);
+    const subscription = await fetch(`${node.url}/streams/parcels`, { headers: { accept: 'text/event-stream' } });
+    const subscribed = subscription.text();
+    const waiting = fetch(`${node.url}/streams/parcels/1/forward/20`, { headers: { 'es-longpoll': '60' } });
+    // Requests of one client are taken in turn: when this one has its answer the one before has been taken up.
+    expect((await fetch(`${node.url}/health/live`)).ok).toBe(true);
+    expect((await node.stop()).code).toBe(0);
+    expect(await subscribed).toContain('event: caught-up');
+    expect((await waiting.catch(() => new Response(null, { status: 503 }))).status).toBeLessThan(600);
+  });
+
+  test('stops with SIGINT, too', async () => {
+    const node = await startedNode(['--mem-db']);
+    node.process.child.kill('SIGINT');
+    expect((await node.process.ended).code).toBe(0);
+    expect(node.process.out).toContain('Data is kept in memory');
+  });
+
+  test('keeps the index elsewhere', async () => {
+    const node = await startedNode(['--db', path.join(folder, 'db'), '--index', path.join(folder, 'fast')]);
+    expect((await append(node.url, ID)).status).toBe(201);
+    await node.stop();
+    expect(existsSync(path.join(folder, 'fast'))).toBe(true);
+    expect(existsSync(path.join(folder, 'db', 'index'))).toBe(false);
+  });
+
+  test('an existing directory keeps its chunk size, and a warning says so', async () => {
+    const size = ['--chunk-size', '1MiB'];
+    await (await startedNode(['--db', folder, ...size])).stop();
+    const node = await startedNode(['--db', folder, '--chunk-size', '2MiB']);
+    await node.stop();
+    expect(node.process.out).toContain('chunks of 1 MiB');
+    expect(node.process.logged().find(({ level }) => level === 'warn')?.['msg']).toContain('--chunk-size was not used');
+  });
+
+  test('a deprecated option works and warns', async () => {
+    const node = await startedNode(['--mem-db', '--http-ip', '127.0.0.1']);
+    await node.stop();
+    expect(node.process.logged().find(({ level }) => level === 'warn')?.['msg']).toBe('--http-ip is deprecated: use --node-ip.');
+  });
+
+  test('log level off leaves stderr empty', async () => {
+    const node = await startedNode(['--mem-db', '--log-level', 'off']);
+    expect((await node.stop()).err).toBe('');
+  });
+});
+
+describe('a failed start says why, once, and what to do', () => {
+  test('port in use: 3', async () => {
+    const node = await startedNode(['--mem-db']);
+    const second = await skua(['start', '--mem-db', '--log-level', 'error', '--node-port', new URL(node.url).port]).ended;
+    await node.stop();
+    expect(second).toMatchObject({ code: 3, out: '', err: expect.stringMatching(/^error port_in_use: Port \d+ of 127\.0\.0\.1 is in use by another process\..*--node-port.*\n$/) });
+  });
+
+  test('directory in use: 3', async () => {
+    const node = await startedNode(['--db', folder]);
+    const second = await skua(['start', '--db', folder, '--node-port', '0', '--log-level', 'error']).ended;
+    const verified = await skua(['verify', folder]).ended;
+    await node.stop();
+    expect(second).toMatchObject({ code: 3, out: '', err: expect.stringMatching(/^error directory_locked: .*--db.*\n$/) });
+    expect(verified).toMatchObject({ code: 3, out: '', err: expect.stringContaining('error directory_locked: ') });
+  });
+
+  test('a file where the directory should be: 3', async () => {
+    const file = path.join(folder, 'file');
+    writeFileSync(file, '');
+    const { code, err } = await skua(['start', '--db', file, '--node-port', '0', '--log-level', 'error']).ended;
+    expect(code).toBe(3);
+    expect(err).toMatch(/^error not_a_directory: .*--db.*\n$/);
+  });
+
+  test.skipIf(process.getuid?.() === 0)('no right to write there: 3', async () => {
+    const closed = path.join(folder, 'closed');
+    mkdirSync(closed);
+    chmodSync(closed, 0o500);
+    const { code, err } = await skua(['start', '--db', closed, '--node-port', '0', '--log-level', 'error']).ended;
+    expect({ code, err }).toEqual({ code: 3, err: expect.stringContaining('denied') });
+  });
+
+  test('a damaged directory: 1', async () => {
+    await (await startedNode(['--db', folder])).stop();
+    const chunk = path.join(folder, 'chunk-000000.000000');
+    const { size } = statSync(chunk);
+    writeFileSync(chunk, Buffer.alloc(size, 7));
+    const { code, out, err } = await skua(['start', '--db', folder, '--node-port', '0', '--log-level', 'error']).ended;
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toContain('chunk-000000.000000');
+  });
+});
+
+describe('verify', () => {
+  test('a good directory: 0, for people and for programs', async () => {
+    const node = await startedNode(['--db', folder]);
+    await append(node.url, ID);
+    await node.stop();
+    expect(await skua(['verify', folder]).ended).toMatchObject({ code: 0, out: expect.stringContaining('nothing wrong') });
+    const { code, out } = await skua(['verify', folder, '--json']).ended;
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ kind: 'summary', directory: folder, chunks: 1, errors: 0 });
+  });
+
+  test('a damaged one: 1, with file and place', async () => {
+    await (await startedNode(['--db', folder])).stop();
+    const chunk = path.join(folder, 'chunk-000000.000000');
+    const bytes = Buffer.alloc(statSync(chunk).size, 7);
+    writeFileSync(chunk, bytes);
+    const { code, out } = await skua(['verify', folder, '--json']).ended;
+    expect(code).toBe(1);
+    const lines = out.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines.find(({ severity }) => severity === 'error')).toMatchObject({ kind: 'finding', file: 'chunk-000000.000000', code: expect.any(String), message: expect.any(String) });
+    expect(lines.at(-1)).toMatchObject({ kind: 'summary' });
+  });
+
+  test('no directory, and one without a database: 3', async () => {
+    expect(await skua(['verify', path.join(folder, 'absent')]).ended).toMatchObject({ code: 3, err: expect.stringContaining('error not_a_directory: ') });
+    expect(await skua(['verify', folder]).ended).toMatchObject({ code: 3, err: expect.stringContaining('error not_a_data_directory: ') });
+  });
+});

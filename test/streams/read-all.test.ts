@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { putI32, putI64 } from '../../core/bytes.ts';
+import { encodePrepare, TOMBSTONE } from '../../core/log/records.ts';
+import { ANY, type AllFilter, type AllPosition, type StoredEvent } from '../../core/streams/api.ts';
+import { encodeText } from '../../core/text.ts';
+import type { MemoryLog } from './doubles.ts';
+import { codeOf, event, events, setUp, type Setup } from './setup.ts';
+
+/** Writes records of explicit transactions, as the old TCP interface did. */
+class ByHand {
+  readonly #log: MemoryLog;
+  #ids = 0;
+
+  constructor(log: MemoryLog) {
+    this.#log = log;
+  }
+
+  prepare(stream: string, flags: number, transaction: number, offset: number, expected: number): number {
+    const { end: position } = this.#log;
+    const id = new Uint8Array(16).fill(++this.#ids);
+    const out = new Uint8Array(512);
+    const isData = (flags & 1) !== 0;
+    const length = encodePrepare(out, 0, {
+      position, flags, transactionPosition: transaction < 0 ? position : transaction, transactionOffset: offset, expectedVersion: expected, stream: encodeText(stream), eventId: id, correlationId: id,
+      timestampMs: 1_700_000_000_000, timestampTicks: 0, eventType: encodeText(isData ? 'old' : ''), data: encodeText(isData ? `${offset}` : ''), metadata: new Uint8Array(0),
+    });
+    this.#log.appendRaw(out.slice(0, length));
+    return position;
+  }
+
+  commit(transaction: number, first: number): number {
+    const { end: position } = this.#log;
+    const out = new Uint8Array(66);
+    putI32(out, 0, 58);
+    out[4] = 1;
+    out[5] = 1;
+    putI64(out, 6, position);
+    putI64(out, 14, transaction);
+    putI64(out, 22, first);
+    putI64(out, 30, position);
+    out.fill(7, 38, 54);
+    putI32(out, 62, 58);
+    this.#log.appendRaw(out);
+    return position;
+  }
+}
+
+const BEGIN = 2;
+const DATA = 1;
+const END = 4;
+const DELETE = 8;
+
+/** Two interleaved transactions, one that deletes, one never committed, and implicit events, epochs and empty writes between. */
+async function mixed(misses: number): Promise<Setup> {
+  const s = setUp({ misses, options: { readSliceEvents: 3 } });
+  const hand = new ByHand(s.log);
+  await s.store.writeEpoch({ epochNumber: 0, prevEpochPosition: -1, leaderInstanceId: '00000000-0000-4000-8000-000000000001' });
+  await s.store.append('i', ANY, events(2));
+  const a = hand.prepare('a', BEGIN, -1, -1, -2);
+  hand.prepare('a', DATA, a, 0, -2);
+  const b = hand.prepare('b', BEGIN, -1, -1, -2);
+  await s.store.append('i', ANY, events(1));
+  hand.prepare('b', DATA, b, 0, -2);
+  hand.prepare('a', DATA, a, 1, -2);
+  const lost = hand.prepare('lost', BEGIN, -1, -1, -2);
+  hand.prepare('lost', DATA, lost, 0, -2);
+  hand.prepare('b', END, b, -1, -2);
+  hand.commit(b, 0);
+  await s.store.appendInternal('i', 2, []);
+  hand.prepare('a', DATA, a, 2, -2);
+  hand.prepare('a', END, a, -1, -2);
+  await s.store.append('i', ANY, events(1));
+  hand.commit(a, 5);
+  const d = hand.prepare('b', BEGIN | DELETE | END, -1, 0, -2);
+  hand.commit(d, 1);
+  await s.store.append('$sys', ANY, [event('', { type: '$x' })]);
+  return s;
+}
+
+const NAMES = ['0@i', '1@i', '2@i', '0@b', '3@i', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`, '0@$sys'];
+const nameOf = (e: StoredEvent): string => `${e.number}@${e.stream}`;
+
+async function walk({ store }: Setup, direction: 'forward' | 'backward', count: number, filter?: AllFilter): Promise<{ names: string[]; pages: number }> {
+  const names: string[] = [];
+  let from: AllPosition | 'start' | 'end' = direction === 'forward' ? 'start' : 'end';
+  for (let pages = 1; ; pages++) {
+    const page = await store.readAll({ direction, from, count, ...(filter ? { filter } : {}) });
+    names.push(...page.events.map(nameOf));
+    if (page.isEnd) return { names, pages };
+    from = page.next;
+  }
+}
+
+describe.each([['warm', 0], ['with misses', 0.4]] as const)('$all, %s', (_, misses) => {
+  it.each([1, 2, 3, 4, 7, 100])('is visited once in pages of %i, both ways', async (count) => {
+    const s = await mixed(misses);
+    expect((await walk(s, 'forward', count)).names).toEqual(NAMES);
+    expect((await walk(s, 'backward', count)).names).toEqual(NAMES.toReversed());
+  });
+
+  it('starts at every event, inclusive forward and exclusive backward', async () => {
+    const s = await mixed(misses);
+    const { events: all, lastCommitPosition } = await s.store.readAll({ direction: 'forward', from: 'start', count: 100 });
+    expect(lastCommitPosition).toBe(all.at(-1)!.position);
+    for (const [i, e] of all.entries()) {
+      const from = { commit: e.position, prepare: e.preparePosition };
+      expect((await s.store.readAll({ direction: 'forward', from, count: 100 })).events.map(nameOf)).toEqual(NAMES.slice(i));
+      expect((await s.store.readAll({ direction: 'backward', from, count: 100 })).events.map(nameOf)).toEqual(NAMES.slice(0, i).toReversed());
+      const start = NAMES.findIndex((_name, j) => all[j]!.position === e.position);
+      expect((await s.store.readAll({ direction: 'forward', from: { commit: e.position, prepare: 0 }, count: 100 })).events.map(nameOf)).toEqual(NAMES.slice(start));
+      expect((await s.store.readAll({ direction: 'backward', from: { commit: e.position, prepare: 0 }, count: 100 })).events.map(nameOf)).toEqual(NAMES.slice(0, start).toReversed());
+    }
+  });
+
+  it('has the positions of explicit transactions', async () => {
+    const s = await mixed(misses);
+    const { events: all } = await s.store.readAll({ direction: 'forward', from: 'start', count: 100 });
+    const [five, six, seven] = all.slice(5, 8);
+    expect(new Set([five!.position, six!.position, seven!.position]).size).toBe(1);
+    expect(five!.preparePosition).toBeLessThan(six!.preparePosition);
+    expect(seven!.preparePosition).toBeLessThan(seven!.position);
+    expect(all[0]!.preparePosition).toBe(all[0]!.position);
+  });
+
+  it.each<[AllFilter, string[]]>([
+    [{ on: 'stream', prefixes: ['a', 'b'] }, ['0@b', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`]],
+    [{ on: 'type', prefixes: ['th'] }, ['0@i', '1@i', '2@i', '3@i']],
+    [{ on: 'stream', regex: /[ab$]/g, prefixes: ['i'] }, ['0@b', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`, '0@$sys']],
+    [{ on: 'stream', excludeSystemEvents: true }, NAMES.slice(0, 9)],
+    [{ on: 'type', prefixes: [] }, []],
+    [{ on: 'type', prefixes: [''] }, NAMES],
+  ])('filters %j', async (filter, expected) => {
+    const s = await mixed(misses);
+    expect((await walk(s, 'forward', 2, filter)).names).toEqual(expected);
+    expect((await walk(s, 'backward', 2, filter)).names).toEqual(expected.toReversed());
+  });
+});
+
+describe('pages of $all', () => {
+  it('examine a bounded number of records', async () => {
+    const s = setUp({ options: { allScanRecordsMax: 10, readSliceEvents: 4 } });
+    await s.store.append('s', ANY, events(95));
+    await s.store.append('t', ANY, events(1));
+    const filter: AllFilter = { on: 'stream', prefixes: ['t'] };
+    expect(await walk(s, 'forward', 5, filter)).toEqual({ names: ['0@t'], pages: 10 });
+    expect(await walk(s, 'backward', 5, filter)).toEqual({ names: ['0@t'], pages: 10 });
+  });
+
+  it('refuse places that are none', async () => {
+    const { store } = setUp();
+    await store.append('s', ANY, events(3));
+    const { end } = store;
+    const at = (commit: number, prepare = commit) => ({ from: { commit, prepare }, count: 10 });
+    expect(await codeOf(store.readAll({ direction: 'forward', ...at(1) }))).toBe('invalid_position');
+    expect(await codeOf(store.readAll({ direction: 'backward', ...at(1) }))).toBe('invalid_position');
+    expect(await codeOf(store.readAll({ direction: 'forward', ...at(-1) }))).toBe('invalid_position');
+    expect(await codeOf(store.readAll({ direction: 'backward', ...at(end + 1) }))).toBe('invalid_position');
+    expect(await codeOf(store.readAll({ direction: 'forward', from: 'start', count: 0 }))).toBe('invalid_count');
+    expect(await codeOf(store.readAll({ direction: 'forward', from: 'start', count: 5000 }))).toBe('page_too_large');
+    expect(await store.readAll({ direction: 'forward', ...at(end + 999) })).toMatchObject({ events: [], isEnd: true, next: { commit: end + 999 } });
+    expect(await store.readAll({ direction: 'forward', from: 'end', count: 1 })).toMatchObject({ events: [], isEnd: true, from: { commit: end, prepare: end } });
+    expect(await store.readAll({ direction: 'backward', from: 'start', count: 1 })).toMatchObject({ events: [], isEnd: true });
+    // The end of the log, taken before a chunk was completed, stays a place.
+    const s = setUp({ capacity: 1_024 });
+    await s.store.append('s', ANY, [event('x'.repeat(500))]);
+    const page = await s.store.readAll({ direction: 'forward', from: 'start', count: 10 });
+    await s.store.append('s', ANY, [event('x'.repeat(500))]);
+    expect((await s.store.readAll({ direction: 'forward', from: page.next, count: 10 })).events.map(nameOf)).toEqual(['1@s']);
+  });
+});
+
+describe('events of explicit transactions in their stream', () => {
+  it('are read by their index entries', async () => {
+    const s = setUp();
+    const hand = new ByHand(s.log);
+    const a = hand.prepare('a', BEGIN, -1, -1, -2);
+    s.index.addEvent('a', 0, hand.prepare('a', DATA, a, 0, -2));
+    s.index.addEvent('a', 1, hand.prepare('a', DATA, a, 1, -2));
+    hand.prepare('a', END, a, -1, -2);
+    hand.commit(a, 0);
+    expect(await s.store.append('a', 1, events(1))).toMatchObject({ firstEventNumber: 2 });
+    const page = await s.store.readStream('a', { direction: 'forward', from: 0, count: 9 });
+    expect(page.events.map((e) => [e.number, e.position >= 0])).toEqual([[0, false], [1, false], [2, true]]);
+  });
+});

@@ -1,0 +1,190 @@
+import { describe, expect, it } from 'vitest';
+import { TOMBSTONE } from '../../core/log/records.ts';
+import { collidingHasher } from '../support/colliding-hasher.ts';
+import { ANY, type ReadStreamOptions } from '../../core/streams/api.ts';
+import { parseLink } from '../../core/streams/links.ts';
+import { encodeText } from '../../core/text.ts';
+import { codeOf, event, events, numbers, setMetadata, setUp, type Setup } from './setup.ts';
+
+type Page = [numbers: number[], next: number, isEnd: boolean];
+
+async function read({ store }: Setup, direction: 'forward' | 'backward', from: number | 'end', count: number, stream = 's'): Promise<Page> {
+  const page = await store.readStream(stream, { direction, from, count });
+  return [numbers(page.events), page.nextEventNumber, page.isEnd];
+}
+
+describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: collidingHasher, misses: 0.3 }]] as const)('pages of a stream, %s', (_, options) => {
+  const filled = async (count: number): Promise<Setup> => {
+    const first = setUp(options);
+    for (let i = 0; i < count; i++) {
+      await first.store.append('s', ANY, [event(`s${i}`)]);
+      await first.store.append('other', ANY, [event(`o${i}`)]);
+    }
+    return setUp({ ...options, from: first });
+  };
+
+  it('go both ways', async () => {
+    const s = await filled(10);
+    expect(await read(s, 'forward', 0, 4)).toEqual([[0, 1, 2, 3], 4, false]);
+    expect(await read(s, 'forward', 4, 6)).toEqual([[4, 5, 6, 7, 8, 9], 10, true]);
+    expect(await read(s, 'forward', 9, 6)).toEqual([[9], 10, true]);
+    expect(await read(s, 'forward', 10, 6)).toEqual([[], 10, true]);
+    expect(await read(s, 'forward', 99, 6)).toEqual([[], 10, true]);
+    expect(await read(s, 'forward', 'end', 6)).toEqual([[9], 10, true]);
+    expect(await read(s, 'backward', 'end', 4)).toEqual([[9, 8, 7, 6], 5, false]);
+    expect(await read(s, 'backward', 3, 4)).toEqual([[3, 2, 1, 0], -1, true]);
+    expect(await read(s, 'backward', 3, 3)).toEqual([[3, 2, 1], 0, false]);
+    expect(await read(s, 'backward', 99, 2)).toEqual([[9, 8], 7, false]);
+    const page = await s.store.readStream('s', { direction: 'backward', from: 'end', count: 1 });
+    expect(page).toMatchObject({ stream: 's', from: 9, lastEventNumber: 9, metadata: {} });
+    expect(page.events[0]).toMatchObject({ stream: 's', number: 9, type: 'thing', data: encodeText('s9'), link: null, createdMs: 1_700_000_000_000 });
+    expect(page.events[0]!.position).toBe(page.events[0]!.preparePosition);
+  });
+
+  it('obey $tb and $maxCount', async () => {
+    const s = await filled(10);
+    await setMetadata(s.store, 's', '{"$tb":4}');
+    expect(await read(s, 'forward', 0, 3)).toEqual([[], 4, false]);
+    expect(await read(s, 'forward', 0, 6)).toEqual([[4, 5], 6, false]);
+    expect(await read(s, 'backward', 'end', 6)).toEqual([[9, 8, 7, 6, 5, 4], -1, true]);
+    expect(await read(s, 'backward', 6, 2)).toEqual([[6, 5], 4, false]);
+    expect(await read(s, 'backward', 2, 2)).toEqual([[], -1, true]);
+    await setMetadata(s.store, 's', '{"$tb":4,"$maxCount":3}');
+    expect(await read(s, 'forward', 0, 100)).toEqual([[7, 8, 9], 10, true]);
+    await setMetadata(s.store, 's', '{"$tb":40}');
+    expect(await read(s, 'forward', 0, 3)).toEqual([[], 10, true]);
+    expect(await read(s, 'backward', 'end', 3)).toEqual([[], -1, true]);
+    expect(await codeOf(s.store.readEvent('s', 9))).toBe('event_not_found');
+    await setMetadata(s.store, 's', '{}');
+    expect(await read(s, 'forward', 0, 3)).toEqual([[0, 1, 2], 3, false]);
+    expect(numbers([await s.store.readEvent('s', 0)])).toEqual([0]);
+    expect(await read(s, 'forward', 0, 3, '$$s')).toEqual([[], 3, false]);
+    expect(await read(s, 'forward', 3, 3, '$$s')).toEqual([[3], 4, true]);
+  });
+
+  it('obey $maxAge', async () => {
+    const first = setUp(options);
+    for (let i = 0; i < 10; i++) {
+      await first.store.append('s', ANY, [event()]);
+      await first.clock.advance(1000);
+    }
+    await setMetadata(first.store, 's', '{"$maxAge":3}');
+    const s = setUp({ ...options, from: first });
+    expect(await read(s, 'forward', 0, 4)).toEqual([[], 7, false]);
+    expect(await read(s, 'forward', 0, 9)).toEqual([[7, 8], 9, false]);
+    expect(await read(s, 'backward', 'end', 9)).toEqual([[9, 8, 7], -1, true]);
+    expect(await read(s, 'backward', 'end', 2)).toEqual([[9, 8], 7, false]);
+    expect(await codeOf(s.store.readEvent('s', 6))).toBe('event_not_found');
+    await s.clock.advance(1);
+    expect(await read(s, 'forward', 0, 9)).toEqual([[8], 9, false]);
+    await s.clock.advance(60_000);
+    expect(await read(s, 'forward', 0, 4)).toEqual([[], 10, true]);
+    expect(await read(s, 'backward', 'end', 4)).toEqual([[], -1, true]);
+    expect(await codeOf(s.store.readEvent('s', 'last'))).toBe('event_not_found');
+  });
+
+  it('pass over what a scavenge removed', async () => {
+    const s = await filled(10);
+    for (const number of [0, 1, 2, 5]) s.log.remove((await s.store.readEvent('s', number)).position);
+    expect(await read(s, 'forward', 0, 3)).toEqual([[], 3, false]);
+    expect(await read(s, 'forward', 4, 3)).toEqual([[4, 6], 7, false]);
+    expect(await read(s, 'forward', 5, 1)).toEqual([[], 6, false]);
+    expect(await read(s, 'backward', 5, 1)).toEqual([[], 4, false]);
+    expect(await read(s, 'backward', 2, 1)).toEqual([[], -1, true]);
+    expect(await codeOf(s.store.readEvent('s', 5))).toBe('event_not_found');
+    s.log.remove((await s.store.readEvent('s', 9)).position);
+    expect(await setUp({ ...options, from: s }).store.streamInfo('s')).toMatchObject({ lastEventNumber: 8 });
+  });
+
+  it('take the lowest position of several for one number', async () => {
+    const s = await filled(3);
+    const second = await s.store.readEvent('s', 1);
+    s.index.addEvent('s', 1, (await s.store.readEvent('s', 2)).position);
+    expect((await read(s, 'forward', 0, 9))[0]).toEqual([0, 1, 2]);
+    expect((await s.store.readStream('s', { direction: 'backward', from: 1, count: 1 })).events[0]!.position).toBe(second.position);
+    expect((await s.store.readEvent('s', 1)).position).toBe(second.position);
+  });
+
+  it('of large streams come in slices', async () => {
+    const first = setUp({ ...options, options: { readSliceEvents: 7 } });
+    await first.store.append('s', ANY, events(100));
+    expect((await read(first, 'forward', 0, 100))[0].length).toBe(100);
+  });
+});
+
+describe('streams that are not there', () => {
+  const page: ReadStreamOptions = { direction: 'forward', from: 0, count: 10 };
+
+  it('are told apart', async () => {
+    const { store } = setUp();
+    await setMetadata(store, 'meta', '{"$maxCount":1}');
+    await store.append('gone', ANY, events(1));
+    await store.deleteStream('gone', ANY, 'hard');
+    await store.deleteStream('never', ANY, 'hard');
+    expect(await codeOf(store.readStream('none', page))).toBe('stream_not_found');
+    expect(await codeOf(store.readStream('$all', page))).toBe('stream_not_found');
+    expect(await codeOf(store.readStream('meta', page))).toBe('stream_not_found');
+    expect(await codeOf(store.readStream('gone', page))).toBe('stream_deleted');
+    expect(await codeOf(store.readStream('$$gone', page))).toBe('stream_deleted');
+    expect(await codeOf(store.readEvent('never', 'last'))).toBe('stream_deleted');
+    expect(await codeOf(store.readStream('$$$$gone', page))).toBe('stream_not_found');
+    expect(await store.streamInfo('gone')).toMatchObject({ lastEventNumber: TOMBSTONE, isTombstoned: true });
+    expect(await store.streamInfo('$$meta')).toEqual({ lastEventNumber: 0, isTombstoned: false, isSoftDeleted: false, metadata: { maxCount: 1 }, metadataVersion: -1 });
+  });
+
+  it('bad questions are refused', async () => {
+    const { store } = setUp();
+    await store.append('s', ANY, events(1));
+    expect(await codeOf(store.readStream('', page))).toBe('invalid_stream_name');
+    for (const count of [0, -1, 1.5]) expect(await codeOf(store.readStream('s', { ...page, count }))).toBe('invalid_count');
+    expect(await codeOf(store.readStream('s', { ...page, count: 4097 }))).toBe('page_too_large');
+    for (const from of [-1, 0.5, NaN]) expect(await codeOf(store.readStream('s', { ...page, from }))).toBe('invalid_event_number');
+    expect(await codeOf(store.readEvent('s', -1))).toBe('invalid_event_number');
+    expect(await codeOf(store.readEvent('s', 1))).toBe('event_not_found');
+  });
+
+  it('a tombstone that no cache remembers is still found', async () => {
+    const first = setUp();
+    await first.store.deleteStream('never', ANY, 'hard');
+    const { store } = setUp({ from: first });
+    expect(await codeOf(store.append('never', ANY, events(1)))).toBe('stream_deleted');
+  });
+});
+
+describe('links', () => {
+  it.each([
+    ['3@s', { number: 3, stream: 's' }],
+    ['0@a@b', { number: 0, stream: 'a@b' }],
+    ['-1@s', { number: -1, stream: 's' }],
+    ['9223372036854775807@s', { number: TOMBSTONE, stream: 's' }],
+    ['9223372036854775808@s', null],
+    ['3', null],
+    ['@s', null],
+    ['x@s', null],
+    ['1.0@s', null],
+  ])('%s', (text, target) => {
+    expect(parseLink(encodeText(text))).toEqual(target);
+  });
+
+  it('lead to their targets, one level deep', async () => {
+    const { store } = setUp({ misses: 0.3 });
+    const link = (text: string) => event(text, { type: '$>' });
+    await store.append('s', ANY, events(3));
+    await store.append('dead', ANY, events(1));
+    await store.append('soft', ANY, events(1));
+    await store.append('l', ANY, [link('1@s'), link('9@s'), link('0@none'), link('0@dead'), link('0@soft'), link('nonsense'), link('0@l'), event(), link('0@s'), link('0@')]);
+    await store.deleteStream('dead', ANY, 'hard');
+    await store.deleteStream('soft', ANY, 'soft');
+    await setMetadata(store, 's', '{"$tb":1}');
+    const { events: page } = await store.readStream('l', { direction: 'forward', from: 0, count: 20, resolveLinks: true });
+    expect(page.map((e) => [`${e.number}@${e.stream}`, e.link?.number ?? null, e.linkTargetMissing])).toEqual([
+      ['1@s', 0, false], ['1@l', null, true], ['2@l', null, true], ['3@l', null, true], ['4@l', null, true], ['5@l', null, false], ['0@l', 6, false], ['7@l', null, false], ['8@l', null, true],
+      ['9@l', null, true],
+    ]);
+    expect(await store.readEvent('l', 0, true)).toMatchObject({ number: 1, stream: 's', link: { number: 0, stream: 'l' } });
+    expect(await store.readEvent('l', 0)).toMatchObject({ number: 0, stream: 'l', link: null });
+    const all = await store.readAll({ direction: 'backward', from: 'end', count: 100, resolveLinks: true, filter: { on: 'stream', prefixes: ['l'] } });
+    expect(all.events.length).toBe(10);
+    expect(all.events[9]).toMatchObject({ number: 1, stream: 's', link: { number: 0 } });
+  });
+});

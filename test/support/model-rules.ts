@@ -1,0 +1,39 @@
+import { SkuaError } from '../../core/errors.ts';
+import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, PAGE_EVENTS_MAX, STREAM_NAME_LENGTH_MAX } from '../../core/streams/api.ts';
+import type { AllFilter, AllPosition, NewEvent, StoredEvent } from '../../core/streams/api.ts';
+
+/** Checks and errors of the model store. */
+
+export function compare(event: StoredEvent, at: AllPosition): number {
+  return event.position - at.commit || event.preparePosition - at.prepare;
+}
+
+export function matches(event: StoredEvent, filter: AllFilter | undefined): boolean {
+  if (filter === undefined) return true;
+  const text = filter.on === 'stream' ? event.stream : event.type;
+  if (filter.excludeSystemEvents === true && event.type.startsWith('$')) return false;
+  if (filter.regex !== undefined) return filter.regex.test(text);
+  return filter.prefixes === undefined || filter.prefixes.some((prefix) => text.startsWith(prefix));
+}
+
+export function checkName(stream: string): void {
+  if (stream === '' || stream === '$$' || stream.length > STREAM_NAME_LENGTH_MAX) throw new SkuaError('invalid_stream_name', `'${stream}' can't be a stream's name.`);
+}
+
+export function checkEvent(event: NewEvent): void {
+  if (event.type === '' || event.type.length > EVENT_TYPE_LENGTH_MAX) throw new SkuaError('invalid_event', 'An event needs a type.');
+  if (event.data.length + event.metadata.length > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { limit: EVENT_BYTES_MAX });
+}
+
+export function checkCount(count: number): void {
+  if (!Number.isSafeInteger(count) || count < 1) throw new SkuaError('invalid_count', `${count} is no page size.`);
+  if (count > PAGE_EVENTS_MAX) throw new SkuaError('page_too_large', `A page has at most ${PAGE_EVENTS_MAX} events.`);
+}
+
+export function deleted(stream: string): SkuaError {
+  return new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
+}
+
+export function conflict(stream: string, expected: number, actual: number): SkuaError {
+  return new SkuaError('wrong_expected_version', `Stream '${stream}' is at version ${actual}, not ${expected}. Read it again and retry.`, { expected, actual });
+}
