@@ -1,5 +1,5 @@
 import { i64, putI64 } from '../bytes.ts';
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 
 /** An 8-byte file that holds one position or number; disk-format.md section 4. */
@@ -80,7 +80,7 @@ export class Checkpoint {
     try {
       await this.#file?.sync();
     } catch (error) {
-      this.#syncFailure = error instanceof SkuaError ? error : new SkuaError('sync_failed', `${this.#path} could not be made durable.`, { file: this.#path }, error);
+      this.#syncFailure = isSkuaError(error, 'storage_crashed') ? error : new SkuaError('sync_failed', `${this.#path} could not be made durable.`, { file: this.#path }, error);
       throw this.#syncFailure;
     }
     this.#flushed = value;

@@ -36,6 +36,13 @@ export function parseChunkFileNames(names: readonly string[]): ChunkFileName[] {
   return out.sort((a, b) => a.number - b.number || a.version - b.version);
 }
 
+/** Number of the chunk that holds `position`. Throws `checkpoint_corrupt` when no log can have it; `advice` says what to do. */
+export function chunkNumberAt(position: number, chunkSize: number, file: string, advice: string): number {
+  const number = Math.floor(position / chunkSize);
+  if (number >= 0 && number <= CHUNK_COUNT_MAX) return number;
+  throw new SkuaError('checkpoint_corrupt', `${file} holds ${position}, which is no log position. ${advice}`, { file, offset: 0 });
+}
+
 export function align4096(bytes: number): number {
   return Math.ceil(bytes / 4096) * 4096;
 }

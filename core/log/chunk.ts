@@ -47,6 +47,12 @@ export class Chunk {
     this.#mapAt = HEADER_BYTES + this.physicalBytes;
   }
 
+  /** The data of an ongoing chunk end here now. */
+  setDataBytes(bytes: number): void {
+    this.physicalBytes = bytes;
+    this.logicalBytes = bytes;
+  }
+
   /** The record at exactly `position`; END when a scavenge removed it. Throws `log_corrupt` when there is none in an unscavenged chunk. */
   readAt(position: number, frame: RecordFrame): Outcome {
     const local = position - this.startPosition;

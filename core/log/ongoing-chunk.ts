@@ -119,8 +119,7 @@ export class OngoingChunk {
     await asSyncFailure(synced);
     this.#sequence++;
     this.#extendTail(group, raw);
-    this.chunk.physicalBytes += group.length;
-    this.chunk.logicalBytes = this.chunk.physicalBytes;
+    this.chunk.setDataBytes(this.chunk.physicalBytes + group.length);
     this.#zeroAhead();
     // A catch-up that ended while this group was being written left it to the next one.
     if (this.#hashedTo < rawEnd && this.#catchUp === null) this.catchUpDigest().catch(() => {});

@@ -1,9 +1,9 @@
 import { BlockCache } from '../cache/block-cache.ts';
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, type ChunkHeader } from './chunk-format.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
 import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from './commit-slot.ts';
 import { RecordFrame } from './records.ts';
 import { END, MISS } from './log-reader.ts';
@@ -19,17 +19,37 @@ export async function readHeader(storage: Storage, name: string): Promise<ChunkH
   }
 }
 
-/** Opens a chunk that must be complete. Throws `log_corrupt` with file and offset when it is not. */
-export async function openCompleted(storage: Storage, cache: BlockCache, name: string): Promise<Chunk> {
+/** Chunks that a file must cover, and the log's chunk size. */
+export interface ChunkPlace { readonly number: number; readonly endNumber: number; readonly chunkSize: number }
+
+/** Opens a chunk that must be complete and in its place. Throws `log_corrupt` with file and offset when it is not. */
+export async function openCompleted(storage: Storage, cache: BlockCache, name: string, place?: ChunkPlace): Promise<Chunk> {
   const file = await storage.open(name, 'read');
   try {
     const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
+    if (place) checkHeaderPlace(name, header, place);
     const footer = decodeFooter(name, await file.read(file.size - FOOTER_BYTES, FOOTER_BYTES), file.size);
+    checkOldLength(name, header, footer, file.size);
     return new Chunk(name, cache.attach(file), header, footer, 0);
   } catch (error) {
     await file.close();
     throw error;
   }
+}
+
+/** A completed file of version 2 is not padded, so its length must be what the footer adds up to; section 2.3. */
+export function checkOldLength(name: string, header: ChunkHeader, footer: ChunkFooter, fileBytes: number): void {
+  const expected = HEADER_BYTES + footer.physicalBytes + footer.mapBytes + FOOTER_BYTES;
+  if (header.version !== 2 || fileBytes === expected) return;
+  throw new SkuaError('log_corrupt', `${name} has ${fileBytes} bytes, but its footer adds up to ${expected} (offset ${fileBytes - FOOTER_BYTES}). Restore the file from a backup.`, { file: name, offset: fileBytes - FOOTER_BYTES });
+}
+
+/** Throws `log_corrupt` when a header does not belong in its place. */
+export function checkHeaderPlace(name: string, header: ChunkHeader, { number, endNumber, chunkSize }: ChunkPlace): void {
+  const fail = (what: string, offset: number) => new SkuaError('log_corrupt', `The header of ${name} ${what} (offset ${offset}). The file is damaged or of another log: restore it from a backup.`, { file: name, offset });
+  if (header.chunkSize !== chunkSize) throw fail(`names a chunk size of ${header.chunkSize}, the first chunk one of ${chunkSize}`, 2);
+  if (header.startNumber !== number) throw fail(`says that it is chunk ${header.startNumber}`, 6);
+  if (header.endNumber !== endNumber) throw fail(`says that it ends with chunk ${header.endNumber}`, 10);
 }
 
 /** True when the file ends in the footer of a completed chunk. */
@@ -70,8 +90,8 @@ export interface LogEnd {
 
 /**
  * Finds how far the ongoing chunk's data can be trusted: to the writer checkpoint, or beyond it to the end that the
- * newest commit slot names whose checksum holds. The records in between are walked, so that a log that does not add
- * up is refused and never cut short in silence.
+ * newest commit slot names whose checksum holds, or that a footer names, which is only written behind durable data.
+ * The records in between are walked, so that a log that does not add up is refused and never cut short in silence.
  */
 export async function findLogEnd(file: StorageFile, header: ChunkHeader, writerLocal: number, digests: Digests, checkpointMissing: boolean): Promise<LogEnd> {
   const start = header.startNumber * header.chunkSize;
@@ -89,14 +109,35 @@ export async function findLogEnd(file: StorageFile, header: ChunkHeader, writerL
     if (localEnd <= writerLocal) break;
     const bytes = await file.read(HEADER_BYTES + slot.start - start, slot.end - slot.start);
     if (bytes.length !== slot.end - slot.start || digests.crc32(bytes) !== slot.checksum) continue;
-    const reached = await walk(file, header, writerLocal, localEnd);
-    if (reached !== localEnd) throw damaged(file, reached, `ends before position ${slot.end}, up to which writes were acknowledged`);
+    await walkExactly(file, header, writerLocal, localEnd);
     return { localEnd, nextSequence };
   }
-  // Without a checkpoint and without a slot the records themselves are all there is to go by.
-  if (checkpointMissing && slots.length === 0) return { localEnd: await walk(file, header, writerLocal, header.chunkSize), nextSequence };
+  const completedBytes = await footerBytes(file);
+  if (completedBytes > writerLocal) {
+    await walkExactly(file, header, writerLocal, completedBytes);
+    return { localEnd: completedBytes, nextSequence };
+  }
   await checkRecordEndsAt(file, header, writerLocal);
-  return { localEnd: writerLocal, nextSequence };
+  // Without a checkpoint and a slot that confirms the place, the records themselves are all there is to go by.
+  const isConfirmed = !checkpointMissing || slots.some((slot) => slot.end - start === writerLocal);
+  return { localEnd: isConfirmed ? writerLocal : await walk(file, header, writerLocal, header.chunkSize), nextSequence };
+}
+
+/** Bytes of data that a footer at the end of the file names; -1 without one. */
+async function footerBytes(file: StorageFile): Promise<number> {
+  const offset = Math.max(0, file.size - FOOTER_BYTES);
+  try {
+    const footer = decodeFooter(file.path, await file.read(offset, FOOTER_BYTES), file.size);
+    return footer.mapBytes === 0 ? footer.physicalBytes : -1;
+  } catch (error) {
+    if (isSkuaError(error, 'log_corrupt')) return -1;
+    throw error;
+  }
+}
+
+async function walkExactly(file: StorageFile, header: ChunkHeader, from: number, to: number): Promise<void> {
+  const reached = await walk(file, header, from, to);
+  if (reached !== to) throw damaged(file, reached, `ends before position ${header.startNumber * header.chunkSize + to}, up to which writes were acknowledged`);
 }
 
 /** Walks whole records from one local offset towards another; returns where the last whole one ends. */
@@ -122,8 +163,8 @@ async function walk(file: StorageFile, header: ChunkHeader, from: number, to: nu
   return at;
 }
 
-/** A record must end where the log is said to end. */
-async function checkRecordEndsAt(file: StorageFile, header: ChunkHeader, local: number): Promise<void> {
+/** A record must end where the log is said to end. Throws `log_corrupt`. */
+export async function checkRecordEndsAt(file: StorageFile, header: ChunkHeader, local: number): Promise<void> {
   if (local === 0) return;
   const cache = new BlockCache(0);
   const chunk = new Chunk(file.path, cache.attach(file), header, null, local);
@@ -132,7 +173,7 @@ async function checkRecordEndsAt(file: StorageFile, header: ChunkHeader, local: 
     while (chunk.readBackward(chunk.startPosition + local, frame) === MISS) await cache.fill();
   } catch (error) {
     if (!(error instanceof SkuaError) || error.code !== 'log_corrupt') throw error;
-    throw damaged(file, local, 'has no record that ends where writer.chk says the log ends');
+    throw damaged(file, local, 'has no record that ends where the checkpoints say the log ends');
   }
 }
 

@@ -5,12 +5,12 @@ import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { openCheckpoints, type Checkpoints } from './checkpoint.ts';
+import { closeCheckpoints, openCheckpoints, type Checkpoints } from './checkpoint.ts';
 import { Chunk } from './chunk.ts';
-import { CHUNK_SIZE_DEFAULT_BYTES, CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES, FOOTER_BYTES, HEADER_BYTES, decodeHeader, encodeHeader, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader, type ChunkInventory } from './chunk-format.ts';
+import { CHUNK_SIZE_DEFAULT_BYTES, CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES, chunkNumberAt, FOOTER_BYTES, HEADER_BYTES, encodeHeader, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader, type ChunkInventory } from './chunk-format.ts';
 import { ChunkTable } from './chunk-table.ts';
-import { OngoingChunk, type OngoingOptions } from './ongoing-chunk.ts';
-import { findLogEnd, hasFooter, isEmptyChunk, openCompleted, readHeader } from './open-chunks.ts';
+import { isFinal, OngoingChunk, type OngoingOptions } from './ongoing-chunk.ts';
+import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, hasFooter, isEmptyChunk, openCompleted, readHeader } from './open-chunks.ts';
 import { TransactionLog } from './transaction-log.ts';
 import { truncateIfAsked, TRUNCATION_BYTES_MAX } from './truncation.ts';
 
@@ -32,8 +32,19 @@ export interface OpenLogOptions {
  * `chunk_unexpected`, `checkpoint_corrupt`, `log_unsupported` or `truncation_too_large`, each naming the file.
  */
 export async function openLog(options: OpenLogOptions): Promise<TransactionLog> {
+  const { storage } = options;
+  const hasChunks = parseChunkFileNames(await storage.list('')).length > 0;
+  const checkpoints = await openCheckpoints(storage, hasChunks);
+  try {
+    return await openWith(options, checkpoints);
+  } catch (error) {
+    await closeCheckpoints(checkpoints).catch(() => {});
+    throw error;
+  }
+}
+
+async function openWith(options: OpenLogOptions, checkpoints: Checkpoints): Promise<TransactionLog> {
   const { storage, log } = options;
-  const checkpoints = await openCheckpoints(storage);
   const truncatedTo = await truncateIfAsked(storage, checkpoints, options.truncationBytesMax ?? TRUNCATION_BYTES_MAX);
   if (truncatedTo !== null) log.warn('log truncated as truncate.chk asked', { position: truncatedTo });
 
@@ -73,12 +84,20 @@ class Opening {
   }
 
   async run(): Promise<TransactionLog> {
+    try {
+      return await this.#run();
+    } catch (error) {
+      await this.#table.close().catch(() => {});
+      throw error;
+    }
+  }
+
+  async #run(): Promise<TransactionLog> {
     const { storage, log } = this.#options;
     const recorded = this.#checkpoints.writer.value;
     const checkpointMissing = this.#checkpoints.writer.wasMissing && this.#files.length > 0;
     if (checkpointMissing) await this.#guessWriter();
-    if (this.#writer < 0) throw new SkuaError('checkpoint_corrupt', `writer.chk holds ${this.#writer}, which is no log position. Delete it to have the end of the log found from the chunk files.`, { file: 'writer.chk', offset: 0 });
-    const lastNumber = Math.floor(this.#writer / this.#chunkSize);
+    const lastNumber = chunkNumberAt(this.#writer, this.#chunkSize, 'writer.chk', 'Delete it to have the end of the log found from the chunk files.');
     await this.#dropOrphan(lastNumber);
     const inventory = await takeInventory(this.#files, lastNumber - 1, async (file) => (await readHeader(storage, file.name)).endNumber);
     await this.#openCompletedChunks(inventory, lastNumber);
@@ -101,7 +120,11 @@ class Opening {
     this.#options.log.warn('writer.chk is missing: the end of the log is found from the chunk files', { lastChunk: last.name });
     const header = await readHeader(this.#options.storage, last.name);
     const complete = await hasFooter(this.#options.storage, last.name);
-    this.#writer = (complete ? header.endNumber + 1 : header.startNumber) * this.#chunkSize;
+    const start = header.startNumber * this.#chunkSize;
+    const end = (header.endNumber + 1) * this.#chunkSize;
+    const chaser = this.#checkpoints.chaser.value;
+    // What chaser.chk has passed was in the log.
+    this.#writer = complete ? end : chaser > start && chaser <= end ? chaser : start;
   }
 
   /**
@@ -133,21 +156,22 @@ class Opening {
         await this.#completeFullChunk(file);
         continue;
       }
-      const chunk = await openCompleted(storage, cache, file.name);
-      if (chunk.startNumber !== file.number) throw new SkuaError('log_corrupt', `${file.name} says in its header (offset 6) that it is chunk ${chunk.startNumber}.`, { file: file.name, offset: 6 });
-      this.#table.put(chunk);
+      this.#table.put(await openCompleted(storage, cache, file.name, { number: file.number, endNumber, chunkSize: this.#chunkSize }));
     }
   }
 
   /** The log ends exactly at a boundary and the chunk before it was never completed; section 1.2, step 1. */
   async #completeFullChunk(file: ChunkFileName): Promise<void> {
     const { storage, cache } = this.#options;
+    const header = await readHeader(storage, file.name);
+    checkHeaderPlace(file.name, header, { number: file.number, endNumber: file.number, chunkSize: this.#chunkSize });
     const opened = await storage.open(file.name, 'write');
-    const header = decodeHeader(file.name, await opened.read(0, HEADER_BYTES));
-    const chunk = new Chunk(file.name, cache.attach(opened), header, null, this.#chunkSize);
+    const chunk = new Chunk(file.name, cache.attach(opened), { ...header, version: 3 }, null, this.#chunkSize);
+    this.#table.put(chunk);
+    await checkRecordEndsAt(opened, header, this.#chunkSize);
+    await this.#makeWritable(opened, header, this.#chunkSize);
     const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, 1);
     await ongoing.complete();
-    this.#table.put(chunk);
   }
 
   async #openOngoing(inventory: ChunkInventory, lastNumber: number, checkpointMissing: boolean): Promise<OngoingChunk | null> {
@@ -160,14 +184,17 @@ class Opening {
     }
     const name = latest.file.name;
     const header = await readHeader(storage, name);
+    checkHeaderPlace(name, header, { number: lastNumber, endNumber: latest.endNumber, chunkSize: this.#chunkSize });
     if (header.isScavenged) return this.#passScavenged(name, local);
     const file = await storage.open(name, 'write');
+    const chunk = new Chunk(name, cache.attach(file), { ...header, version: 3 }, null, 0);
+    this.#table.put(chunk);
     const found = await findLogEnd(file, header, local, digests, checkpointMissing);
     // What recovery accepts must be durable before writer.chk names it, and writer.chk before the slots may go.
     await file.sync();
     await this.#checkpoints.writer.flush(header.startNumber * this.#chunkSize + found.localEnd);
     await this.#makeWritable(file, header, found.localEnd);
-    const chunk = new Chunk(name, cache.attach(file), { ...header, version: 3 }, null, found.localEnd);
+    chunk.setDataBytes(found.localEnd);
     const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, found.nextSequence);
     void ongoing.catchUpDigest().catch(() => {});
     return ongoing;
@@ -197,8 +224,14 @@ class Opening {
     const { storage, log } = this.#options;
     const names = [...inventory.old.map((file) => file.name), ...(await storage.list('')).filter((name) => name.endsWith('.tmp'))];
     for (const name of names) {
-      log.info('leftover file removed', { file: name });
-      await storage.remove(name);
+      try {
+        await storage.remove(name);
+        log.info('leftover file removed', { file: name });
+      } catch (error) {
+        // It does no harm, and the next start tries again.
+        if (isFinal(error)) throw error;
+        log.warn('leftover file could not be removed', { file: name, reason: (error as Error).message });
+      }
     }
   }
 }

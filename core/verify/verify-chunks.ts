@@ -1,10 +1,11 @@
 import { i64 } from '../bytes.ts';
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
 import { Chunk } from '../log/chunk.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, MD5_BYTES, parseChunkFileNames, takeInventory, type ChunkFooter, type ChunkHeader } from '../log/chunk-format.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, MD5_BYTES, chunkFileName, chunkNumberAt, parseChunkFileNames, takeInventory, type ChunkFooter, type ChunkHeader } from '../log/chunk-format.ts';
 import { ChunkTable } from '../log/chunk-table.ts';
-import { findLogEnd, readHeader } from '../log/open-chunks.ts';
-import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, SYSTEM, type RecordFrame } from '../log/records.ts';
+import { checkHeaderPlace, checkOldLength, findLogEnd, readHeader, type ChunkPlace } from '../log/open-chunks.ts';
+import { HIT, MISS } from '../log/log-reader.ts';
+import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, SYSTEM } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import type { VerifyFinding, VerifyProgress, VerifyRun } from './verify.ts';
@@ -13,11 +14,12 @@ const READ_BYTES = 1_048_576;
 
 /** Checks checkpoints and chunk files. Returns the log as far as it can be read, or null when its end is unknown. */
 export async function* verifyChunks(run: VerifyRun, names: readonly string[]): AsyncGenerator<VerifyFinding | VerifyProgress, ChunkTable | null> {
-  const writer = await verifyCheckpoints(run);
+  const checkpoints = await verifyCheckpoints(run);
+  let writer = checkpoints.writer;
   const files = parseChunkFileNames(names);
   for (const name of names) if (name.endsWith('.tmp')) run.add('warning', 'leftover_file', name, null, `${name} is a leftover of work that was interrupted; the next start removes it.`);
   if (files.length === 0) {
-    if (writer > 0) run.add('error', 'chunk_missing', 'writer.chk', 0, `writer.chk names position ${writer}, but there are no chunk files.`);
+    if (writer !== null && writer !== 0) run.add('error', 'chunk_missing', 'writer.chk', 0, `writer.chk names position ${writer}, but there are no chunk files.`);
     return null;
   }
   let chunkSize: number;
@@ -27,23 +29,32 @@ export async function* verifyChunks(run: VerifyRun, names: readonly string[]): A
     run.addError(error, files[0]!.name);
     return null;
   }
-  const lastNumber = writer < 0 ? files[files.length - 1]!.number : Math.floor(writer / chunkSize);
+  let lastNumber = files[files.length - 1]!.number;
+  try {
+    if (writer !== null) lastNumber = chunkNumberAt(writer, chunkSize, 'writer.chk', 'Delete it to have the end of the log found from the chunk files.');
+  } catch (error) {
+    run.addError(error, 'writer.chk');
+    writer = null;
+  }
   const inventory = await takeInventory(files, lastNumber - 1, (file) => readHeader(run.storage, file.name).then((header) => header.endNumber, () => file.number));
-  for (const number of inventory.missing) run.add('error', 'chunk_missing', `chunk ${number}`, null, `The file of chunk ${number} is missing.`);
+  const missing = [...inventory.missing];
+  if (writer !== null && writer % chunkSize !== 0 && !inventory.latest.some((latest) => latest.endNumber >= lastNumber)) missing.push(lastNumber);
+  for (const number of missing) run.add('error', 'chunk_missing', chunkFileName(number, 0), null, `The file of chunk ${number} is missing.`);
   for (const file of inventory.old) run.add('warning', 'superseded_file', file.name, null, `${file.name} is superseded by a newer version; the next start removes it.`);
 
   let total = 0;
   for (const { file } of inventory.latest) total += (await run.storage.size(file.name)) ?? 0;
   const table = new ChunkTable(chunkSize, run.cache);
-  table.end = Math.max(0, writer);
+  table.end = Math.max(0, writer ?? 0);
   let done = 0;
-  for (const { file } of inventory.latest) {
+  for (const { file, endNumber } of inventory.latest) {
     if (file.number > lastNumber) {
-      run.add('error', 'chunk_unexpected', file.name, null, `${file.name} lies beyond the end of the log at position ${writer}.`);
+      run.add('error', 'chunk_unexpected', file.name, null, `${file.name} lies beyond the end of the log${writer === null ? '' : ` at position ${writer}`}.`);
       continue;
     }
     const before = done;
-    const chunk = file.number === lastNumber ? await openLast(run, file.name, writer, table) : await openComplete(run, file.name, file.number, chunkSize);
+    const place = { number: file.number, endNumber, chunkSize };
+    const chunk = file.number === lastNumber ? await openLast(run, file.name, writer, table, place) : await openComplete(run, file.name, place);
     if (chunk) {
       run.chunks++;
       table.put(chunk);
@@ -57,11 +68,35 @@ export async function* verifyChunks(run: VerifyRun, names: readonly string[]): A
     done = before + ((await run.storage.size(file.name)) ?? 0);
     yield { kind: 'progress', phase: 'log', bytesDone: done, bytesTotal: total };
   }
+  if (checkpoints.epoch >= 0 && checkpoints.epoch < table.end) await checkEpoch(run, table, checkpoints.epoch);
   return table;
 }
 
-/** Returns the value of writer.chk, -1 when it is missing. */
-async function verifyCheckpoints(run: VerifyRun): Promise<number> {
+/** epoch.chk must lead to an epoch record. */
+async function checkEpoch(run: VerifyRun, table: ChunkTable, position: number): Promise<void> {
+  const frame = new RecordFrame();
+  const chunk = table.chunkAt(position);
+  if (!chunk) return;
+  try {
+    let outcome = chunk.readAt(position, frame);
+    while (outcome === MISS) {
+      await run.cache.fill();
+      outcome = chunk.readAt(position, frame);
+    }
+    if (outcome === HIT && frame.type === SYSTEM) return;
+  } catch (error) {
+    if (!isSkuaError(error, 'log_corrupt')) throw error;
+  }
+  run.add('error', 'checkpoint_corrupt', 'epoch.chk', 0, `epoch.chk names position ${position}, where no epoch record starts.`);
+}
+
+interface CheckpointValues {
+  /** Null when the file is missing or of the wrong length. */
+  readonly writer: number | null;
+  readonly epoch: number;
+}
+
+async function verifyCheckpoints(run: VerifyRun): Promise<CheckpointValues> {
   const values = new Map<string, number>();
   for (const name of ['writer.chk', 'chaser.chk', 'epoch.chk', 'proposal.chk', 'truncate.chk']) {
     const size = await run.storage.size(name);
@@ -75,23 +110,23 @@ async function verifyCheckpoints(run: VerifyRun): Promise<number> {
     if (bytes.length !== 8 || size !== 8) run.add('error', 'checkpoint_corrupt', name, 0, `${name} has ${size} bytes instead of 8.`);
     else values.set(name, i64(bytes, 0));
   }
-  const writer = values.get('writer.chk') ?? -1;
+  const writer = values.get('writer.chk') ?? null;
   for (const name of ['chaser.chk', 'epoch.chk']) {
     const value = values.get(name) ?? -1;
-    if (writer >= 0 && value > writer) run.add('error', 'checkpoint_corrupt', name, 0, `${name} names position ${value}, beyond writer.chk at ${writer}.`);
+    if (writer !== null && value > writer) run.add('error', 'checkpoint_corrupt', name, 0, `${name} names position ${value}, beyond writer.chk at ${writer}.`);
   }
   const truncate = values.get('truncate.chk') ?? -1;
   if (truncate >= 0) run.add('warning', 'truncation_pending', 'truncate.chk', 0, `The next start cuts the log back to position ${truncate}.`);
-  return writer;
+  return { writer, epoch: values.get('epoch.chk') ?? -1 };
 }
 
-async function openComplete(run: VerifyRun, name: string, number: number, chunkSize: number): Promise<Chunk | null> {
-  const file = await run.storage.open(name, 'read');
+async function openComplete(run: VerifyRun, name: string, place: ChunkPlace): Promise<Chunk | null> {
+  const file = await run.open(name);
   try {
     const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
-    if (header.startNumber !== number) run.add('error', 'log_corrupt', name, 6, `${name} says in its header that it is chunk ${header.startNumber}.`);
-    if (header.chunkSize !== chunkSize) run.add('error', 'log_corrupt', name, 2, `${name} has a chunk size of ${header.chunkSize}, the first chunk one of ${chunkSize}.`);
+    checkHeaderPlace(name, header, place);
     const footer = decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size);
+    checkOldLength(name, header, footer, file.size);
     await checkMap(run, name, file, header, footer);
     return new Chunk(name, run.cache.attach(file), header, footer, 0);
   } catch (error) {
@@ -101,16 +136,17 @@ async function openComplete(run: VerifyRun, name: string, number: number, chunkS
 }
 
 /** The chunk that holds the end of the log: still being written, or complete at exactly that place. */
-async function openLast(run: VerifyRun, name: string, writer: number, table: ChunkTable): Promise<Chunk | null> {
-  const file = await run.storage.open(name, 'read');
+async function openLast(run: VerifyRun, name: string, writer: number | null, table: ChunkTable, place: ChunkPlace): Promise<Chunk | null> {
+  const file = await run.open(name);
   try {
     const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
+    checkHeaderPlace(name, header, place);
     if (header.isScavenged) {
       const footer = decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size);
       return new Chunk(name, run.cache.attach(file), header, footer, 0);
     }
     const start = header.startNumber * header.chunkSize;
-    const end = await findLogEnd(file, header, Math.max(0, writer - start), run.digests, writer < 0);
+    const end = await findLogEnd(file, header, Math.max(0, (writer ?? 0) - start), run.digests, writer === null);
     table.end = start + end.localEnd;
     return new Chunk(name, run.cache.attach(file), header, null, end.localEnd);
   } catch (error) {

@@ -3,7 +3,7 @@ import { SkuaError } from '../errors.ts';
 import { streamHasher, type StreamHasher } from '../index/stream-hash.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
-import type { Storage } from '../ports/storage.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
 import { verifyChunks } from './verify-chunks.ts';
 import { verifyIndex } from './verify-index.ts';
 
@@ -59,6 +59,7 @@ export class VerifyRun {
   errors = 0;
   warnings = 0;
   readonly #findings: VerifyFinding[] = [];
+  readonly #files: StorageFile[] = [];
   readonly #findingsMax: number;
 
   constructor(options: VerifyOptions) {
@@ -67,6 +68,17 @@ export class VerifyRun {
     this.digests = options.digests;
     this.hasher = options.hasher ?? streamHasher;
     this.#findingsMax = options.findingsMax ?? 1_000;
+  }
+
+  /** Opens a file for reading until the run ends. */
+  async open(path: string): Promise<StorageFile> {
+    const file = await this.storage.open(path, 'read');
+    this.#files.push(file);
+    return file;
+  }
+
+  async close(): Promise<void> {
+    for (const file of this.#files.splice(0)) await file.close();
   }
 
   add(severity: 'error' | 'warning', code: string, file: string, offset: number | null, message: string): void {
@@ -103,6 +115,7 @@ export async function* verifyDirectory(options: VerifyOptions): AsyncGenerator<V
     if (log) yield* verifyIndex(run, log);
     yield* run.take();
   } finally {
+    await run.close();
     await lock.release();
   }
   return { chunks: run.chunks, records: run.records, events: run.events, indexTables: run.indexTables, indexEntries: run.indexEntries, errors: run.errors, warnings: run.warnings };

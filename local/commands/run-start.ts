@@ -114,5 +114,5 @@ function banner(io: Io, node: RunningNode, directory: string | null): void {
     `curl -N ${node.url}/streams/parcels -H 'Accept: text/event-stream'`,
     '',
   ];
-  for (const each of lines) line(io.stdout, each);
+  line(io.stdout, lines.join('\n'));
 }

@@ -45,7 +45,7 @@ export class RawScan {
     this.#chunks = fds.map((fd, i) => ({ fd, start: i * chunkBytes, end: i === fds.length - 1 ? end : i * chunkBytes + dataBytes(join(folder, names[i]!)) }));
   }
 
-  /** Builds and touches every event between two positions; gives their count. */
+  /** Builds and touches every event between two positions, both between records; gives their count. */
   range(from: number, to: number): number {
     let events = 0;
     for (const chunk of this.#chunks) {
@@ -61,6 +61,7 @@ export class RawScan {
           if (this.#record(p + 4, at + p)) events++;
           p += length + 8;
         }
+        if (p === 0) throw new Error(`The loop found no whole record at position ${at}.`);
         at += p;
       }
     }
@@ -95,6 +96,13 @@ export class RawScan {
   }
 
   #visit: ((event: PlainEvent) => void) | null = null;
+
+  /** Position behind the record at `position`. */
+  after(position: number): number {
+    const chunk = this.#chunks[Math.floor(position / this.#chunkBytes)]!;
+    readSync(chunk.fd, this.#block, 0, 4, CHUNK_HEADER_BYTES + position - chunk.start);
+    return position + this.#block.readInt32LE(0) + 8;
+  }
 
   get end(): number {
     return this.#chunks.at(-1)!.end;

@@ -102,7 +102,7 @@ describe('stream index', () => {
     await index.close();
   });
 
-  it('holds writers back while two memtables wait, and goes on when the disk has room again', async () => {
+  it('holds writers back while two memtables wait, refuses them when those can\'t be written, and goes on when the disk has room again', async () => {
     const storage = new FaultyStorage();
     const clock = new ManualClock();
     const lines: string[] = [];
@@ -111,34 +111,49 @@ describe('stream index', () => {
     addBulk(index, [ORDERS[0]!], 0);
     expect(index.ready()).toBeNull();
     addBulk(index, [ORDERS[1]!], 100);
-    const held = index.ready();
-    expect(held).toBeInstanceOf(Promise);
+    await expect(index.ready()).rejects.toMatchObject({ code: 'disk_full' });
     await clock.advance(20_000);
-    expect(index.ready()).toBe(held);
     expect(lines.length).toBeGreaterThan(2);
+    await expect(index.ready()).rejects.toMatchObject({ code: 'disk_full' });
     await expect(index.flush()).rejects.toMatchObject({ code: 'disk_full' });
     expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([[0, 0], [1, 100]]);
     storage.failWhen(undefined);
-    await clock.advance(5_000);
-    await held;
-    await index.flush();
+    await index.ready();
     expect(index.ready()).toBeNull();
+    await index.flush();
     expect(index.commitCheckpoint).toBe(100);
     expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([[0, 0], [1, 100]]);
     await index.close();
   });
 
-  it('lets go of writers and of whoever waits for a flush when it is closed', async () => {
+  it('tries again by itself after a pause', async () => {
     const storage = new FaultyStorage();
+    const clock = new ManualClock();
+    const index = await openIndex(storage, { memTableEntriesMax: 1, clock });
+    storage.failWhen((op) => (op === 'sync' ? 'sync_failed' : undefined));
+    addBulk(index, [ORDERS[0]!], 0);
+    await clock.advance(1_000);
+    storage.failWhen(undefined);
+    expect(index.commitCheckpoint).toBe(-1);
+    await clock.advance(5_000);
+    expect(index.commitCheckpoint).toBe(0);
+    expect(storage.violations).toEqual([]);
+    await index.close();
+  });
+
+  it('lets go of writers and of whoever waits for a flush when it is closed', async () => {
+    const storage = new FaultyStorage({ reads: 'async' });
     const index = await openIndex(storage, { memTableEntriesMax: 1 });
-    storage.failWhen((op) => (op === 'writeAt' ? 'disk_full' : undefined));
     addBulk(index, [ORDERS[0]!], 0);
     addBulk(index, [ORDERS[1]!], 100);
     const held = index.ready();
-    await expect(index.flush()).rejects.toMatchObject({ code: 'disk_full' });
-    await index.close();
+    const flushed = index.flush();
+    const closed = index.close();
     await held;
+    await expect(flushed).rejects.toMatchObject({ code: 'store_closed' });
+    await closed;
     await expect(index.flush()).rejects.toMatchObject({ code: 'store_closed' });
+    expect(storage.violations).toEqual([]);
   });
 
   it('keeps old tables readable while a merge runs', async () => {

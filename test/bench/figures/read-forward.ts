@@ -60,7 +60,8 @@ export const readForward: Figure = {
       const places = scan.positionsOf(CONTIGUOUS_STREAM);
       const scattered = scan.positionsOf(INTERLEAVED_STREAM);
       // The contiguous stream is one range of the log: the limit walks it like a log of its own.
-      const contiguous = (): number => scan.range(places[0]!, places.at(-1)! + 1);
+      const contiguousEnd = scan.after(places.at(-1)!);
+      const contiguous = (): number => scan.range(places[0]!, contiguousEnd);
       return [
         await compare(settings, 'read a stream forward, contiguous', log.contiguousEvents, contiguous, () => readStream(open.store, CONTIGUOUS_STREAM)),
         await compare(settings, 'read a stream forward, one of 100 that alternate', log.interleavedEvents, () => scan.places(scattered), () => readStream(open.store, INTERLEAVED_STREAM)),
