@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { NodeRequest } from 'srvx/node';
 import { SkuaError } from '../core/errors.ts';
 
+const NO_BYTES = new Uint8Array(0);
+
 /** Requests whose client waits for `100 Continue` before it sends the body. */
 const waiting = new WeakSet<IncomingMessage>();
 
@@ -71,17 +73,20 @@ export class LocalRequest extends WebRequest {
     const message = this.#message;
     if (waiting.delete(message)) this.#reply.writeContinue();
     return new Promise((resolve, reject) => {
-      const parts: Buffer[] = [];
+      // Most bodies come in one piece, and need no list.
+      let first: Buffer | null = null;
+      let parts: Buffer[] | null = null;
       let total = 0;
       message.on('data', (part: Buffer) => {
         total += part.length;
         // What comes after the limit is read and dropped: a client that is still sending could not see the reply else.
-        if (total <= bytesMax) parts.push(part);
-        else reject(tooLarge(bytesMax));
+        if (total > bytesMax) reject(tooLarge(bytesMax));
+        else if (first === null) first = part;
+        else (parts ??= [first]).push(part);
       });
-      message.on('end', () => resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts)));
+      message.on('end', () => resolve(parts !== null ? Buffer.concat(parts) : first ?? NO_BYTES));
+      // Node reports a client that goes away half way as an error, too.
       message.on('error', () => reject(clientGone()));
-      message.on('close', () => { if (!message.complete) reject(clientGone()); });
     });
   }
 }

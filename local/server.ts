@@ -2,10 +2,10 @@ import { createServer, STATUS_CODES } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { FastResponse, sendNodeResponse } from 'srvx/node';
 import type { Log } from '../core/ports/log.ts';
 import { CommandError } from './cli/failure.ts';
 import { EXIT } from './cli/io.ts';
+import { sendReply, useFastResponses } from './http-reply.ts';
 import { awaitsContinue, Ending, LocalRequest } from './http-request.ts';
 
 /** Longest request line in bytes; beyond it 414 (http-api.md 1.2). */
@@ -43,8 +43,7 @@ export interface HttpServer {
 
 /** Starts to listen. Rejects with a CommandError when the address can't be used. */
 export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
-  // Replies are made of plain parts and written to the socket without building the platform's own Response first.
-  globalThis.Response = FastResponse as unknown as typeof Response;
+  useFastResponses();
   const ending = new Ending();
   const server = createServer({
     maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: HEADERS_MS_MAX, requestTimeout: REQUEST_MS_MAX, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true,
@@ -69,10 +68,7 @@ async function answer(message: IncomingMessage, reply: ServerResponse, options: 
     if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX) return refuse(reply, 414);
     if (target[0] !== '/' && target !== '*' && !/^https?:\/\/[^/]/i.test(target)) return refuse(reply, 400);
     const request = new LocalRequest(message, reply, ending);
-    const sent = sendNodeResponse(reply, await options.fetch(request as unknown as Request));
-    // Node holds the head back until there is a body; who subscribes to something quiet should know that it worked.
-    if (reply.headersSent && !reply.writableEnded) reply.flushHeaders();
-    await sent;
+    await sendReply(reply, await options.fetch(request as unknown as Request));
   } catch (error) {
     options.log.error('request failed', { method: message.method, path: message.url, error });
     if (reply.headersSent) reply.destroy();

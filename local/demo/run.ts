@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { NodeClient, ReadEvent } from './client.ts';
 import type { DemoEvent, DemoStream } from './payloads.ts';
 
-/** Events posted at once. */
+/** Events and characters of data posted at once: a batch fits even into the smallest chunks. */
 const BATCH_EVENTS = 50;
+const BATCH_LENGTH = 65_536;
 /** The streams that the demo deletes at its end. */
 const DELETED: Readonly<Record<string, 'soft' | 'hard'>> = {
   'github-Octocoders-Hello-World': 'soft',
@@ -77,13 +78,28 @@ async function count(client: NodeClient, stream: string): Promise<number> {
 async function send(client: NodeClient, stream: string, events: readonly DemoEvent[]): Promise<number> {
   let first: number | null = null;
   let expected = -1;
-  for (let at = 0; at < events.length; at += BATCH_EVENTS) {
-    const batch = events.slice(at, at + BATCH_EVENTS);
+  for (const batch of batchesOf(events)) {
     const number = await client.append(stream, expected, batch);
     first ??= number;
     expected = number + batch.length - 1;
   }
   return first ?? 0;
+}
+
+function* batchesOf(events: readonly DemoEvent[]): Generator<DemoEvent[]> {
+  let batch: DemoEvent[] = [];
+  let length = 0;
+  for (const event of events) {
+    const more = JSON.stringify(event.data).length;
+    if (batch.length > 0 && (batch.length === BATCH_EVENTS || length + more > BATCH_LENGTH)) {
+      yield batch;
+      batch = [];
+      length = 0;
+    }
+    batch.push(event);
+    length += more;
+  }
+  if (batch.length > 0) yield batch;
 }
 
 function areSame(sent: readonly DemoEvent[], read: readonly ReadEvent[]): boolean {

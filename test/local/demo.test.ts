@@ -3,7 +3,7 @@ import { loadStreams } from '../../local/demo/payloads.ts';
 import { skua, startedNode } from './spawn.ts';
 
 let node: Awaited<ReturnType<typeof startedNode>>;
-beforeAll(async () => { node = await startedNode(['--mem-db']); });
+beforeAll(async () => { node = await startedNode(['--mem-db', '--chunk-size', '128KiB']); });
 afterAll(async () => { await node.stop(); });
 
 interface Report { isSame: boolean; streams: { stream: string; before: number; sent: number; written: number; after: number; deleted: string | null; wasDeleted: boolean }[] }

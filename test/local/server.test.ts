@@ -72,8 +72,25 @@ describe('requests and replies', () => {
     const server = await serve((request) => readBody(request, 1_000).then(() => new Response('ok'), (error: { code: string }) => new Response(error.code, { status: 413 })));
     expect(await call(server, { method: 'POST', headers: { 'transfer-encoding': 'chunked' } }, 'x'.repeat(100_000))).toMatchObject({ status: 413, body: 'body_too_large' });
   });
+  test('a client that goes away half way through its body', async () => {
+    const failed = Promise.withResolvers<unknown>();
+    const server = await serve(async (request) => {
+      const reading = readBody(request, 1_000);
+      socket.destroy();
+      failed.resolve(await reading.catch((error: unknown) => error));
+      return new Response(null);
+    });
+    const socket = net.connect(server.port, '127.0.0.1', () => socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhi'));
+    expect(await failed.promise).toMatchObject({ code: 'aborted' });
+  });
+  test('without a reason phrase the usual one is sent; HEAD gets no body', async () => {
+    const server = await serve((request) => new Response(request.url.endsWith('/stream') ? new Response('abc').body : 'abc', { status: 404 }));
+    expect(await call(server, {})).toMatchObject({ reason: 'Not Found', body: 'abc' });
+    expect(await call(server, { method: 'HEAD' })).toMatchObject({ status: 404, body: '' });
+    expect(await call(server, { method: 'HEAD', path: '/stream' })).toMatchObject({ status: 404, body: '' });
+  });
   test('a client that waits for 100 Continue gets it when the body is wanted, and only then', async () => {
-    const server = await serve(async (request) => (request.url.endsWith('/no') ? new Response(null, { status: 413 }) : new Response(await readBody(request, 1_000), { statusText: 'OK' })));
+    const server = await serve(async (request) => (request.url.endsWith('/no') ? new Response(null, { status: 413 }) : new Response(await readBody(request, 1_000))));
     const head = (path: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n`;
     expect(await raw(server, `${head('/yes')}ok`)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
     expect(await raw(server, head('/no'))).toMatch(/^HTTP\/1\.1 413 /);
@@ -117,6 +134,24 @@ describe('bodies that come bit by bit', () => {
     });
     await ended;
     expect(pieces).toEqual(['piece 1', 'piece 2', 'piece 3']);
+  });
+  test('a client that does not read holds the body back', async () => {
+    let pieces = 0;
+    const server = await serve(() => new Response(new ReadableStream<Uint8Array>({
+      pull(c) {
+        if (pieces++ === 4_000) c.close();
+        else c.enqueue(new Uint8Array(65_536));
+      },
+    }, { highWaterMark: 0 })));
+    const request = http.get({ port: server.port, host: '127.0.0.1' });
+    const reply = await new Promise<http.IncomingMessage>((resolve) => { request.on('response', resolve); });
+    await new Promise((resolve) => { reply.once('readable', resolve); });
+    // The socket's buffers hold some MiB; all of it would be 250.
+    const early = pieces;
+    let bytes = 0;
+    for await (const part of reply) bytes += (part as Buffer).length;
+    expect(early).toBeLessThan(1_000);
+    expect(bytes).toBe(4_000 * 65_536);
   });
   test('the signal aborts, and the body is cancelled, when the client goes away', async () => {
     const aborted = Promise.withResolvers<void>();

@@ -11,7 +11,9 @@ import type { Request } from './workload.ts';
 
 /** Small enough for the workload to complete chunks, flush the memtable and merge index tables. */
 export const CHUNK_BYTES = 65_536;
-const MEM_TABLE_ENTRIES = 24;
+const MEM_TABLE_ENTRIES = 40;
+/** Large enough that a few dozen requests fill two chunks. */
+const DATA_BYTES_MAX = 2_400;
 /** Time between rounds, so that the checkpoints are flushed now and then. */
 const ROUND_MS = 300;
 
@@ -61,7 +63,7 @@ export async function workOn(storage: FaultyStorage, options: WorkOptions): Prom
     if (!isSkuaError(error)) throw error;
     return { storage, requests, opened: null, openError: error.code, nowMs: clock.nowMs() };
   }
-  for (const round of planWorkload(options)) {
+  for (const round of planWorkload({ ...options, dataBytesMax: DATA_BYTES_MAX })) {
     if (storage.isCrashed) break;
     requests.push(...round);
     await Promise.all(round.map((request) => perform(opened.store, request, () => storage.ops.length)));

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { ROOT, Spawned } from './spawn.ts';
+
+/** Makes a process believe that it is an older Node.js. */
+const OLDER = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.1.0'}})`;
+const LAUNCHER = `${ROOT}/local/skua.mjs`;
+
+function launch(nodeOptions: readonly string[], words: readonly string[]): Spawned {
+  return new Spawned(process.execPath, [...nodeOptions, LAUNCHER, ...words]);
+}
+
+test.each([['a Node.js that runs TypeScript', []], ['an older one', ['--import', OLDER]]])('under %s: output, exit code and signals pass through', async (_, nodeOptions) => {
+  expect(await launch(nodeOptions, ['--version']).ended).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: '' });
+  expect(await launch(nodeOptions, ['start', '--wrong']).ended).toMatchObject({ code: 2, out: '', err: expect.stringContaining('Unknown option --wrong.') });
+  const node = launch(nodeOptions, ['start', '--mem-db', '--node-port', '0']);
+  await node.seen(/is listening on/);
+  node.child.kill('SIGTERM');
+  const { code, err } = await node.ended;
+  expect(code).toBe(0);
+  expect(err).toContain('"stopped"');
+});
