@@ -38,7 +38,7 @@ describe('harness', () => {
 
   it('knows where an answer ends', () => {
     const at = (text: string): number => answerLength(Buffer.from(text, 'latin1'));
-    expect(at('HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nabcHTTP')).toBe(46 - 1);
+    expect(at('HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nabcHTTP')).toBe(46);
     expect(at('HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nab')).toBe(-1);
     expect(at('HTTP/1.1 201 Created\r\ncontent-le')).toBe(-1);
     const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n';

@@ -6,6 +6,7 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { findFormatErrors } from '../support/check-directory.ts';
 import { collidingHasher } from '../support/colliding-hasher.ts';
 import { ORACLE_SETS, fixturePath, installFiles, installFolder, loadOracle, manifest, oracleTimeMs, unpackHistory, unpackSet } from '../support/fixtures.ts';
 import type { Oracle } from '../support/fixtures.ts';
@@ -100,6 +101,42 @@ describe('on the file system', () => {
     const opened = await openSet(name, new FilesystemStorage({ root: folder }));
     await expectAnswers(opened.store, loadOracle(name));
     await opened.close();
+  });
+});
+
+describe('writing to a recorded directory', () => {
+  it.each(['crashed', 'orders-5-scavenged', 'mid-3-completed', 'transactions-3-scavenged'])('%s goes on: what was there stays, and the directory keeps the format', async (name) => {
+    const storage = new MemoryStorage();
+    await installFiles(storage, unpackSet(name));
+    const oracle = loadOracle(name);
+    const opened = await openSet(name, storage, { writeEpoch: true, memTableEntriesMax: 100 });
+    const numbers = new Map<string, string[]>();
+    for (let i = 0; i < 120; i++) {
+      const stream = `added-${i % 7}`;
+      const id = `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
+      const data = new Uint8Array(4000).fill(i);
+      const result = await opened.store.append(stream, (numbers.get(stream)?.length ?? 0) - 1, [{ id, type: 'added', isJson: false, data, metadata: new Uint8Array(0) }]);
+      numbers.set(stream, [...(numbers.get(stream) ?? []), id]);
+      expect(result.firstEventNumber).toBe(numbers.get(stream)!.length - 1);
+    }
+    await opened.close();
+    expect(await findFormatErrors(storage)).toEqual([]);
+    expect(await storage.size('skua.lock'), 'the lock is no file of the log').toBe(null);
+
+    const again = await openSet(name, storage);
+    const all = (await readWholeAll(again.store, 'forward', 1000)).map(allRow);
+    expectRows('$all', all.slice(0, oracle.all.length), oracle.all);
+    expect(all.slice(oracle.all.length).map((row) => row[5])).toEqual(Array.from({ length: 120 }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`));
+    for (const [stream, ids] of numbers) {
+      const read = await readWholeStream(again.store, stream, 'forward', 5);
+      expect(Array.isArray(read) && read.map((event) => event.id)).toEqual(ids);
+    }
+    for (const [stream, recorded] of Object.entries(oracle.reads)) {
+      const read = await readWholeStream(again.store, stream, 'forward', 1000);
+      expect(Array.isArray(read) ? read.map(readRow) : read, stream).toEqual(recorded);
+    }
+    await again.close();
+    expect(await findFormatErrors(storage)).toEqual([]);
   });
 });
 

@@ -28,21 +28,23 @@ export class ModelStore implements EventStore {
 
   async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult> {
     checkName(stream);
-    if (expected < STREAM_EXISTS || expected === -3 || !Number.isSafeInteger(expected)) throw new SkuaError('invalid_expected_version', `${expected} is no expected version.`);
+    checkExpectedForm(expected);
     for (const event of events) checkEvent(event);
     if (this.#isTombstoned(stream)) throw deleted(stream);
     const last = this.#last(stream);
     const repeat = this.#repeat(stream, expected, last, events);
     if (repeat !== null) return repeat;
     this.#checkExpected(stream, expected, last);
-    if (this.#metadataOf(stream).truncateBefore === TOMBSTONE) this.#write(`$$${stream}`, this.#metadataEvent(String(last + 1), stream));
+    const revival = this.#metadataOf(stream).truncateBefore === TOMBSTONE ? this.#metadataEvent(String(last + 1), stream) : null;
     const written = events.map((event) => this.#write(stream, event));
+    if (revival !== null) this.#write(`$$${stream}`, revival);
     this.#wake();
     return { firstEventNumber: last + 1, lastEventNumber: last + events.length, position: written.at(-1)?.position ?? this.end, isRepeat: false };
   }
 
   async deleteStream(stream: string, expected: number, kind: 'soft' | 'hard'): Promise<{ readonly position: number }> {
     checkName(stream);
+    checkExpectedForm(expected);
     if (this.#isTombstoned(stream)) throw deleted(stream);
     const last = this.#last(stream);
     const hasMetadata = this.#last(`$$${stream}`) >= 0;
@@ -57,17 +59,18 @@ export class ModelStore implements EventStore {
   async readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
     checkName(stream);
     checkCount(options.count);
+    if (options.from !== 'end' && (!Number.isSafeInteger(options.from) || options.from < 0)) throw new SkuaError('invalid_event_number', `${options.from} is no event number.`);
     const { last, metadata } = this.#readable(stream);
     const from = options.from === 'end' ? last : options.from;
-    if (!Number.isSafeInteger(from) || from < 0) throw new SkuaError('invalid_event_number', `${from} is no event number.`);
     const isForward = options.direction === 'forward';
-    const low = isForward ? from : Math.max(0, from - options.count + 1);
-    const high = isForward ? from + options.count - 1 : from;
+    const high = isForward ? from + options.count - 1 : Math.min(from, last);
+    const low = isForward ? from : Math.max(0, high - options.count + 1);
     const visible = this.#visible(stream);
     const events = visible.filter((e) => e.number >= low && e.number <= high).map((e) => this.#resolve(e, options.resolveLinks === true));
     const firstVisible = visible[0]?.number ?? last + 1;
-    const isEnd = isForward ? high >= last : low <= firstVisible;
-    const next = isForward ? Math.max(Math.min(high, last) + 1, firstVisible) : isEnd ? -1 : Math.min(low - 1, last);
+    const ahead = Math.max(Math.min(high, last) + 1, firstVisible);
+    const isEnd = isForward ? ahead > last : low <= firstVisible;
+    const next = isForward ? ahead : isEnd ? -1 : low - 1;
     return { stream, events: isForward ? events : events.toReversed(), from, lastEventNumber: last, nextEventNumber: next, isEnd, metadata };
   }
 

@@ -36,7 +36,7 @@ export class Player {
 
   async play(command: Command): Promise<string> {
     try {
-      return JSON.stringify(await this.#perform(command));
+      return JSON.stringify(await this.#perform(command), sorted);
     } catch (error) {
       if (!isSkuaError(error)) throw error;
       return error.code === 'wrong_expected_version' ? `${error.code} ${String(error.data['expected'])} ${String(error.data['actual'])}` : error.code;
@@ -121,6 +121,12 @@ export class Player {
     const backward = (await wholeAll(store, 'backward', 4, false)).map(eventOf);
     return JSON.stringify({ streams, forward, isReverse: JSON.stringify(backward.reverse()) === JSON.stringify(forward) }, null, 1);
   }
+}
+
+/** Puts members in order, so that only their values count. */
+function sorted(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function nameOf(command: { stream: number; meta: boolean }): string {
