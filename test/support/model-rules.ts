@@ -37,3 +37,8 @@ export function deleted(stream: string): SkuaError {
 export function conflict(stream: string, expected: number, actual: number): SkuaError {
   return new SkuaError('wrong_expected_version', `Stream '${stream}' is at version ${actual}, not ${expected}. Read it again and retry.`, { expected, actual });
 }
+
+/** Expected versions that mean nothing: below -4, and -3. */
+export function checkExpectedForm(expected: number): void {
+  if (!Number.isSafeInteger(expected) || expected < -4 || expected === -3) throw new SkuaError('invalid_expected_version', `${expected} is no expected version.`, { expected });
+}

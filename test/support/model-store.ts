@@ -6,7 +6,7 @@ import type { AllPage, AllPosition, AppendResult, EventStore, NewEvent, ReadAllO
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import { modelMetadata } from './model-metadata.ts';
-import { checkCount, checkEvent, checkName, compare, conflict, deleted, matches } from './model-rules.ts';
+import { checkCount, checkEvent, checkExpectedForm, checkName, compare, conflict, deleted, matches } from './model-rules.ts';
 
 type ModelEvent = StoredEvent & { readonly end: number };
 
@@ -32,6 +32,7 @@ export class ModelStore implements EventStore {
     for (const event of events) checkEvent(event);
     if (this.#isTombstoned(stream)) throw deleted(stream);
     const last = this.#last(stream);
+    if (expected === STREAM_EXISTS && this.#metadataOf(stream).truncateBefore === TOMBSTONE) throw deleted(stream);
     const repeat = this.#repeat(stream, expected, last, events);
     if (repeat !== null) return repeat;
     this.#checkExpected(stream, expected, last);
@@ -244,10 +245,11 @@ export class ModelStore implements EventStore {
   #repeat(stream: string, expected: number, last: number, events: readonly NewEvent[]): AppendResult | null {
     if (events.length === 0) return null;
     const isAny = expected === ANY || expected === STREAM_EXISTS;
-    if (!isAny && (expected >= last || (expected === NO_STREAM && this.#metadataOf(stream).truncateBefore === TOMBSTONE))) return null;
+    if (!isAny && expected >= last) return null;
+    const isRevival = expected === NO_STREAM && this.#metadataOf(stream).truncateBefore === TOMBSTONE;
     const stored = this.log.filter((e) => e.stream === stream);
     const found = events.map((event, k) => stored.find((e) => e.id === event.id.toLowerCase() && (isAny || e.number === expected + 1 + k)));
-    if (isAny && found[0] === undefined) return null;
+    if ((isAny || isRevival) && found[0] === undefined) return null;
     if (found.some((e) => e === undefined)) throw conflict(stream, expected, last);
     const original = found.at(-1)!;
     return { firstEventNumber: found[0]!.number, lastEventNumber: original.number, position: original.position, isRepeat: true };
