@@ -10,7 +10,8 @@ export class Checkpoint {
   #file: StorageFile | null;
   readonly #bytes = new Uint8Array(8);
   #value: number;
-  #flushed: number;
+  /** Nothing was written since the last sync. What a file holds when it is opened may be an earlier process's unsynced write. */
+  #isDurable = false;
   /** A write failed or has not ended: the file may hold something else than `#value`. */
   #isUnsure = false;
   #syncFailure: unknown = null;
@@ -22,7 +23,6 @@ export class Checkpoint {
     this.#path = path;
     this.#file = file;
     this.#value = value;
-    this.#flushed = value;
     this.wasMissing = file === null;
   }
 
@@ -55,7 +55,7 @@ export class Checkpoint {
     await this.#storage.rename(temporary, this.#path);
     this.#file = await this.#storage.open(this.#path, 'write');
     this.#value = value;
-    this.#flushed = value;
+    this.#isDurable = true;
   }
 
   get value(): number { return this.#value; }
@@ -66,6 +66,7 @@ export class Checkpoint {
     if (value === this.#value && !this.#isUnsure) return;
     this.#value = value;
     this.#isUnsure = true;
+    this.#isDurable = false;
     putI64(this.#bytes, 0, value);
     const written = this.#file.writeAt(0, this.#bytes);
     if (written !== undefined) return written.then(() => { this.#isUnsure = this.#value !== value; });
@@ -76,14 +77,14 @@ export class Checkpoint {
   async flush(value: number): Promise<void> {
     if (this.#syncFailure !== null) throw this.#syncFailure;
     await this.write(value);
-    if (value === this.#flushed) return;
+    if (this.#isDurable) return;
     try {
       await this.#file?.sync();
     } catch (error) {
       this.#syncFailure = isSkuaError(error, 'storage_crashed') ? error : new SkuaError('sync_failed', `${this.#path} could not be made durable.`, { file: this.#path }, error);
       throw this.#syncFailure;
     }
-    this.#flushed = value;
+    this.#isDurable = this.#value === value;
   }
 
   async close(): Promise<void> {

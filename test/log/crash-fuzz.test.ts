@@ -4,11 +4,13 @@ import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
+import { KillableStorage } from './killable-storage.ts';
 import { appendGroup, CHUNK, groupAt, logText, openTestLog, RECORD_MIN, readBackward, textOf } from './kit.ts';
 
 /**
- * One disk that loses its power again and again at random operations, of appends, completions and recoveries. After
- * each loss the log must end at the last acknowledged position, or behind the one group that was in flight, and hold
+ * One disk that loses its power again and again at random operations, of appends, completions and recoveries, or whose
+ * process is killed, which leaves unsynced bytes for the next one to read and the next power loss to take. After each
+ * the log must end at the last acknowledged position, or behind the one group that was in flight, and hold
  * exactly the bytes that were appended.
  */
 
@@ -26,15 +28,18 @@ class Expectation {
   flight: { readonly text: string; readonly end: number } | null = null;
   /** A completion is under way, which moves the end to here. */
   boundary: number | null = null;
+  /** Where a chunk ended that was completed on a full disk: complete for good once the next chunk has begun. */
+  reopened: number | null = null;
 
   /** Takes in where a restarted log ends. */
   settle(end: number, text: string): string | null {
-    const { flight, boundary } = this;
+    const { flight, boundary, reopened } = this;
+    this.reopened = null;
     this.flight = null;
     this.boundary = null;
     if (end === this.end && text === this.text) return null;
-    if (boundary !== null && end === boundary && text === this.text) {
-      this.end = boundary;
+    if ((end === boundary || end === reopened) && text === this.text) {
+      this.end = end;
       return null;
     }
     if (flight && end === flight.end && text === this.text + flight.text) {
@@ -46,11 +51,13 @@ class Expectation {
   }
 }
 
-async function work(log: TransactionLog, random: Random, clock: ManualClock, expected: Expectation, steps: number): Promise<void> {
+async function work(log: TransactionLog, random: Random, clock: ManualClock, expected: Expectation, steps: number, isFull: boolean): Promise<void> {
   for (let i = 0; i < steps; i++) {
     if (random.chance(0.12)) {
       expected.boundary = (Math.floor(log.end / CHUNK) + 1) * CHUNK;
+      const before = log.end;
       await log.completeChunk();
+      if (isFull) expected.reopened = before;
       expected.end = expected.boundary;
       expected.boundary = null;
     }
@@ -68,6 +75,7 @@ async function work(log: TransactionLog, random: Random, clock: ManualClock, exp
       }
       throw error;
     }
+    expected.reopened = null;
     expected.text += expected.flight.text;
     expected.end = expected.flight.end;
     expected.flight = null;
@@ -81,20 +89,22 @@ async function chain(seed: number): Promise<string | null> {
   let storage = new FaultyStorage({ seed, reads: random.pick(['sync', 'async']) });
   for (let loss = 0; loss < LOSSES; loss++) {
     const clock = new ManualClock(0, 'microtask');
-    const reach = random.pick([12, 60, 200]);
-    storage.crashAt(storage.operations + random.int(1, reach), random.pick(['before', 'middle', 'after']));
-    if (random.chance(0.3)) storage.failAt(storage.operations + random.int(20, 80), 'disk_full');
+    const reach = random.int(1, random.pick([12, 60, 200]));
+    const isKilled = random.chance(0.4);
+    if (!isKilled) storage.crashAt(storage.operations + reach, random.pick(['before', 'middle', 'after']));
+    const isFull = !isKilled && random.chance(0.4);
+    if (isFull) storage.failAt(storage.operations + random.int(20, 80), 'disk_full');
     try {
-      const log = await openTestLog(storage, { clock });
+      const log = await openTestLog(isKilled ? new KillableStorage(storage, reach) : storage, { clock });
       const problem = expected.settle(log.end, await logText(log.table));
       if (problem !== null) return `seed ${seed}, loss ${loss}: ${problem}`;
-      await work(log, random, clock, expected, random.int(1, 40));
+      await work(log, random, clock, expected, random.int(1, 40), isFull);
       if (random.chance(0.5)) await log.close();
     } catch (error) {
       if (!isSkuaError(error) || !EXPECTED.includes(error.code)) throw new Error(`seed ${seed}, loss ${loss}`, { cause: error });
     }
     if (storage.violations.length > 0) return `seed ${seed}, loss ${loss}: ${storage.violations.join()}`;
-    storage = storage.restart(random.pick(['drop', 'keep', 'partial', 'partial']), random.int(1, 1_000_000));
+    if (!isKilled || random.chance(0.3)) storage = storage.restart(random.pick(['drop', 'keep', 'partial', 'partial']), random.int(1, 1_000_000));
   }
   const log = await openTestLog(storage);
   const problem = expected.settle(log.end, await logText(log.table));

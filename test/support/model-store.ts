@@ -69,8 +69,10 @@ export class ModelStore implements EventStore {
     const visible = this.#visible(stream);
     const events = visible.filter((e) => e.number >= low && e.number <= high).map((e) => this.#resolve(e, options.resolveLinks === true));
     const firstVisible = visible[0]?.number ?? last + 1;
+    // Downwards a reader learns that the rest has expired only from an expired event on its way.
+    const hasSeenExpired = low < firstVisible && firstVisible > this.#firstByNumber(stream);
     const ahead = Math.max(Math.min(high, last) + 1, firstVisible);
-    const isEnd = isForward ? ahead > last : low <= firstVisible;
+    const isEnd = isForward ? ahead > last : low <= this.#firstByNumber(stream) || hasSeenExpired;
     const next = isForward ? ahead : isEnd ? -1 : low - 1;
     return { stream, events: isForward ? events : events.toReversed(), from, lastEventNumber: last, nextEventNumber: next, isEnd, metadata };
   }
@@ -219,6 +221,12 @@ export class ModelStore implements EventStore {
     const last = this.#last(stream);
     const oldest = this.#clock.nowMs() - maxAge * 1000;
     return this.log.filter((e) => e.stream === stream && e.number !== TOMBSTONE && e.number >= truncateBefore && e.number > last - maxCount && e.createdMs + e.createdTicks / 10_000 >= oldest);
+  }
+
+  /** First number that `$tb` and `$maxCount` leave. */
+  #firstByNumber(stream: string): number {
+    const { maxCount = Infinity, truncateBefore = 0 } = this.#metadataOf(stream);
+    return Math.max(truncateBefore, this.#last(stream) - maxCount + 1, 0);
   }
 
   #resolve(event: ModelEvent, resolveLinks: boolean): StoredEvent {
