@@ -243,7 +243,7 @@ describe('damage is found, named with file and offset, and left as it is', () =>
     const storage = await ownDirectory();
     const map = (await loadIndexMap(storage, nodeDigests))!;
     const level = map.levels.findIndex((tables) => tables.length > 0);
-    const levels = map.levels.map((tables, i) => (i === level ? tables.slice(1) : tables));
+    const levels = map.levels.map((tables, i) => (i === level ? tables.slice(0, -1) : tables));
     await saveIndexMap({ ...map, levels }, storage, nodeDigests, new SeededIds(9));
     const { findings } = await verify(storage);
     expect(findings.map((finding) => finding.code)).toContain('index_missing_event');
