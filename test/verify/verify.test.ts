@@ -82,7 +82,7 @@ const SECOND = 'chunk-000001.000000';
 /** A stopped directory of ours with three chunks and several index tables. */
 async function ownDirectory(): Promise<MemoryStorage> {
   const storage = new MemoryStorage();
-  const opened = await openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 100 });
+  const opened = await openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 75 });
   for (let i = 0; i < 320; i++) {
     const id = `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
     await opened.store.append(`orders-${i % 7}`, -2, [{ id, type: 'placed', isJson: false, data: new Uint8Array(300).fill(i), metadata: new Uint8Array(0) }]);
