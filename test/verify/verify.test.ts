@@ -95,9 +95,11 @@ async function lastChunk(storage: Storage): Promise<string> {
   return (await storage.list('')).filter((name) => name.startsWith('chunk-')).at(-1)!;
 }
 
-async function firstTable(storage: Storage): Promise<string> {
-  const name = (await storage.list('index')).find((candidate) => /^[0-9a-f-]{36}$/.test(candidate))!;
-  return `index/${name}`;
+/** Path of the largest index table. */
+async function largestTable(storage: Storage): Promise<string> {
+  const names = (await storage.list('index')).filter((name) => /^[0-9a-f-]{36}$/.test(name));
+  const sizes = await Promise.all(names.map(async (name) => (await storage.size(`index/${name}`))!));
+  return `index/${names[sizes.indexOf(Math.max(...sizes))]!}`;
 }
 
 describe('a sound directory', () => {
@@ -191,17 +193,17 @@ const DAMAGES: readonly Damage[] = [
   { what: 'a chaser beyond the writer', inflict: async (storage) => { await overwrite(storage, 'chaser.chk', 0, i64(1e9)); return { file: 'chaser.chk', code: 'checkpoint_corrupt', offset: 0 }; } },
   { what: 'an epoch checkpoint that leads to no epoch', inflict: async (storage) => { await overwrite(storage, 'epoch.chk', 0, i64(77)); return { file: 'epoch.chk', code: 'checkpoint_corrupt', offset: 0 }; } },
   { what: 'a damaged index map', inflict: async (storage) => { await flip(storage, 'index/indexmap', 40); return { file: 'index/indexmap', code: 'index_corrupt' }; } },
-  { what: 'a missing index table', inflict: async (storage) => { const path = await firstTable(storage); await storage.remove(path); return { file: path, code: 'file_not_found' }; } },
+  { what: 'a missing index table', inflict: async (storage) => { const path = await largestTable(storage); await storage.remove(path); return { file: path, code: 'file_not_found' }; } },
   {
     what: 'a changed byte of an index table', inflict: async (storage) => {
-      const path = await firstTable(storage);
+      const path = await largestTable(storage);
       await flip(storage, path, 128 + 16);
       return { file: path, code: 'md5_mismatch', offset: (await contentOf(storage, path)).length - 16 };
     },
   },
   {
     what: 'index entries out of order', inflict: async (storage) => {
-      const path = await firstTable(storage);
+      const path = await largestTable(storage);
       const content = await contentOf(storage, path);
       await overwrite(storage, path, 128, content.slice(128 + 24 * 60, 128 + 24 * 61));
       return { file: path, code: 'index_disorder', offset: 128 + 24 };
@@ -209,7 +211,7 @@ const DAMAGES: readonly Damage[] = [
   },
   {
     what: 'an index entry that leads elsewhere', inflict: async (storage) => {
-      const path = await firstTable(storage);
+      const path = await largestTable(storage);
       const content = await contentOf(storage, path);
       const position = Number(new DataView(content.buffer).getBigInt64(128 + 16, true));
       await overwrite(storage, path, 128 + 16, i64(position + 3));
@@ -218,7 +220,7 @@ const DAMAGES: readonly Damage[] = [
   },
   {
     what: 'a damaged bloom filter', inflict: async (storage) => {
-      const path = `${await firstTable(storage)}.bloomfilter`;
+      const path = `${await largestTable(storage)}.bloomfilter`;
       await flip(storage, path, 200);
       return { file: path, code: 'bloom_corrupt' };
     },
