@@ -63,6 +63,18 @@ export function expectedVersionOf(headers: Headers): number {
   return number;
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Clients send text as UTF-8, of which a header shows one character a byte. Values that are no UTF-8 stay as they are. */
+function utf8Of(value: string): string {
+  if (!/[\x80-\xff]/.test(value) || /[^\x00-\xff]/.test(value)) return value;
+  try {
+    return utf8.decode(Uint8Array.from(value, (character) => character.charCodeAt(0)));
+  } catch {
+    return value;
+  }
+}
+
 /** A decimal integer of 64 bits, clamped to UNREACHABLE_NUMBER; null for anything else. */
 export function integer64(text: string): number | null {
   if (!/^-?\d{1,19}$/.test(text)) return null;
@@ -88,7 +100,8 @@ export function eventIdOf(headers: Headers): string | null {
 }
 
 export function eventTypeOf(headers: Headers): string | null {
-  return given(headers, EVENT_TYPE);
+  const value = given(headers, EVENT_TYPE);
+  return value === null ? null : utf8Of(value);
 }
 
 /** Checks the form of the require-leader headers. A single node always leads, so there is no one to send the caller to. */

@@ -103,6 +103,13 @@ describe('batches', () => {
     expect(h.store.log).toEqual([]);
   });
 
+  test.each([['Größe-世', [...new TextEncoder().encode('Größe-世')]], ['é', [0xe9]]])('an event type in a header, %s, arrives as text', async (type, bytes) => {
+    const h = harness();
+    const header = String.fromCharCode(...bytes);
+    expect((await h.send('POST', '/streams/s', { 'content-type': 'application/json', 'es-eventtype': header, 'es-eventid': ID }, '{}')).status).toBe(201);
+    expect(h.store.log[0]!.type).toBe(type);
+  });
+
   test('the hint says where', async () => {
     expect((await harness().send('POST', '/streams/s', BATCH, '[{"eventId" 5}]')).json()).toEqual({ code: 'bad_json', title: 'Bad Request', detail: invalid, hint: "At character 12: ':' was expected." });
   });
