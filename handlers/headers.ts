@@ -67,7 +67,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Clients send text as UTF-8, of which a header shows one character a byte. Values that are no UTF-8 stay as they are. */
 function utf8Of(value: string): string {
-  if (!/[\x80-\xff]/.test(value) || /[^\x00-\xff]/.test(value)) return value;
+  if (!/[\x80-\xff]/.test(value) || /[\u0100-\uffff]/.test(value)) return value;
   try {
     return utf8.decode(Uint8Array.from(value, (character) => character.charCodeAt(0)));
   } catch {
