@@ -27,6 +27,8 @@ export type ErrorCode =
   | 'invalid_stream_name' | 'invalid_event' | 'invalid_expected_version' | 'invalid_metadata'
   | 'event_too_large' | 'batch_too_large' | 'body_too_large' | 'batch_empty' | 'page_too_large' | 'invalid_count'
   | 'invalid_position' | 'invalid_event_number' | 'too_busy' | 'aborted'
+  // Scavenging
+  | 'scavenge_in_progress' | 'scavenge_not_found' | 'scavenge_state_invalid' | 'scavenge_failed'
   // HTTP
   | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'method_not_allowed';
 

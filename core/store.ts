@@ -6,6 +6,7 @@ import type { StreamHasher } from './index/stream-hash.ts';
 import { StreamIndex } from './index/stream-index.ts';
 import { findLastEpoch } from './log/epochs.ts';
 import { openLog } from './log/open-log.ts';
+import type { Chunk } from './log/chunk.ts';
 import type { TransactionLog } from './log/transaction-log.ts';
 import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from './log/verify-chunk-job.ts';
 import type { Clock } from './ports/clock.ts';
@@ -13,8 +14,13 @@ import type { Digests } from './ports/digests.ts';
 import type { Ids } from './ports/ids.ts';
 import type { Jobs } from './ports/jobs.ts';
 import type { Log } from './ports/log.ts';
+import { MemoryScavengeStates } from './ports/memory-scavenge-state.ts';
 import type { Meter } from './ports/meter.ts';
+import type { ScavengeStates } from './ports/scavenge-state.ts';
 import type { Storage } from './ports/storage.ts';
+import type { Scavenger } from './scavenge/api.ts';
+import { DEFAULT_CONFIG, type ScavengeConfig } from './scavenge/run-context.ts';
+import { createScavenger } from './scavenge/scavenger.ts';
 import type { EventStore } from './streams/api.ts';
 import { createEventStore, type EventStoreInternals } from './streams/event-store.ts';
 
@@ -41,6 +47,10 @@ export interface OpenStoreOptions {
   readonly verifyChunks?: boolean;
   /** Tests inject a hash with collisions. */
   readonly hasher?: StreamHasher;
+  /** The scavenge database, which the jobs must find too. Default: the one in memory that belongs to the storage. */
+  readonly scavengeStates?: ScavengeStates;
+  /** How this node scavenges; what is left out has its default. */
+  readonly scavenge?: Partial<ScavengeConfig>;
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
@@ -52,6 +62,7 @@ export interface StartProgress {
 
 export interface OpenStore {
   readonly store: EventStore;
+  readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;
   /** Settles only when the store can't go on (the writer stopped, a chunk proved damaged): the process should end. */
   readonly failed: Promise<SkuaError>;
@@ -83,7 +94,13 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     undo.push(() => store.close());
     await store.primeRecentIds();
     if (options.writeEpoch ?? true) await beginEpoch(options, log, store);
-    return new RunningStore(options, log, index, store, undo);
+    const scavenger = createScavenger({
+      storage: options.storage, cache, clock, ids, jobs: options.jobs, log: options.log, meter, store, index, table: log.table,
+      states: options.scavengeStates ?? MemoryScavengeStates.of(options.storage),
+      config: { ...DEFAULT_CONFIG, ...options.scavenge },
+    });
+    undo.push(() => scavenger.close());
+    return new RunningStore(options, { log, index, store, scavenger }, undo);
   } catch (error) {
     for (const step of undo.reverse()) await step().catch(() => {});
     throw error;
@@ -125,8 +142,16 @@ async function beginEpoch(options: OpenStoreOptions, log: TransactionLog, store:
   await epoch.flush(position);
 }
 
+interface StoreParts {
+  readonly log: TransactionLog;
+  readonly index: StreamIndex;
+  readonly store: EventStoreInternals;
+  readonly scavenger: Scavenger;
+}
+
 class RunningStore implements OpenStore {
   readonly store: EventStore;
+  readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;
   readonly failed: Promise<SkuaError>;
   readonly #options: OpenStoreOptions;
@@ -139,8 +164,9 @@ class RunningStore implements OpenStore {
   #fail: (error: SkuaError) => void = () => {};
   #closing: Promise<void> | null = null;
 
-  constructor(options: OpenStoreOptions, log: TransactionLog, index: StreamIndex, store: EventStoreInternals, undo: readonly (() => Promise<unknown>)[]) {
+  constructor(options: OpenStoreOptions, { log, index, store, scavenger }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
     this.store = store;
+    this.scavenger = scavenger;
     this.chunkSizeBytes = log.chunkSize;
     this.#options = options;
     this.#log = log;
@@ -165,16 +191,20 @@ class RunningStore implements OpenStore {
   async #verifyChunks(): Promise<void> {
     const { signal } = this.#stopping;
     await this.#options.clock.sleep(VERIFY_CHUNKS_AFTER_MS, signal);
-    const chunks = [...this.#log.table.all()].filter((chunk) => chunk.isCompleted).reverse();
+    const { table } = this.#log;
+    const chunks = [...table.all()].filter((chunk) => chunk.isCompleted).reverse();
+    const isInForce = (chunk: Chunk) => table.chunkAt(chunk.startPosition) === chunk;
     for (const chunk of chunks) {
       if (signal.aborted) return;
+      // A scavenge has replaced it.
+      if (!isInForce(chunk)) continue;
       try {
         const args: VerifyChunkArgs = { name: chunk.name };
         if (await this.#options.jobs.run(VERIFY_CHUNK_JOB, args, { signal })) continue;
         this.#fail(new SkuaError('log_corrupt', `The checksum of chunk file ${chunk.name} does not match its content. Stop the node, run \`skua verify\`, and restore the file from a backup.`, { file: chunk.name, offset: null }));
         return;
       } catch (error) {
-        if (!signal.aborted) this.#options.log.warn('a chunk could not be verified', { file: chunk.name, error: String(error) });
+        if (!signal.aborted && isInForce(chunk)) this.#options.log.warn('a chunk could not be verified', { file: chunk.name, error: String(error) });
       }
     }
   }
@@ -186,6 +216,8 @@ class RunningStore implements OpenStore {
 
   async #close(): Promise<void> {
     this.#stopping.abort();
+    // A scavenge is ended while all that it works on is still there.
+    await this.scavenger.close();
     await this.#background;
     await this.#internals.close();
     // What the memtable holds is written, so that the next start has nothing to replay.

@@ -4,7 +4,7 @@ import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS, DEFAULT_OPTIONS } from './context.ts';
 import type { App, AppContext, Call, Handler } from './context.ts';
 import { baseOf } from './links.ts';
-import { isSlashRedirect, normaliseAll, pathOf, pathStart, streamSegment } from './path.ts';
+import { isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './path.ts';
 import { failure } from './problem.ts';
 import { empty, redirect } from './reply.ts';
 import { ROUTES } from './routes.ts';
@@ -49,7 +49,7 @@ function callOf(request: Request): Call {
 
 async function route(router: Router, call: Call, app: App): Promise<Response> {
   if (call.path.length > 1 && call.path.endsWith('/')) return slashRedirect(call);
-  const path = normaliseAll(call.path);
+  const path = normaliseLiterals(call.path);
   const routed = path === call.path ? call : Object.assign(call, { url: call.origin + path + call.url.slice(call.origin.length + call.path.length) });
   const response = await router.fetch(routed, app);
   if (response !== undefined) return response;

@@ -1,3 +1,4 @@
+import type { Scavenger } from '../core/scavenge/api.ts';
 import type { EventStore } from '../core/streams/api.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Ids } from '../core/ports/ids.ts';
@@ -26,6 +27,7 @@ export const DEFAULT_OPTIONS: AppOptions = { bodyBytesMax: 30_000_000, disableHt
 /** All that the handlers need of the world. */
 export interface AppContext {
   readonly store: EventStore;
+  readonly scavenger: Scavenger;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

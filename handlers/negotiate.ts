@@ -3,7 +3,7 @@ import { queryOf } from './context.ts';
 import type { Call } from './context.ts';
 
 /** What a reply consists of. */
-export type Kind = 'json' | 'atom' | 'event' | 'binary' | 'description' | 'lines' | 'live';
+export type Kind = 'json' | 'text' | 'atom' | 'event' | 'binary' | 'description' | 'lines' | 'live';
 
 /** A representation we can send: its media type and the family of names the answer uses. */
 export interface Representation {
@@ -21,6 +21,7 @@ function representation(kind: Kind, mediaType: string, charset = true): Represen
 
 const ALL: readonly Representation[] = [
   representation('json', 'application/json'),
+  representation('text', 'text/plain'),
   representation('atom', 'application/vnd.eventstore.atom+json'),
   representation('atom', 'application/vnd.kurrent.atom+json'),
   representation('event', 'application/vnd.eventstore.event+json'),
@@ -40,11 +41,14 @@ export const FEED_KINDS: readonly Kind[] = ['json', 'atom', 'description', 'line
 export const HEAD_KINDS: readonly Kind[] = ['json', 'atom', 'description', 'lines', 'live'];
 /** Of single events. */
 export const EVENT_KINDS: readonly Kind[] = ['json', 'atom', 'event', 'binary'];
+/** Of the admin routes whose replies have a form in plain text. */
+export const ADMIN_KINDS: readonly Kind[] = ['json', 'text'];
+export const JSON_ONLY: readonly Kind[] = ['json'];
 
 /** Values of the query parameter `format`; null: known, but nothing we can send. */
 const FORMATS: ReadonlyMap<string, string | null> = new Map([
   ['json', 'application/json'], ['atomxj', 'application/vnd.eventstore.atom+json'],
-  ['text', null], ['xml', null], ['atom', null], ['atomsvc', null], ['atomsvcxj', null],
+  ['text', 'text/plain'], ['xml', null], ['atom', null], ['atomsvc', null], ['atomsvcxj', null],
 ]);
 
 /**

@@ -38,15 +38,24 @@ export function decodeSegment(segment: string): string {
   return name;
 }
 
-/** `$all` may come escaped in any way; routes know the form `%24all`. */
-export function normaliseAll(path: string): string {
+/** `$all` and `$scavenges` may come escaped in any way; routes know the forms `%24all` and `%24scavenges`. */
+export function normaliseLiterals(path: string): string {
   if (!path.startsWith(STREAMS)) return path;
   const end = path.indexOf('/', STREAMS.length);
   const segment = end < 0 ? path.slice(STREAMS.length) : path.slice(STREAMS.length, end);
-  // Twelve characters is every one of the four escaped.
-  if (segment.length > 12 || segment === '%24all') return path;
-  return /^(?:\$|%24)(?:a|%61)(?:l|%6c)(?:l|%6c)$/i.test(segment) && !/[AL]/.test(segment.replace(/%../g, ''))
-    ? `${STREAMS}%24all${end < 0 ? '' : path.slice(end)}` : path;
+  const literal = literalOf(segment);
+  return literal === null ? path : `${STREAMS}${literal}${end < 0 ? '' : path.slice(end)}`;
+}
+
+/** Three times the length of `$scavenges`, with every character escaped. */
+const LITERAL_LENGTH_MAX = 30;
+
+/** The form that routes know, or null for every other stream and what has that form already. */
+function literalOf(segment: string): string | null {
+  const first = segment.charCodeAt(0);
+  if ((first !== 36 && first !== 37) || segment.length > LITERAL_LENGTH_MAX || segment === '%24all' || segment === '%24scavenges') return null;
+  const name = segment.replace(/%([2-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return name === '$all' ? '%24all' : name === '$scavenges' ? '%24scavenges' : null;
 }
 
 const WITH_SLASH = /^\/streams\/[^/]+(?:\/metadata)?\/$/;

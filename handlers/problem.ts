@@ -14,6 +14,8 @@ const BAD_REQUEST: Outcome = { status: 400, reason: 'Bad Request' };
 const NOT_FOUND: Outcome = { status: 404, reason: 'Not Found' };
 const TOO_LARGE: Outcome = { status: 413, reason: 'Content Too Large' };
 const WRITER_STOPPED: Outcome = { status: 503, reason: 'Server Is Not Ready' };
+/** Failures of long work that an administrator asked for: the reason is shown, unlike that of an internal error. */
+const WORK_FAILED: Outcome = { status: 500, reason: 'Internal Server Error' };
 const INTERNAL: Outcome = { status: 500, reason: 'Internal Server Error' };
 
 /** The one table from error codes to statuses and reason phrases (design decisions in section 9; http-api.md 1.6, 2.4 to 2.6). */
@@ -45,6 +47,11 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   too_busy: { status: 503, reason: 'Server Is Too Busy', headers: { 'retry-after': '1' } },
   writer_stopped: WRITER_STOPPED,
   sync_failed: WRITER_STOPPED,
+  scavenge_in_progress: { status: 409, reason: 'Conflict' },
+  scavenge_not_found: NOT_FOUND,
+  scavenge_state_invalid: WORK_FAILED,
+  scavenge_failed: WORK_FAILED,
+  bad_option: BAD_REQUEST,
   store_closed: { status: 503, reason: 'Server Is Not Ready', headers: { 'retry-after': '5' } },
   disk_full: { status: 507, reason: 'Insufficient Storage' },
   aborted: { status: 503, reason: 'Server was unable to handle request in time' },
@@ -55,9 +62,9 @@ export function outcomeOf(code: ErrorCode): Outcome {
   return OUTCOMES[code] ?? INTERNAL;
 }
 
-/** The problem document: `code`, `title`, `detail`, and a `hint` where there is more to say than the documented text. */
+/** The problem document: `code`, `title`, `detail`, a `hint` where there is more to say than the documented text, and the scavenge it is about. */
 export function problemText(error: SkuaError, reason: string): string {
-  return JSON.stringify({ code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message, hint: error.data['hint'] });
+  return JSON.stringify({ code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message, hint: error.data['hint'], scavengeId: error.data['scavengeId'] });
 }
 
 /** The reply to a failed call. Errors outside the table are bugs or broken storage: they are logged, and the caller sees no internals. */

@@ -1,3 +1,5 @@
+import { currentScavenge, dryRunReport, explainStream, lastScavenge, scavengeProgress, startScavenge, stopScavenge } from './admin-scavenge.ts';
+import { scavengeHistory } from './admin-scavenge-history.ts';
 import type { Handler } from './context.ts';
 import { live, welcome } from './health.ts';
 import { allBackward, allForward, allHead, filteredBackward, filteredForward, filteredHead } from './streams-all.ts';
@@ -15,11 +17,13 @@ export interface Route {
 }
 
 /**
- * `$all` in a path. The router makes a regular expression of it, where a bare `$` would mean the end; requests are
- * normalised to the escaped form before (path.ts).
+ * `$all` in a path, and `$scavenges` below. The router makes a regular expression of them, where a bare `$` would mean
+ * the end; requests are normalised to the escaped form before (path.ts).
  */
 const ALL = '/streams/%24all';
+const SCAVENGES = '/streams/%24scavenges';
 const STREAM = '/streams/:stream';
+const SCAVENGE = '/admin/scavenge';
 
 /** Every path; the first that matches answers. `$all` and literal segments come before variables. */
 export const ROUTES: readonly Route[] = [
@@ -32,6 +36,7 @@ export const ROUTES: readonly Route[] = [
   { path: `${ALL}/:position/:count`, methods: 'GET, GET, OPTIONS', handlers: { GET: allBackward } },
   { path: `${ALL}/:position/backward/:count`, methods: 'GET, GET, OPTIONS', handlers: { GET: allBackward } },
   { path: `${ALL}/:position/forward/:count`, methods: 'GET, GET, OPTIONS', handlers: { GET: allForward } },
+  { path: SCAVENGES, methods: 'POST, DELETE, GET, GET, OPTIONS', handlers: named('$scavenges', { GET: streamHead, POST: appendHandler, DELETE: deleteHandler }) },
   { path: STREAM, methods: 'POST, DELETE, GET, OPTIONS', handlers: { GET: streamHead, POST: appendHandler, DELETE: deleteHandler } },
   { path: `${STREAM}/metadata`, methods: 'GET, POST, GET, OPTIONS', handlers: { GET: latestMetadata, POST: appendMetadata } },
   { path: `${STREAM}/:event`, methods: 'GET, OPTIONS', handlers: { GET: singleEvent } },
@@ -43,6 +48,15 @@ export const ROUTES: readonly Route[] = [
   { path: `${STREAM}/metadata/:event/:count`, methods: 'GET, OPTIONS', handlers: { GET: metadataBackward } },
   { path: `${STREAM}/metadata/:event/forward/:count`, methods: 'GET, OPTIONS', handlers: { GET: metadataForward } },
   { path: `${STREAM}/metadata/:event/backward/:count`, methods: 'GET, OPTIONS', handlers: { GET: metadataBackward } },
+  // Behind the pages of the stream itself, whose `forward` and `backward` are no event numbers.
+  { path: `${SCAVENGES}/:scavenge/:event/:count`, methods: 'GET, OPTIONS', handlers: { GET: scavengeHistory } },
+  { path: SCAVENGE, methods: 'POST, OPTIONS', handlers: { POST: startScavenge } },
+  { path: `${SCAVENGE}/current`, methods: 'DELETE, GET, OPTIONS', handlers: { GET: currentScavenge, DELETE: stopScavenge } },
+  { path: `${SCAVENGE}/last`, methods: 'GET, OPTIONS', handlers: { GET: lastScavenge } },
+  { path: `${SCAVENGE}/progress`, methods: 'GET, OPTIONS', handlers: { GET: scavengeProgress } },
+  { path: `${SCAVENGE}/:scavenge`, methods: 'DELETE, OPTIONS', handlers: { DELETE: stopScavenge } },
+  { path: `${SCAVENGE}/dry-run/:scavenge`, methods: 'GET, OPTIONS', handlers: { GET: dryRunReport } },
+  { path: `${SCAVENGE}/explain/:stream`, methods: 'GET, OPTIONS', handlers: { GET: explainStream } },
   { path: '/health/live', methods: 'GET, HEAD, OPTIONS', handlers: { GET: live, HEAD: live } },
   { path: '/', methods: 'GET, OPTIONS', handlers: { GET: welcome } },
 ];

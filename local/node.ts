@@ -1,21 +1,13 @@
-import { fileURLToPath } from 'node:url';
-import { JOBS } from '../core/jobs.ts';
-import { InlineJobs } from '../core/ports/inline-jobs.ts';
-import { MemoryStorage } from '../core/ports/memory-storage.ts';
-import { silentMeter } from '../core/ports/meter.ts';
-import type { Jobs } from '../core/ports/jobs.ts';
-import type { Log } from '../core/ports/log.ts';
-import type { Storage } from '../core/ports/storage.ts';
-import { openStore } from '../core/store.ts';
-import type { OpenStore, StartProgress } from '../core/store.ts';
 import type { SkuaError } from '../core/errors.ts';
+import type { Log } from '../core/ports/log.ts';
+import { silentMeter } from '../core/ports/meter.ts';
+import type { OpenStore, OpenStoreOptions, StartProgress } from '../core/store.ts';
 import { createApp } from '../handlers/app.ts';
 import { systemClock } from '../infra/clock.ts';
-import { nodeDigests } from '../infra/digests.ts';
-import { FilesystemStorage } from '../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../infra/ids.ts';
-import { WorkerJobs } from '../infra/jobs/worker-jobs.ts';
 import { readBody } from './http-request.ts';
+import { openNode } from './open-node.ts';
+import type { OpenNode } from './open-node.ts';
 import { startServer } from './server.ts';
 import type { HttpServer } from './server.ts';
 import { VERSION } from './version.ts';
@@ -32,6 +24,7 @@ export interface NodeOptions {
   readonly port: number;
   /** Null for the default, or what an existing directory has. */
   readonly chunkSizeBytes: number | null;
+  readonly scavenge: Omit<NonNullable<OpenStoreOptions['scavenge']>, 'nodeEndpoint'>;
   readonly log: Log;
   readonly onProgress?: (progress: StartProgress) => void;
 }
@@ -41,57 +34,41 @@ export interface RunningNode {
   readonly chunkSizeBytes: number;
   /** Settles only when the node can't go on. */
   readonly failed: Promise<SkuaError>;
-  /** Ends requests and closes the store; everything acknowledged is on disk already. */
+  /** Ends a scavenge and the requests, and closes the store; everything acknowledged is on disk already. */
   stop(): Promise<void>;
 }
 
 /** Puts a node together: storage, jobs, store, handlers, server. Rejects with what keeps it from running. */
 export async function startNode(options: NodeOptions): Promise<RunningNode> {
-  const { storage, jobs } = worldOf(options);
-  let open: OpenStore;
-  try {
-    open = await openStore({
-      storage, jobs, clock: systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: silentMeter,
-      ...(options.chunkSizeBytes !== null && { chunkSizeBytes: options.chunkSizeBytes }),
-      ...(options.onProgress && { onProgress: options.onProgress }),
-    });
-  } catch (error) {
-    await jobs.close();
-    throw error;
-  }
-  const close = async () => {
-    await open.close();
-    await jobs.close();
-  };
+  const { db, index, log, chunkSizeBytes, scavenge, onProgress } = options;
+  const node = await openNode({
+    db, index, mustExist: false, log,
+    // The endpoint as configured: a run that a restart cut off is recognised by it, whatever port 0 came to mean.
+    store: { scavenge: { ...scavenge, nodeEndpoint: endpointOf(options) }, ...(chunkSizeBytes !== null && { chunkSizeBytes }) },
+    ...(onProgress && { onProgress }),
+  });
+  const { open } = node;
   try {
     const server = await serve(options, open);
-    return { url: server.url, chunkSizeBytes: open.chunkSizeBytes, failed: open.failed, stop: () => stop(server, options.log, close) };
+    return { url: server.url, chunkSizeBytes: open.chunkSizeBytes, failed: open.failed, stop: () => stop(server, node, log) };
   } catch (error) {
-    await close();
+    await node.close();
     throw error;
   }
 }
 
-function serve({ ip, port, log }: NodeOptions, { store }: OpenStore): Promise<HttpServer> {
-  const app = createApp({ store, clock: systemClock, ids: systemIds, log, meter: silentMeter, readBody, options: { version: VERSION } });
+function endpointOf({ ip, port }: NodeOptions): string {
+  return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
+}
+
+function serve({ ip, port, log }: NodeOptions, { store, scavenger }: OpenStore): Promise<HttpServer> {
+  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log, meter: silentMeter, readBody, options: { version: VERSION } });
   return startServer({ hostname: ip, port, fetch: app, log });
 }
 
-async function stop(server: HttpServer, log: Log, close: () => Promise<void>): Promise<void> {
+/** The scavenge comes first: whoever waits for its end then has an answer before connections are closed. */
+async function stop(server: HttpServer, node: OpenNode, log: Log): Promise<void> {
+  await node.open.scavenger.close();
   if (!await server.stop(STOP_GRACE_MS)) log.warn('requests were cut off', { graceSeconds: STOP_GRACE_MS / 1000 });
-  await close();
-}
-
-function worldOf({ db, index }: NodeOptions): { storage: Storage; jobs: Jobs } {
-  if (db === null) {
-    const storage = new MemoryStorage();
-    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock: systemClock }) };
-  }
-  const storage = new FilesystemStorage({ root: db, ...(index !== null && { indexRoot: index }) });
-  return { storage, jobs: new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot, ...bundledWorker() }) };
-}
-
-/** In a bundle the worker lies at a place of its own; esbuild.config.mjs puts it there. */
-function bundledWorker(): { workerUrl?: URL } {
-  return fileURLToPath(import.meta.url).endsWith('.ts') ? {} : { workerUrl: new URL('./worker.js', import.meta.url) };
+  await node.close();
 }

@@ -10,6 +10,8 @@ const BAR_LENGTH = 24;
 
 export interface ProgressState {
   readonly label: string;
+  /** Shown behind the figures. */
+  readonly detail?: string;
   readonly bytesDone: number;
   readonly bytesTotal: number;
 }
@@ -84,15 +86,16 @@ export class Progress {
   }
 }
 
-/** `rebuilding the index: 45 %, 1.2 GiB of 2.6 GiB, 310.5 MiB/s, 5 s left`. */
+/** `rebuilding the index: 45 %, 1.2 GiB of 2.6 GiB, 310.5 MiB/s, 5 s left`, and the detail if there is one. */
 export function progressText(figures: ProgressFigures): string {
   const percent = figures.bytesTotal > 0 ? Math.min(100, Math.floor(figures.bytesDone / figures.bytesTotal * 100)) : 0;
   const left = figures.secondsLeft === null ? '' : `, ${durationText(figures.secondsLeft)} left`;
-  return `${figures.label}: ${percent} %, ${bytesText(figures.bytesDone)} of ${bytesText(figures.bytesTotal)}, ${bytesText(figures.bytesPerSecond)}/s${left}`;
+  return `${figures.label}: ${percent} %, ${bytesText(figures.bytesDone)} of ${bytesText(figures.bytesTotal)}, ${bytesText(figures.bytesPerSecond)}/s${left}${figures.detail === undefined ? '' : `, ${figures.detail}`}`;
 }
 
 /** Bytes for people, with one decimal. */
 export function bytesText(bytes: number): string {
+  if (bytes < 0) return `-${bytesText(-bytes)}`;
   if (bytes < 1024) return `${Math.round(bytes)} B`;
   const units = ['KiB', 'MiB', 'GiB', 'TiB'];
   let value = bytes / 1024;

@@ -120,13 +120,18 @@ export class BlockCache {
 
   #load(file: CachedFile, index: number, count: number, reading: Promise<Uint8Array>, readOn: boolean): Promise<void> {
     const key = file.id * FILE_STRIDE + index;
+    const ended = () => {
+      for (let i = 0; i < count; i++) this.#inFlight.delete(key + i);
+      file.leave();
+    };
+    file.enter();
     const loading = reading.then(
       (bytes) => {
-        for (let i = 0; i < count; i++) this.#inFlight.delete(key + i);
+        ended();
         if (!file.detached) this.#keep(key, count, bytes, readOn);
       },
       (error: unknown) => {
-        for (let i = 0; i < count; i++) this.#inFlight.delete(key + i);
+        ended();
         throw error;
       },
     );
@@ -192,7 +197,8 @@ export class BlockCache {
     const got = file.file.read(offset, length);
     if (got instanceof Uint8Array) return got;
     this.misses++;
-    const loading = got.then((bytes) => {
+    file.enter();
+    const loading = got.finally(() => { file.leave(); }).then((bytes) => {
       if (file.detached) return;
       if (this.#spans.length >= SPANS_MAX) this.#spans = this.#spans.slice(1);
       this.#spans.push({ file: file.id, offset, length, bytes });
@@ -226,6 +232,9 @@ export class CachedFile {
   /** The last, still growing block of the ongoing chunk, which its writer keeps; -1 when there is none. */
   #tailIndex = -1;
   #tail: Uint8Array = new Uint8Array(0);
+  /** Reads under way. */
+  #readers = 0;
+  #whenUnread: (() => void) | null = null;
 
   /** @internal Use BlockCache.attach. */
   constructor(cache: BlockCache, file: StorageFile, id: number) {
@@ -281,9 +290,29 @@ export class CachedFile {
     return this.#tailIndex >= 0 ? this.#tailIndex : Math.ceil(this.file.size / BLOCK_BYTES);
   }
 
+  /** Notes that someone reads the file, past the cache too, until `leave`: `retire` waits for it. */
+  enter(): void {
+    this.#readers++;
+  }
+
+  leave(): void {
+    this.#readers--;
+    if (this.#readers === 0) this.#whenUnread?.();
+  }
+
   /** Forgets all its blocks; the file itself stays open. */
   detach(): void {
     this.detached = true;
     this.#cache.forget(this);
+  }
+
+  /**
+   * Closes a file that nothing leads to any more, when the last read under way has ended. Whoever waits for such a read
+   * gets no error: he takes his step again and finds what has taken the file's place.
+   */
+  async retire(): Promise<void> {
+    this.detach();
+    if (this.#readers > 0) await new Promise<void>((resolve) => { this.#whenUnread = resolve; });
+    await this.file.close();
   }
 }

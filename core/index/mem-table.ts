@@ -46,6 +46,8 @@ export class MemTable {
   #jump = new Int32Array(0);
   #depth = new Int32Array(0);
   #heads = int32s(0);
+  /** Someone may look at the columns at any later time. */
+  isLent = false;
 
   readonly #entriesExpected: number;
 
@@ -62,6 +64,19 @@ export class MemTable {
   }
 
   get count(): number { return this.#count; }
+
+  /** The columns for someone who goes on using them: a table that was lent is never emptied. */
+  lend(): MemTableColumns {
+    this.isLent = true;
+    return this.columns();
+  }
+
+  /** Forgets all entries and keeps the memory, which would else wait for the garbage collectors of all threads that have seen it. */
+  clear(): void {
+    this.#heads.fill(0);
+    this.#count = 0;
+    this.#hashes = 0;
+  }
 
   columns(): MemTableColumns {
     return {

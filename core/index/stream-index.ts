@@ -12,10 +12,11 @@ import { FILTER_BYTES_MAX, FILTER_BYTES_MIN } from './bloom.ts';
 import { type EntryList, IndexEntry } from './entries.ts';
 import { ExistenceFilter } from './existence-filter.ts';
 import { buildExistence } from './existence-build.ts';
-import { MemTable } from './mem-table.ts';
+import { MemTable, type MemTableColumns } from './mem-table.ts';
 import { type StreamHasher, streamHasher } from './stream-hash.ts';
 import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './table-format.ts';
 import { type EntryBatch, readBatches } from './table-batches.ts';
+import { scavengeTables, type TableScavenge } from './table-scavenge.ts';
 import { TableStore } from './table-store.ts';
 
 /** Memtables that may wait to be written before writers are held back. */
@@ -93,10 +94,14 @@ export class StreamIndex {
   #active: MemTable;
   /** Newest first. */
   #frozen: readonly Frozen[] = [];
+  /** A table that has been written, to be filled again. */
+  #spare: MemTable | null = null;
   #bulkCommit = -1;
   #bulkPrepare = -1;
   #isBulkOpen = false;
   #room: PromiseWithResolvers<void> | null = null;
+  /** While above 0, no merge begins. */
+  #mergeHolds = 0;
 
   private constructor(options: StreamIndexOptions, tables: TableStore, existence: ExistenceFilter | null) {
     this.#options = options;
@@ -109,7 +114,7 @@ export class StreamIndex {
     this.#jobOptions = { signal: this.#ending.signal };
     const world = { clock: options.clock, log: options.log, signal: this.#ending.signal };
     this.#writing = new Background('Writing an index table', () => this.#writeOldest(), world);
-    this.#merging = new Background('Merging index tables', () => tables.mergeOnce(this.#jobOptions), world);
+    this.#merging = new Background('Merging index tables', async () => this.#mergeHolds === 0 && tables.mergeOnce(this.#jobOptions), world);
   }
 
   /**
@@ -157,7 +162,8 @@ export class StreamIndex {
 
   #freeze(): void {
     this.#frozen = [{ table: this.#active, commit: this.#bulkCommit, prepare: this.#bulkPrepare }, ...this.#frozen];
-    this.#active = new MemTable(this.#memTableEntriesMax);
+    this.#active = this.#spare ?? new MemTable(this.#memTableEntriesMax);
+    this.#spare = null;
     this.#writing.kick();
   }
 
@@ -176,12 +182,19 @@ export class StreamIndex {
     if (oldest === undefined) return false;
     await this.#tables.write(oldest.table.columns(), oldest.commit, oldest.prepare, this.#jobOptions, () => {
       this.#frozen = this.#frozen.filter((frozen) => frozen !== oldest);
+      this.#keepSpare(oldest.table);
       if (this.#frozen.length <= FROZEN_MAX) this.#giveRoom();
     });
     this.#merging.kick();
     // Its failure only delays the checkpoint; the next flush tries again.
     await this.flushExistence().catch((error: unknown) => this.#options.log.error('Writing the stream existence filter failed.', { error }));
     return true;
+  }
+
+  #keepSpare(table: MemTable): void {
+    if (table.isLent || this.#spare !== null) return;
+    table.clear();
+    this.#spare = table;
   }
 
   #giveRoom(): void {
@@ -272,7 +285,8 @@ export class StreamIndex {
     if (this.#existence === null || this.#existence.checkpoint >= 0) return;
     const { storage, clock, onProgress } = this.#options;
     for (;;) {
-      const memTables = [this.#active, ...this.#frozen.map((frozen) => frozen.table)];
+      const memTables = this.#filledTables();
+      for (const table of memTables) table.lend();
       const tables = this.#tables.newestFirst;
       try {
         await buildExistence({ filter: this.#existence, memTables, tables, storage, clock, onProgress });
@@ -292,6 +306,40 @@ export class StreamIndex {
     await this.#merging.idle();
   }
 
+  /**
+   * Ends the merge that is running and lets none begin until the returned function is called: the files of the tables
+   * there are now stay. Tables are still written. Rejects with `store_closed`.
+   */
+  async holdMerges(): Promise<() => void> {
+    this.#mergeHolds++;
+    let isHeld = true;
+    const release = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
+      if (--this.#mergeHolds === 0 && !this.#ending.signal.aborted) this.#merging.kick();
+    };
+    // A merge that fails has ended too.
+    await this.#merging.idle().catch((error: unknown) => {
+      if (!isSkuaError(error, 'store_closed')) return;
+      release();
+      throw error;
+    });
+    return release;
+  }
+
+  /**
+   * Scavenges the tables there are now, one after the other; scavenge.md section 8. Merges wait meanwhile, tables are
+   * written and readers go on. Rejects with what ended it, after `run.onTable` has told of it.
+   */
+  async scavengeTables(run: TableScavenge): Promise<void> {
+    const release = await this.holdMerges();
+    try {
+      await scavengeTables(this.#tables, run, () => this.#options.clock.monotonicMs(), this.#options.log);
+    } finally {
+      release();
+    }
+  }
+
   /** Makes the existence filter durable, and then its checkpoint. */
   async flushExistence(): Promise<void> {
     await this.#existence?.flush();
@@ -300,6 +348,15 @@ export class StreamIndex {
   /** The tables, in the order of the index map. */
   tables(): readonly IndexTableInfo[] {
     return this.#tables.levels.flatMap((tables, level) => tables.map((table) => ({ file: table.path, level, entries: table.shape.entries })));
+  }
+
+  /** The entries that are in no table yet, newest first, as they are now: memory shared with whoever gets them. */
+  memTables(): readonly MemTableColumns[] {
+    return this.#filledTables().map((table) => table.lend());
+  }
+
+  #filledTables(): MemTable[] {
+    return [this.#active, ...this.#frozen.map(({ table }) => table)].filter(({ count }) => count > 0);
   }
 
   /** The entries of one of `tables()`, in the order of the file (greatest hash first), in batches. The batch object is reused. */

@@ -30,7 +30,7 @@ export interface VerifyTableArgs { readonly path: string }
 export type VerifyTableResult = string | null;
 
 /** Runs `write` over a new table, which is completed when it succeeds and removed when it throws. */
-async function withWriter(args: { path: string; bloomPath: string | null; cacheDepth: number }, entries: number, context: JobContext, write: (writer: TableWriter) => Promise<void>): Promise<void> {
+export async function withWriter(args: { path: string; bloomPath: string | null; cacheDepth: number }, entries: number, context: JobContext, write: (writer: TableWriter) => Promise<void>): Promise<void> {
   const writer = await TableWriter.create({ path: args.path, bloomPath: args.bloomPath, entries, cacheDepth: args.cacheDepth }, context);
   try {
     await write(writer);

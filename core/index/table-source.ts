@@ -59,6 +59,16 @@ export class TableSource {
     return true;
   }
 
+  /** Starts again before the first entry. */
+  rewind(): void {
+    this.#loaded = 0;
+    this.#block = new Uint8Array(0);
+    this.#at = 0;
+  }
+
+  /** Bytes of the file. */
+  get fileBytes(): number { return this.#file.size; }
+
   next(): boolean {
     if (this.#at >= this.#block.length) return false;
     readEntry(this.#block, this.#at, this.shape.version, this.entry);

@@ -10,6 +10,7 @@ import type { MemTableColumns } from './mem-table.ts';
 import { BloomBudget } from './table-bloom.ts';
 import { type MergeTablesArgs, MERGE_TABLES_JOB, VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult, WRITE_TABLE_JOB, type WriteTableArgs } from './table-jobs.ts';
 import { TableReader } from './table-reader.ts';
+import type { TableExecuted, TableExecution } from './table-scavenge.ts';
 import { bloomPathOf, removeTable } from './table-writer.ts';
 
 export interface TableStoreOptions {
@@ -43,6 +44,7 @@ export class TableStore {
   #levels: Levels = [];
   #commit = -1;
   #prepare = -1;
+  #isClosed = false;
   /** Changes of the map, one after the other. */
   #lastChange: Promise<void> = Promise.resolve();
   /** The tables in the order in which they are searched: levels upwards, in each from the last to the first. */
@@ -63,7 +65,7 @@ export class TableStore {
     try {
       await store.#load(jobOptions);
     } catch (error) {
-      await store.close();
+      await store.#closeTables();
       if (!isSkuaError(error, 'index_corrupt') && !isSkuaError(error, 'file_not_found')) throw error;
       await store.#reset(error as SkuaError);
     }
@@ -131,6 +133,7 @@ export class TableStore {
   /** Saves the changed map and then shows it to readers, together with what `shown` does. */
   #change(make: (levels: Levels) => Levels, checkpoints: { commit: number; prepare: number } | null, shown: () => void): Promise<void> {
     const change = this.#lastChange.then(async () => {
+      if (this.#isClosed) throw new SkuaError('store_closed', 'The index was closed before its map could be changed; it stays as it was.');
       const levels = make(this.#levels);
       const commitCheckpoint = checkpoints?.commit ?? this.#commit;
       const prepareCheckpoint = checkpoints?.prepare ?? this.#prepare;
@@ -185,6 +188,35 @@ export class TableStore {
     return true;
   }
 
+  /** Where the table stands in the index map. */
+  placeOf(table: TableReader): { readonly level: number; readonly index: number } {
+    const level = this.#levels.findIndex((tables) => tables.includes(table));
+    return { level, index: level < 0 ? -1 : this.#levels[level]!.indexOf(table) };
+  }
+
+  /** Lets `execute` copy a table, and puts what it wrote in the table's place. When it rejects, the map is as it was. */
+  async rewrite(table: TableReader, execute: (execution: TableExecution) => Promise<TableExecuted>): Promise<TableExecuted> {
+    const { path, bloomPath, cacheDepth } = this.#newFiles();
+    const done = await execute({ source: table.path, target: path, bloomPath, cacheDepth });
+    if (!done.wasWritten) return done;
+    let next: TableReader;
+    try {
+      next = await this.#openTable(path, false, {});
+    } catch (error) {
+      await removeTable(this.#options.storage, path).catch(() => {});
+      throw error;
+    }
+    try {
+      await this.#change((levels) => levels.map((tables) => tables.map((other) => (other === table ? next : other))), null, () => {});
+    } catch (error) {
+      // Which of the two maps is on the disk is not known, so the new file stays; the next start removes it if no map names it.
+      await next.close();
+      throw error;
+    }
+    await this.#retire(table);
+    return done;
+  }
+
   async #retire(table: TableReader): Promise<void> {
     try {
       await table.close();
@@ -195,7 +227,12 @@ export class TableStore {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#lastChange;
+    await this.#closeTables();
+  }
+
+  async #closeTables(): Promise<void> {
     const tables = this.#levels.flat();
     this.#levels = [];
     this.newestFirst = [];

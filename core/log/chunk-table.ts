@@ -23,13 +23,49 @@ export class ChunkTable implements LogReader {
     for (let number = chunk.startNumber; number <= chunk.endNumber; number++) this.#chunks[number] = chunk;
   }
 
-  /** Distinct chunks in order. */
-  *all(): IterableIterator<Chunk> {
+  /**
+   * Puts a chunk in the place of those that it covers, in one step, and returns them. Throws `scavenge_failed`, with
+   * nothing changed, when it would cut one of them in two or one is still being written.
+   */
+  replace(chunk: Chunk): readonly Chunk[] {
+    const covered = this.coveredBy(chunk.startNumber, chunk.endNumber);
+    this.put(chunk);
+    return covered;
+  }
+
+  /** The chunks that one over [startNumber, endNumber] would replace. Throws as `replace` does. */
+  coveredBy(startNumber: number, endNumber: number): readonly Chunk[] {
+    const refuse = (what: string) => new SkuaError('scavenge_failed', `A new file for the chunks ${startNumber} to ${endNumber} can't be put in force: ${what}. The old files stay.`, { startNumber, endNumber });
+    const covered: Chunk[] = [];
+    for (let number = startNumber; number <= endNumber;) {
+      const chunk = this.#chunks[number];
+      if (chunk === undefined) throw refuse(`there is no chunk ${number}`);
+      if (chunk.startNumber < startNumber || chunk.endNumber > endNumber) throw refuse(`${chunk.name}, which covers ${chunk.startNumber} to ${chunk.endNumber}, would be cut`);
+      if (!chunk.isCompleted) throw refuse(`${chunk.name} is still being written`);
+      covered.push(chunk);
+      number = chunk.endNumber + 1;
+    }
+    return covered;
+  }
+
+  /** The distinct chunks, in order, that are in force at the time of the call; each may be replaced while the caller goes through them. */
+  all(): IterableIterator<Chunk> {
+    const chunks: Chunk[] = [];
     for (let number = 0; number < this.#chunks.length;) {
       const chunk = this.#chunks[number];
-      if (chunk) yield chunk;
+      if (chunk) chunks.push(chunk);
       number = chunk ? chunk.endNumber + 1 : number + 1;
     }
+    return chunks.values();
+  }
+
+  /** The chunk in force that holds the place `position` or, where there is none, the next one. */
+  chunkFrom(position: number): Chunk | undefined {
+    for (let number = Math.floor(position / this.chunkSize); number < this.#chunks.length; number++) {
+      const chunk = this.#chunks[number];
+      if (chunk) return chunk;
+    }
+    return undefined;
   }
 
   /** Closes the files of all chunks. */

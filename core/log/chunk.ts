@@ -20,7 +20,8 @@ export class Chunk {
   /** Start of the chunk after it. */
   readonly endPosition: number;
   readonly mapCount: number;
-  readonly #mapEntryBytes: number;
+  /** Bytes of an entry of the position map: 12, or 8 in old files. */
+  readonly mapEntryBytes: number;
   readonly #mapAt: number;
   isCompleted: boolean;
   /** Bytes of data that may be read: for the ongoing chunk, those that are durable. */
@@ -42,7 +43,7 @@ export class Chunk {
     this.isCompleted = footer !== null;
     this.physicalBytes = footer?.physicalBytes ?? ongoingBytes;
     this.logicalBytes = footer?.logicalBytes ?? ongoingBytes;
-    this.#mapEntryBytes = footer?.mapEntryBytes ?? 12;
+    this.mapEntryBytes = footer?.mapEntryBytes ?? 12;
     this.mapCount = footer ? footer.mapBytes / footer.mapEntryBytes : 0;
     this.#mapAt = HEADER_BYTES + this.physicalBytes;
   }
@@ -174,20 +175,20 @@ export class Chunk {
       const middle = (low + high) >>> 1;
       const entry = this.#mapEntry(middle);
       if (entry === null) return -1;
-      if (mapLogical(entry, 0, this.#mapEntryBytes) >= local) high = middle;
+      if (mapLogical(entry, 0, this.mapEntryBytes) >= local) high = middle;
       else low = middle + 1;
     }
     if (low < this.mapCount) {
       const entry = this.#mapEntry(low);
       if (entry === null) return -1;
       mapFound.actual = mapActual(entry, 0);
-      mapFound.logical = mapLogical(entry, 0, this.#mapEntryBytes);
+      mapFound.logical = mapLogical(entry, 0, this.mapEntryBytes);
     }
     return low;
   }
 
   #mapEntry(index: number): Uint8Array | null {
-    return this.file.bytes(this.#mapAt + index * this.#mapEntryBytes, this.#mapEntryBytes);
+    return this.file.bytes(this.#mapAt + index * this.mapEntryBytes, this.mapEntryBytes);
   }
 
   corrupt(actual: number, what: string): SkuaError {

@@ -112,30 +112,34 @@ export class OngoingChunk {
     const written = file.writeAt(raw, group);
     if (written !== undefined) await written;
     if (rawEnd > this.#zeroedTo) this.#zeroedTo = rawEnd;
-    await this.#writeSlot(group);
+    const marked = this.#writeSlot(group);
+    if (marked !== undefined) await marked;
     const synced = file.sync();
-    // The digest is kept up while the disk works. If the sync fails the writer stops, and the digest with it.
+    // Digest and tail are kept up while the disk works. If the sync fails the writer stops, and nobody reads beyond what is durable.
     this.#hash(group, raw);
+    this.#extendTail(group, raw);
     await asSyncFailure(synced);
     this.#sequence++;
-    this.#extendTail(group, raw);
     this.chunk.setDataBytes(this.chunk.physicalBytes + group.length);
     this.#zeroAhead();
     // A catch-up that ended while this group was being written left it to the next one.
     if (this.#hashedTo < rawEnd && this.#catchUp === null) this.catchUpDigest().catch(() => {});
   }
 
-  async #writeSlot(group: Uint8Array): Promise<void> {
+  #writeSlot(group: Uint8Array): void | Promise<void> {
     const start = this.end;
     const at = slotOffset(this.#options.chunkSize, this.#sequence);
     encodeSlot(this.#slot, { sequence: this.#sequence, start, end: start + group.length, checksum: this.#options.digests.crc32(group) }, this.#options.digests);
     try {
-      const written = this.#file.writeAt(at, this.#slot);
-      if (written !== undefined) await written;
+      return this.#file.writeAt(at, this.#slot)?.catch((error: unknown) => this.#slotFailed(at, error));
     } catch (error) {
-      if (!isFinal(error)) await asSyncFailure(this.#withdrawSlot(at));
-      throw error;
+      return this.#slotFailed(at, error);
     }
+  }
+
+  async #slotFailed(at: number, error: unknown): Promise<never> {
+    if (!isFinal(error)) await asSyncFailure(this.#withdrawSlot(at));
+    throw error;
   }
 
   /** A failed write may have left the slot whole, and the group, which its clients are told is refused, must not be found by a recovery. */
@@ -144,7 +148,7 @@ export class OngoingChunk {
     await this.#file.sync();
   }
 
-  /** Copies what was committed into the block that readers see, and starts further blocks as they fill. */
+  /** Copies a group into the block that readers see, up to where the chunk's data end, and starts further blocks as they fill. */
   #extendTail(group: Uint8Array, raw: number): void {
     let at = raw;
     let from = 0;
@@ -155,7 +159,7 @@ export class OngoingChunk {
       at += count;
       from += count;
       if (at % BLOCK_BYTES === 0) {
-        this.#cached.put(at / BLOCK_BYTES - 1, this.#tail);
+        // The full block is left to the system's cache: writing must not push out of ours what readers use.
         this.#tail = new Uint8Array(BLOCK_BYTES);
         this.#cached.setTail(at / BLOCK_BYTES, this.#tail);
       }

@@ -6,6 +6,8 @@ import { FRAME_BYTES, RECORD_BYTES_MAX, RecordFrame } from './records.ts';
 
 /** Bytes read at once. */
 const SCAN_READ_BYTES = 1_048_576;
+/** Bytes that tell how long a record is. */
+const PREFIX_BYTES = 4;
 
 /** Sees every record once; a promise is waited for before the next record. */
 export type RecordVisitor = (frame: RecordFrame) => void | Promise<void>;
@@ -15,76 +17,140 @@ export type RecordVisitor = (frame: RecordFrame) => void | Promise<void>;
  * past the block cache, and reads one block ahead while the last is looked at. `onBlock` is told the bytes passed.
  */
 export async function scanLog(table: ChunkTable, from: number, visit: RecordVisitor, onBlock?: (bytes: number) => void | Promise<void>): Promise<void> {
-  for (const chunk of table.all()) {
-    if (chunk.endPosition > from) await scanChunk(chunk, from, visit, onBlock);
+  // By position, since a scavenge may replace chunks meanwhile, several by one.
+  let at = from;
+  for (let chunk = table.chunkFrom(at); chunk !== undefined; chunk = table.chunkFrom(at)) {
+    await scanChunk(chunk, at, visit, onBlock);
+    at = chunk.endPosition;
   }
 }
 
-/** The same for one chunk: records at or after `from`, in the order in which they lie in the file. */
+/**
+ * The same for one chunk: records at or after `from`, in the order in which they lie in the file. Records that lie
+ * whole in one block are given as views of it, one behind the other; only one that two blocks share is put together.
+ */
 export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor, onBlock?: (bytes: number) => void | Promise<void>): Promise<void> {
-  const file = chunk.file.file;
-  const end = HEADER_BYTES + chunk.physicalBytes;
-  let at = HEADER_BYTES + (chunk.isScavenged ? 0 : Math.max(0, from - chunk.startPosition));
-  const frame = new RecordFrame();
-  let piece: Uint8Array = new Uint8Array(0);
-  /** File offset of piece[0]. */
-  let pieceAt = at;
-  if (at >= end) return;
-  let ahead = read(at, Math.min(at + SCAN_READ_BYTES, end));
-  let readTo = Math.min(at + SCAN_READ_BYTES, end);
-  while (at < end) {
-    const got = await ahead;
-    const used = at - pieceAt;
-    piece = used === piece.length ? got : joined(piece.subarray(used), got);
-    pieceAt = at;
-    const blockEnd = readTo;
-    readTo = Math.min(readTo + SCAN_READ_BYTES, end);
-    if (blockEnd < end) ahead = read(blockEnd, readTo);
-    let offset = 0;
-    while (offset + 4 <= piece.length) {
-      const length = i32(piece, offset);
-      if (length <= 0 || length > RECORD_BYTES_MAX || at + length + FRAME_BYTES > end) throw chunk.corrupt(at - HEADER_BYTES, `a record length of ${length}`);
-      if (offset + length + FRAME_BYTES > piece.length) break;
-      if (i32(piece, offset + 4 + length) !== length) throw chunk.corrupt(at - HEADER_BYTES, 'a record whose two lengths differ');
-      frame.bytes = piece;
-      frame.at = offset + 4;
-      frame.length = length;
-      const position = frame.ownPosition;
-      const expected = chunk.isScavenged ? position : chunk.startPosition + at - HEADER_BYTES;
-      if (position !== expected || position < chunk.startPosition || position >= chunk.endPosition) throw chunk.corrupt(at - HEADER_BYTES, `a record that names position ${position}`);
-      frame.position = position;
-      frame.next = position + length + FRAME_BYTES;
-      offset += length + FRAME_BYTES;
-      at += length + FRAME_BYTES;
-      if (position >= from) {
+  chunk.file.enter();
+  try {
+    await new ChunkScan(chunk, from).run(visit, onBlock);
+  } finally {
+    chunk.file.leave();
+  }
+}
+
+class ChunkScan {
+  readonly #chunk: Chunk;
+  readonly #from: number;
+  readonly #end: number;
+  readonly #frame = new RecordFrame();
+  /** File offset of the next record. */
+  #at: number;
+  /** A record of which a part lay in the blocks so far; only its length at first, when not even that was whole. */
+  #split: Uint8Array | null = null;
+  #splitFilled = 0;
+
+  constructor(chunk: Chunk, from: number) {
+    this.#chunk = chunk;
+    this.#from = from;
+    this.#end = HEADER_BYTES + chunk.physicalBytes;
+    this.#at = HEADER_BYTES + (chunk.isScavenged ? 0 : Math.max(0, from - chunk.startPosition));
+  }
+
+  async run(visit: RecordVisitor, onBlock?: (bytes: number) => void | Promise<void>): Promise<void> {
+    const end = this.#end;
+    const frame = this.#frame;
+    let blockAt = this.#at;
+    let ahead = blockAt < end ? this.#read(blockAt) : null;
+    while (ahead !== null) {
+      const block: Uint8Array = await ahead;
+      blockAt += block.length;
+      ahead = blockAt < end ? this.#read(blockAt) : null;
+      let offset = this.#split === null ? 0 : this.#fillSplit(block);
+      for (let size = this.#nextBytes(block, offset); size > 0; size = this.#nextBytes(block, offset)) {
+        if (this.#split !== null) {
+          this.#take(this.#split, 0, size);
+          this.#split = null;
+        } else {
+          this.#take(block, offset, size);
+          offset += size;
+        }
+        if (frame.position < this.#from) continue;
         const waiting = visit(frame);
         if (waiting !== undefined) await waiting;
       }
-    }
-    if (blockEnd >= end && at < end) throw chunk.corrupt(at - HEADER_BYTES, 'a record that reaches beyond the data');
-    if (onBlock) {
-      const waiting = onBlock(got.length);
+      if (this.#split === null && offset < block.length) this.#startSplit(block, offset);
+      const waiting = onBlock?.(block.length);
       if (waiting !== undefined) await waiting;
     }
+    if (this.#split !== null) throw this.#chunk.corrupt(this.#at - HEADER_BYTES, 'a record that reaches beyond the data');
   }
 
-  function read(start: number, stop: number): Promise<Uint8Array> {
-    const reading = readPiece(start, stop);
+  /** Bytes of the next record with its frame; 0 when it is not whole yet. */
+  #nextBytes(block: Uint8Array, offset: number): number {
+    if (this.#split !== null) return this.#splitFilled === this.#split.length && this.#splitFilled > PREFIX_BYTES ? this.#splitFilled : 0;
+    if (offset + PREFIX_BYTES > block.length) return 0;
+    const size = this.#sizeOf(i32(block, offset));
+    return offset + size > block.length ? 0 : size;
+  }
+
+  #sizeOf(length: number): number {
+    if (length <= 0 || length > RECORD_BYTES_MAX || this.#at + length + FRAME_BYTES > this.#end) throw this.#chunk.corrupt(this.#at - HEADER_BYTES, `a record length of ${length}`);
+    return length + FRAME_BYTES;
+  }
+
+  #take(bytes: Uint8Array, offset: number, size: number): void {
+    const chunk = this.#chunk;
+    const frame = this.#frame;
+    const length = size - FRAME_BYTES;
+    if (i32(bytes, offset + 4 + length) !== length) throw chunk.corrupt(this.#at - HEADER_BYTES, 'a record whose two lengths differ');
+    frame.bytes = bytes;
+    frame.at = offset + 4;
+    frame.length = length;
+    const position = frame.ownPosition;
+    const expected = chunk.isScavenged ? position : chunk.startPosition + this.#at - HEADER_BYTES;
+    if (position !== expected || position < chunk.startPosition || position >= chunk.endPosition) throw chunk.corrupt(this.#at - HEADER_BYTES, `a record that names position ${position}`);
+    frame.position = position;
+    frame.next = position + size;
+    this.#at += size;
+  }
+
+  /** Keeps the beginning of a record that goes on in the next block. */
+  #startSplit(block: Uint8Array, offset: number): void {
+    const part = block.subarray(offset);
+    this.#split = new Uint8Array(part.length < PREFIX_BYTES ? PREFIX_BYTES : this.#sizeOf(i32(part, 0)));
+    this.#split.set(part, 0);
+    this.#splitFilled = part.length;
+  }
+
+  /** Adds to the record that was begun, and returns how much of the block went into it. */
+  #fillSplit(block: Uint8Array): number {
+    let used = 0;
+    let split = this.#split!;
+    if (this.#splitFilled < PREFIX_BYTES) {
+      used = Math.min(PREFIX_BYTES - this.#splitFilled, block.length);
+      split.set(block.subarray(0, used), this.#splitFilled);
+      this.#splitFilled += used;
+      if (this.#splitFilled < PREFIX_BYTES) return used;
+      const whole = new Uint8Array(this.#sizeOf(i32(split, 0)));
+      whole.set(split, 0);
+      this.#split = split = whole;
+    }
+    const more = Math.min(split.length - this.#splitFilled, block.length - used);
+    split.set(block.subarray(used, used + more), this.#splitFilled);
+    this.#splitFilled += more;
+    return used + more;
+  }
+
+  #read(start: number): Promise<Uint8Array> {
+    const reading = this.#readBlock(start, Math.min(start + SCAN_READ_BYTES, this.#end));
     // A visitor's error ends the scan before what was read ahead is waited for.
     reading.catch(() => {});
     return reading;
   }
 
-  async function readPiece(start: number, stop: number): Promise<Uint8Array> {
-    const bytes = await file.read(start, stop - start);
-    if (bytes.length !== stop - start) throw chunk.corrupt(start + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
+  async #readBlock(start: number, stop: number): Promise<Uint8Array> {
+    const bytes = await this.#chunk.file.file.read(start, stop - start);
+    if (bytes.length !== stop - start) throw this.#chunk.corrupt(start + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
     return bytes;
   }
-}
-
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const out = new Uint8Array(a.length + b.length);
-  out.set(a, 0);
-  out.set(b, a.length);
-  return out;
 }

@@ -1,12 +1,18 @@
 import { SkuaError } from '../errors.ts';
+import { streamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../index/stream-hash.ts';
 import type { Clock } from './clock.ts';
 import type { Digests } from './digests.ts';
 import type { Ids } from './ids.ts';
 import type { Job, JobContext, JobOptions, JobProgress, Jobs } from './jobs.ts';
+import { MemoryScavengeStates } from './memory-scavenge-state.ts';
+import type { ScavengeStates } from './scavenge-state.ts';
 import type { Storage } from './storage.ts';
 
 /** Longest time in milliseconds that jobs keep the thread before other work runs. */
 const SLICE_MS_MAX = 4;
+/** Longest time in milliseconds that a sleeping job does not notice that it is to end. */
+const SLEEP_SLICE_MS_MAX = 100;
 
 export interface InlineJobsParts {
   readonly jobs: Readonly<Record<string, Job>>;
@@ -14,6 +20,10 @@ export interface InlineJobsParts {
   readonly digests: Digests;
   readonly ids: Ids;
   readonly clock: Clock;
+  /** Default: that of the index. */
+  readonly hasher?: StreamHasher;
+  /** Default: the one in memory that belongs to the storage, which the store then takes too. */
+  readonly scavengeStates?: ScavengeStates;
 }
 
 /**
@@ -46,17 +56,31 @@ export class InlineJobs implements Jobs {
   #context(name: string, options: JobOptions): JobContext {
     const { storage, digests, ids, clock } = this.#parts;
     let sliceStart = clock.monotonicMs();
+    const endWhenAborted = () => {
+      if (this.#isClosed || options.signal?.aborted === true) throw jobAborted(name);
+    };
     return {
       storage,
       digests,
       ids,
+      hasher: this.#parts.hasher ?? streamHasher,
+      scavengeStates: this.#parts.scavengeStates ?? MemoryScavengeStates.of(storage),
+      monotonicMs: () => clock.monotonicMs(),
+      sleep: async (ms) => {
+        const endMs = clock.monotonicMs() + ms;
+        for (let leftMs = ms; leftMs > 0; leftMs = endMs - clock.monotonicMs()) {
+          endWhenAborted();
+          await clock.sleep(Math.min(leftMs, SLEEP_SLICE_MS_MAX), options.signal);
+        }
+        endWhenAborted();
+      },
       progress: (progress: JobProgress) => options.onProgress?.(progress),
       checkpoint: async () => {
         if (clock.monotonicMs() - sliceStart >= SLICE_MS_MAX) {
           await clock.yield();
           sliceStart = clock.monotonicMs();
         }
-        if (this.#isClosed || options.signal?.aborted === true) throw jobAborted(name);
+        endWhenAborted();
       },
     };
   }

@@ -1,5 +1,7 @@
 import type { Digests } from './digests.ts';
+import type { StreamHasher } from '../index/stream-hash.ts';
 import type { Ids } from './ids.ts';
+import type { ScavengeStates } from './scavenge-state.ts';
 import type { Storage } from './storage.ts';
 
 /**
@@ -35,6 +37,12 @@ export interface JobContext {
   readonly digests: Digests;
   readonly ids: Ids;
   progress(progress: JobProgress): void;
+  /** Monotonic time. */
+  monotonicMs(): number;
+  /** Resolves after `ms` milliseconds, or rejects with `aborted` within a tenth of a second of the job's being ended. */
+  sleep(ms: number): Promise<void>;
+  readonly hasher: StreamHasher;
+  readonly scavengeStates: ScavengeStates;
   /** Awaited between slices of at most a few milliseconds; throws `aborted` when the job is to end. */
   checkpoint(): Promise<void>;
 }

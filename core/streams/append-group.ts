@@ -42,6 +42,10 @@ export class AppendGroup {
   #keys: StreamKey[] = [];
   #versions = new Float64Array(ENTRIES_FIRST);
   #positions = new Float64Array(ENTRIES_FIRST);
+  /** Requests whose ids are not yet among the recent ones, with the first of their entries, and whether their first id was looked for in vain. */
+  readonly #idRequests: AppendRequest[] = [];
+  readonly #idEntries: number[] = [];
+  readonly #idUnknown: boolean[] = [];
   /** 1 for the last entry of a transaction. */
   #ends = new Uint8Array(ENTRIES_FIRST);
   #lastPosition = -1;
@@ -72,6 +76,7 @@ export class AppendGroup {
     this.#touched.length = 0;
     this.#written.length = 0;
     this.#keys.length = 0;
+    this.#dropIds();
     this.#lastPosition = -1;
     this.#writes = 0;
     this.#ms = Math.floor(nowMs);
@@ -148,20 +153,22 @@ export class AppendGroup {
   }
 
   /**
-   * Writes the events of a request (disk-format.md section 3.4) behind event `last` and remembers their ids.
+   * Writes the events of a request (disk-format.md section 3.4) behind event `last`; their ids are to be remembered.
    * `isUnknown`: the first id has been looked for in vain, so what is remembered of it is out of date.
    */
   writeEvents(key: StreamKey, last: number, request: AppendRequest, bytes: number, isUnknown: boolean): void {
-    const { events, ids } = request;
-    const start = this.end;
+    const { events, ids, idsAt } = request;
     this.#makeRoom(bytes);
     this.#beginWrite(key);
+    this.#idRequests.push(request);
+    this.#idEntries.push(this.entries);
+    this.#idUnknown.push(isUnknown);
     const r = this.#record;
     const id = this.#idScratch;
     const final = events.length - 1;
     for (let i = 0; i <= final; i++) {
       const event = events[i]!;
-      for (let j = 0, at = i * 16; j < 16; j++) id[j] = ids[at + j]!;
+      for (let j = 0, at = idsAt + i * 16; j < 16; j++) id[j] = ids[at + j]!;
       r.flags = FLAG_DATA | FLAG_COMMITTED | (event.isJson ? FLAG_JSON : 0) | (i === 0 ? FLAG_TRANSACTION_BEGIN : 0) | (i === final ? FLAG_TRANSACTION_END : 0);
       r.transactionOffset = i;
       r.expectedVersion = last + i;
@@ -169,9 +176,29 @@ export class AppendGroup {
       r.data = event.data;
       r.metadata = event.metadata;
       this.#put();
-      this.#recent.add(ids, i * 16, key.salt, this.#lastPosition, isUnknown && i === 0 ? start : 0);
       this.#note(key, last + i + 1, i === final);
     }
+  }
+
+  /**
+   * Puts the ids of the events written so far among the recent ones. That is work for the time in which the disk syncs,
+   * unless a request for one of their streams comes into the same group.
+   */
+  rememberIds(): void {
+    for (let k = 0; k < this.#idRequests.length; k++) {
+      const { ids, idsAt, events } = this.#idRequests[k]!;
+      const first = this.#idEntries[k]!;
+      const { salt } = this.#keys[first]!;
+      const start = this.#positions[first]!;
+      for (let i = 0; i < events.length; i++) this.#recent.add(ids, idsAt + i * 16, salt, this.#positions[first + i]!, i === 0 && this.#idUnknown[k]! ? start : 0);
+    }
+    this.#dropIds();
+  }
+
+  #dropIds(): void {
+    this.#idRequests.length = 0;
+    this.#idEntries.length = 0;
+    this.#idUnknown.length = 0;
   }
 
   /** Writes a record that says only that the expected version held. */
@@ -243,6 +270,7 @@ export class AppendGroup {
   /** The group did not become durable: nothing of it ever was. */
   withdraw(): void {
     for (const state of this.#touched) state.draft = null;
+    this.#dropIds();
     this.#recent.withdrawFrom(this.start);
   }
 }

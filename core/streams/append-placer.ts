@@ -12,7 +12,7 @@ import type { Lookup } from './lookup.ts';
 import { SOFT_DELETE_JSON, withTruncateBefore } from './metadata.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
-import { CONFLICT, NEW, RepeatCheck, REPEAT, type Verdict, WAIT } from './repeat-check.ts';
+import { CONFLICT, NEW, RepeatCheck, REPEAT, type RepeatScope, type Verdict, WAIT } from './repeat-check.ts';
 import { deletedError } from './store-context.ts';
 import type { StreamState } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
@@ -33,6 +33,7 @@ export class AppendPlacer {
   readonly #log: CommitLog;
   readonly #ids: Ids;
   readonly #repeat: RepeatCheck;
+  #scope: RepeatScope | null = null;
 
   constructor(lookup: Lookup, states: StreamStates, recent: RecentIds, log: CommitLog, ids: Ids) {
     this.#states = states;
@@ -59,7 +60,16 @@ export class AppendPlacer {
       case 'soft-delete': return this.#delete(request, state, group, decideSoftDelete(state.latest, request.expected));
       case 'hard-delete': return this.#delete(request, state, group, decideHardDelete(state.latest, request.expected));
       case 'epoch': return this.#epoch(request, state, group);
+      case 'complete-chunk': return this.#completeChunk(request, group);
     }
+  }
+
+  /** Nothing is written: that the request is in the group makes the chunk end behind it, unless the log has left that chunk. */
+  #completeChunk(request: AppendRequest, group: AppendGroup): Placed {
+    const { capacity } = this.#log;
+    request.isRepeat = Math.floor(group.end / capacity) !== Math.floor(request.expected / capacity);
+    request.position = group.end;
+    return TAKEN;
   }
 
   #append(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
@@ -79,14 +89,16 @@ export class AppendPlacer {
 
   #compare(request: AppendRequest, state: StreamState, group: AppendGroup, byIds: boolean): Verdict {
     const { isMeta } = request;
-    const scope = {
-      key: isMeta ? state.metaKey : state.key,
-      committedLast: lastNumberOf(state.committed, isMeta),
-      latestLast: lastNumberOf(state.latest, isMeta),
-      isSoftDeleted: !isMeta && state.latest.isSoftDeleted,
-      groupStart: group.start,
-      isGroupHuge: group.entries >= this.#recent.capacity,
-    };
+    // Ids of the group in flight matter to those only who write to a stream that it writes to.
+    if (state.draft !== null) group.rememberIds();
+    const key = isMeta ? state.metaKey : state.key;
+    const scope = this.#scope ??= { key, committedLast: -1, latestLast: -1, isSoftDeleted: false, groupStart: 0, isGroupHuge: false };
+    scope.key = key;
+    scope.committedLast = lastNumberOf(state.committed, isMeta);
+    scope.latestLast = lastNumberOf(state.latest, isMeta);
+    scope.isSoftDeleted = !isMeta && state.latest.isSoftDeleted;
+    scope.groupStart = group.start;
+    scope.isGroupHuge = group.entries >= this.#recent.capacity;
     return byIds ? this.#repeat.byIds(request, scope) : this.#repeat.byNumbers(request, scope);
   }
 

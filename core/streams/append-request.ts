@@ -5,7 +5,7 @@ import { encodeText } from '../text.ts';
 import { ANY, type AppendResult, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';
 import { isMetastream, originalOf, utf8Length } from './names.ts';
 
-export type RequestKind = 'append' | 'soft-delete' | 'hard-delete' | 'epoch';
+export type RequestKind = 'append' | 'soft-delete' | 'hard-delete' | 'epoch' | 'complete-chunk';
 
 /** What an epoch record says (disk-format.md section 3.7). */
 export interface EpochInput {
@@ -25,8 +25,9 @@ export class AppendRequest {
   readonly owner: string;
   readonly expected: number;
   readonly events: readonly NewEvent[];
-  /** On-disk ids of the events, 16 bytes each. */
+  /** On-disk ids of the events, 16 bytes each, from `idsAt` on. */
   readonly ids: Uint8Array;
+  readonly idsAt: number;
   /** Framed bytes of the records, without what a returning stream adds. */
   readonly bytes: number;
   readonly epoch: EpochInput | null;
@@ -40,7 +41,7 @@ export class AppendRequest {
   resolve!: (result: AppendResult) => void;
   reject!: (error: unknown) => void;
 
-  constructor(kind: RequestKind, stream: string, expected: number, events: readonly NewEvent[], ids: Uint8Array, bytes: number, completeChunkAfter: boolean, epoch: EpochInput | null) {
+  constructor(kind: RequestKind, stream: string, expected: number, events: readonly NewEvent[], ids: Uint8Array, idsAt: number, bytes: number, completeChunkAfter: boolean, epoch: EpochInput | null) {
     this.kind = kind;
     this.stream = stream;
     this.isMeta = isMetastream(stream);
@@ -48,6 +49,7 @@ export class AppendRequest {
     this.expected = expected;
     this.events = events;
     this.ids = ids;
+    this.idsAt = idsAt;
     this.bytes = bytes;
     this.completeChunkAfter = completeChunkAfter;
     this.epoch = epoch;
@@ -75,26 +77,41 @@ export function typeBytes(type: string): Uint8Array | null {
   return bytes;
 }
 
+/** Bytes of the arrays that hold the ids of many requests. */
+const ID_SLAB_BYTES = 65_536;
 const NO_IDS = new Uint8Array(0);
+let slab = NO_IDS;
+let slabUsed = 0;
+
+/** Room for ids from `slabUsed` on in `slab`: an array of its own would cost a small request more than all the rest of it. */
+function makeRoomForIds(bytes: number): void {
+  if (slabUsed + bytes <= slab.length) return;
+  slab = new Uint8Array(Math.max(ID_SLAB_BYTES, bytes));
+  slabUsed = 0;
+}
+
 const NO_EVENTS: readonly NewEvent[] = [];
 
 /** Checks what can be known without any state, and makes a request of it. */
 export function appendRequest(stream: string, expected: number, events: readonly NewEvent[], completeChunkAfter: boolean): AppendRequest | SkuaError {
   const nameBytes = utf8Length(stream);
-  const ids = events.length === 0 ? NO_IDS : new Uint8Array(events.length * 16);
+  makeRoomForIds(events.length * 16);
+  const ids = slab;
+  const idsAt = slabUsed;
   let bytes = events.length === 0 ? prepareFrameBytes(nameBytes, 0, 0, 0) : 0;
   for (let i = 0; i < events.length; i++) {
     const event = events[i]!;
     const type = typeBytes(event.type);
     if (type === null) return invalidEvent(i, `has the type ${JSON.stringify(event.type.slice(0, 100))}: give one of 1 to ${EVENT_TYPE_LENGTH_MAX} characters`);
-    if (!guidFromText(event.id, ids, i * 16) || guidIsEmpty(ids, i * 16)) return invalidEvent(i, `has the id ${JSON.stringify(String(event.id).slice(0, 100))}: give a UUID that is not all zeros`);
+    if (!guidFromText(event.id, ids, idsAt + i * 16) || guidIsEmpty(ids, idsAt + i * 16)) return invalidEvent(i, `has the id ${JSON.stringify(String(event.id).slice(0, 100))}: give a UUID that is not all zeros`);
     const size = event.data.length + event.metadata.length;
     if (size > EVENT_BYTES_MAX) {
       return new SkuaError('event_too_large', `Event ${i} has ${size} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}: store large content elsewhere and refer to it.`, { index: i, size, limit: EVENT_BYTES_MAX });
     }
     bytes += prepareFrameBytes(nameBytes, type.length, event.data.length, event.metadata.length);
   }
-  return new AppendRequest('append', stream, expected, events, ids, bytes, completeChunkAfter, null);
+  slabUsed += events.length * 16;
+  return new AppendRequest('append', stream, expected, events, ids, idsAt, bytes, completeChunkAfter, null);
 }
 
 function invalidEvent(index: number, why: string): SkuaError {
@@ -105,11 +122,16 @@ function invalidEvent(index: number, why: string): SkuaError {
 const SMALL_BYTES = 1_024;
 
 export function deleteRequest(stream: string, expected: number, kind: 'soft' | 'hard'): AppendRequest {
-  return new AppendRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expected, NO_EVENTS, NO_IDS, SMALL_BYTES + 3 * stream.length, false, null);
+  return new AppendRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expected, NO_EVENTS, NO_IDS, 0, SMALL_BYTES + 3 * stream.length, false, null);
 }
 
 export function epochRequest(stream: string, epoch: EpochInput): AppendRequest {
-  return new AppendRequest('epoch', stream, ANY, NO_EVENTS, NO_IDS, SMALL_BYTES, false, epoch);
+  return new AppendRequest('epoch', stream, ANY, NO_EVENTS, NO_IDS, 0, SMALL_BYTES, false, epoch);
+}
+
+/** Completes the chunk that holds `position` if it is still open. The position stands in place of the expected version. */
+export function completeChunkRequest(stream: string, position: number): AppendRequest {
+  return new AppendRequest('complete-chunk', stream, position, NO_EVENTS, NO_IDS, 0, SMALL_BYTES, true, null);
 }
 
 /** Refuses what no expected version can be. */

@@ -146,7 +146,9 @@ export class Appender {
 
   async #commit(group: AppendGroup): Promise<void> {
     const { commitLog, index, meter } = this.#deps;
-    await commitLog.append(group.bytes());
+    const appended = commitLog.append(group.bytes());
+    group.rememberIds();
+    await appended;
     group.publish(index, this.#states, this.#waiters);
     meter.observe('append_group_requests', group.requests.length);
     meter.observe('append_group_bytes', group.length);

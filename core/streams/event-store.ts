@@ -5,11 +5,11 @@ import type {
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
-import { appendRequest, type AppendRequest, checkExpected, deleteRequest, type EpochInput, epochRequest } from './append-request.ts';
+import { appendRequest, type AppendRequest, checkExpected, completeChunkRequest, deleteRequest, type EpochInput, epochRequest } from './append-request.ts';
 import { DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions } from './deps.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
-import { checkNumber, checkReadableName, checkWritableName, EPOCH_STREAM, isMetastream } from './names.ts';
+import { checkNumber, checkReadableName, checkWritableName, EPOCH_STREAM, isMetastream, POINT_TYPE, POINTS_STREAM } from './names.ts';
 import { readAllPage } from './read-all.ts';
 import { readPage, readVisible } from './read-stream.ts';
 import { primeRecentIds } from './recent-ids-prime.ts';
@@ -29,6 +29,13 @@ export interface InternalAppendOptions {
 export interface EventStoreInternals extends EventStore {
   /** As `append`, also of no events at all (which checks the expected version and writes a record that says so). */
   appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions): Promise<AppendResult>;
+  /**
+   * Completes the ongoing chunk if `position` lies in it, as it does when the process ended between a scavenge point and
+   * the completion of its chunk. Resolves also when that could not be done; whoever needs it looks at the chunk.
+   */
+  completeChunk(position: number): Promise<void>;
+  /** Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their tombstones. */
+  forgetTombstones(): void;
   /** Writes an epoch record and its event, and returns the record's position. */
   writeEpoch(epoch: EpochInput): Promise<number>;
   /** Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised. Call it before the first append. */
@@ -69,7 +76,7 @@ class Store implements EventStoreInternals {
   appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions): Promise<AppendResult> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) return Promise.reject(refusal);
-    const request = appendRequest(stream, expectedVersion, events, options?.completeChunkAfter === true);
+    const request = appendRequest(stream, expectedVersion, events, options?.completeChunkAfter === true || isPoint(stream, events));
     return request instanceof SkuaError ? Promise.reject(request) : this.#send(request);
   }
 
@@ -79,6 +86,14 @@ class Store implements EventStoreInternals {
     if (isMetastream(stream)) throw new SkuaError('access_denied', `${stream} is a metadata stream, which lives and dies with its stream: delete that.`, { stream });
     const { position } = await this.#send(deleteRequest(stream, expectedVersion, kind));
     return { position };
+  }
+
+  async completeChunk(position: number): Promise<void> {
+    await this.#send(completeChunkRequest(POINTS_STREAM, position));
+  }
+
+  forgetTombstones(): void {
+    this.#context.states.forgetTombstones();
   }
 
   async writeEpoch(epoch: EpochInput): Promise<number> {
@@ -184,6 +199,11 @@ class Store implements EventStoreInternals {
     await this.#appender.close();
     this.#waiters.close();
   }
+}
+
+/** Whoever writes a scavenge point, it ends its chunk; scavenge.md section 1.2. */
+function isPoint(stream: string, events: readonly NewEvent[]): boolean {
+  return events.length === 1 && stream === POINTS_STREAM && events[0]!.type === POINT_TYPE;
 }
 
 function checkPage(count: number): void {

@@ -5,6 +5,9 @@ import { STREAM_NAME_LENGTH_MAX } from './api.ts';
 
 /** The stream of epoch events, which are kept out of `$all`. */
 export const EPOCH_STREAM = '$epoch-information';
+/** The stream of scavenge points, and the type of their events; scavenge.md section 1.1. */
+export const POINTS_STREAM = '$scavengePoints';
+export const POINT_TYPE = '$scavengePoint';
 export const METADATA_TYPE = '$metadata';
 export const TOMBSTONE_TYPE = '$streamDeleted';
 export const LINK_TYPE = '$>';

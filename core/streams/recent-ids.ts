@@ -1,5 +1,5 @@
-/** Slots of the hash table for each remembered id: at most a third of them is taken. */
-const SLOTS_PER_ID = 3;
+/** Slots of the hash table for each remembered id: at most half of them is taken. */
+const SLOTS_PER_ID = 2;
 
 /**
  * Where the events written last stand in the log, by event id and stream, so that a repeated request is recognised
@@ -14,7 +14,7 @@ export class RecentIds {
   readonly #keys: Int32Array;
   /** Log position; -1 for a free or withdrawn entry. */
   readonly #positions: Float64Array;
-  /** Entry + 1, 0 for an empty slot. */
+  /** Two words a slot: entry + 1 (0: an empty slot) and the hash of its key, which spares most looks at keys far away. */
   readonly #slots: Int32Array;
   readonly #mask: number;
   #head = 0;
@@ -27,7 +27,7 @@ export class RecentIds {
     this.#positions = new Float64Array(capacity).fill(-1);
     let slots = 16;
     while (slots < capacity * SLOTS_PER_ID) slots *= 2;
-    this.#slots = new Int32Array(slots);
+    this.#slots = new Int32Array(slots * 2);
     this.#mask = slots - 1;
   }
 
@@ -35,7 +35,7 @@ export class RecentIds {
   find(ids: Uint8Array, at: number, salt: number): number {
     this.#load(ids, at, salt);
     const slot = this.#slotOfKey();
-    return slot < 0 ? -1 : this.#positions[this.#slots[slot]! - 1]!;
+    return slot < 0 ? -1 : this.#positions[this.#slots[slot * 2]! - 1]!;
   }
 
   /**
@@ -46,17 +46,20 @@ export class RecentIds {
     this.#load(ids, at, salt);
     const known = this.#slotOfKey();
     if (known >= 0) {
-      const entry = this.#slots[known]! - 1;
+      const entry = this.#slots[known * 2]! - 1;
       if (this.#positions[entry]! >= validFrom) return;
       this.#withdraw(entry, known);
     }
     const entry = this.#head;
     this.#head = entry + 1 === this.capacity ? 0 : entry + 1;
     if (this.#positions[entry]! >= 0) this.#remove(entry);
-    let slot = this.#home(this.#key, 0);
-    while (this.#slots[slot] !== 0) slot = (slot + 1) & this.#mask;
-    this.#slots[slot] = entry + 1;
-    this.#keys.set(this.#key, entry * 5);
+    const slots = this.#slots;
+    const hash = hashOf(this.#key, 0);
+    let slot = hash & this.#mask;
+    while (slots[slot * 2] !== 0) slot = (slot + 1) & this.#mask;
+    slots[slot * 2] = entry + 1;
+    slots[slot * 2 + 1] = hash;
+    for (let i = 0; i < 5; i++) this.#keys[entry * 5 + i] = this.#key[i]!;
     this.#positions[entry] = position;
   }
 
@@ -80,23 +83,15 @@ export class RecentIds {
     key[4] = salt;
   }
 
-  /** Slot where the search for a key starts. Ids need not be random, so all words are mixed. */
-  #home(keys: Int32Array, at: number): number {
-    let hash = keys[at + 4]!;
-    for (let i = 0; i < 4; i++) {
-      hash = Math.imul(hash ^ keys[at + i]!, 0x85ebca6b);
-      hash ^= hash >>> 15;
-    }
-    hash = Math.imul(hash, 0xc2b2ae35);
-    return (hash ^ (hash >>> 13)) & this.#mask;
-  }
-
   #slotOfKey(): number {
     const key = this.#key;
     const keys = this.#keys;
-    for (let slot = this.#home(key, 0); ; slot = (slot + 1) & this.#mask) {
-      const entry = this.#slots[slot]! - 1;
+    const slots = this.#slots;
+    const hash = hashOf(key, 0);
+    for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
+      const entry = slots[slot * 2]! - 1;
       if (entry < 0) return -1;
+      if (slots[slot * 2 + 1] !== hash) continue;
       const at = entry * 5;
       if (keys[at] === key[0] && keys[at + 1] === key[1] && keys[at + 2] === key[2] && keys[at + 3] === key[3] && keys[at + 4] === key[4]) return slot;
     }
@@ -113,8 +108,8 @@ export class RecentIds {
   #clearHole(entry: number): void { this.#positions[entry] = -1; }
 
   #remove(entry: number): void {
-    let slot = this.#home(this.#keys, entry * 5);
-    while (this.#slots[slot] !== entry + 1) slot = (slot + 1) & this.#mask;
+    let slot = hashOf(this.#keys, entry * 5) & this.#mask;
+    while (this.#slots[slot * 2] !== entry + 1) slot = (slot + 1) & this.#mask;
     this.#freeSlot(slot);
     this.#positions[entry] = -1;
   }
@@ -124,15 +119,27 @@ export class RecentIds {
     const slots = this.#slots;
     const mask = this.#mask;
     let hole = free;
-    for (let slot = (hole + 1) & mask; slots[slot] !== 0; slot = (slot + 1) & mask) {
-      const home = this.#home(this.#keys, (slots[slot]! - 1) * 5);
+    for (let slot = (hole + 1) & mask; slots[slot * 2] !== 0; slot = (slot + 1) & mask) {
+      const hash = slots[slot * 2 + 1]!;
       // It may move to the hole unless its home lies between the hole and itself.
-      if (((slot - home) & mask) < ((slot - hole) & mask)) continue;
-      slots[hole] = slots[slot]!;
+      if (((slot - hash) & mask) < ((slot - hole) & mask)) continue;
+      slots[hole * 2] = slots[slot * 2]!;
+      slots[hole * 2 + 1] = hash;
       hole = slot;
     }
-    slots[hole] = 0;
+    slots[hole * 2] = 0;
   }
+}
+
+/** Hash of a key, whose low bits are the slot where its search starts. Ids need not be random, so all words are mixed. */
+function hashOf(keys: Int32Array, at: number): number {
+  let hash = keys[at + 4]!;
+  for (let i = 0; i < 4; i++) {
+    hash = Math.imul(hash ^ keys[at + i]!, 0x85ebca6b);
+    hash ^= hash >>> 15;
+  }
+  hash = Math.imul(hash, 0xc2b2ae35);
+  return hash ^ (hash >>> 13);
 }
 
 /** Mark of an entry that was replaced by a newer one. */

@@ -15,17 +15,17 @@ export const CONFLICT = 12;
 export const WAIT = 13;
 export type Verdict = typeof NEW | typeof REPEAT | typeof CONFLICT | typeof WAIT | typeof MISS;
 
-/** What the check is made against. */
+/** What the check is made against. One object serves all checks. */
 export interface RepeatScope {
-  readonly key: StreamKey;
+  key: StreamKey;
   /** Last event number that is durable, and last one including the group in flight. */
-  readonly committedLast: number;
-  readonly latestLast: number;
-  readonly isSoftDeleted: boolean;
+  committedLast: number;
+  latestLast: number;
+  isSoftDeleted: boolean;
   /** Where the group in flight starts. */
-  readonly groupStart: number;
+  groupStart: number;
   /** The group holds more events than ids are remembered. */
-  readonly isGroupHuge: boolean;
+  isGroupHuge: boolean;
 }
 
 /** Decides whether a request is a repeat (http-api.md section 2.4), in steps. */
@@ -52,7 +52,7 @@ export class RepeatCheck {
   byIds(request: AppendRequest, scope: RepeatScope): Verdict {
     const { ids } = request;
     for (; this.#index < request.events.length; this.#index++) {
-      const at = this.#index * 16;
+      const at = request.idsAt + this.#index * 16;
       const position = this.#recent.find(ids, at, scope.key.salt);
       if (position >= scope.groupStart) return WAIT;
       const outcome = position < 0 ? END : this.#lookup.confirm(position, scope.key);
@@ -70,7 +70,7 @@ export class RepeatCheck {
     if (request.events.length === 0) return CONFLICT;
     for (; this.#index < request.events.length; this.#index++) {
       const number = request.expected + 1 + this.#index;
-      const at = this.#index * 16;
+      const at = request.idsAt + this.#index * 16;
       if (number > scope.committedLast) {
         // Only an id that is among the recent ones can be in flight.
         const mayBeInFlight = number <= scope.latestLast && (scope.isGroupHuge || this.#recent.find(request.ids, at, scope.key.salt) >= 0);

@@ -46,14 +46,28 @@ const ABSENT = new StreamVersion(-1, -1, NO_METADATA, null);
 /** What is known of a stream: what is committed, and what will be once the group in flight is. */
 export class StreamState {
   readonly key: StreamKey;
-  readonly metaKey: StreamKey;
+  readonly #hasher: StreamHasher;
+  #metaKey: StreamKey | null = null;
   committed: StreamVersion = ABSENT;
   draft: StreamVersion | null = null;
 
   constructor(name: string, hasher: StreamHasher) {
     this.key = new StreamKey(name, hasher);
-    this.metaKey = new StreamKey(metastreamOf(name), hasher);
+    this.#hasher = hasher;
   }
+
+  /** The state of a stream that has this last event number and no metadata. */
+  static plain(name: string, hasher: StreamHasher, lastNumber: number): StreamState {
+    const state = new StreamState(name, hasher);
+    if (lastNumber >= 0) state.committed = ABSENT.withLast(lastNumber);
+    return state;
+  }
+
+  /** Most streams have no metadata, so it is made when it is asked for. */
+  get metaKey(): StreamKey { return this.#metaKey ??= new StreamKey(metastreamOf(this.key.name), this.#hasher); }
+
+  /** The last event number is all there is to know of what is committed. */
+  get isPlain(): boolean { return this.committed.metadataVersion < 0 && this.committed.softDeleteJson === null; }
 
   /** State at the end of the log including the group in flight. */
   get latest(): StreamVersion { return this.draft ?? this.committed; }

@@ -1,45 +1,68 @@
-import type { StreamHasher } from '../index/stream-hash.ts';
+import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
 import { HIT } from '../log/log-reader.ts';
+import { TOMBSTONE } from '../log/records.ts';
 import type { Lookup } from './lookup.ts';
-import { isMetastream } from './names.ts';
+import { isMetastream, metastreamOf } from './names.ts';
 import { StateLoad, StreamState } from './stream-state.ts';
 
 /** Below this many the cache would lose states while they are still being waited for. */
 const STATES_MIN = 1_024;
+/** States that are kept as objects; of the others that need no more the last event number is kept alone. */
+const WHOLE_MAX = 2_048;
 
 interface Loading {
   readonly load: StateLoad;
   readonly promise: Promise<StreamState>;
 }
 
+/** A state, or the last event number of a stream that has no metadata. */
+type Packed = StreamState | number;
+
+const metaHash = new Hash64();
+
 /**
  * The states of the streams used last, by stream name (a metastream's is part of its stream's).
  *
- * Two generations stand in for an exact order of use: a state that is used moves to the young one, and when that is
- * full the old one is dropped. So a hit costs one or two lookups and nothing is kept per entry.
+ * Generations stand in for an exact order of use: a state that is used moves to the whole ones; when these are too
+ * many they are packed into the young generation, and when that is full the old one is dropped. So a hit costs few
+ * lookups, and the states of many streams that are written once are no objects for the garbage collector. A name is in
+ * one generation at a time.
  */
 export class StreamStates {
   readonly #lookup: Lookup;
   readonly #hasher: StreamHasher;
+  readonly #wholeMax: number;
   readonly #half: number;
-  #young = new Map<string, StreamState>();
-  #old = new Map<string, StreamState>();
+  /** Number of whole states at which they are packed. */
+  #packAt: number;
+  #whole = new Map<string, StreamState>();
+  #young = new Map<string, Packed>();
+  #old = new Map<string, Packed>();
   readonly #loading = new Map<string, Loading>();
 
   constructor(lookup: Lookup, hasher: StreamHasher, statesMax: number) {
+    const max = Math.max(statesMax, STATES_MIN);
     this.#lookup = lookup;
     this.#hasher = hasher;
-    this.#half = Math.ceil(Math.max(statesMax, STATES_MIN) / 2);
+    this.#wholeMax = Math.min(WHOLE_MAX, max >> 1);
+    this.#packAt = this.#wholeMax;
+    this.#half = Math.ceil((max - this.#wholeMax) / 2);
   }
 
-  get size(): number { return this.#young.size + this.#old.size; }
+  get size(): number { return this.#whole.size + this.#young.size + this.#old.size; }
 
   get(name: string): StreamState | undefined {
-    const young = this.#young.get(name);
-    if (young !== undefined) return young;
-    const old = this.#old.get(name);
-    if (old !== undefined) this.#put(name, old);
-    return old;
+    return this.#whole.get(name) ?? this.#unpack(name);
+  }
+
+  #unpack(name: string): StreamState | undefined {
+    const generation = this.#young.has(name) ? this.#young : this.#old;
+    const packed = generation.get(name);
+    if (packed === undefined) return undefined;
+    generation.delete(name);
+    const state = typeof packed === 'number' ? StreamState.plain(name, this.#hasher, packed) : packed;
+    this.#put(name, state);
+    return state;
   }
 
   /** The state of the stream; at once where nothing has to be read from disk. `name` is no metastream. */
@@ -48,11 +71,21 @@ export class StreamStates {
     if (known !== undefined) return known;
     const running = this.#loading.get(name);
     if (running !== undefined) return running.promise;
-    const load = new StateLoad(new StreamState(name, this.#hasher));
+    const state = new StreamState(name, this.#hasher);
+    if (this.#isNew(state)) return this.#keep(name, state);
+    const load = new StateLoad(state);
     if (load.step(this.#lookup) === HIT) return this.#keep(name, load.state);
     const promise = this.#finish(name, load);
     this.#loading.set(name, { load, promise });
     return promise;
+  }
+
+  /** The existence filter knows neither the stream nor its metastream, as it is with most that are asked for first. */
+  #isNew(state: StreamState): boolean {
+    const { index } = this.#lookup;
+    if (index.mightContain(state.key.hi, state.key.lo)) return false;
+    this.#hasher.hash(metastreamOf(state.key.name), metaHash);
+    return !index.mightContain(metaHash.hi, metaHash.lo);
   }
 
   async #finish(name: string, load: StateLoad): Promise<StreamState> {
@@ -67,8 +100,18 @@ export class StreamStates {
 
   /** Called when a group with writes to the stream is durable and indexed: what is being read about it is out of date. */
   committed(state: StreamState): void {
-    this.#put(state.key.name, state);
     if (this.#loading.size > 0) this.#loading.get(state.key.name)?.load.restart();
+  }
+
+  /** Forgets the hard-deleted streams. What is being read is read again. */
+  forgetTombstones(): void {
+    for (const [name, state] of this.#whole) if (state.committed.isTombstoned && state.draft === null) this.#whole.delete(name);
+    for (const generation of [this.#young, this.#old]) {
+      for (const [name, packed] of generation) {
+        if (typeof packed === 'number' ? packed === TOMBSTONE : packed.committed.isTombstoned) generation.delete(name);
+      }
+    }
+    for (const { load } of this.#loading.values()) load.restart();
   }
 
   #keep(name: string, state: StreamState): StreamState {
@@ -78,14 +121,27 @@ export class StreamStates {
   }
 
   #put(name: string, state: StreamState): void {
+    if (this.#whole.size >= this.#packAt) this.#pack();
+    this.#whole.set(name, state);
+  }
+
+  #pack(): void {
+    const whole = this.#whole;
+    this.#whole = new Map();
+    for (const [name, state] of whole) {
+      // What the group in flight decided is known nowhere else.
+      if (state.draft !== null) this.#whole.set(name, state);
+      else this.#remember(name, state.isPlain ? state.committed.lastNumber : state);
+    }
+    // A large group may hold more of them than that.
+    this.#packAt = Math.max(this.#wholeMax, 2 * this.#whole.size);
+  }
+
+  #remember(name: string, packed: Packed): void {
     if (this.#young.size >= this.#half) {
-      const dropped = this.#old;
       this.#old = this.#young;
       this.#young = new Map();
-      // What the group in flight decided is known nowhere else.
-      for (const [key, value] of dropped) if (value.draft !== null && !this.#old.has(key)) this.#old.set(key, value);
     }
-    this.#young.set(name, state);
-    if (this.#old.size > 0) this.#old.delete(name);
+    this.#young.set(name, packed);
   }
 }

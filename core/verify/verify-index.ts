@@ -152,9 +152,17 @@ async function checkEventsAreIndexed(run: VerifyRun, log: ChunkTable, map: Index
       const stream = streamOf(frame, fields);
       run.hasher.hashUtf8(frame.bytes, fields.streamAt, fields.streamLength, hash);
       for (const table of tables) if ((await search(number, position, table, false)) && found.version === number && found.position === position) return;
-      for (const table of tables) if ((await search(0, 0, table, true)) && found.version < number) {
-        run.add('error', 'index_missing_event', INDEX_MAP_PATH, null, `The index lacks event ${number} of stream '${stream}' at position ${position}; delete the index folder to have it rebuilt from the log.`);
-        return;
+      for (const table of tables) {
+        let from = 0;
+        let at = 0;
+        while ((await search(from, at, table, true)) && found.version < number) {
+          from = found.version;
+          at = found.position + 1;
+          // Another stream may have the same hash.
+          if ((await streamAt(run, log, found.position)) !== stream) continue;
+          run.add('error', 'index_missing_event', INDEX_MAP_PATH, null, `The index lacks event ${number} of stream '${stream}' at position ${position}; delete the index folder to have it rebuilt from the log.`);
+          return;
+        }
       }
     });
   } catch (error) {
@@ -162,6 +170,17 @@ async function checkEventsAreIndexed(run: VerifyRun, log: ChunkTable, map: Index
   } finally {
     for (const table of tables) await table.close();
   }
+}
+
+/** Stream of the event at `position`; null when a scavenge has removed it. */
+async function streamAt(run: VerifyRun, log: ChunkTable, position: number): Promise<string | null> {
+  const frame = new RecordFrame();
+  const fields = new PrepareFields();
+  let outcome = log.readAt(position, frame);
+  for (; outcome === MISS; outcome = log.readAt(position, frame)) await run.cache.fill();
+  if (outcome === END || frame.type !== PREPARE) return null;
+  parsePrepare(frame, fields);
+  return streamOf(frame, fields);
 }
 
 async function loadBloom(run: VerifyRun, path: string): Promise<BloomFilter | null> {

@@ -1,20 +1,22 @@
-import { SkuaError } from '../../core/errors.ts';
-import { jobAborted, jobsClosed } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
-import { PooledWorker } from './pooled-worker.ts';
-import type { Task } from './pooled-worker.ts';
+import { WorkerPool } from './worker-pool.ts';
+export { JOBS_QUEUED_MAX } from './worker-pool.ts';
 
-/** Jobs that may wait for a worker; one more is refused with `too_busy`. */
-export const JOBS_QUEUED_MAX = 64;
-/** Time in milliseconds after which a worker without work is ended. */
-const IDLE_MS_MAX = 30_000;
+/** Jobs whose names begin so have workers of their own. */
+const SCAVENGE_PREFIX = 'scavenge.';
+/** Tables are written and merged one at a time. */
+const INDEX_THREADS = 1;
+/** Four chunks at a time, and one who asks for an explanation meanwhile. */
+const SCAVENGE_THREADS = 5;
 
 export interface WorkerJobsOptions {
   /** Folders of the FilesystemStorage that every worker builds for itself. */
   root: string;
   indexRoot: string;
-  /** Most workers at a time. Default 1. */
+  /** Most workers at a time for everything but scavenging. Default 1. */
   threads?: number;
+  /** Most workers at a time for scavenging. Default 5. */
+  scavengeThreads?: number;
   idleMs?: number;
   /** Entry point of a worker, where a bundle has moved it. */
   workerUrl?: URL;
@@ -22,102 +24,28 @@ export interface WorkerJobsOptions {
   jobsUrl?: URL;
 }
 
-/** Runs jobs in worker threads, which are started when there is work and ended when there has been none for a while. */
+/**
+ * Runs jobs in worker threads of two pools: scavenging takes hours and appends wait for a full memtable to be written,
+ * so that neither must ever wait for a thread of the other. A pool without work has no threads.
+ */
 export class WorkerJobs implements Jobs {
-  readonly #options: WorkerJobsOptions;
-  readonly #threads: number;
-  readonly #workers = new Set<PooledWorker>();
-  readonly #queue: Task[] = [];
-  readonly #running = new Set<Promise<unknown>>();
-  #idleTimers = new Map<PooledWorker, NodeJS.Timeout>();
-  #isClosed = false;
+  readonly #index: WorkerPool;
+  readonly #scavenge: WorkerPool;
 
   constructor(options: WorkerJobsOptions) {
-    this.#options = options;
-    this.#threads = options.threads ?? 1;
+    const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, ...common } = options;
+    this.#index = new WorkerPool({ ...common, threads });
+    this.#scavenge = new WorkerPool({ ...common, threads: scavengeThreads });
   }
 
   /** Worker threads that exist now. */
-  get workers(): number { return this.#workers.size; }
+  get workers(): number { return this.#index.workers + this.#scavenge.workers; }
 
-  async run(name: string, args: unknown, options: JobOptions = {}): Promise<unknown> {
-    const { signal, onProgress } = options;
-    if (this.#isClosed) throw jobsClosed();
-    if (signal?.aborted === true) throw jobAborted(name);
-    if (this.#queue.length >= JOBS_QUEUED_MAX) {
-      throw new SkuaError('too_busy', `${JOBS_QUEUED_MAX} jobs are waiting for a worker thread already: try again later.`, { limit: JOBS_QUEUED_MAX });
-    }
-    const { promise: ended, resolve, reject } = Promise.withResolvers<unknown>();
-    const task: Task = { name, args, onProgress, resolve, reject };
-    const onAbort = () => this.#abort(task);
-    signal?.addEventListener('abort', onAbort);
-    this.#running.add(ended);
-    this.#queue.push(task);
-    this.#dispatch();
-    try {
-      return await ended;
-    } finally {
-      this.#running.delete(ended);
-      signal?.removeEventListener('abort', onAbort);
-    }
+  run(name: string, args: unknown, options: JobOptions = {}): Promise<unknown> {
+    return (name.startsWith(SCAVENGE_PREFIX) ? this.#scavenge : this.#index).run(name, args, options);
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    for (const task of this.#queue.splice(0)) task.reject(jobAborted(task.name));
-    for (const worker of this.#workers) worker.abort();
-    await Promise.allSettled(this.#running);
-    for (const timer of this.#idleTimers.values()) clearTimeout(timer);
-    this.#idleTimers.clear();
-    await Promise.all([...this.#workers].map((worker) => worker.terminate()));
-  }
-
-  #abort(task: Task): void {
-    const at = this.#queue.indexOf(task);
-    if (at >= 0) {
-      this.#queue.splice(at, 1);
-      task.reject(jobAborted(task.name));
-      return;
-    }
-    for (const worker of this.#workers) if (worker.task === task) worker.abort();
-  }
-
-  /** Gives waiting jobs to idle workers, and to new ones while there may be more. */
-  #dispatch(): void {
-    while (this.#queue.length > 0) {
-      const worker = this.#idleWorker();
-      if (worker === null) return;
-      clearTimeout(this.#idleTimers.get(worker));
-      this.#idleTimers.delete(worker);
-      worker.run(this.#queue.shift()!);
-    }
-  }
-
-  #idleWorker(): PooledWorker | null {
-    for (const worker of this.#workers) if (worker.task === null) return worker;
-    if (this.#workers.size >= this.#threads) return null;
-    const { root, indexRoot, jobsUrl } = this.#options;
-    const url = this.#options.workerUrl ?? new URL('./worker.ts', import.meta.url);
-    const worker = new PooledWorker(url, { root, indexRoot, jobsUrl: jobsUrl?.href }, (idle) => this.#rest(idle), (gone) => this.#forget(gone));
-    this.#workers.add(worker);
-    return worker;
-  }
-
-  /** Called when a worker's job has ended. */
-  #rest(worker: PooledWorker): void {
-    const timer = setTimeout(() => {
-      this.#forget(worker);
-      void worker.terminate();
-    }, this.#options.idleMs ?? IDLE_MS_MAX);
-    timer.unref();
-    this.#idleTimers.set(worker, timer);
-    this.#dispatch();
-  }
-
-  #forget(worker: PooledWorker): void {
-    clearTimeout(this.#idleTimers.get(worker));
-    this.#idleTimers.delete(worker);
-    this.#workers.delete(worker);
-    if (!this.#isClosed) this.#dispatch();
+    await Promise.all([this.#index.close(), this.#scavenge.close()]);
   }
 }

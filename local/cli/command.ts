@@ -1,13 +1,22 @@
 import type { ExitCode, Io } from './io.ts';
 import type { OptionTable, OptionValues } from './options.ts';
 
+/** An argument without a name. Optional ones come last, and only the last one may be given several times. */
+export interface Positional {
+  readonly name: string;
+  readonly help: string;
+  readonly isOptional?: boolean;
+  readonly isRepeated?: boolean;
+}
+
 /** One command: what it is called with, how `--help` describes it, and what it does. */
 export interface Command<O extends OptionTable = OptionTable> {
+  /** One or two words; commands whose first word is the same belong together. */
   readonly name: string;
   readonly summary: string;
   /** Further lines of `--help`. */
   readonly details?: string;
-  readonly positionals?: readonly { readonly name: string; readonly help: string }[];
+  readonly positionals?: readonly Positional[];
   readonly options: O;
   /** Names that still work, with a warning, and the names that took their place. */
   readonly deprecated?: Readonly<Record<string, string>>;

@@ -5,7 +5,6 @@ const WIDTH = 100;
 
 /** `--help` of the program. */
 export function programHelp(commands: readonly Command[], version: string, colours: Colours): string {
-  const rows = commands.map((command) => [usageOf(command).replace(/^skua /, '').replace(' [options]', ''), command.summary] as const);
   return [
     `skua ${version}: an event store that cleans up after itself.`,
     '',
@@ -13,10 +12,10 @@ export function programHelp(commands: readonly Command[], version: string, colou
     '  skua COMMAND [options]',
     '',
     colours.bold('Commands'),
-    ...table([...rows, ['help [COMMAND]', 'Show help, of one command if it is named'], ['--version', 'Show the version']]),
+    ...table([...rowsOf(commands), ['help [COMMAND]', 'Show help, of one command if it is named'], ['--version', 'Show the version']]),
     '',
     colours.bold('Examples'),
-    ...table(commands.flatMap((command) => command.examples.slice(0, 1).map((example) => [example.line, example.does] as const))),
+    ...firstExamples(commands),
     '',
     'Exit codes: 0 done, 1 failed or found wrong, 2 wrong usage, 3 node or storage not reachable,',
     '4 refused, 130 interrupted.',
@@ -24,11 +23,36 @@ export function programHelp(commands: readonly Command[], version: string, colou
   ].join('\n');
 }
 
+/** `--help` of the first word of several commands. */
+export function groupHelp(word: string, commands: readonly Command[], colours: Colours): string {
+  return [
+    colours.bold('Usage'),
+    `  skua ${word} COMMAND [options]`,
+    '',
+    colours.bold('Commands'),
+    ...table(rowsOf(commands)),
+    '',
+    colours.bold('Examples'),
+    ...firstExamples(commands),
+    '',
+    `skua ${word} COMMAND --help explains one of them.`,
+    '',
+  ].join('\n');
+}
+
+function rowsOf(commands: readonly Command[]): (readonly [string, string])[] {
+  return commands.map((command) => [usageOf(command).replace(/^skua /, '').replace(' [options]', ''), command.summary] as const);
+}
+
+function firstExamples(commands: readonly Command[]): string[] {
+  return table(commands.flatMap((command) => command.examples.slice(0, 1).map((example) => [example.line, example.does] as const)));
+}
+
 /** `--help` of one command. */
 export function commandHelp(command: Command, colours: Colours): string {
   const options = Object.entries(command.options).map(([name, option]) => [
     `--${name}${option.placeholder === null ? '' : ` ${option.placeholder}`}`,
-    option.help + (option.fallbackText === '' ? '' : ` [default: ${option.fallbackText}]`),
+    option.help + (option.fallbackText === '' ? '' : ` ${unbroken(`[default: ${option.fallbackText}]`)}`),
   ] as const);
   const positionals = (command.positionals ?? []).map((positional) => [positional.name, sentence(positional.help)] as const);
   const lines = [`${command.summary}.`, ''];
@@ -41,7 +65,10 @@ export function commandHelp(command: Command, colours: Colours): string {
 }
 
 function usageOf(command: Command): string {
-  const positionals = (command.positionals ?? []).map((positional) => ` ${positional.name}`).join('');
+  const positionals = (command.positionals ?? []).map(({ name, isOptional, isRepeated }) => {
+    const shown = isRepeated === true ? `${name}...` : name;
+    return isOptional === true ? ` [${shown}]` : ` ${shown}`;
+  }).join('');
   return `skua ${command.name}${positionals} [options]`;
 }
 
@@ -56,6 +83,13 @@ function table(rows: readonly (readonly [string, string])[]): string[] {
     wrap(second, WIDTH - left - 2).map((text, i) => `  ${(i === 0 ? first : '').padEnd(left)}${text}`.trimEnd()));
 }
 
+/** Space at which no line is broken. */
+const HARD_SPACE = '\u00a0';
+
+function unbroken(text: string): string {
+  return text.replaceAll(' ', HARD_SPACE);
+}
+
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [''];
   for (const word of text.split(' ')) {
@@ -63,5 +97,5 @@ function wrap(text: string, width: number): string[] {
     if (last !== '' && last.length + word.length >= width) lines.push(word);
     else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
   }
-  return lines;
+  return lines.map((each) => each.replaceAll(HARD_SPACE, ' '));
 }

@@ -10,6 +10,8 @@ export interface Option<T> {
   readonly help: string;
   /** The value, or a text that says what is allowed. */
   readonly parse: (text: string) => { readonly value: T } | { readonly allowed: string };
+  /** The value is a list, and grows each time the option is given. */
+  readonly isList?: boolean;
 }
 
 export type OptionTable = Readonly<Record<string, Option<unknown>>>;
@@ -32,10 +34,25 @@ export function text(placeholder: string, fallback: string | null, help: string,
   return { placeholder, fallback, fallbackText, help, parse: (given) => (given === '' ? { allowed: 'a text that is not empty' } : { value: given }) };
 }
 
+/** Texts, one each time the option is given. */
+export function texts(placeholder: string, help: string): Option<readonly string[]> {
+  const parse = (given: string) => (given === '' ? { allowed: 'a text that is not empty' } : { value: [given] });
+  return { placeholder, fallback: [], fallbackText: '', help, parse, isList: true };
+}
+
+/** A power of two within limits, both of which are powers of two. */
+export function powerOfTwo(placeholder: string, min: number, max: number, fallback: number, help: string): Option<number> {
+  const parse = (given: string) => {
+    const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
+    return value >= min && value <= max && Number.isInteger(Math.log2(value)) ? { value } : { allowed: `a power of two from ${min} to ${max}` };
+  };
+  return { placeholder, fallback, fallbackText: String(fallback), help, parse };
+}
+
 /** A whole number within limits. */
 export function integer(placeholder: string, min: number, max: number, fallback: number, help: string): Option<number> {
   const parse = (given: string) => {
-    const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
+    const value = (min < 0 ? /^-?\d{1,15}$/ : /^\d{1,15}$/).test(given) ? Number(given) : Number.NaN;
     return value >= min && value <= max ? { value } : { allowed: `a whole number from ${min} to ${max}` };
   };
   return { placeholder, fallback, fallbackText: String(fallback), help, parse };

@@ -8,7 +8,7 @@ export type Parsed<O extends OptionTable> = { readonly kind: 'help' } | { readon
 
 /**
  * Reads the words behind a command's name: `--name value`, `--name=value`, switches, and positional arguments. `--`
- * ends the options. A repeated option counts with its last value. `--help` wins over anything else that is wrong.
+ * ends the options. A repeated option counts with its last value, unless it takes several. `--help` wins over anything else that is wrong.
  */
 export function parseArguments<O extends OptionTable>(command: Command<O>, words: readonly string[]): Parsed<O> {
   const end = words.indexOf('--');
@@ -36,7 +36,8 @@ export function parseArguments<O extends OptionTable>(command: Command<O>, words
       value = next;
       at++;
     }
-    values[name] = parseValue(name, option, value);
+    const parsed = parseValue(name, option, value);
+    values[name] = option.isList === true ? [...values[name] as unknown[], ...parsed as unknown[]] : parsed;
     given.add(name);
   }
   checkPositionals(command, positionals);
@@ -60,6 +61,6 @@ function splitOption<O extends OptionTable>(command: Command<O>, word: string, w
 function checkPositionals<O extends OptionTable>(command: Command<O>, positionals: readonly string[]): void {
   const wanted = command.positionals ?? [];
   const missing = wanted[positionals.length];
-  if (missing !== undefined) throw new UsageError(`${missing.name} is missing: ${missing.help}.`);
-  if (positionals.length > wanted.length) throw new UsageError(`Unexpected argument '${positionals[wanted.length]}'.`);
+  if (missing !== undefined && missing.isOptional !== true) throw new UsageError(`${missing.name} is missing: ${missing.help}.`);
+  if (positionals.length > wanted.length && wanted.at(-1)?.isRepeated !== true) throw new UsageError(`Unexpected argument '${positionals[wanted.length]}'.`);
 }

@@ -1,7 +1,7 @@
 import { coloursFor } from './colour.ts';
 import type { Command } from './command.ts';
 import { describeFailure } from './failure.ts';
-import { commandHelp, programHelp } from './help.ts';
+import { commandHelp, groupHelp, programHelp } from './help.ts';
 import type { ExitCode, Io } from './io.ts';
 import { EXIT, line } from './io.ts';
 import { parseArguments } from './parse.ts';
@@ -40,8 +40,14 @@ async function dispatch(program: Program, words: readonly string[], io: Io): Pro
     io.stdout.write(programHelp(program.commands, program.version, colours));
     return EXIT.ok;
   }
-  const command = commandNamed(program, name === 'help' ? rest[0]! : name);
-  const parsed = name === 'help' ? { kind: 'help' as const } : parseArguments(command, rest);
+  const isHelp = name === 'help';
+  const asked = isHelp ? rest : words;
+  const command = commandOf(program, asked);
+  if (command === null) {
+    io.stdout.write(groupHelp(asked[0]!, groupOf(program, asked[0]!), colours));
+    return EXIT.ok;
+  }
+  const parsed = isHelp ? { kind: 'help' as const } : parseArguments(command, asked.slice(command.name.split(' ').length));
   if (parsed.kind === 'help') {
     io.stdout.write(commandHelp(command, colours));
     return EXIT.ok;
@@ -49,14 +55,32 @@ async function dispatch(program: Program, words: readonly string[], io: Io): Pro
   return command.run(parsed.input, io);
 }
 
-function commandNamed(program: Program, name: string): Command {
-  const command = program.commands.find((each) => each.name === name);
+/** The commands of two words whose first word this is. */
+function groupOf(program: Program, word: string): readonly Command[] {
+  return program.commands.filter((each) => each.name.startsWith(`${word} `));
+}
+
+function named(program: Program, words: readonly string[]): Command | undefined {
+  return program.commands.find((each) => each.name === words.slice(0, each.name.split(' ').length).join(' '));
+}
+
+/** The command that the words begin with; null for a first word alone that several commands share. */
+function commandOf(program: Program, words: readonly string[]): Command | null {
+  const command = named(program, words);
   if (command !== undefined) return command;
-  const kind = name.startsWith('-') ? 'The first word must be a command, not' : 'Unknown command';
-  throw new UsageError(`${kind} '${name}'.${didYouMean(name, program.commands.map((each) => each.name).concat('help'), 'skua ')}`);
+  const [first = '', second] = words;
+  const group = groupOf(program, first);
+  if (group.length > 0) {
+    if (second === undefined || second === '--help' || second === '-h') return null;
+    const suggestion = didYouMean(second, group.map((each) => each.name.slice(first.length + 1)), `skua ${first} `);
+    throw new UsageError(second.startsWith('-') ? `skua ${first} needs a command before ${second}.` : `Unknown command '${first} ${second}'.${suggestion}`);
+  }
+  const kind = first.startsWith('-') ? 'The first word must be a command, not' : 'Unknown command';
+  throw new UsageError(`${kind} '${first}'.${didYouMean(first, program.commands.map((each) => each.name.split(' ')[0]!).concat('help'), 'skua ')}`);
 }
 
 function helpHint(program: Program, words: readonly string[]): string {
-  const command = program.commands.find((each) => each.name === words[0]);
-  return command === undefined ? 'skua --help' : `skua ${command.name} --help`;
+  const command = named(program, words);
+  if (command !== undefined) return `skua ${command.name} --help`;
+  return groupOf(program, words[0] ?? '').length > 0 ? `skua ${words[0]} --help` : 'skua --help';
 }

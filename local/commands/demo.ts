@@ -1,18 +1,17 @@
 import { defineCommand } from '../cli/command.ts';
-import { address, flag } from '../cli/options.ts';
-
-/** Where a node is looked for unless one is named. */
-export const DEFAULT_NODE = 'http://127.0.0.1:2113';
+import { nodeOption } from '../cli/node-option.ts';
+import { flag, text } from '../cli/options.ts';
 
 export const demoOptions = {
-  node: address('URL', `SKUA_NODE or ${DEFAULT_NODE}`, 'Node to talk to; may carry user and password, else SKUA_USER and SKUA_PASSWORD count'),
+  node: nodeOption,
+  db: text('DIR', './data', 'Data directory of that node, to search it for an erased event; skipped where it is not there'),
   json: flag('Report as JSON'),
 };
 
 export const demoCommand = defineCommand({
   name: 'demo',
-  summary: 'Feed real webhook payloads into a running node',
-  details: 'Sends the recorded webhooks of GitHub (npm package @octokit/webhooks-examples), one stream a repository, reads them back and compares, deletes two streams (one soft, one hard), and shows the counts. A second run is recognised as a repeat.',
+  summary: 'Feed real webhook payloads into a running node, delete some, and scavenge',
+  details: 'Sends the recorded webhooks of GitHub (npm package @octokit/webhooks-examples), one stream a repository, reads them back and compares. Then it limits one stream to its newest events, deletes two (one soft, one hard), scavenges, shows the size of the chunk files before and after, and searches them for a deleted event. A second run is recognised as a repeat.',
   options: demoOptions,
   examples: [
     { line: 'skua demo', does: 'Use the node on this machine' },

@@ -3,34 +3,35 @@ import { coloursFor } from '../cli/colour.ts';
 import type { Input } from '../cli/command.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import { EXIT, line } from '../cli/io.ts';
-import { isAddress } from '../cli/options.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { NodeClient } from '../demo/client.ts';
+import { nodeOf } from '../cli/node-option.ts';
+import { counted } from '../cli/table.ts';
+import { StreamClient } from '../demo/client.ts';
 import { loadStreams } from '../demo/payloads.ts';
-import { runDemo } from '../demo/run.ts';
+import { KEPT_EVENTS, runDemo } from '../demo/run.ts';
 import type { DemoReport, StreamReport } from '../demo/run.ts';
+import { runScavengeDemo } from '../demo/scavenge.ts';
+import type { ScavengeReport } from '../demo/scavenge.ts';
+import { listenForInterrupt } from '../interrupt.ts';
+import { NodeClient } from '../node-client.ts';
+import { bytesText, durationText } from '../progress.ts';
 import type { demoOptions } from './demo.ts';
-import { DEFAULT_NODE } from './demo.ts';
 
 /** Plays the demo against a node and shows what came of it. */
 export async function runDemoCommand({ options }: Input<typeof demoOptions>, io: Io): Promise<ExitCode> {
-  const node = options.node ?? fromEnvironment(io);
-  const client = new NodeClient(node, io.env['SKUA_USER'], io.env['SKUA_PASSWORD']);
+  const node = new NodeClient(nodeOf(options.node, io), io.env);
   const streams = await loadStreams();
   const isTerminal = io.stderr.isTTY === true;
-  const report = await runDemo(client, streams, {
+  const report = await runDemo(new StreamClient(node), streams, {
     nowMs: () => systemClock.monotonicMs(),
     onStream: (stream, done, total) => { if (isTerminal) io.stderr.write(`\r\u001B[2K[${done + 1}/${total}] ${stream}`); },
   }).finally(() => { if (isTerminal) io.stderr.write('\r\u001B[2K'); });
-  if (options.json) line(io.stdout, JSON.stringify({ node: new URL(node).origin, ...report }, null, 2));
-  else show(report, io);
-  return report.isSame ? EXIT.ok : EXIT.failed;
-}
-
-function fromEnvironment(io: Io): string {
-  const node = io.env['SKUA_NODE'] || DEFAULT_NODE;
-  if (!isAddress(node)) throw new UsageError(`SKUA_NODE must be an address such as ${DEFAULT_NODE}, not '${node}'.`);
-  return node;
+  if (!options.json) show(report, io);
+  const interrupt = listenForInterrupt('The demo was interrupted; a scavenge that it has started goes on.');
+  const scavenge = await runScavengeDemo(node, streams, report.streams, { io, signal: interrupt.signal, directory: options.db }).finally(() => interrupt.release());
+  if (options.json) line(io.stdout, JSON.stringify({ node: node.base, ...report, scavenge }, null, 2));
+  else showScavenge(scavenge, io);
+  const isErased = scavenge.erasure === null || scavenge.erasure.after.length === 0;
+  return report.isSame && isErased && (scavenge.result ?? 'Success') === 'Success' ? EXIT.ok : EXIT.failed;
 }
 
 const COLUMNS = ['before', 'sent', 'written', 'after'] as const;
@@ -52,10 +53,26 @@ function show(report: DemoReport, io: Io): void {
   line(io.stdout, report.isSame ? green('What came back is what was sent.') : red('What came back differs from what was sent; the streams are marked above.'));
 }
 
-function remarkOf({ isSame, deleted, wasDeleted, before, written }: StreamReport): string {
+const FATES = { soft: 'deleted (soft)', hard: 'deleted for ever', limited: `limited to its newest ${KEPT_EVENTS}` } as const;
+
+function remarkOf({ isSame, fate, wasBefore, before, written }: StreamReport): string {
   if (!isSame) return 'content differs';
-  const how = deleted === 'hard' ? 'deleted for ever' : 'deleted (soft)';
-  if (wasDeleted) return `${how} before, nothing sent`;
-  if (deleted !== null) return `then ${how}`;
+  if (fate !== null) return wasBefore ? `${FATES[fate]} before, nothing sent` : `then ${FATES[fate]}`;
   return before === written ? 'a repeat, nothing new' : '';
+}
+
+function showScavenge({ removable, result, bytesBefore, bytesAfter, seconds, erasure }: ScavengeReport, io: Io): void {
+  const { bold, green, red, dim } = coloursFor(io.stdout, io.env);
+  line(io.stdout);
+  if (result === null) {
+    line(io.stdout, `The chunk files hold ${bytesText(bytesBefore)} and nothing to remove: no scavenge is needed.`);
+    return;
+  }
+  line(io.stdout, `Deleted and expired events are still on disk: ${counted(removable, 'record')} to remove. Scavenging${seconds === null ? '' : ` took ${durationText(seconds)}`}: ${result === 'Success' ? green('done') : red(result)}.`);
+  line(io.stdout, `Chunk files: ${bold(bytesText(bytesBefore))} before, ${bold(bytesText(bytesAfter))} after.`);
+  if (erasure === null) {
+    line(io.stdout, dim('The files of that node are not here, so the erasure is not proved; --db DIR names its data directory.'));
+    return;
+  }
+  line(io.stdout, `Event ${erasure.eventId} of ${erasure.stream} was in ${erasure.before.join(', ')}; now ${erasure.after.length === 0 ? green('no file holds a trace of it') : red(`it is in ${erasure.after.join(', ')}`)}.`);
 }

@@ -39,9 +39,13 @@ export async function runStart({ options, given, warnings }: Input<typeof startO
     onLine: (message, { bytesDone, bytesTotal }) => log.info(message, { bytesDone, bytesTotal }),
   });
   try {
+    if (options['unsafe-ignore-hard-delete']) {
+      log.warn('--unsafe-ignore-hard-delete: a scavenge will remove the marks of hard-deleted streams, and their names can then be used again');
+    }
     log.info('starting', { version: VERSION, directory, pid: process.pid });
     const node = await startNode({
       db: directory, index: options.index, ip: options['node-ip'], port: options['node-port'], chunkSizeBytes: options['chunk-size'], log,
+      scavenge: scavengeSettings(options),
       onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
     });
     progress.clear();
@@ -55,6 +59,19 @@ export async function runStart({ options, given, warnings }: Input<typeof startO
     progress.clear();
     ending.release();
   }
+}
+
+/** The options as the store takes them: the page size is given in KiB. */
+function scavengeSettings(options: Input<typeof startOptions>['options']) {
+  const cacheBytes = options['scavenge-backend-cache-size'];
+  return {
+    pageSizeBytes: options['scavenge-backend-page-size'] * 1_024,
+    hashUsersCacheEntries: options['scavenge-hash-users-cache-capacity'],
+    historyMaxAgeDays: options['scavenge-history-max-age'],
+    disableMerging: options['disable-scavenge-merging'],
+    unsafeIgnoreHardDelete: options['unsafe-ignore-hard-delete'],
+    ...(cacheBytes !== null && { cacheBytes }),
+  };
 }
 
 interface Ending {

@@ -1,15 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { NodeClient, ReadEvent } from './client.ts';
+import type { ReadEvent, StreamClient, StreamFate } from './client.ts';
 import type { DemoEvent, DemoStream } from './payloads.ts';
 
 /** Events and characters of data posted at once: a batch fits even into the smallest chunks. */
 const BATCH_EVENTS = 50;
 const BATCH_LENGTH = 65_536;
-/** The streams that the demo deletes at its end. */
-const DELETED: Readonly<Record<string, 'soft' | 'hard'>> = {
+/** What the demo does to streams at its end: one keeps only its newest events, two are deleted. */
+const FATES: Readonly<Record<string, StreamFate>> = {
+  'github-Codertocat-Hello-World': 'limited',
   'github-Octocoders-Hello-World': 'soft',
   'github-lineville-elastic-machines-testing': 'hard',
 };
+/** Events that the limited stream keeps. */
+export const KEPT_EVENTS = 50;
+/** Of the metadata that limits it: the same in every run, so that a repeat is recognised. */
+const LIMIT_ID = '5d0e2b7a-9c1f-4e3b-8a6d-7f2c4b1e9d05';
 
 export interface StreamReport {
   readonly stream: string;
@@ -20,9 +25,9 @@ export interface StreamReport {
   readonly written: number;
   /** Everything sent came back, in order, with the same id, type and content. */
   readonly isSame: boolean;
-  /** How the stream was deleted, if it was, and whether by an earlier run: then nothing was sent. */
-  readonly deleted: 'soft' | 'hard' | null;
-  readonly wasDeleted: boolean;
+  /** What was done to the stream in the end, if anything, and whether by an earlier run: then nothing was sent. */
+  readonly fate: StreamFate | null;
+  readonly wasBefore: boolean;
   /** Visible events at the end. */
   readonly after: number;
 }
@@ -39,8 +44,8 @@ export interface DemoOptions {
   readonly onStream: (stream: string, done: number, total: number) => void;
 }
 
-/** Sends all, reads all back and compares, deletes two streams, and counts again. */
-export async function runDemo(client: NodeClient, streams: readonly DemoStream[], options: DemoOptions): Promise<DemoReport> {
+/** Sends all, reads all back and compares, limits one stream and deletes two, and counts again. */
+export async function runDemo(client: StreamClient, streams: readonly DemoStream[], options: DemoOptions): Promise<DemoReport> {
   const reports: StreamReport[] = [];
   const spent = { sendMs: 0, readMs: 0 };
   for (const [at, each] of streams.entries()) {
@@ -50,10 +55,10 @@ export async function runDemo(client: NodeClient, streams: readonly DemoStream[]
   return { streams: reports, isSame: reports.every((report) => report.isSame), sendSeconds: spent.sendMs / 1000, readSeconds: spent.readMs / 1000 };
 }
 
-async function playStream(client: NodeClient, { stream, events }: DemoStream, nowMs: () => number, spent: { sendMs: number; readMs: number }): Promise<StreamReport> {
-  const wasDeleted = await client.deletionOf(stream);
-  if (wasDeleted !== null) return { stream, before: 0, sent: 0, written: 0, isSame: true, deleted: wasDeleted, wasDeleted: true, after: 0 };
+async function playStream(client: StreamClient, { stream, events }: DemoStream, nowMs: () => number, spent: { sendMs: number; readMs: number }): Promise<StreamReport> {
+  const earlier = await client.fateOf(stream);
   const before = await count(client, stream);
+  if (earlier !== null) return { stream, before, sent: 0, written: before, isSame: true, fate: earlier, wasBefore: true, after: before };
   const startMs = nowMs();
   const first = await send(client, stream, events);
   const sentMs = nowMs();
@@ -62,12 +67,13 @@ async function playStream(client: NodeClient, { stream, events }: DemoStream, no
   spent.readMs += nowMs() - sentMs;
   const isSame = read !== null && areSame(events, read);
   const written = await count(client, stream);
-  const deleted = DELETED[stream] ?? null;
-  if (deleted !== null) await client.delete(stream, deleted);
-  return { stream, before, sent: events.length, written, isSame, deleted, wasDeleted: false, after: deleted === null ? written : await count(client, stream) };
+  const fate = FATES[stream] ?? null;
+  if (fate === 'limited') await client.limit(stream, LIMIT_ID, KEPT_EVENTS);
+  else if (fate !== null) await client.delete(stream, fate);
+  return { stream, before, sent: events.length, written, isSame, fate, wasBefore: false, after: fate === null ? written : await count(client, stream) };
 }
 
-async function count(client: NodeClient, stream: string): Promise<number> {
+async function count(client: StreamClient, stream: string): Promise<number> {
   return (await client.read(stream, 0))?.length ?? 0;
 }
 
@@ -75,7 +81,7 @@ async function count(client: NodeClient, stream: string): Promise<number> {
  * Sends in batches and gives the number of the first event. Each batch names the version that it follows, so that a
  * node recognises a repeat however long ago the first run was.
  */
-async function send(client: NodeClient, stream: string, events: readonly DemoEvent[]): Promise<number> {
+async function send(client: StreamClient, stream: string, events: readonly DemoEvent[]): Promise<number> {
   let first: number | null = null;
   let expected = -1;
   for (const batch of batchesOf(events)) {

@@ -15,6 +15,10 @@ export interface Settings {
   readonly logEvents: number;
   /** Streams of one event each of the memory figure, appended twice. */
   readonly memoryStreams: number;
+  /** Bytes of a chunk in the scavenging figures. */
+  readonly scavengeChunkBytes: number;
+  /** Streams with metadata in the memory figure of scavenging. */
+  readonly scavengeStreams: number;
   /** Prints a line of progress. */
   say(line: string): void;
 }
@@ -49,12 +53,13 @@ export interface Row {
 }
 
 export interface Target {
-  readonly kind: 'at least' | 'below';
+  readonly kind: 'at least' | 'below' | 'at most';
   readonly value: number;
 }
 
 export function meetsTarget(row: Row): boolean | null {
   if (row.target === null) return null;
+  if (row.target.kind === 'at most') return row.ratio <= row.target.value;
   return row.target.kind === 'at least' ? row.ratio >= row.target.value : row.ratio < row.target.value;
 }
 

@@ -5,7 +5,12 @@ import { appendHttp } from './figures/append-http.ts';
 import { indexRebuild } from './figures/index-rebuild.ts';
 import { memory } from './figures/memory.ts';
 import { readForward } from './figures/read-forward.ts';
+import { scavengeAccumulation } from './figures/scavenge-accumulation.ts';
+import { scavengeChunk } from './figures/scavenge-chunk.ts';
+import { scavengeLatency } from './figures/scavenge-latency.ts';
+import { scavengeMemory } from './figures/scavenge-memory.ts';
+import { scavengeRun } from './figures/scavenge-run.ts';
 import { start } from './figures/start.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, readForward, indexRebuild, start, memory];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, readForward, indexRebuild, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory];

@@ -21,8 +21,8 @@ const USAGE = `Measures the store beside hand-written limits.
 /** Settings of a full or a smoke run. */
 export function settingsFor(folder: string, quick: boolean, say: (line: string) => void): Settings {
   return quick
-    ? { quick, folder, windows: 1, windowMs: 60, logEvents: 4_000, memoryStreams: 2_000, say }
-    : { quick, folder, windows: 5, windowMs: 1_500, logEvents: 1_000_000, memoryStreams: 1_000_000, say };
+    ? { quick, folder, windows: 1, windowMs: 60, logEvents: 4_000, memoryStreams: 2_000, scavengeChunkBytes: 1_048_576, scavengeStreams: 2_000, say }
+    : { quick, folder, windows: 5, windowMs: 1_500, logEvents: 1_000_000, memoryStreams: 1_000_000, scavengeChunkBytes: 268_435_456, scavengeStreams: 5_000_000, say };
 }
 
 /** Runs figures one after another, each with a folder that exists as long as the run. */

@@ -31,7 +31,8 @@ export function touch(event: PlainEvent): void {
  */
 export class RawScan {
   readonly #chunks: RawChunk[];
-  readonly #chunkBytes: number;
+  /** Bytes of a chunk of this log. */
+  readonly chunkBytes: number;
   readonly #block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
 
   constructor(folder: string) {
@@ -41,7 +42,7 @@ export class RawScan {
     const header = Buffer.alloc(CHUNK_HEADER_BYTES);
     readSync(fds[0]!, header, 0, CHUNK_HEADER_BYTES, 0);
     const chunkBytes = header.readInt32LE(2);
-    this.#chunkBytes = chunkBytes;
+    this.chunkBytes = chunkBytes;
     this.#chunks = fds.map((fd, i) => ({ fd, start: i * chunkBytes, end: i === fds.length - 1 ? end : i * chunkBytes + dataBytes(join(folder, names[i]!)) }));
   }
 
@@ -73,7 +74,7 @@ export class RawScan {
     let blockFrom = 0;
     let blockTo = 0;
     for (const position of positions) {
-      const chunk = this.#chunks[Math.floor(position / this.#chunkBytes)]!;
+      const chunk = this.#chunks[Math.floor(position / this.chunkBytes)]!;
       let length = position + 4 <= blockTo ? this.#block.readInt32LE(position - blockFrom) : BLOCK_BYTES;
       if (position + length + 8 > blockTo) {
         blockFrom = position;
@@ -99,7 +100,7 @@ export class RawScan {
 
   /** Position behind the record at `position`. */
   after(position: number): number {
-    const chunk = this.#chunks[Math.floor(position / this.#chunkBytes)]!;
+    const chunk = this.#chunks[Math.floor(position / this.chunkBytes)]!;
     readSync(chunk.fd, this.#block, 0, 4, CHUNK_HEADER_BYTES + position - chunk.start);
     return position + this.#block.readInt32LE(0) + 8;
   }

@@ -14,7 +14,7 @@ function verdict(row: Row): string {
 }
 
 function targetText(row: Row): string {
-  return row.target === null ? '' : `${row.target.kind === 'below' ? '< ' : '≥ '}${row.target.value}`;
+  return row.target === null ? '' : `${{ below: '<', 'at least': '≥', 'at most': '≤' }[row.target.kind]} ${row.target.value}`;
 }
 
 /** One row for the terminal. */

@@ -3,7 +3,7 @@ import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { createApp } from '../../handlers/app.ts';
-import { loadExchanges, replayExchanges, unexplained } from '../support/exchanges.ts';
+import { loadExchanges, RECORDED_ENDPOINT, replayExchanges, unexplained } from '../support/exchanges.ts';
 import { fixturePath, installFiles, unpackSet } from '../support/fixtures.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
@@ -18,16 +18,16 @@ async function replay(spoil: (response: Response) => Response | Promise<Response
   const storage = new MemoryStorage();
   await installFiles(storage, unpackSet('orders-1-before'));
   const clock = new ManualClock(RECORDED_AT_MS, 'microtask');
-  const opened = await openTestStore({ storage, clock });
+  const opened = await openTestStore({ storage, clock, scavenge: { nodeEndpoint: RECORDED_ENDPOINT } });
   try {
-    const app = createApp({ store: opened.store, clock, ids: new SeededIds(), log: silentLog, meter: silentMeter });
-    return await replayExchanges(async (request) => spoil(await app(request)), exchanges);
+    const app = createApp({ store: opened.store, scavenger: opened.scavenger, clock, ids: new SeededIds(), log: silentLog, meter: silentMeter });
+    return await replayExchanges(async (request) => spoil(await app(request)), exchanges, () => opened.scavenger.idle());
   } finally {
     await opened.close();
   }
 }
 
-describe('the recorded exchanges under /streams', () => {
+describe('the recorded exchanges under /streams and /admin/scavenge', () => {
   test('are answered alike, but for what was decided otherwise', async () => {
     const result = await replay((response) => response);
     expect(result.compared).toBe(69);

@@ -2,6 +2,7 @@ import { createApp } from '../../handlers/app.ts';
 import type { AppContext } from '../../handlers/app.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
+import { FakeScavenger } from '../support/fake-scavenger.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ModelStore } from '../support/model-store.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
@@ -24,7 +25,8 @@ export function harness(context: Partial<AppContext> = {}) {
   const clock = new ManualClock(Date.UTC(2031, 3, 2, 9, 15, 30));
   const ids = new SeededIds();
   const store = new ModelStore(clock, ids);
-  const app = createApp({ store, clock, ids, log: silentLog, meter: silentMeter, ...context });
+  const scavenger = new FakeScavenger();
+  const app = createApp({ store, scavenger, clock, ids, log: silentLog, meter: silentMeter, ...context });
   let nextId = 0;
 
   const raw = async (method: string, path: string, headers: Record<string, string> = {}, body: BodyInitLike = null, signal?: AbortSignal): Promise<Response> =>
@@ -40,7 +42,7 @@ export function harness(context: Partial<AppContext> = {}) {
   /** Appends events of type `made` with these data objects. */
   const fill = (stream: string, ...data: unknown[]) => send('POST', `/streams/${encodeURIComponent(stream)}`, { 'content-type': EVENTS },
     JSON.stringify(data.map((value) => ({ eventId: id(), eventType: 'made', data: value }))));
-  return { app, store, clock, raw, send, get, fill, id };
+  return { app, store, scavenger, clock, raw, send, get, fill, id };
 }
 
 type BodyInitLike = string | Uint8Array<ArrayBuffer> | ReadableStream | null;

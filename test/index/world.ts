@@ -9,6 +9,7 @@ import { HIT, MISS, type Outcome } from '../../core/log/log-reader.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
 import { type Log, silentLog } from '../../core/ports/log.ts';
+import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -25,7 +26,10 @@ export function keyOf(name: string): Key {
 }
 
 export function jobContext(storage: Storage, seed = 1): JobContext {
-  return { storage, digests: nodeDigests, ids: new SeededIds(seed), progress() {}, async checkpoint() {} };
+  return {
+    storage, digests: nodeDigests, ids: new SeededIds(seed), hasher: streamHasher, scavengeStates: MemoryScavengeStates.of(storage),
+    progress() {}, monotonicMs: () => 0, async sleep() {}, async checkpoint() {},
+  };
 }
 
 export function memTableOf(items: readonly Item[]): MemTable {

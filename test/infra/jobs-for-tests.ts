@@ -1,5 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { Job } from '../../core/ports/jobs.ts';
+import type { ScavengeStateOptions } from '../../core/ports/scavenge-state.ts';
 
 /** Jobs that the tests of the two Jobs implementations run. */
 export const JOBS: Readonly<Record<string, Job>> = {
@@ -25,6 +26,7 @@ export const JOBS: Readonly<Record<string, Job>> = {
     for (let i = 1; i <= args.to; i++) context.progress({ done: i, total: args.to, unit: 'entries' });
     return args.to;
   },
+  'scavenge.wait': (args, context) => JOBS.wait!(args, context),
   /** Raises the shared cell to 1 once it runs, and runs until it is aborted or the cell is raised to 2. */
   wait: async (args: { cell: Int32Array }, context) => {
     Atomics.compareExchange(args.cell, 0, 0, 1);
@@ -34,6 +36,26 @@ export const JOBS: Readonly<Record<string, Job>> = {
       await new Promise((resolve) => { setImmediate(resolve); });
     }
     return 'released';
+  },
+  sleep: async (args: { ms: number }, context) => {
+    context.progress({ done: 0, total: 1, unit: 'chunks' });
+    const startMs = context.monotonicMs();
+    await context.sleep(args.ms);
+    return context.monotonicMs() - startMs;
+  },
+  /** Adds to a weight of the scavenge database. */
+  'scavenge.weigh': async (args: { state: ScavengeStateOptions; weight: number }, context) => {
+    const state = context.scavengeStates.open(args.state);
+    try {
+      const before = state.weight(0, 0);
+      context.progress({ done: before, total: 1, unit: 'chunks' });
+      state.begin();
+      state.addWeight(0, args.weight);
+      state.commit({ point: { position: 1, eventNumber: 0, effectiveNowMs: 0, threshold: 0 }, stage: 'Cleaning' });
+      return { before, after: state.weight(0, 0) };
+    } finally {
+      state.close();
+    }
   },
   die: async () => process.exit(3),
   eat: async () => {

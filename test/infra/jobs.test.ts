@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -9,6 +9,7 @@ import type { JobProgress, Jobs } from '../../core/ports/jobs.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { JOBS_QUEUED_MAX, WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
+import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { JOBS } from './jobs-for-tests.ts';
@@ -21,16 +22,17 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const workerJobs = (options: { threads?: number; idleMs?: number } = {}) =>
+const STATE = { pageSizeBytes: 4_096, cacheBytes: 65_536, hashUsersCacheEntries: 10 };
+const workerJobs = (options: { threads?: number; scavengeThreads?: number; idleMs?: number } = {}) =>
   new WorkerJobs({ root: folder, indexRoot: join(folder, 'index'), jobsUrl: new URL('./jobs-for-tests.ts', import.meta.url), ...options });
 const inlineJobs = () => new InlineJobs({ jobs: JOBS, storage: new MemoryStorage(), digests: nodeDigests, ids: new SeededIds(), clock: systemClock });
 const cell = () => new Int32Array(new SharedArrayBuffer(4));
 
 /** Runs `wait` and resolves when it has begun. */
-async function startWaiting(signal?: AbortSignal): Promise<{ ended: Promise<unknown>; shared: Int32Array }> {
+async function startWaiting(signal?: AbortSignal, name = 'wait'): Promise<{ ended: Promise<unknown>; shared: Int32Array }> {
   const shared = cell();
   const begun = Promise.withResolvers<void>();
-  const ended = jobs.run('wait', { cell: shared }, { onProgress: () => begun.resolve(), ...(signal ? { signal } : {}) });
+  const ended = jobs.run(name, { cell: shared }, { onProgress: () => begun.resolve(), ...(signal ? { signal } : {}) });
   ended.catch(() => {});
   await begun.promise;
   return { ended, shared };
@@ -79,6 +81,21 @@ describe.each([['worker', workerJobs], ['inline', inlineJobs]])('Jobs: %s', (_na
     expect(shared[0]).toBe(0);
   });
 
+  test('a job sleeps as long as it asked', async () => {
+    expect(await jobs.run('sleep', { ms: 120 })).toBeGreaterThanOrEqual(119);
+  });
+
+  test('an abort ends a sleeping job at once', async () => {
+    const abort = new AbortController();
+    const ended = jobs.run('sleep', { ms: 86_400_000 }, { signal: abort.signal, onProgress: () => abort.abort() });
+    await expect(ended).rejects.toMatchObject({ code: 'aborted' });
+  });
+
+  test('jobs share the scavenge state of their node', async () => {
+    expect(await jobs.run('scavenge.weigh', { state: STATE, weight: 2 })).toEqual({ before: 0, after: 2 });
+    expect(await jobs.run('scavenge.weigh', { state: STATE, weight: 3 })).toEqual({ before: 2, after: 5 });
+  });
+
   test('shared memory is shared', async () => {
     const { ended, shared } = await startWaiting();
     Atomics.store(shared, 0, 2);
@@ -118,6 +135,34 @@ describe('worker threads', () => {
     expect(pool.workers).toBe(2);
     Atomics.store(second.shared, 0, 2);
     expect(await second.ended).toBe('released');
+  });
+
+  test('other jobs never wait for those of a scavenge, nor these for others', async () => {
+    const pool = jobs = workerJobs({ scavengeThreads: 2 });
+    const scavenges = [await startWaiting(undefined, 'scavenge.wait'), await startWaiting(undefined, 'scavenge.wait')];
+    const waiting = startWaiting(undefined, 'scavenge.wait');
+    expect(await jobs.run('count', { to: 5 })).toBe(5);
+    expect(pool.workers).toBe(3);
+    const index = await startWaiting();
+    Atomics.store(scavenges[0]!.shared, 0, 2);
+    const third = await waiting;
+    for (const { shared } of [index, third, scavenges[1]!]) Atomics.store(shared, 0, 2);
+    expect(await Promise.all([index.ended, third.ended, ...scavenges.map(({ ended }) => ended)])).toEqual(Array.from({ length: 4 }, () => 'released'));
+  });
+
+  test('one job writes the scavenge database at a time; the other waits for it, and reads what was there before', async () => {
+    jobs = workerJobs();
+    const state = new SqliteScavengeStates({ indexRoot: join(folder, 'index') }).open(STATE);
+    state.begin();
+    state.addWeight(0, 7);
+    const begun = Promise.withResolvers<number>();
+    const ended = jobs.run('scavenge.weigh', { state: STATE, weight: 2 }, { onProgress: ({ done }) => begun.resolve(done) });
+    expect(await begun.promise).toBe(0);
+    state.commit({ point: { position: 1, eventNumber: 0, effectiveNowMs: 0, threshold: 0 }, stage: 'Done' });
+    expect(await ended).toEqual({ before: 0, after: 9 });
+    expect([state.weight(0, 0), state.checkpoint()?.stage]).toEqual([9, 'Cleaning']);
+    state.close();
+    expect(await readdir(join(folder, 'index/scavenging'))).toEqual(['scavenging.db']);
   });
 
   test('a job that waits can be aborted, and too many are refused', async () => {

@@ -1,12 +1,26 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadStreams } from '../../local/demo/payloads.ts';
 import { skua, startedNode } from './spawn.ts';
 
 let node: Awaited<ReturnType<typeof startedNode>>;
-beforeAll(async () => { node = await startedNode(['--mem-db', '--chunk-size', '128KiB']); });
-afterAll(async () => { await node.stop(); });
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'skua-demo-'));
+  node = await startedNode(['--db', folder, '--chunk-size', '1MiB']);
+});
+afterAll(async () => {
+  await node.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
 
-interface Report { isSame: boolean; streams: { stream: string; before: number; sent: number; written: number; after: number; deleted: string | null; wasDeleted: boolean }[] }
+interface Report {
+  isSame: boolean;
+  streams: { stream: string; before: number; sent: number; written: number; after: number; fate: string | null; wasBefore: boolean }[];
+  scavenge: { removable: number; result: string | null; bytesBefore: number; bytesAfter: number; erasure: { stream: string; before: string[]; after: string[] } | null };
+}
 
 test('payloads become streams of repositories, with ids that stay', async () => {
   const streams = await loadStreams();
@@ -18,23 +32,30 @@ test('payloads become streams of repositories, with ids that stay', async () => 
   expect(events.map(({ eventType }) => eventType)).toEqual(expect.arrayContaining(['push', 'issues.opened']));
 });
 
-test('all is written, read back, compared; a second run writes nothing', async () => {
-  const first = await skua(['demo', '--node', node.url, '--json']).ended;
+test('all is written, read back, compared, scavenged and erased; a second run writes nothing', async () => {
+  const first = await skua(['demo', '--node', node.url, '--db', folder, '--json']).ended;
   expect(first).toMatchObject({ code: 0, err: '' });
-  const { isSame, streams } = JSON.parse(first.out) as Report;
+  const { isSame, streams, scavenge } = JSON.parse(first.out) as Report;
   expect(isSame).toBe(true);
   expect(streams.every(({ before, sent, written }) => before === 0 && sent > 0 && written === sent)).toBe(true);
-  expect(streams.filter(({ deleted }) => deleted !== null).map(({ deleted, after }) => [deleted, after])).toEqual([['soft', 0], ['hard', 0]]);
+  expect(streams.filter(({ fate }) => fate !== null).map(({ fate, after }) => [fate, after])).toEqual([['limited', 50], ['soft', 0], ['hard', 0]]);
+  // 180 events of the limited stream, 16 of the soft-deleted one, whose last one stays, 2 of the hard-deleted one.
+  expect(scavenge.removable).toBeGreaterThanOrEqual(198);
+  expect(scavenge).toMatchObject({ result: 'Success', erasure: { stream: 'github-lineville-elastic-machines-testing', after: [] } });
+  expect(scavenge.erasure!.before.length).toBeGreaterThan(0);
+  expect(scavenge.bytesAfter).toBeLessThan(scavenge.bytesBefore / 2);
 
-  const second = await skua(['demo', '--json'], { SKUA_NODE: node.url }).ended;
+  const second = await skua(['demo', '--db', folder, '--json'], { SKUA_NODE: node.url }).ended;
   expect(second.code).toBe(0);
   const again = JSON.parse(second.out) as Report;
   expect(again.streams.map(({ stream, before, written }) => [stream, before, written])).toEqual(streams.map(({ stream, after }) => [stream, after, after]));
-  expect(again.streams.filter(({ wasDeleted }) => wasDeleted)).toHaveLength(2);
+  expect(again.streams.filter(({ wasBefore }) => wasBefore)).toHaveLength(3);
+  expect(again.scavenge).toMatchObject({ removable: 0, result: null, erasure: null });
 
   const shown = await skua(['demo', '--node', node.url]).ended;
   expect(shown.out).toContain('What came back is what was sent.');
-  expect(shown.out).toMatch(/^all +310 +310 +310 +310$/m);
+  expect(shown.out).toMatch(/^all +130 +80 +130 +130$/m);
+  expect(shown.out).toContain('nothing to remove: no scavenge is needed.');
 });
 
 test('no node: 3, and how to start one', async () => {

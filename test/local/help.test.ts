@@ -18,17 +18,28 @@ describe('help', () => {
   });
   test.each(COMMANDS.map((command) => [command.name]))('of %s, with its options and an example', async (name) => {
     const command = COMMANDS.find((each) => each.name === name)!;
-    const { code, out } = await run([name, '--help']);
+    const { code, out } = await run([...name.split(' '), '--help']);
     expect(code).toBe(0);
     for (const option of Object.keys(command.options)) expect(out).toContain(`--${option}`);
     for (const example of command.examples) expect(out).toContain(example.line);
-    expect((await run(['help', name])).out).toBe(out);
+    expect((await run(['help', ...name.split(' ')])).out).toBe(out);
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
   });
   test('defaults are named', async () => {
     const { out } = await run(['start', '--help']);
     expect(out).toContain('[default: ./data]');
     expect(out).toContain('[default: 2113]');
+  });
+  test.each([[['scavenge']], [['scavenge', '--help']], [['help', 'scavenge']]])('of commands with the same first word: %j', async (words) => {
+    const { code, out, err } = await run(words);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const name of ['start', 'stop [ID]', 'status', 'watch', 'offline DIR']) expect(out).toContain(`  scavenge ${name} `);
+    expect(out).not.toContain('verify');
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+  });
+  test('optional and repeated arguments are shown as such', async () => {
+    expect((await run(['prove-erased', '--help'])).out).toContain('skua prove-erased [ID...] [options]');
+    expect((await run(['scavenge', 'stop', '--help'])).out).toContain('skua scavenge stop [ID] [options]');
   });
   test('version', async () => {
     expect(await run(['--version'])).toEqual({ code: 0, out: '1.2.3\n', err: '' });
@@ -43,6 +54,17 @@ describe('wrong usage is exit code 2, on stderr, with a way on', () => {
     [['start', '--prot', '1'], 'error: Unknown option --prot.\nSee: skua start --help\n'],
     [['start', '--node-prot', '1'], 'error: Unknown option --node-prot. Did you mean --node-port?\nSee: skua start --help\n'],
     [['start', '--mem-db', '--db', 'x'], 'error: --mem-db keeps everything in memory: leave out --db and --index.\nSee: skua start --help\n'],
+    [['scavenge', 'strat'], "error: Unknown command 'scavenge strat'. Did you mean skua scavenge start?\nSee: skua scavenge --help\n"],
+    [['scavenge', '--watch'], 'error: skua scavenge needs a command before --watch.\nSee: skua scavenge --help\n'],
+    [['scavange', 'start'], "error: Unknown command 'scavange'. Did you mean skua scavenge?\nSee: skua --help\n"],
+    [['scavenge', 'start', '--treads', '2'], 'error: Unknown option --treads. Did you mean --threads?\nSee: skua scavenge start --help\n'],
+    [['scavenge', 'start', '--threads', '2', '--throttle-percent', '50'], 'error: --throttle-percent must be 100 with more than one thread.\nSee: skua scavenge start --help\n'],
+    [['scavenge', 'start', '--dry-run', '--watch'], 'error: --dry-run always waits for its report: leave out --watch and --wait.\nSee: skua scavenge start --help\n'],
+    [['scavenge', 'offline'], 'error: DIR is missing: the data directory.\nSee: skua scavenge offline --help\n'],
+    [['explain', 's', '--db', '.', '--node', 'http://x'], 'error: --node asks a running node and --db looks into a directory: give one of them.\nSee: skua explain --help\n'],
+    [['prove-erased'], 'error: Say what to look for: --stream NAME or --event ID.\nSee: skua prove-erased --help\n'],
+    [['prove-erased', '--event', 'x'], "error: 'x' is no event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.\nSee: skua prove-erased --help\n"],
+    [['start', '--scavenge-backend-page-size', '12'], "error: --scavenge-backend-page-size must be a power of two from 1 to 64, not '12'.\nSee: skua start --help\n"],
     [['verify'], 'error: DIR is missing: the data directory.\nSee: skua verify --help\n'],
   ])('%j', async (words, err) => {
     expect(await run(words)).toEqual({ code: 2, out: '', err });

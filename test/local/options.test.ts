@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { defineCommand } from '../../local/cli/command.ts';
 import type { ExitCode } from '../../local/cli/io.ts';
-import { address, flag, integer, oneOf, size, text } from '../../local/cli/options.ts';
+import { address, flag, integer, oneOf, powerOfTwo, size, text, texts } from '../../local/cli/options.ts';
 import { parseArguments } from '../../local/cli/parse.ts';
 import { didYouMean, editDistance, UsageError } from '../../local/cli/usage-error.ts';
 
@@ -16,6 +16,9 @@ const command = defineCommand({
     'chunk-size': size('BYTES', { min: 131_072, max: 1_073_741_824, multipleOf: 4_096 }, '256 MiB', 'Chunk'),
     'log-level': oneOf('LEVEL', ['debug', 'info'], 'info', 'Level'),
     node: address('URL', 'none', 'Node'),
+    'page-size': powerOfTwo('KIB', 1, 64, 16, 'Page'),
+    threshold: integer('WEIGHT', -5, 5, 0, 'Threshold'),
+    event: texts('ID', 'Events'),
   },
   deprecated: { 'http-port': 'node-port' },
   examples: [{ line: 'skua try .', does: 'Try' }],
@@ -40,7 +43,7 @@ function refusal(...words: string[]): string {
 
 describe('what is accepted', () => {
   test('defaults', () => {
-    expect(parse().options).toEqual({ db: './data', 'node-port': 2113, 'mem-db': false, 'chunk-size': null, 'log-level': 'info', node: null });
+    expect(parse().options).toEqual({ db: './data', 'node-port': 2113, 'mem-db': false, 'chunk-size': null, 'log-level': 'info', node: null, 'page-size': 16, threshold: 0, event: [] });
   });
   test('both forms of a value, and the last of several', () => {
     const { options, given } = parse('--db', 'a', '--node-port=0', '--db=b', '--mem-db', '--log-level', 'DEBUG');
@@ -51,6 +54,21 @@ describe('what is accepted', () => {
     expect(parse('--db=-x').options).toMatchObject({ db: '-x' });
     expect(parse('--db', 'a=b').options).toMatchObject({ db: 'a=b' });
     expect(parse('--db=a=b').options).toMatchObject({ db: 'a=b' });
+  });
+  test('a list grows each time it is given', () => {
+    expect(parse('--event', 'a', '--event=b', '--event', 'a').options).toMatchObject({ event: ['a', 'b', 'a'] });
+  });
+  test('negative numbers, where they are allowed', () => {
+    expect(parse('--threshold', '-5').options).toMatchObject({ threshold: -5 });
+    expect(parse('--threshold=-1').options).toMatchObject({ threshold: -1 });
+  });
+  test.each([1, 2, 16, 64])('power of two %i', (value) => {
+    expect(parse('--page-size', String(value)).options).toMatchObject({ 'page-size': value });
+  });
+  test('arguments that may be left out, and given several times', () => {
+    const several = defineCommand({ name: 'several', summary: '', options: {}, positionals: [{ name: 'ID', help: '', isOptional: true, isRepeated: true }], examples: [], run: async (): Promise<ExitCode> => 0 });
+    expect(parseArguments(several, [])).toMatchObject({ input: { positionals: [] } });
+    expect(parseArguments(several, ['a', 'b'])).toMatchObject({ input: { positionals: ['a', 'b'] } });
   });
   test('a switch with a value', () => {
     expect(parse('--mem-db', '--mem-db=false').options).toMatchObject({ 'mem-db': false });
@@ -88,6 +106,10 @@ describe('what is refused', () => {
     [['.', '--node-port', '65536'], "--node-port must be a whole number from 0 to 65535, not '65536'."],
     [['.', '--node-port', '-1'], "--node-port must be a whole number from 0 to 65535, not '-1'."],
     [['.', '--node-port', '0x10'], "--node-port must be a whole number from 0 to 65535, not '0x10'."],
+    [['.', '--threshold', '-6'], "--threshold must be a whole number from -5 to 5, not '-6'."],
+    [['.', '--page-size', '3'], "--page-size must be a power of two from 1 to 64, not '3'."],
+    [['.', '--page-size', '128'], "--page-size must be a power of two from 1 to 64, not '128'."],
+    [['.', '--event='], "--event must be a text that is not empty, not ''."],
     [['.', '--log-level', 'loud'], "--log-level must be one of debug, info, not 'loud'."],
     [['.', '--node', '127.0.0.1:2113'], "--node must be an address such as http://127.0.0.1:2113, not '127.0.0.1:2113'."],
     [[], 'DIR is missing: the directory.'],

@@ -3,7 +3,7 @@ import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { createApp } from '../../handlers/app.ts';
-import { loadExchanges, replayExchanges } from '../support/exchanges.ts';
+import { loadExchanges, RECORDED_ENDPOINT, replayExchanges } from '../support/exchanges.ts';
 import type { Replay } from '../support/exchanges.ts';
 import { fixturePath, installFiles, oracleTimeMs, unpackSet } from '../support/fixtures.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -11,7 +11,7 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore } from '../support/test-store.ts';
 
 /**
- * The recorded HTTP exchanges under `/streams` that need no refusal, against our handlers over our store on the same
+ * The recorded HTTP exchanges under `/streams` and `/admin/scavenge` that need no refusal, against our handlers over our store on the same
  * directory. Every deviation is listed here with its reason; one that is not listed fails the test, and so does one
  * that is listed and no longer occurs.
  */
@@ -19,9 +19,9 @@ async function replay(): Promise<Replay> {
   const storage = new MemoryStorage();
   await installFiles(storage, unpackSet('orders-1-before'));
   const clock = new ManualClock(oracleTimeMs('orders-1-before'), 'microtask');
-  const opened = await openTestStore({ storage, clock });
-  const handler = createApp({ store: opened.store, clock, ids: new SeededIds(7), log: silentLog, meter: silentMeter });
-  const result = await replayExchanges(handler, loadExchanges(fixturePath('http-exchanges.json')));
+  const opened = await openTestStore({ storage, clock, scavenge: { nodeEndpoint: RECORDED_ENDPOINT } });
+  const handler = createApp({ store: opened.store, scavenger: opened.scavenger, clock, ids: new SeededIds(7), log: silentLog, meter: silentMeter });
+  const result = await replayExchanges(handler, loadExchanges(fixturePath('http-exchanges.json')), () => opened.scavenger.idle());
   await opened.close();
   return result;
 }

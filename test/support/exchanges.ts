@@ -24,7 +24,8 @@ export interface Replay {
 }
 
 /** Where the recorded node ran; links in its replies begin with it. */
-const RECORDED_ORIGIN = 'https://127.0.0.1:2114';
+export const RECORDED_ENDPOINT = '127.0.0.1:2114';
+const RECORDED_ORIGIN = `https://${RECORDED_ENDPOINT}`;
 /** From here on the recording writes: times and ids of what is written differ in every replay. */
 const FIRST_WRITE_INDEX = 59;
 const COMPARED_HEADERS = ['content-type', 'cache-control', 'etag', 'vary', 'location', 'es-currentversion', 'access-control-allow-methods', 'access-control-allow-origin', 'www-authenticate'];
@@ -44,6 +45,10 @@ const ALLOWANCES: readonly Allowance[] = [
   {
     reason: 'Bad input that the reference answers with 500 is 400.',
     allows: ({ response }, { what, actual }) => what === 'status' && response.status === 500 && actual === 400,
+  },
+  {
+    reason: 'A scavenge that is already running is 409.',
+    allows: ({ request, response }, { what, actual }) => what === 'status' && request.path === '/admin/scavenge' && response.status === 400 && actual === 409,
   },
   {
     reason: 'The recorded node had written records of its own start behind the directory\'s last one.',
@@ -73,22 +78,40 @@ export function loadExchanges(path: string | URL): Exchange[] {
 
 /** Why an exchange can't be replayed here, or null. */
 function skipReason({ request, response }: Exchange): string | null {
-  if (!request.path.startsWith('/streams')) return 'a route of another part';
-  if (response.status === 401) return 'needs users and access lists';
-  if (request.path.startsWith('/streams/%24scavenge')) return 'needs the scavenge that the recording ran before';
-  return null;
+  if (!request.path.startsWith('/streams') && !request.path.startsWith('/admin/scavenge')) return 'a route of another part';
+  return response.status === 401 ? 'needs users and access lists' : null;
 }
 
-/** Sends the exchanges under `/streams` in their order and compares what comes back: status, headers, body character by character. */
-export async function replayExchanges(handler: (request: Request) => Response | Promise<Response>, exchanges: readonly Exchange[]): Promise<Replay> {
+/**
+ * Sends the exchanges under `/streams` and `/admin/scavenge` in their order and compares what comes back: status,
+ * headers, body character by character. `idle` waits for the scavenge, which in the recording had ended by the time
+ * that its history was read. The id of our scavenge stands for that of the recorded one.
+ */
+export async function replayExchanges(handler: (request: Request) => Response | Promise<Response>, exchanges: readonly Exchange[], idle: () => Promise<void>): Promise<Replay> {
   const deviations: Deviation[] = [];
   const skipped: { index: number; reason: string }[] = [];
+  let scavenge: { readonly recorded: string; readonly ours: string } | null = null;
   for (const [index, exchange] of exchanges.entries()) {
     const reason = skipReason(exchange);
-    if (reason !== null) skipped.push({ index, reason });
-    else deviations.push(...compare(index, exchange, await send(handler, exchange)));
+    if (reason !== null) {
+      skipped.push({ index, reason });
+      continue;
+    }
+    const { method, path } = exchange.request;
+    if (method === 'GET' && path.includes('scavenge')) await idle();
+    const answer = await send(handler, scavenge === null ? exchange : withId(exchange, scavenge));
+    if (method === 'POST' && path === '/admin/scavenge') scavenge ??= { recorded: scavengeIdIn(exchange.response.body ?? ''), ours: scavengeIdIn(answer.body) };
+    deviations.push(...compare(index, exchange, scavenge === null ? answer : { ...answer, body: answer.body.replaceAll(scavenge.ours, scavenge.recorded) }));
   }
   return { deviations, skipped, compared: exchanges.length - skipped.length };
+}
+
+function withId(exchange: Exchange, { recorded, ours }: { readonly recorded: string; readonly ours: string }): Exchange {
+  return { ...exchange, request: { ...exchange.request, path: exchange.request.path.replaceAll(recorded, ours) } };
+}
+
+function scavengeIdIn(body: string): string {
+  return (JSON.parse(body) as { scavengeId: string }).scavengeId;
 }
 
 /** Deviations that nobody decided. */
@@ -110,7 +133,8 @@ async function send(handler: (request: Request) => Response | Promise<Response>,
 function compare(index: number, exchange: Exchange, actual: Answer): Deviation[] {
   const found: Omit<Deviation, 'reason'>[] = [];
   const { response } = exchange;
-  const mask = (text: string): string => index < FIRST_WRITE_INDEX ? text : text.replace(/"updated": "[^"]*"/g, '"updated": ""');
+  const isScavenge = exchange.request.path.includes('scavenge');
+  const mask = (text: string): string => index < FIRST_WRITE_INDEX ? text : maskWritten(text, isScavenge);
   if (actual.status !== response.status) found.push({ index, what: 'status', expected: response.status, actual: actual.status });
   for (const name of COMPARED_HEADERS) {
     const expected = maskGuid(response.headers[name] ?? null);
@@ -121,6 +145,12 @@ function compare(index: number, exchange: Exchange, actual: Answer): Deviation[]
   if (missing.length > 0) found.push({ index, what: 'header access-control-allow-headers', expected: missing, actual: 'absent' });
   if (mask(actual.body) !== mask(response.body ?? '')) found.push({ index, what: 'body', expected: response.body ?? '', actual: actual.body });
   return found.map((deviation) => ({ ...deviation, reason: ALLOWANCES.find((allowance) => allowance.allows(exchange, deviation))?.reason ?? null }));
+}
+
+/** Times and ids of what was written, and of a scavenge how long things took. */
+function maskWritten(text: string, isScavenge: boolean): string {
+  const undated = text.replace(/"updated": "[^"]*"/g, '"updated": ""');
+  return isScavenge ? undated.replace(/"eventId": "[^"]*"/g, '"eventId": ""').replace(/\\"timeTaken\\": \\"\d\d:\d\d:\d\d(\.\d{7})?\\"/g, '\\"timeTaken\\": \\"\\"') : undated;
 }
 
 function maskGuid(value: string | null): string | null {

@@ -1,5 +1,6 @@
 import { JOBS } from '../../core/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { openStore } from '../../core/store.ts';
@@ -19,13 +20,19 @@ export interface TestStoreOptions extends Partial<OpenStoreOptions> {
   readonly seed?: number;
 }
 
-/** Opens the store on a storage with everything else driven by the test. */
+/**
+ * Opens the store on a storage with everything else driven by the test. The history of scavenges is not repaired unless the
+ * test asks for it, since that writes to the log.
+ */
 export function openTestStore(options: TestStoreOptions): Promise<OpenStore> {
   const { seed = 1, ...given } = options;
   const clock = given.clock ?? new ManualClock(TEST_NOW_MS, 'microtask');
   const ids = given.ids ?? new SeededIds(seed);
-  const jobs = given.jobs ?? new InlineJobs({ jobs: JOBS, storage: given.storage, digests: nodeDigests, ids, clock });
+  const scavengeStates = given.scavengeStates ?? MemoryScavengeStates.of(given.storage);
+  const hasher = given.hasher === undefined ? {} : { hasher: given.hasher };
+  const jobs = given.jobs ?? new InlineJobs({ jobs: JOBS, storage: given.storage, digests: nodeDigests, ids, clock, scavengeStates, ...hasher });
   return openStore({
-    clock, ids, jobs, digests: nodeDigests, log: silentLog, meter: silentMeter, existenceFilterBytes: EXISTENCE_FILTER_BYTES, cacheBytes: 16 * 1024 * 1024, ...given,
+    clock, ids, jobs, scavengeStates, digests: nodeDigests, log: silentLog, meter: silentMeter, existenceFilterBytes: EXISTENCE_FILTER_BYTES, cacheBytes: 16 * 1024 * 1024, ...given,
+    scavenge: { repairHistory: false, ...given.scavenge },
   });
 }

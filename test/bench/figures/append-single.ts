@@ -33,7 +33,7 @@ export const appendSingle: Figure = {
   async run(settings) {
     const raw = new RawWriter(join(settings.folder, 'append-single.raw'), settings.quick ? 4_194_304 : 268_435_456, CLIENTS);
     const meter = new SumMeter();
-    const open = await openFolder(join(settings.folder, 'append-single'), meter);
+    const open = await openFolder(join(settings.folder, 'append-single'), { meter: meter });
     try {
       const limit = await raw.faster(settings.windowMs / 2);
       await appendWindow(open.store, settings.windowMs);

@@ -9,11 +9,12 @@ import { EVENT_BYTES, EVENT_JSON } from '../events.ts';
  * The load generator: connections that are kept open, each posting one event, reading the answer, and going on. It
  * speaks just enough HTTP/1.1 over plain sockets, so that it takes less work than any server it measures.
  */
-export interface LoadRequest { readonly port: number; readonly connections: number; readonly ms: number }
+export interface LoadRequest { readonly port: number; readonly connections: number; readonly ms: number; /** Between an answer and the next request. */ readonly pauseMs?: number }
 export interface LoadResult {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  readonly maxMs: number;
   /** Answers other than 201. */
   readonly failures: number;
   readonly firstFailure: string;
@@ -43,7 +44,7 @@ export function answerLength(bytes: Buffer): number {
 interface Tally { readonly latencies: number[]; failures: number; firstFailure: string }
 
 /** One connection until `until`; resolves when its last answer has come. */
-function drive(socket: Socket, stream: string, until: number, tally: Tally): Promise<void> {
+function drive(socket: Socket, stream: string, until: number, pauseMs: number, tally: Tally): Promise<void> {
   const head = `POST /streams/${stream} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${EVENT_BYTES}\r\nES-EventType: OrderPlaced\r\nES-EventId: `;
   const tail = `\r\n\r\n${EVENT_JSON}`;
   return new Promise((resolve, reject) => {
@@ -64,7 +65,10 @@ function drive(socket: Socket, stream: string, until: number, tally: Tally): Pro
         if (tally.firstFailure === '') tally.firstFailure = pending.toString('latin1', 0, 600);
       }
       pending = pending.subarray(length);
-      if (now < until) send();
+      if (now < until) {
+        if (pauseMs > 0) setTimeout(send, pauseMs);
+        else send();
+      }
       else {
         socket.removeAllListeners();
         socket.destroy();
@@ -85,12 +89,12 @@ function open(port: number): Promise<Socket> {
   });
 }
 
-async function load({ port, connections, ms }: LoadRequest): Promise<LoadResult> {
+async function load({ port, connections, ms, pauseMs = 0 }: LoadRequest): Promise<LoadResult> {
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
   const tally: Tally = { latencies: [], failures: 0, firstFailure: '' };
   const cpu = process.cpuUsage();
   const begin = performance.now();
-  await Promise.all(sockets.map((socket, i) => drive(socket, `bench-http-${String(i).padStart(2, '0')}`, begin + ms, tally)));
+  await Promise.all(sockets.map((socket, i) => drive(socket, `bench-http-${String(i).padStart(2, '0')}`, begin + ms, pauseMs, tally)));
   const elapsed = performance.now() - begin;
   const used = process.cpuUsage(cpu);
   const sorted = Float64Array.from(tally.latencies).sort();
@@ -98,6 +102,7 @@ async function load({ port, connections, ms }: LoadRequest): Promise<LoadResult>
     requestsPerSecond: sorted.length / elapsed * 1000,
     p50Ms: sorted[Math.floor(sorted.length * 0.5)]!,
     p99Ms: sorted[Math.floor(sorted.length * 0.99)]!,
+    maxMs: sorted.at(-1)!,
     failures: tally.failures,
     firstFailure: tally.firstFailure,
     cpu: (used.user + used.system) / 1000 / elapsed,

@@ -1,0 +1,147 @@
+/**
+ * The scavenge database of one node; disk-format.md section 8, scavenge.md section 3. It is opened for the time of a
+ * run only, by the jobs of the run, and keeps what earlier runs have learnt. All calls are synchronous; positions and
+ * event numbers are safe integers, TOMBSTONE stands for 2^63-1, ages are seconds, timestamps are whole milliseconds since
+ * 1970 and a remainder of 0 to 9999 ticks of 100 ns, two numbers as in core/log/records.ts: one number of milliseconds
+ * with a fraction can't tell ticks apart. (A fraction that is given all the same is taken as ticks, rounded.)
+ *
+ * What a stream's data are stored under: the 64-bit hash of its name, or the name itself when the hash is known to be
+ * shared. Callers always give the name and its hash; the state decides.
+ */
+export interface ScavengeState {
+  /** Begins the one transaction; an error when one is open. */
+  begin(): void;
+  /** Stores the checkpoint and everything since `begin`, all or nothing. */
+  commit(checkpoint: ScavengeCheckpoint): void;
+  /** Forgets everything since `begin`. */
+  rollback(): void;
+
+  /** Null when there is none, or it can't be read. */
+  checkpoint(): ScavengeCheckpoint | null;
+
+  /**
+   * Registers a name for collision detection (scavenge.md 4.4). Must come before any data of that name is read or
+   * stored. True when a new collision was found by it.
+   */
+  register(name: string, hi: number, lo: number): boolean;
+  /** True when the name's hash is known to be shared. */
+  isCollision(name: string): boolean;
+  /** True when some stream with this hash shares it. */
+  isSharedHash(hi: number, lo: number): boolean;
+  collisions(): readonly string[];
+
+  /** Data of an original stream, or undefined. */
+  original(name: string, hi: number, lo: number): OriginalStreamData | undefined;
+  /** By hash only, for index entries whose hash is not shared. */
+  originalByHash(hi: number, lo: number): OriginalStreamData | undefined;
+  setOriginal(name: string, hi: number, lo: number, data: OriginalStreamData): void;
+  metastream(name: string, hi: number, lo: number): MetastreamData | undefined;
+  metastreamByHash(hi: number, lo: number): MetastreamData | undefined;
+  setMetastream(name: string, hi: number, lo: number, data: MetastreamData): void;
+
+  /**
+   * Up to `limit` active original streams behind `after` (null: from the first): those stored by name first,
+   * ascending, then those by hash, ascending by the hash as a signed number.
+   */
+  activeOriginals(after: StreamHandle | null, limit: number): readonly ActiveOriginal[];
+  /** Stores the outcome of a calculation under the handle it was read with. */
+  setCalculated(handle: StreamHandle, status: StreamStatus, discardPoint: number, maybeDiscardPoint: number): void;
+
+  /** Widens the range of prepare timestamps of a logical chunk. */
+  setChunkTimeRange(chunk: number, minMs: number, maxMs: number, minTicks?: number, maxTicks?: number): void;
+  chunkTimeRange(chunk: number): ChunkTimeRange | undefined;
+
+  addWeight(chunk: number, weight: number): void;
+  /** Sum over the logical chunks [first, last]. */
+  weight(first: number, last: number): number;
+  resetWeights(first: number, last: number): void;
+  /** True when every stored weight is 0. */
+  allWeightsZero(): boolean;
+
+  deleteMetastreams(): void;
+  /** Deletes original streams with one of these statuses. */
+  deleteOriginals(statuses: readonly StreamStatus[]): void;
+
+  close(): void;
+}
+
+/** 1: calculated in each run. 2: tombstoned. 3: nothing more to do for it. 0 is what a row has before it was given one. */
+export type StreamStatus = 0 | 1 | 2 | 3;
+export const STATUS_ACTIVE = 1;
+export const STATUS_ARCHIVED = 2;
+export const STATUS_SPENT = 3;
+
+export type StreamHandle = { readonly kind: 'hash'; readonly hi: number; readonly lo: number } | { readonly kind: 'id'; readonly name: string };
+
+export interface OriginalStreamData {
+  readonly isTombstoned: boolean;
+  /** Seconds. */
+  readonly maxAge: number | null;
+  readonly maxCount: number | null;
+  readonly truncateBefore: number | null;
+  /** First event number to keep. */
+  readonly discardPoint: number;
+  readonly maybeDiscardPoint: number;
+  readonly status: StreamStatus;
+}
+
+export interface MetastreamData {
+  readonly isTombstoned: boolean;
+  readonly discardPoint: number;
+}
+
+export interface ActiveOriginal {
+  readonly handle: StreamHandle;
+  readonly data: OriginalStreamData;
+}
+
+/** Whole milliseconds and the ticks beyond them: compare the milliseconds first, then the ticks. */
+export interface ChunkTimeRange {
+  readonly minMs: number;
+  readonly minTicks: number;
+  readonly maxMs: number;
+  readonly maxTicks: number;
+}
+
+export interface ScavengePoint {
+  /** Log position of the point's record: the run covers what lies below. */
+  readonly position: number;
+  readonly eventNumber: number;
+  /** Whole milliseconds since 1970. */
+  readonly effectiveNowMs: number;
+  /** 100 ns ticks beyond `effectiveNowMs`, 0 to 9999; absent for 0. */
+  readonly effectiveNowTicks?: number;
+  readonly threshold: number;
+}
+
+export type ScavengeStage = 'Accumulating' | 'Calculating' | 'ExecutingChunks' | 'MergingChunks' | 'ExecutingIndex' | 'Cleaning' | 'Done';
+
+export interface ScavengeCheckpoint {
+  readonly point: ScavengePoint;
+  readonly stage: ScavengeStage;
+  /** Accumulating and ExecutingChunks: last logical chunk done; undefined for none. */
+  readonly doneChunk?: number;
+  /** Calculating: last stream done; undefined for none. */
+  readonly doneStream?: StreamHandle;
+}
+
+export interface ScavengeStateOptions {
+  /** 512 to 65 536, a power of two. */
+  readonly pageSizeBytes: number;
+  /** Cache of one connection in bytes. */
+  readonly cacheBytes: number;
+  /** Hash users remembered in memory. */
+  readonly hashUsersCacheEntries: number;
+}
+
+/** Opens the scavenge database of the node, or one that vanishes when it is closed. */
+export interface ScavengeStates {
+  /**
+   * Opens `index/scavenging/scavenging.db`, creating it when it is absent. Several may be open at once in several
+   * threads, of which one writes at a time. Throws `scavenge_state_invalid` when the file is damaged, of another schema
+   * or of another page size; its message says that the file may be deleted.
+   */
+  open(options: ScavengeStateOptions): ScavengeState;
+  /** An empty state that never touches the data directory and is gone when it is closed: for a dry run. */
+  openTemporary(options: ScavengeStateOptions): ScavengeState;
+}

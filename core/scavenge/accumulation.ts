@@ -1,0 +1,215 @@
+import { u32 } from '../bytes.ts';
+import { SkuaError } from '../errors.ts';
+import { Hash64 } from '../index/stream-hash.ts';
+import type { Chunk } from '../log/chunk.ts';
+import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, SYSTEM, type RecordFrame } from '../log/records.ts';
+import { scanChunk } from '../log/scan.ts';
+import type { JobContext } from '../ports/jobs.ts';
+import type { ScavengeState } from '../ports/scavenge-state.ts';
+import { decodeText } from '../text.ts';
+import { ChunkWeights } from './chunk-weights.ts';
+import { MetadataLearner } from './metadata-learner.ts';
+import type { RunFiles, RunSettings } from './run-files.ts';
+import { RunSources } from './run-sources.ts';
+import { SeenNames } from './seen-names.ts';
+import { Throttle } from './throttle.ts';
+import { TimeRange } from './time-range.ts';
+
+/** Learning from the log what streams' metadata, tombstones and shared hashes are; scavenge.md section 4. */
+export const ACCUMULATE_JOB = 'scavenge.accumulate';
+
+export interface AccumulateArgs {
+  readonly files: RunFiles;
+  readonly settings: RunSettings;
+  /** The first logical chunk to read. */
+  readonly fromChunk: number;
+}
+
+export interface AccumulateResult {
+  /** Of the whole run. */
+  readonly restedMs: number;
+  /** Logical chunks. */
+  readonly chunks: number;
+  /** Prepares, and among them those of metadata and the tombstones. */
+  readonly records: number;
+  readonly metadata: number;
+  readonly tombstones: number;
+}
+
+/** Records after which it is asked whether to stop or to rest. */
+const PAUSE_RECORDS = 1_024;
+const DOLLAR = 36;
+
+export async function accumulate(args: AccumulateArgs, context: JobContext): Promise<AccumulateResult> {
+  const { settings } = args;
+  const state = context.scavengeStates.open(settings.state);
+  try {
+    const sources = await RunSources.open(args.files, settings.point.position, context);
+    try {
+      const throttle = new Throttle(settings.throttle, context);
+      const counts = await new Accumulation({ state, sources, settings, throttle, chunkSize: args.files.chunkSize, fromChunk: args.fromChunk }, context).run();
+      return { ...counts, restedMs: throttle.restedMs };
+    } finally {
+      await sources.close();
+    }
+  } finally {
+    state.close();
+  }
+}
+
+export interface AccumulationParts {
+  readonly state: ScavengeState;
+  readonly sources: RunSources;
+  readonly settings: RunSettings;
+  readonly throttle: Throttle;
+  readonly chunkSize: number;
+  readonly fromChunk: number;
+}
+
+export type AccumulationCounts = Omit<AccumulateResult, 'restedMs'>;
+
+/** Ends the scan of a chunk when what lies behind the scavenge point begins. */
+const reachedPoint = new SkuaError('aborted', 'The scavenge point is reached.');
+
+export class Accumulation {
+  readonly #parts: AccumulationParts;
+  readonly #context: JobContext;
+  readonly #learner: MetadataLearner;
+  readonly #weights = new ChunkWeights();
+  readonly #seen = new SeenNames();
+  readonly #hash = new Hash64();
+  readonly #fields = new PrepareFields();
+  readonly #times = new TimeRange();
+  readonly #pointPosition: number;
+  /** The logical chunk whose transaction is open, and its end. */
+  #logical = -1;
+  #logicalEnd = 0;
+  #isOpen = false;
+  /** Of the last record. */
+  #position = 0;
+  #sincePause = 0;
+  #chunks = 0;
+  #records = 0;
+  #bytesTotal = 0;
+
+  constructor(parts: AccumulationParts, context: JobContext) {
+    this.#parts = parts;
+    this.#context = context;
+    this.#learner = new MetadataLearner({ ...parts, weights: this.#weights, hasher: context.hasher });
+    this.#pointPosition = parts.settings.point.position;
+  }
+
+  async run(): Promise<AccumulationCounts> {
+    const { sources, chunkSize, fromChunk } = this.#parts;
+    const { chunks } = sources;
+    const from = fromChunk * chunkSize;
+    const last = chunks.placeOf(this.#pointPosition);
+    const first = Math.max(0, chunks.placeOf(from));
+    this.#bytesTotal = this.#pointPosition - from;
+    try {
+      for (let place = first; place <= last; place++) {
+        const chunk = await chunks.open(place);
+        try {
+          if (chunk.endPosition > from) await this.#chunk(chunk, from);
+        } finally {
+          await chunks.release(chunk);
+        }
+      }
+    } catch (error) {
+      if (this.#isOpen) this.#parts.state.rollback();
+      throw error;
+    }
+    const { metadata, tombstones } = this.#learner;
+    return { chunks: this.#chunks, records: this.#records, metadata, tombstones };
+  }
+
+  /** Reads a file, whose logical chunks each have a transaction of their own. */
+  async #chunk(chunk: Chunk, from: number): Promise<void> {
+    const { chunkSize } = this.#parts;
+    if (chunk.isScavenged) this.#learner.noteScavengedChunk();
+    const first = Math.max(chunk.startNumber, Math.floor(from / chunkSize));
+    const last = Math.min(chunk.endNumber, Math.floor(this.#pointPosition / chunkSize));
+    this.#begin(first);
+    await this.#pause();
+    try {
+      await scanChunk(chunk, first * chunkSize, (frame) => this.#visit(frame), () => this.#report(this.#position));
+    } catch (error) {
+      if (error !== reachedPoint) throw error;
+    }
+    while (this.#logical < last) await this.#next();
+    await this.#finish();
+    this.#report(chunk.endPosition);
+  }
+
+  #visit(frame: RecordFrame): void | Promise<void> {
+    const { position } = frame;
+    if (position > this.#pointPosition) throw reachedPoint;
+    this.#position = position;
+    if (position >= this.#logicalEnd) return this.#cross(frame);
+    const waiting = this.#take(frame);
+    if (++this.#sincePause < PAUSE_RECORDS) return waiting;
+    return waiting === undefined ? this.#pause() : waiting.then(() => this.#pause());
+  }
+
+  /** A record of a further logical chunk of a merged file. */
+  async #cross(frame: RecordFrame): Promise<void> {
+    while (frame.position >= this.#logicalEnd) await this.#next();
+    await this.#take(frame);
+  }
+
+  #take(frame: RecordFrame): void | Promise<void> {
+    const b = frame.bytes;
+    const type = b[frame.at];
+    if (type !== PREPARE) {
+      if (type === COMMIT || type === SYSTEM) return undefined;
+      throw new SkuaError('scavenge_failed', `Found a record of the unknown type ${type} at position ${frame.position}`, { position: frame.position });
+    }
+    this.#records++;
+    const f = this.#fields;
+    parsePrepare(frame, f);
+    this.#times.widen(u32(b, f.timestampAt + 4), u32(b, f.timestampAt));
+    if ((f.flags & FLAG_STREAM_DELETE) !== 0) return this.#learner.tombstone(frame, f);
+    const { streamAt, streamLength } = f;
+    if (b[streamAt] === DOLLAR && b[streamAt + 1] === DOLLAR && streamLength >= 2) return this.#learner.metadataRecord(frame, f);
+    if (this.#seen.has(b, streamAt, streamLength)) return undefined;
+    const hash = this.#hash;
+    this.#context.hasher.hashUtf8(b, streamAt, streamLength, hash);
+    this.#parts.state.register(decodeText(b.subarray(streamAt, streamAt + streamLength)), hash.hi, hash.lo);
+    return undefined;
+  }
+
+  #begin(logical: number): void {
+    this.#logical = logical;
+    this.#logicalEnd = (logical + 1) * this.#parts.chunkSize;
+    this.#times.clear();
+    this.#parts.state.begin();
+    this.#isOpen = true;
+  }
+
+  async #next(): Promise<void> {
+    await this.#finish();
+    this.#begin(this.#logical + 1);
+  }
+
+  async #finish(): Promise<void> {
+    const { state, settings } = this.#parts;
+    await this.#learner.finishChunk();
+    this.#times.moveTo(state, this.#logical);
+    this.#weights.moveTo(state);
+    state.commit({ point: settings.point, stage: 'Accumulating', doneChunk: this.#logical });
+    this.#isOpen = false;
+    this.#chunks++;
+  }
+
+  async #pause(): Promise<void> {
+    this.#sincePause = 0;
+    await this.#context.checkpoint();
+    await this.#parts.throttle.rest();
+  }
+
+  /** Bytes of the log: what earlier runs have removed counts as read. */
+  #report(position: number): void {
+    const total = this.#bytesTotal;
+    this.#context.progress({ done: Math.min(total, Math.max(0, total + position - this.#pointPosition)), total, unit: 'bytes' });
+  }
+}

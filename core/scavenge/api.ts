@@ -1,0 +1,104 @@
+import type { ScavengePoint } from '../ports/scavenge-state.ts';
+
+/** Scavenging one node: what administrators, schedules and the command line use. scavenge.md sections 2 and 3. */
+export interface Scavenger {
+  /**
+   * Starts a run, or goes on with an unfinished one under a new id. Resolves once it has been launched; what happens
+   * then shows in `last`, the log and the history streams. Rejects with `scavenge_in_progress` (data: `scavengeId`),
+   * `bad_option`, or `store_closed`.
+   */
+  start(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }>;
+  /** Stops the run with this id, or `current`, and resolves with its id once it has ended. Rejects with `scavenge_not_found`. */
+  stop(scavengeId: string): Promise<string>;
+  /** Id of the run that is active, or null. */
+  current(): string | null;
+  /** The last run since the process started, or null. */
+  last(): LastScavenge | null;
+  /** Null when no run is active. */
+  progress(): ScavengeProgress | null;
+  /** Starts a run that only counts; it can be stopped like any other. Same errors as `start`. */
+  startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }>;
+  /** The report, or null while that dry run is still active. Rejects with `scavenge_not_found` for an id that is none of the last ones, and with what ended it. */
+  dryRun(scavengeId: string): Promise<DryRunReport | null>;
+  /** What a scavenge that began now would do to a stream. Rejects with `stream_not_found`, `invalid_stream_name` or `too_busy`. */
+  explain(stream: string): Promise<Explanation>;
+  /** Resolves when no run is active: for tests and for the end of the process. */
+  idle(): Promise<void>;
+  /** Ends a run without its completion event, as a shutdown does, and waits for it. */
+  close(): Promise<void>;
+}
+
+export interface ScavengeOptions {
+  /** 1 to 4 chunks at a time; more count as 4. Default 1. */
+  readonly threads?: number;
+  /** Chunks of at least this weight are rewritten; 0: every one with any weight; negative: every one. Default 0. Stored in the scavenge point. */
+  readonly threshold?: number;
+  /** 1 to 100; below 100 only with one thread. Default 100. */
+  readonly throttlePercent?: number;
+  /** Use an existing scavenge point only. Default false. */
+  readonly syncOnly?: boolean;
+}
+
+export type ScavengeResult = 'Success' | 'Stopped' | 'Errored' | 'Interrupted';
+
+export interface LastScavenge {
+  readonly scavengeId: string;
+  readonly result: 'InProgress' | ScavengeResult;
+  /** Text of what ended it, for `Errored`. */
+  readonly error: string | null;
+}
+
+export type ScavengePhase = 'Starting' | 'Accumulation' | 'Calculation' | 'Chunk execution' | 'Chunk merging' | 'Index execution' | 'Cleaning';
+
+export interface ScavengeProgress {
+  readonly scavengeId: string;
+  readonly phase: ScavengePhase;
+  readonly chunksDone: number;
+  readonly chunksTotal: number;
+  /** Bytes of the phase's work. */
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+  /** Of the whole run so far; negative when files grew. */
+  readonly bytesReclaimed: number;
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number;
+  readonly elapsedSeconds: number;
+  /** Of this phase, at its speed so far; null before it can be told. */
+  readonly remainingSeconds: number | null;
+}
+
+export interface DryRunChunk {
+  readonly file: string;
+  /** First and last logical chunk. */
+  readonly start: number;
+  readonly end: number;
+  readonly weight: number;
+  readonly records: number;
+  readonly discardable: number;
+  readonly bytes: number;
+  readonly bytesReclaimable: number;
+  readonly wouldExecute: boolean;
+}
+
+export interface DryRunReport {
+  readonly scavengeId: string;
+  readonly threshold: number;
+  readonly point: ScavengePoint;
+  readonly chunks: readonly DryRunChunk[];
+  readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
+}
+
+/** Why events go or stay. */
+export type ExplainRule = 'tombstone' | '$tb' | '$maxCount' | '$maxAge' | 'superseded-metadata';
+
+export interface Explanation {
+  readonly stream: string;
+  /** -1 for a stream that has none. */
+  readonly lastEventNumber: number;
+  /** The metadata in force, or null. */
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  readonly rules: readonly { readonly rule: ExplainRule; readonly value: number | string | boolean }[];
+  /** The events that would go, by the rule that removes them; ascending, ranges of numbers. */
+  readonly removed: readonly { readonly from: number; readonly to: number; readonly count: number; readonly bytes: number; readonly rule: ExplainRule }[];
+  readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
+}

@@ -1,0 +1,208 @@
+import { EntryList } from '../index/entries.ts';
+import { Hash64 } from '../index/stream-hash.ts';
+import { SkuaError } from '../errors.ts';
+import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
+import type { JobContext } from '../ports/jobs.ts';
+import type { ActiveOriginal, ScavengeState, StreamHandle } from '../ports/scavenge-state.ts';
+import { encodeText } from '../text.ts';
+import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './chunk-weights.ts';
+import { decide, DISCARD, GONE, KEEP, MAYBE, statusOf, StreamLimits, TOMBSTONE_I32, type Decision } from './decide.ts';
+import type { RunFiles, RunSettings } from './run-files.ts';
+import type { IndexKey } from './run-index.ts';
+import { RunSources } from './run-sources.ts';
+import { Throttle } from './throttle.ts';
+
+/** Discard points and weights of all active streams; scavenge.md section 5. */
+export const CALCULATE_JOB = 'scavenge.calculate';
+
+export interface CalculateArgs {
+  readonly files: RunFiles;
+  readonly settings: RunSettings;
+  /** The last stream that is done, or null. */
+  readonly after: StreamHandle | null;
+}
+
+export interface CalculateResult {
+  /** Of the whole run. */
+  readonly restedMs: number;
+  readonly streams: number;
+}
+
+/** Streams in one transaction. */
+const BATCH_STREAMS = 32_768;
+/** Event numbers asked for at a time. */
+const SLICE_NUMBERS = 8_192;
+/** Index entries, and streams, after which it is asked whether to stop or to rest. */
+const PAUSE_ENTRIES = 1_024;
+
+export async function calculate(args: CalculateArgs, context: JobContext): Promise<CalculateResult> {
+  const { settings } = args;
+  const state = context.scavengeStates.open(settings.state);
+  try {
+    const sources = await RunSources.open(args.files, settings.point.position, context);
+    try {
+      const throttle = new Throttle(settings.throttle, context);
+      const streams = await new Calculation({ state, sources, settings, throttle, chunkSize: args.files.chunkSize }, context).run(args.after);
+      return { restedMs: throttle.restedMs, streams };
+    } finally {
+      await sources.close();
+    }
+  } finally {
+    state.close();
+  }
+}
+
+export interface CalculationParts {
+  readonly state: ScavengeState;
+  readonly sources: RunSources;
+  readonly settings: RunSettings;
+  readonly throttle: Throttle;
+  readonly chunkSize: number;
+}
+
+export class Calculation {
+  readonly #parts: CalculationParts;
+  readonly #context: JobContext;
+  readonly #weights = new ChunkWeights();
+  readonly #ranges: ChunkRanges;
+  readonly #limits = new StreamLimits();
+  readonly #entries = new EntryList();
+  readonly #hash = new Hash64();
+  readonly #frame = new RecordFrame();
+  readonly #fields = new PrepareFields();
+  #sincePause = 0;
+
+  constructor(parts: CalculationParts, context: JobContext) {
+    this.#parts = parts;
+    this.#context = context;
+    this.#ranges = new ChunkRanges(parts.state);
+  }
+
+  /** Calculates all streams behind `after`, and returns how many they are. */
+  async run(after: StreamHandle | null): Promise<number> {
+    const { state } = this.#parts;
+    let streams = 0;
+    let last = after;
+    for (;;) {
+      await this.#pause();
+      const batch = state.activeOriginals(last, BATCH_STREAMS);
+      if (batch.length === 0) break;
+      last = await this.#batch(batch);
+      streams += batch.length;
+      this.#report(streams, last);
+    }
+    await this.#parts.throttle.rest();
+    return streams;
+  }
+
+  /** Calculates some streams in one transaction, and returns the last one. */
+  async #batch(batch: readonly ActiveOriginal[]): Promise<StreamHandle> {
+    const { state, settings } = this.#parts;
+    const last = batch.at(-1)!.handle;
+    state.begin();
+    try {
+      for (const stream of batch) {
+        await this.#stream(stream);
+        if (++this.#sincePause >= PAUSE_ENTRIES) await this.#pause();
+      }
+      this.#weights.moveTo(state);
+      state.commit({ point: settings.point, stage: 'Calculating', doneStream: last });
+    } catch (error) {
+      state.rollback();
+      throw error;
+    }
+    return last;
+  }
+
+  async #stream({ handle, data }: ActiveOriginal): Promise<void> {
+    const { state, sources, settings } = this.#parts;
+    const key = this.#keyOf(handle);
+    const lastNumber = await sources.index.lastNumber(key);
+    this.#limits.set(data, lastNumber, settings.point);
+    const points = new Points();
+    let from = 0;
+    while (from <= lastNumber && !points.isDone) {
+      from = await sources.index.slice(key, from, lastNumber, SLICE_NUMBERS, this.#entries);
+      await this.#slice(points);
+    }
+    // The last event is always kept, so some entry has ended the search.
+    if (!points.isFirst && !points.isDone) throw new SkuaError('scavenge_failed', 'All events of a stream would be discarded: the index does not fit the log, so rebuild it');
+    const status = statusOf(data, lastNumber);
+    const discardPoint = Math.max(points.discard, data.discardPoint);
+    const maybeDiscardPoint = Math.max(points.maybe, data.maybeDiscardPoint);
+    if (status !== data.status || discardPoint !== data.discardPoint || maybeDiscardPoint !== data.maybeDiscardPoint) {
+      state.setCalculated(handle, status, discardPoint, maybeDiscardPoint);
+    }
+  }
+
+  /** Takes the entries up to the first one that is kept. */
+  async #slice(points: Points): Promise<void> {
+    const { length } = this.#entries;
+    for (let i = 0; i < length && !points.isDone; i++) {
+      const number = this.#entries.versions[i]!;
+      const position = this.#entries.positions[i]!;
+      const chunk = Math.floor(position / this.#parts.chunkSize);
+      let decision: Decision;
+      if (number === TOMBSTONE_I32 && this.#limits.isTombstoned && (await this.#isTombstone(position))) decision = KEEP;
+      else decision = decide(this.#limits, number, this.#limits.hasAge ? this.#ranges.of(chunk) : undefined);
+      points.take(number, decision);
+      if (decision === DISCARD) this.#weights.add(chunk, WEIGHT_DISCARD);
+      else if (decision === MAYBE) this.#weights.add(chunk, WEIGHT_MAYBE);
+      if (++this.#sincePause >= PAUSE_ENTRIES) await this.#pause();
+    }
+  }
+
+  #keyOf(handle: StreamHandle): IndexKey {
+    if (handle.kind === 'hash') return { hi: handle.hi, lo: handle.lo, name: null };
+    this.#context.hasher.hash(handle.name, this.#hash);
+    return { hi: this.#hash.hi, lo: this.#hash.lo, name: encodeText(handle.name) };
+  }
+
+  async #isTombstone(position: number): Promise<boolean> {
+    if (!(await this.#parts.sources.chunks.record(position, this.#frame)) || this.#frame.type !== PREPARE) return false;
+    parsePrepare(this.#frame, this.#fields);
+    return (this.#fields.flags & FLAG_STREAM_DELETE) !== 0;
+  }
+
+  async #pause(): Promise<void> {
+    this.#sincePause = 0;
+    await this.#context.checkpoint();
+    await this.#parts.throttle.rest();
+  }
+
+  /** Streams come in order of their hashes, which lie evenly, so the last hash tells how many there will be. */
+  #report(done: number, last: StreamHandle): void {
+    const share = last.kind === 'id' ? 0 : ((last.hi ^ 0x8000_0000) >>> 0) / 4_294_967_296;
+    this.#context.progress({ done, total: share > 0 ? Math.max(done, Math.round(done / share)) : done, unit: 'entries' });
+  }
+}
+
+/** The discard point and the maybe-discard point of a stream in the making: first event numbers to keep. */
+class Points {
+  discard = 0;
+  maybe = 0;
+  isFirst = true;
+  isDone = false;
+  #isContiguous = true;
+
+  take(number: number, decision: Decision): void {
+    if (this.isFirst) {
+      // Numbers that left the index in an earlier run are covered too.
+      this.discard = number;
+      this.maybe = number;
+      this.isFirst = false;
+    }
+    if (decision === DISCARD) {
+      this.discard = number + 1;
+      this.#isContiguous = true;
+    } else if (decision === MAYBE) {
+      this.maybe = number + 1;
+      this.#isContiguous = false;
+    } else if (decision === GONE) {
+      if (this.#isContiguous) this.discard = number + 1;
+    } else {
+      this.maybe = Math.max(this.maybe, this.discard);
+      this.isDone = true;
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import { SkuaError } from '../errors.ts';
+import type { Chunk } from '../log/chunk.ts';
+import { HEADER_BYTES, mapActual, mapLogical } from '../log/chunk-format.ts';
+import { FRAME_BYTES } from '../log/records.ts';
+import { scanChunk } from '../log/scan.ts';
+import type { Job, JobContext } from '../ports/jobs.ts';
+import { ChunkWriter, openSource } from './chunk-writer.ts';
+
+export const MERGE_CHUNKS_JOB = 'scavenge.merge-chunks';
+/** Bytes copied at once. */
+const COPY_BYTES = 1_048_576;
+/** Records of an unscavenged chunk between two looks at whether the run is to stop. */
+const CHECK_EVERY_RECORDS = 1_024;
+
+export interface MergeChunksArgs {
+  readonly chunkSize: number;
+  /** Names of the chunk files in force, neighbours in the order of the log. */
+  readonly sources: readonly string[];
+  /** `<uuid>.merge.scavenge.tmp` */
+  readonly target: string;
+  /** 16 on-disk bytes. */
+  readonly chunkId: Uint8Array;
+}
+
+export interface MergeChunksResult {
+  /** Sizes of all old files and of the new one. */
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+}
+
+/** What grouping needs of a physical chunk. */
+export interface MergeCandidate {
+  readonly startNumber: number;
+  readonly endNumber: number;
+  /** Bytes of records, without header, map and footer. */
+  readonly dataBytes: number;
+}
+
+/**
+ * One pass over the physical chunks in the order of the log: the groups of two and more neighbours that are merged;
+ * scavenge.md section 7. Passes are repeated until one gives no group.
+ */
+export function mergeGroups<T extends MergeCandidate>(chunks: readonly T[], chunkSize: number): T[][] {
+  const groups: T[][] = [];
+  let group: T[] = [];
+  let sizeBytes = 0;
+  for (const chunk of chunks) {
+    const last = group[group.length - 1];
+    if (sizeBytes + chunk.dataBytes > chunkSize || (last !== undefined && last.endNumber + 1 !== chunk.startNumber)) {
+      if (group.length >= 2) groups.push(group);
+      group = [];
+      sizeBytes = 0;
+    }
+    group.push(chunk);
+    sizeBytes += chunk.dataBytes;
+  }
+  if (group.length >= 2) groups.push(group);
+  return groups;
+}
+
+/**
+ * Copies the records of neighbouring chunks into one new file, which is complete and durable under its temporary name
+ * when the job ends, and gone when it throws.
+ */
+export async function mergeChunks(args: MergeChunksArgs, context: JobContext): Promise<MergeChunksResult> {
+  const sources: Chunk[] = [];
+  try {
+    for (const name of args.sources) sources.push(await openSource(context.storage, name, args.chunkSize));
+    checkNeighbours(sources);
+    return await merge(sources, args, context);
+  } finally {
+    for (const source of sources) await source.file.retire();
+  }
+}
+
+function checkNeighbours(sources: readonly Chunk[]): void {
+  for (let i = 1; i < sources.length; i++) {
+    if (sources[i - 1]!.endNumber + 1 === sources[i]!.startNumber) continue;
+    throw new SkuaError('scavenge_failed', `${sources[i - 1]!.name} and ${sources[i]!.name} are no neighbours and can't be merged: this is a defect.`, { file: sources[i]!.name });
+  }
+}
+
+async function merge(sources: readonly Chunk[], args: MergeChunksArgs, context: JobContext): Promise<MergeChunksResult> {
+  const first = sources[0]!;
+  const last = sources[sources.length - 1]!;
+  const target = { path: args.target, chunkSize: args.chunkSize, startNumber: first.startNumber, endNumber: last.endNumber, chunkId: args.chunkId };
+  const writer = await ChunkWriter.create(context.storage, context.digests, target);
+  try {
+    const copy = new MergeCopy(sources, writer, context);
+    for (const source of sources) await (source.isScavenged ? copy.scavenged(source) : copy.unscavenged(source));
+    const bytesAfter = await writer.finish();
+    return { bytesBefore: sources.reduce((sum, source) => sum + source.file.file.size, 0), bytesAfter };
+  } catch (error) {
+    await writer.discard();
+    throw error;
+  }
+}
+
+class MergeCopy {
+  readonly #start: number;
+  readonly #writer: ChunkWriter;
+  readonly #context: JobContext;
+  readonly #total: number;
+  #done = 0;
+
+  constructor(sources: readonly Chunk[], writer: ChunkWriter, context: JobContext) {
+    this.#start = sources[0]!.startPosition;
+    this.#total = sources.reduce((sum, source) => sum + source.physicalBytes, 0);
+    this.#writer = writer;
+    this.#context = context;
+  }
+
+  /** A scavenged chunk knows where its records lie: its data are copied as they are, and its map is moved. */
+  async scavenged(source: Chunk): Promise<void> {
+    const base = this.#writer.dataBytes;
+    const end = HEADER_BYTES + source.physicalBytes;
+    const read = (at: number) => readExactly(source, at, Math.min(COPY_BYTES, end - at));
+    let ahead = source.physicalBytes > 0 ? read(HEADER_BYTES) : null;
+    for (let at = HEADER_BYTES; ahead !== null;) {
+      const block: Uint8Array = await ahead;
+      at += block.length;
+      ahead = at < end ? read(at) : null;
+      const waiting = this.#writer.addData(block);
+      if (waiting !== undefined) await waiting;
+      await this.#passed(block.length);
+    }
+    await this.#moveMap(source, base);
+    if (source.mapCount > 0) this.#writer.logicalBytes = source.startPosition - this.#start + source.logicalBytes;
+  }
+
+  async #moveMap(source: Chunk, base: number): Promise<void> {
+    const { mapEntryBytes, mapCount } = source;
+    const shift = source.startPosition - this.#start;
+    const pieceEntries = Math.floor(COPY_BYTES / mapEntryBytes);
+    let lastActual = -1;
+    let lastLogical = -1;
+    for (let from = 0; from < mapCount; from += pieceEntries) {
+      const count = Math.min(pieceEntries, mapCount - from);
+      const at = HEADER_BYTES + source.physicalBytes + from * mapEntryBytes;
+      const bytes = await readExactly(source, at, count * mapEntryBytes);
+      for (let i = 0; i < count; i++) {
+        const actual = mapActual(bytes, i * mapEntryBytes);
+        const logical = mapLogical(bytes, i * mapEntryBytes, mapEntryBytes);
+        if (actual <= lastActual || logical <= lastLogical || actual + FRAME_BYTES > source.physicalBytes) throw source.corrupt(at + i * mapEntryBytes - HEADER_BYTES, 'an entry of the position map that is out of order');
+        this.#writer.addEntry(base + actual, shift + logical);
+        lastActual = actual;
+        lastLogical = logical;
+      }
+      await this.#context.checkpoint();
+    }
+  }
+
+  /** The records of a chunk that was never scavenged are found by reading them. */
+  async unscavenged(source: Chunk): Promise<void> {
+    let records = 0;
+    await scanChunk(source, source.startPosition, (frame) => {
+      const waiting = this.#writer.addRecord(frame.position - this.#start, frame.bytes, frame.at - FRAME_BYTES / 2, frame.length + FRAME_BYTES);
+      if (++records % CHECK_EVERY_RECORDS !== 0) return waiting;
+      return waiting === undefined ? this.#context.checkpoint() : waiting.then(() => this.#context.checkpoint());
+    }, (bytes) => this.#passed(bytes));
+  }
+
+  #passed(bytes: number): Promise<void> {
+    this.#done += bytes;
+    this.#context.progress({ done: this.#done, total: this.#total, unit: 'bytes' });
+    return this.#context.checkpoint();
+  }
+}
+
+/** Reads a range that the file must have. */
+function readExactly(source: Chunk, at: number, length: number): Promise<Uint8Array> {
+  const reading = (async () => {
+    const bytes = await source.file.file.read(at, length);
+    if (bytes.length !== length) throw source.corrupt(at + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
+    return bytes;
+  })();
+  // What was read ahead is not waited for after an error.
+  reading.catch(() => {});
+  return reading;
+}
+
+export const CHUNK_MERGING_JOBS: Readonly<Record<string, Job>> = { [MERGE_CHUNKS_JOB]: mergeChunks };

@@ -1,0 +1,60 @@
+import type { BlockCache } from '../cache/block-cache.ts';
+import type { Chunk } from '../log/chunk.ts';
+import { chunkFileName, parseChunkFileNames } from '../log/chunk-format.ts';
+import type { ChunkTable } from '../log/chunk-table.ts';
+import { openCompleted } from '../log/open-chunks.ts';
+import type { Storage } from '../ports/storage.ts';
+
+export interface SwitchParts {
+  readonly storage: Storage;
+  readonly cache: BlockCache;
+  readonly table: ChunkTable;
+  /** Told of a replaced file that could not be removed; the next start removes it. */
+  readonly onLeftover?: (file: string, error: unknown) => void;
+}
+
+/**
+ * Puts a complete chunk file, which still has its temporary name, in force for the logical chunks it covers: rename
+ * under the next version, one step in which readers change over, removal of the replaced files when the last read of
+ * them has ended; scavenge.md 6.3, step 4. Resolves when the old files are gone.
+ *
+ * A crash before the rename leaves a `*.tmp` file, one behind it a new version beside older ones: the next start
+ * removes either (`core/log/open-log.ts`). When the file can't take its place (`scavenge_failed`), can't be read or can't
+ * be renamed it is removed, and the old files stay in force.
+ */
+export async function switchChunk(parts: SwitchParts, target: string, startNumber: number, endNumber: number): Promise<Chunk> {
+  const { storage, cache, table } = parts;
+  const place = { number: startNumber, endNumber, chunkSize: table.chunkSize };
+  let name: string;
+  try {
+    table.coveredBy(startNumber, endNumber);
+    const candidate = await openCompleted(storage, cache, target, place);
+    await candidate.file.retire();
+    name = await nextName(storage, startNumber);
+    await storage.rename(target, name);
+  } catch (error) {
+    await storage.remove(target).catch(() => {});
+    throw error;
+  }
+  const chunk = await openCompleted(storage, cache, name, place);
+  await retireAll(parts, table.replace(chunk));
+  return chunk;
+}
+
+/** `chunk-NNNNNN.VVVVVV` with the version after the highest on the disk. */
+async function nextName(storage: Storage, number: number): Promise<string> {
+  let version = 0;
+  for (const file of parseChunkFileNames(await storage.list(''))) if (file.number === number) version = Math.max(version, file.version);
+  return chunkFileName(number, version + 1);
+}
+
+async function retireAll(parts: SwitchParts, chunks: readonly Chunk[]): Promise<void> {
+  for (const old of chunks) {
+    try {
+      await old.file.retire();
+      await parts.storage.remove(old.name);
+    } catch (error) {
+      parts.onLeftover?.(old.name, error);
+    }
+  }
+}

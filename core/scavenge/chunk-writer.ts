@@ -1,0 +1,183 @@
+import { BlockCache } from '../cache/block-cache.ts';
+import { SkuaError } from '../errors.ts';
+import type { Chunk } from '../log/chunk.ts';
+import { openCompleted } from '../log/open-chunks.ts';
+import { align4096, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, type ChunkHeader } from '../log/chunk-format.ts';
+import type { Digest, Digests } from '../ports/digests.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
+import { PositionMap } from './position-map.ts';
+
+/** Bytes collected before they are written. */
+const BUFFER_BYTES = 1_048_576;
+/** As many bytes or more are written from where they lie. */
+const DIRECT_BYTES_MIN = 262_144;
+/** Bytes after which the disk is set to work, so that the last sync does not hold up everyone else's. */
+const SYNC_EVERY_BYTES = 16_777_216;
+
+/** Opens a complete chunk that is to be rewritten, past every cache. Throws `log_corrupt` when it belongs to another log. */
+export async function openSource(storage: Storage, name: string, chunkSize: number): Promise<Chunk> {
+  const source = await openCompleted(storage, new BlockCache(0), name);
+  if (source.endPosition === (source.endNumber + 1) * chunkSize) return source;
+  await source.file.retire();
+  throw new SkuaError('log_corrupt', `${name} is of a log with another chunk size than ${chunkSize} bytes. It does not belong here: restore the file from a backup.`, { file: name, offset: 2 });
+}
+
+export interface ChunkTarget {
+  /** Temporary path; only the switch gives the file its name. */
+  readonly path: string;
+  readonly chunkSize: number;
+  readonly startNumber: number;
+  readonly endNumber: number;
+  /** 16 on-disk bytes. */
+  readonly chunkId: Uint8Array;
+}
+
+/**
+ * Writes one scavenged chunk file from its first byte to its last: header, records, position map, padding and footer
+ * (disk-format.md section 2; scavenge.md 6.3). Every byte is hashed once, while the disk writes it; a piece is waited
+ * for only when the next one is ready. After an error the file is worth nothing: `discard` it.
+ */
+export class ChunkWriter {
+  readonly #storage: Storage;
+  readonly #file: StorageFile;
+  readonly #md5: Digest;
+  readonly #map = new PositionMap();
+  #buffer = new Uint8Array(BUFFER_BYTES);
+  #spare = new Uint8Array(BUFFER_BYTES);
+  #used = 0;
+  #written = 0;
+  #writing: Promise<void> | null = null;
+  #synced = 0;
+  #syncing: Promise<void> | null = null;
+  /** Kept records that lie one behind the other in the same piece of memory are copied together. */
+  #run: Uint8Array = new Uint8Array(0);
+  #runStart = 0;
+  #runEnd = 0;
+  #dataBytes = 0;
+  /** End of the last record relative to the start of the first chunk; 0 without records. */
+  logicalBytes = 0;
+
+  private constructor(storage: Storage, digests: Digests, file: StorageFile) {
+    this.#storage = storage;
+    this.#file = file;
+    this.#md5 = digests.md5();
+  }
+
+  static async create(storage: Storage, digests: Digests, target: ChunkTarget): Promise<ChunkWriter> {
+    const { path, chunkSize, startNumber, endNumber, chunkId } = target;
+    const writer = new ChunkWriter(storage, digests, await storage.create(path));
+    const header: ChunkHeader = { version: 3, chunkSize, startNumber, endNumber, isScavenged: true, chunkId };
+    writer.#buffer.set(encodeHeader(header), 0);
+    writer.#used = HEADER_BYTES;
+    return writer;
+  }
+
+  /** Data so far: where the next record will lie in the data region. */
+  get dataBytes(): number { return this.#dataBytes; }
+  get records(): number { return this.#map.count; }
+
+  /**
+   * Appends the framed record of `size` bytes at `at` of `bytes`, which must stay as they are until the writer is done
+   * with them. `logical` is its position relative to the start of the first chunk. A promise must be waited for.
+   */
+  addRecord(logical: number, bytes: Uint8Array, at: number, size: number): void | Promise<void> {
+    this.addEntry(this.#dataBytes, logical);
+    this.#dataBytes += size;
+    this.logicalBytes = logical + size;
+    if (bytes === this.#run && at === this.#runEnd) {
+      this.#runEnd += size;
+      return undefined;
+    }
+    const waiting = this.#flushRun();
+    this.#run = bytes;
+    this.#runStart = at;
+    this.#runEnd = at + size;
+    return waiting;
+  }
+
+  /** Appends data whose records are entered with `addEntry`. */
+  addData(bytes: Uint8Array): void | Promise<void> {
+    this.#dataBytes += bytes.length;
+    return this.#append(bytes);
+  }
+
+  addEntry(actual: number, logical: number): void {
+    this.#map.add(actual, logical);
+  }
+
+  #flushRun(): void | Promise<void> {
+    if (this.#runEnd === this.#runStart) return undefined;
+    const run = this.#run.subarray(this.#runStart, this.#runEnd);
+    this.#runEnd = this.#runStart;
+    return this.#append(run);
+  }
+
+  #append(bytes: Uint8Array): void | Promise<void> {
+    if (this.#used + bytes.length > BUFFER_BYTES || bytes.length >= DIRECT_BYTES_MIN) return this.#appendMore(bytes);
+    this.#buffer.set(bytes, this.#used);
+    this.#used += bytes.length;
+    return undefined;
+  }
+
+  async #appendMore(bytes: Uint8Array): Promise<void> {
+    await this.#drain();
+    if (bytes.length >= DIRECT_BYTES_MIN) return this.#write(bytes);
+    this.#buffer.set(bytes, 0);
+    this.#used = bytes.length;
+  }
+
+  /** Writes what has been collected; the other buffer, whose write has ended, is filled next. */
+  async #drain(): Promise<void> {
+    if (this.#used === 0) return;
+    const full = this.#buffer.subarray(0, this.#used);
+    this.#used = 0;
+    [this.#buffer, this.#spare] = [this.#spare, this.#buffer];
+    await this.#write(full);
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    const before = this.#writing;
+    const writing = this.#file.writeAt(this.#written, bytes);
+    this.#writing = writing ?? null;
+    // Its error is met by whoever waits for it.
+    this.#writing?.catch(() => {});
+    this.#written += bytes.length;
+    this.#md5.update(bytes);
+    if (before !== null) await before;
+    if (this.#written - this.#synced >= SYNC_EVERY_BYTES) await this.#syncOn();
+  }
+
+  async #syncOn(): Promise<void> {
+    if (this.#syncing !== null) await this.#syncing;
+    this.#synced = this.#written;
+    this.#syncing = this.#file.sync();
+    this.#syncing.catch(() => {});
+  }
+
+  /** Completes the file, makes it durable, marks it read-only and closes it. Returns its length in bytes. */
+  async finish(): Promise<number> {
+    await this.#flushRun();
+    for (const piece of this.#map.pieces()) await this.#append(piece);
+    const end = HEADER_BYTES + this.#dataBytes + this.#map.sizeBytes;
+    const fileBytes = align4096(end + FOOTER_BYTES);
+    const rest = new Uint8Array(fileBytes - end - MD5_BYTES);
+    const footer = encodeFooter(this.#dataBytes, this.logicalBytes, this.#map.sizeBytes);
+    rest.set(footer.subarray(0, FOOTER_BYTES - MD5_BYTES), rest.length - FOOTER_BYTES + MD5_BYTES);
+    await this.#append(rest);
+    await this.#drain();
+    await this.#writing;
+    await this.#file.writeAt(this.#written, this.#md5.finish());
+    await this.#syncing;
+    await this.#file.sync();
+    await this.#file.seal();
+    await this.#file.close();
+    return fileBytes;
+  }
+
+  /** Gives up: closes and removes the file. What can't be removed now goes at the next start. */
+  async discard(): Promise<void> {
+    await Promise.allSettled([this.#writing, this.#syncing]);
+    await this.#file.close().catch(() => {});
+    await this.#storage.remove(this.#file.path).catch(() => {});
+  }
+}

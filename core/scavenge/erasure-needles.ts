@@ -1,0 +1,112 @@
+import { putI32 } from '../bytes.ts';
+import { SkuaError } from '../errors.ts';
+import { guidFromText, guidFromUuidBytes } from '../guid.ts';
+import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import { encodeText } from '../text.ts';
+
+/** Shorter names occur anywhere by chance, and are only looked for where a record names its stream. */
+const FREE_NAME_BYTES_MIN = 4;
+/** A hash that SQLite could store in fewer bytes (one in 30 000) is found by its fixed form only. */
+const HASH_BYTES_MIN = 8;
+/** Events looked for at once. */
+export const EVENTS_MAX = 1_000;
+
+/** Bytes to look for, and what finding them means. */
+export type Needle =
+  /** An event's id. */
+  | { readonly kind: 'id'; readonly bytes: Uint8Array; readonly id: string; readonly form: 'binary' | 'text' }
+  /** The stream's name, `skip` bytes behind the start of the match. `isFree`: it may be found outside of a record's stream field, too. */
+  | { readonly kind: 'name'; readonly bytes: Uint8Array; readonly skip: number; readonly isFree: boolean }
+  /** The hash of the stream or of its metastream, as index tables hold it, or as the scavenge database does. */
+  | { readonly kind: 'table-hash' | 'database-hash'; readonly bytes: Uint8Array; readonly ofMetastream: boolean };
+
+/** Throws `bad_option` for a text that is no id, or too many of them. */
+export function idNeedles(ids: readonly string[]): Needle[] {
+  if (ids.length > EVENTS_MAX) throw new SkuaError('bad_option', `${ids.length} events can't be looked for at once: name at most ${EVENTS_MAX}.`, { limit: EVENTS_MAX });
+  const needles: Needle[] = [];
+  for (const given of new Set(ids.map((id) => id.toLowerCase()))) {
+    const stored = new Uint8Array(16);
+    if (!guidFromText(given, stored, 0)) throw new SkuaError('bad_option', `"${given}" is no event id: give it as xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.`, { value: given });
+    // Turning the groups round is its own inverse: from the stored order it leads to that of the text.
+    const textual = guidFromUuidBytes(stored);
+    needles.push({ kind: 'id', bytes: stored, id: given, form: 'binary' });
+    if (textual.some((byte, i) => byte !== stored[i])) needles.push({ kind: 'id', bytes: textual, id: given, form: 'binary' });
+    needles.push({ kind: 'id', bytes: encodeText(given), id: given, form: 'text' });
+    const upper = given.toUpperCase();
+    if (upper !== given) needles.push({ kind: 'id', bytes: encodeText(upper), id: given, form: 'text' });
+    needles.push({ kind: 'id', bytes: encodeText(given.replaceAll('-', '')), id: given, form: 'text' });
+  }
+  return needles;
+}
+
+export function streamNeedles(name: string, hasher: StreamHasher): Needle[] {
+  const bytes = encodeText(name);
+  const needles: Needle[] = bytes.length >= FREE_NAME_BYTES_MIN
+    ? [{ kind: 'name', bytes, skip: 0, isFree: true }]
+    : [prefixedName(bytes, ''), prefixedName(bytes, '$$')];
+  const hash = new Hash64();
+  for (const ofMetastream of [false, true]) {
+    hasher.hash(ofMetastream ? `$$${name}` : name, hash);
+    needles.push({ kind: 'table-hash', bytes: tableBytes(hash), ofMetastream });
+    needles.push({ kind: 'database-hash', bytes: integerBytes(hash), ofMetastream });
+    const rowid = rowidBytes(hash);
+    if (rowid.length >= HASH_BYTES_MIN) needles.push({ kind: 'database-hash', bytes: rowid, ofMetastream });
+  }
+  return needles;
+}
+
+function prefixedName(name: Uint8Array, sigil: string): Needle {
+  const before = encodeText(sigil);
+  const length = textLength(before.length + name.length);
+  return { kind: 'name', bytes: Uint8Array.from([...length, ...before, ...name]), skip: length.length + before.length, isFree: false };
+}
+
+/** The length that stands before a text in a record; disk-format.md section 0. */
+export function textLength(length: number): Uint8Array {
+  const out: number[] = [];
+  for (let rest = length; ; rest >>>= 7) {
+    if (rest < 128) {
+      out.push(rest);
+      return Uint8Array.from(out);
+    }
+    out.push((rest & 127) | 128);
+  }
+}
+
+/** As index entries hold it: 64 bits, little-endian. */
+function tableBytes({ hi, lo }: Hash64): Uint8Array {
+  const out = new Uint8Array(8);
+  putI32(out, 0, lo | 0);
+  putI32(out, 4, hi | 0);
+  return out;
+}
+
+/** As an SQLite column holds it: 64 bits, big-endian. */
+function integerBytes(hash: Hash64): Uint8Array {
+  return tableBytes(hash).toReversed();
+}
+
+/** As an SQLite rowid: seven bits a byte from the top, a ninth byte of eight bits; shorter for a hash below 2^56, which one in 256 is. */
+function rowidBytes({ hi, lo }: Hash64): Uint8Array {
+  let value = (BigInt(hi >>> 0) << 32n) | BigInt(lo >>> 0);
+  const out: number[] = [];
+  if (value >> 56n !== 0n) {
+    out.push(Number(value & 255n));
+    value >>= 8n;
+    for (let i = 0; i < 8; i++, value >>= 7n) out.push(Number(value & 127n) | 128);
+  } else {
+    do {
+      out.push(Number(value & 127n) | (out.length === 0 ? 0 : 128));
+      value >>= 7n;
+    } while (value > 0n);
+  }
+  return Uint8Array.from(out.reverse());
+}
+
+/** The serial type that announces a text of this length in an SQLite row. */
+export function sqliteTextType(length: number): Uint8Array {
+  let value = 13 + 2 * length;
+  const out: number[] = [value & 127];
+  for (value >>>= 7; value > 0; value >>>= 7) out.push((value & 127) | 128);
+  return Uint8Array.from(out.reverse());
+}

@@ -1,0 +1,152 @@
+import { TABLE_VERSION, type TableEntry } from '../index/table-format.ts';
+import { withWriter } from '../index/table-jobs.ts';
+import type { TableExecuted, TableExecution } from '../index/table-scavenge.ts';
+import { TableSource } from '../index/table-source.ts';
+import type { TableWriter } from '../index/table-writer.ts';
+import type { JobContext } from '../ports/jobs.ts';
+import { EntryJudge } from './entry-judge.ts';
+import { RecordNames } from './record-names.ts';
+import type { RunFiles, RunSettings } from './run-files.ts';
+import { Throttle } from './throttle.ts';
+
+export const EXECUTE_TABLE_JOB = 'scavenge.execute-table';
+
+export interface ExecuteTableArgs extends TableExecution {
+  /** For the records of streams that share their hash. */
+  readonly files: RunFiles;
+  readonly settings: RunSettings;
+}
+
+export interface ExecuteTableResult extends TableExecuted {
+  /** Of the whole run. */
+  readonly restedMs: number;
+}
+
+/** Entries after which it is asked whether the job is to end. */
+const CHECK_ENTRIES = 1_024;
+/** Entries after which the throttle is asked. */
+const THROTTLE_ENTRIES = 32_768;
+
+/**
+ * Copies the entries of an index table that stay into a new table; scavenge.md section 8. The table is read twice: the
+ * first pass decides, and only when something goes is a file begun, of which the number of entries is then known.
+ */
+export async function executeTable(args: ExecuteTableArgs, context: JobContext): Promise<ExecuteTableResult> {
+  const source = await TableSource.open(context.storage, args.source);
+  try {
+    const state = context.scavengeStates.open(args.settings.state);
+    const names = new RecordNames(args.files, context.storage);
+    try {
+      return await new TableExecutor(args, context, source, new EntryJudge(state, args.settings, names)).run();
+    } finally {
+      state.close();
+      await names.close();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+class TableExecutor {
+  readonly #args: ExecuteTableArgs;
+  readonly #context: JobContext;
+  readonly #source: TableSource;
+  readonly #judge: EntryJudge;
+  readonly #throttle: Throttle;
+  /** One bit an entry, set for those that go. */
+  readonly #dropped: Uint8Array;
+  #sinceThrottle = 0;
+  #passed = 0;
+  #outOfOrder = 0;
+
+  constructor(args: ExecuteTableArgs, context: JobContext, source: TableSource, judge: EntryJudge) {
+    this.#args = args;
+    this.#context = context;
+    this.#source = source;
+    this.#judge = judge;
+    this.#throttle = new Throttle(args.settings.throttle, context);
+    this.#dropped = new Uint8Array(Math.ceil(source.shape.entries / 8));
+  }
+
+  async run(): Promise<ExecuteTableResult> {
+    const { entries, version } = this.#source.shape;
+    const bytesBefore = this.#source.fileBytes;
+    await this.#context.checkpoint();
+    const deleted = await this.#decide();
+    const wasWritten = deleted > 0 || version !== TABLE_VERSION;
+    if (wasWritten) await withWriter({ ...this.#args, path: this.#args.target }, entries - deleted, this.#context, (writer) => this.#copy(writer));
+    const bytesAfter = wasWritten ? (await this.#context.storage.size(this.#args.target))! : bytesBefore;
+    return { entriesKept: entries - deleted, entriesDeleted: deleted, wasWritten, bytesBefore, bytesAfter, entriesOutOfOrder: this.#outOfOrder, restedMs: this.#throttle.restedMs };
+  }
+
+  /** First pass. Returns how many entries go. */
+  async #decide(): Promise<number> {
+    const source = this.#source;
+    const { entry } = source;
+    let number = 0;
+    let deleted = 0;
+    while (await source.fill()) {
+      while (source.next()) {
+        const verdict = this.#judge.keeps(entry);
+        if (!(typeof verdict === 'boolean' ? verdict : await verdict)) {
+          this.#dropped[number >>> 3]! |= 1 << (number & 7);
+          deleted++;
+        }
+        this.#noteOrder(entry);
+        if (++number % CHECK_ENTRIES === 0) await this.#pause(CHECK_ENTRIES);
+      }
+    }
+    return deleted;
+  }
+
+  #lastHi = -1;
+  #lastLo = -1;
+  #lastPosition = 0;
+
+  /** Entries of one stream descend by number, and so should their positions. */
+  #noteOrder(entry: TableEntry): void {
+    if (entry.hi === this.#lastHi && entry.lo === this.#lastLo && entry.position > this.#lastPosition && !this.#judge.isShared) this.#outOfOrder++;
+    this.#lastHi = entry.hi;
+    this.#lastLo = entry.lo;
+    this.#lastPosition = entry.position;
+  }
+
+  /** Second pass. */
+  async #copy(writer: TableWriter): Promise<void> {
+    const source = this.#source;
+    let number = 0;
+    source.rewind();
+    while (await source.fill()) {
+      for (;;) {
+        const before = number;
+        number = this.#copySome(writer, number);
+        if (number === before && writer.room > 0) break;
+        if (writer.room === 0) await writer.drain();
+        await this.#pause(number - before);
+      }
+    }
+  }
+
+  /** Copies until the block is used up, the writer is full, or others are to have a turn. Returns the number of the next entry. */
+  #copySome(writer: TableWriter, from: number): number {
+    const { entry } = this.#source;
+    const to = from + Math.min(CHECK_ENTRIES, writer.room);
+    let number = from;
+    for (; number < to && this.#source.next(); number++) {
+      if ((this.#dropped[number >>> 3]! & (1 << (number & 7))) === 0) writer.add(entry.hi, entry.lo, entry.version, entry.position);
+    }
+    return number;
+  }
+
+  async #pause(passed: number): Promise<void> {
+    this.#passed += passed;
+    this.#sinceThrottle += passed;
+    const total = this.#source.fileBytes;
+    // Half of the work is deciding.
+    this.#context.progress({ done: Math.floor((total * this.#passed) / (2 * this.#source.shape.entries)), total, unit: 'bytes' });
+    await this.#context.checkpoint();
+    if (this.#sinceThrottle < THROTTLE_ENTRIES) return;
+    this.#sinceThrottle = 0;
+    await this.#throttle.rest();
+  }
+}

@@ -1,0 +1,166 @@
+import { equalBytes } from '../bytes.ts';
+import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import { FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, readTimestamp, streamOf, timestampMs, timestampTicks, type PrepareFields, type RecordFrame } from '../log/records.ts';
+import type { ScavengeState } from '../ports/scavenge-state.ts';
+import type { RunSettings } from './run-files.ts';
+
+/** Slots of the memory of streams at the beginning and at most: 37 bytes each. */
+const SLOTS_MIN = 1_024;
+const SLOTS_MAX = 262_144;
+/** Longer names are not compared with the one of the record before. */
+const NAME_BYTES_MAX = 256;
+
+const HAS_ROW = 1;
+const IS_TOMBSTONED = 2;
+const IS_METASTREAM = 4;
+const IS_FILLED = 8;
+
+/** What the state says of one stream. Without a row everything stays. */
+class StreamRule {
+  flags = 0;
+  discardPoint = 0;
+  maybeDiscardPoint = 0;
+  /** Milliseconds since 1970; -Infinity without a maximum age. Older events between the discard points go. */
+  cutoffMs = -Infinity;
+}
+
+/**
+ * Decides which prepare records survive a scavenge; scavenge.md section 6.2. What the state says of a stream is
+ * remembered by hash in a table that grows to a fixed size, and a record whose stream is that of the record before
+ * costs a comparison of names only.
+ */
+export class KeepRule {
+  readonly #state: ScavengeState;
+  readonly #hasher: StreamHasher;
+  readonly #position: number;
+  readonly #effectiveNowMs: number;
+  /** Ages are whole seconds, so all cutoffs have the ticks of the point. */
+  readonly #cutoffTicks: number;
+  readonly #dropsTombstones: boolean;
+  readonly #hash = new Hash64();
+  readonly #rule = new StreamRule();
+  readonly #lastName = new Uint8Array(NAME_BYTES_MAX);
+  #lastLength = -1;
+  #memory = new RuleMemory(SLOTS_MIN);
+
+  constructor(state: ScavengeState, settings: RunSettings, hasher: StreamHasher) {
+    this.#state = state;
+    this.#hasher = hasher;
+    this.#position = settings.point.position;
+    this.#effectiveNowMs = settings.point.effectiveNowMs;
+    this.#cutoffTicks = settings.point.effectiveNowTicks ?? 0;
+    this.#dropsTombstones = settings.unsafeIgnoreHardDelete;
+  }
+
+  /** True when the prepare in `frame`, whose fields have been parsed, stays. */
+  keeps(frame: RecordFrame, fields: PrepareFields): boolean {
+    if (frame.position >= this.#position) return true;
+    this.#find(frame, fields);
+    const rule = this.#rule;
+    if (rule.flags === 0) return true;
+    const isTombstoned = (rule.flags & IS_TOMBSTONED) !== 0;
+    if (!fields.isCommitted) {
+      if (!isTombstoned) return true;
+      return !this.#dropsTombstones && (fields.flags & (FLAG_STREAM_DELETE | FLAG_TRANSACTION_BEGIN)) !== 0;
+    }
+    if (isTombstoned && (this.#dropsTombstones || (rule.flags & IS_METASTREAM) !== 0)) return false;
+    const number = fields.eventNumber;
+    if (number < rule.discardPoint) return false;
+    if (number >= rule.maybeDiscardPoint || rule.cutoffMs === -Infinity) return true;
+    readTimestamp(frame.bytes, fields.timestampAt);
+    return timestampMs > rule.cutoffMs || (timestampMs === rule.cutoffMs && timestampTicks >= this.#cutoffTicks);
+  }
+
+  /** Leaves what is known of the record's stream in `#rule`. */
+  #find(frame: RecordFrame, fields: PrepareFields): void {
+    const { streamAt, streamLength } = fields;
+    const b = frame.bytes;
+    const last = this.#lastName;
+    if (streamLength === this.#lastLength && equalBytes(b, streamAt, last, 0, streamLength)) return;
+    if (streamLength <= NAME_BYTES_MAX) {
+      for (let i = 0; i < streamLength; i++) last[i] = b[streamAt + i]!;
+      this.#lastLength = streamLength;
+    } else this.#lastLength = -1;
+    const hash = this.#hash;
+    this.#hasher.hashUtf8(b, streamAt, streamLength, hash);
+    const memory = this.#memory;
+    if (memory.recall(hash.hi, hash.lo, this.#rule)) return;
+    // In UTF-8 "$" is one byte, and no other character contains it.
+    const isMetastream = streamLength >= 2 && b[streamAt] === 36 && b[streamAt + 1] === 36;
+    if (this.#state.isSharedHash(hash.hi, hash.lo)) {
+      this.#ask(isMetastream, streamOf(frame, fields));
+      return;
+    }
+    this.#ask(isMetastream, null);
+    if (memory.isCrowded) this.#memory = new RuleMemory(memory.slots * 4);
+    this.#memory.keep(hash.hi, hash.lo, this.#rule);
+  }
+
+  /** Asks the state, by name where the hash is shared. */
+  #ask(isMetastream: boolean, name: string | null): void {
+    const state = this.#state;
+    const { hi, lo } = this.#hash;
+    const rule = this.#rule;
+    rule.flags = 0;
+    rule.cutoffMs = -Infinity;
+    if (isMetastream) {
+      const data = name === null ? state.metastreamByHash(hi, lo) : state.metastream(name, hi, lo);
+      if (data === undefined) return;
+      rule.flags = HAS_ROW | IS_METASTREAM | (data.isTombstoned ? IS_TOMBSTONED : 0);
+      rule.discardPoint = data.discardPoint;
+      rule.maybeDiscardPoint = data.discardPoint;
+      return;
+    }
+    const data = name === null ? state.originalByHash(hi, lo) : state.original(name, hi, lo);
+    if (data === undefined) return;
+    rule.flags = HAS_ROW | (data.isTombstoned ? IS_TOMBSTONED : 0);
+    rule.discardPoint = data.discardPoint;
+    rule.maybeDiscardPoint = data.maybeDiscardPoint;
+    if (data.maxAge !== null) rule.cutoffMs = this.#effectiveNowMs - data.maxAge * 1_000;
+  }
+}
+
+/** Rules of streams by the hash of their name, one a slot: a newer one takes the place of an older one. */
+class RuleMemory {
+  readonly slots: number;
+  readonly #hi: Uint32Array;
+  readonly #lo: Uint32Array;
+  readonly #flags: Uint8Array;
+  readonly #points: Float64Array;
+  readonly #cutoffs: Float64Array;
+  #kept = 0;
+
+  constructor(slots: number) {
+    this.slots = slots;
+    this.#hi = new Uint32Array(slots);
+    this.#lo = new Uint32Array(slots);
+    this.#flags = new Uint8Array(slots);
+    this.#points = new Float64Array(slots * 2);
+    this.#cutoffs = new Float64Array(slots);
+  }
+
+  /** So many streams have come by that a larger memory pays. */
+  get isCrowded(): boolean { return this.#kept >= this.slots && this.slots < SLOTS_MAX; }
+
+  recall(hi: number, lo: number, out: StreamRule): boolean {
+    const slot = (hi ^ lo) & (this.slots - 1);
+    const flags = this.#flags[slot]!;
+    if (flags === 0 || this.#lo[slot] !== lo || this.#hi[slot] !== hi) return false;
+    out.flags = flags & ~IS_FILLED;
+    out.discardPoint = this.#points[slot * 2]!;
+    out.maybeDiscardPoint = this.#points[slot * 2 + 1]!;
+    out.cutoffMs = this.#cutoffs[slot]!;
+    return true;
+  }
+
+  keep(hi: number, lo: number, rule: StreamRule): void {
+    const slot = (hi ^ lo) & (this.slots - 1);
+    this.#kept++;
+    this.#hi[slot] = hi;
+    this.#lo[slot] = lo;
+    this.#flags[slot] = rule.flags | IS_FILLED;
+    this.#points[slot * 2] = rule.discardPoint;
+    this.#points[slot * 2 + 1] = rule.maybeDiscardPoint;
+    this.#cutoffs[slot] = rule.cutoffMs;
+  }
+}

@@ -1,0 +1,110 @@
+import { isSkuaError } from '../errors.ts';
+import type { StoredEvent } from '../streams/api.ts';
+import { decodeText } from '../text.ts';
+import { completedMembers } from './history.ts';
+import { CHUNK_TYPE, COMPLETED_TYPE, HISTORY_STREAM, historyStreamOf, type HistoryWriter, MERGE_TYPE, STARTED_TYPE, TABLE_TYPE } from './history-writer.ts';
+import { parseTimeSpan } from './time-span.ts';
+
+/** Repairs the history after a start of the node; scavenge.md section 10.3. */
+
+/** Runs of this node that are looked at. */
+const IDS_MAX = 1_000;
+/** Of them, those whose streams get the metadata that are configured now. */
+const METADATA_IDS_MAX = 30;
+const INDEX_PAGE_EVENTS = 20;
+const RUN_PAGE_EVENTS = 50;
+const RESTARTED_TEXT = 'The node was restarted.';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/**
+ * Completes the runs that a stop of the node cut off, and brings the metadata of the history up to the configuration.
+ * `own` are the runs of this process, which are not touched; `signal` ends it early. What can't be read or written is
+ * logged; nothing rejects.
+ */
+export async function repairHistory(writer: HistoryWriter, own: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+  try {
+    await writer.ready();
+    const seen = await collectRuns(writer, own, signal);
+    for (const id of [...seen.ids].slice(0, METADATA_IDS_MAX)) if (!signal.aborted) await writer.ensureMetadata(historyStreamOf(id));
+    for (const id of seen.incomplete) if (!signal.aborted) await completeRun(writer, id, signal);
+  } catch (error) {
+    if (!signal.aborted && !isSkuaError(error, 'store_closed')) writer.parts.log.error('SCAVENGING: the history of earlier scavenges could not be completed.', { error });
+  }
+}
+
+interface Runs {
+  /** All ids, newest first. */
+  readonly ids: ReadonlySet<string>;
+  /** Those that were started and not completed. */
+  readonly incomplete: readonly string[];
+}
+
+/** Reads the links backwards, so that a run's end is met before its beginning. */
+async function collectRuns(writer: HistoryWriter, own: ReadonlySet<string>, signal: AbortSignal): Promise<Runs> {
+  const ids = new Set<string>();
+  const completed = new Set<string>();
+  const incomplete: string[] = [];
+  for await (const event of backwards(writer, HISTORY_STREAM, INDEX_PAGE_EVENTS, signal)) {
+    const members = membersOf(event);
+    if (members === null || members['nodeEndpoint'] !== writer.parts.nodeEndpoint) continue;
+    const id = members['scavengeId'];
+    if (typeof id !== 'string' || own.has(id)) continue;
+    ids.add(id);
+    if (event.type === COMPLETED_TYPE) completed.add(id);
+    else if (event.type === STARTED_TYPE && !completed.has(id) && !incomplete.includes(id)) incomplete.push(id);
+    if (ids.size >= IDS_MAX) break;
+  }
+  return { ids, incomplete };
+}
+
+async function completeRun(writer: HistoryWriter, id: string, signal: AbortSignal): Promise<void> {
+  const stream = historyStreamOf(id);
+  let elapsedMs = 0;
+  let spaceSaved = 0;
+  let maxChunk = 0;
+  for await (const event of backwards(writer, stream, RUN_PAGE_EVENTS, signal)) {
+    // Its link was lost: nothing is missing but that.
+    if (event.type === COMPLETED_TYPE) return writer.writeLink(id, event.number);
+    if (event.type !== CHUNK_TYPE && event.type !== MERGE_TYPE && event.type !== TABLE_TYPE) continue;
+    const members = membersOf(event);
+    if (members === null) continue;
+    elapsedMs += parseTimeSpan(String(members['timeTaken'])) ?? 0;
+    spaceSaved += numberOf(members['spaceSaved']);
+    if (event.type === CHUNK_TYPE) maxChunk = Math.max(maxChunk, numberOf(members['chunkEndNumber']));
+  }
+  if (signal.aborted) return;
+  const members = completedMembers(id, writer.parts.nodeEndpoint, { result: 'Interrupted', error: RESTARTED_TEXT, elapsedMs, spaceSaved, maxChunk });
+  const number = await writer.writeEvent(stream, COMPLETED_TYPE, members);
+  if (number !== null) await writer.writeLink(id, number);
+}
+
+/** The events of a stream, newest first, links resolved; none where there is no stream. */
+async function* backwards(writer: HistoryWriter, stream: string, count: number, signal: AbortSignal): AsyncGenerator<StoredEvent, void, undefined> {
+  let from: number | 'end' = 'end';
+  while (!signal.aborted) {
+    let page;
+    try {
+      page = await writer.parts.store.readStream(stream, { direction: 'backward', from, count, resolveLinks: true });
+    } catch (error) {
+      if (isSkuaError(error, 'stream_not_found')) return;
+      throw error;
+    }
+    yield* page.events;
+    if (page.isEnd) return;
+    from = page.nextEventNumber;
+  }
+}
+
+function membersOf(event: StoredEvent): Members | null {
+  try {
+    const value: unknown = JSON.parse(decodeText(event.data));
+    return typeof value === 'object' && value !== null ? value as Members : null;
+  } catch {
+    return null;
+  }
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+}

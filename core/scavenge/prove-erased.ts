@@ -1,0 +1,128 @@
+import { isSkuaError, SkuaError } from '../errors.ts';
+import { EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
+import { INDEX_FOLDER } from '../index/index-map.ts';
+import { streamHasher, type StreamHasher } from '../index/stream-hash.ts';
+import { parseChunkFileNames, takeInventory } from '../log/chunk-format.ts';
+import { readHeader } from '../log/open-chunks.ts';
+import { folderOf } from '../ports/storage-path.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
+import { DATABASE_FOLDER, fileFacts } from './erasure-files.ts';
+import { ErasureJudge } from './erasure-judge.ts';
+import { idNeedles, streamNeedles } from './erasure-needles.ts';
+import { FileWindow } from './file-window.ts';
+import { PatternSearch } from './pattern-search.ts';
+
+/** Every folder of a data directory. */
+const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER];
+/** A running node replaces files; a directory that changes more often than this while it is read can't be judged. */
+const ROUNDS_MAX = 100;
+const FINDINGS_MAX_DEFAULT = 1_000;
+
+export interface ProveErasedOptions {
+  readonly storage: Storage;
+  /** Ids of events. */
+  readonly events?: readonly string[];
+  /** A stream, all of whose events should be gone. */
+  readonly stream?: string;
+  readonly hasher?: StreamHasher;
+  /** Findings after this many are only counted. Default 1000. */
+  readonly findingsMax?: number;
+}
+
+/**
+ * Where something remains. A `trace` is of an event: its record or its id. `residue` tells that a stream was there, but
+ * nothing of what its events held: names in tombstones, metadata, other events and the scavenge database, index entries.
+ */
+export interface ErasureFinding {
+  readonly kind: 'trace' | 'residue';
+  readonly file: string;
+  readonly offset: number;
+  readonly what: string;
+}
+
+export interface ErasureProgress {
+  readonly kind: 'progress';
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+}
+
+export interface ErasureSummary {
+  readonly files: number;
+  readonly bytes: number;
+  readonly traces: number;
+  readonly residues: number;
+}
+
+/**
+ * Looks for what remains of events or of a stream in all files of a data directory, whatever they are: chunks in force,
+ * superseded and unfinished ones, what lies behind the end of the log, index, scavenge database. It only reads and
+ * takes no lock, so that a node may run meanwhile; files that appear while it works are looked at, too.
+ *
+ * Yields findings and progress, and returns the counts. Throws `bad_option` when there is nothing to look for or an id
+ * is none, `file_not_found` when there is no database, and what the storage throws.
+ */
+export async function* proveErased(options: ProveErasedOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
+  const { storage, events = [], stream } = options;
+  if (events.length === 0 && (stream === undefined || stream === '')) throw new SkuaError('bad_option', 'There is nothing to look for: name a stream or the ids of events.');
+  const names = await storage.list('');
+  if (!names.some((name) => name === 'writer.chk' || name.startsWith('chunk-'))) throw new SkuaError('file_not_found', 'There is no database in this directory: it holds neither writer.chk nor chunk files.');
+  const needles = [...idNeedles(events), ...(stream === undefined ? [] : streamNeedles(stream, options.hasher ?? streamHasher))];
+  const search = new PatternSearch(needles.map((needle) => needle.bytes));
+  const overlap = Math.max(...needles.map((needle) => needle.bytes.length)) - 1;
+  const judge = new ErasureJudge(needles, stream ?? '', options.findingsMax ?? FINDINGS_MAX_DEFAULT);
+  const seen = new Set<string>();
+  let bytesTotal = 0;
+  let bytesDone = 0;
+  for (let round = 0; ; round++) {
+    const fresh = (await listAll(storage)).filter((path) => !seen.has(path));
+    if (fresh.length === 0) break;
+    if (round === ROUNDS_MAX) throw new SkuaError('too_busy', 'New files kept appearing in the directory while it was searched. Try again when no scavenge runs.');
+    for (const path of fresh) bytesTotal += (await storage.size(path)) ?? 0;
+    const superseded = await supersededIn(storage);
+    for (const path of fresh) {
+      seen.add(path);
+      const file = await openIfThere(storage, path);
+      if (file === null) continue;
+      try {
+        const window = new FileWindow(file, overlap);
+        judge.begin(await fileFacts(storage, path, file, superseded));
+        while (await window.next()) {
+          await judge.block(window, search);
+          bytesDone += window.length;
+          yield* judge.take();
+          yield { kind: 'progress', bytesDone, bytesTotal: Math.max(bytesTotal, bytesDone) };
+        }
+        judge.end();
+      } finally {
+        await file.close();
+      }
+      yield* judge.take();
+    }
+  }
+  judge.finish();
+  yield* judge.take();
+  return { files: seen.size, bytes: bytesDone, traces: judge.traces, residues: judge.residues };
+}
+
+async function listAll(storage: Storage): Promise<string[]> {
+  const paths: string[] = [];
+  for (const folder of FOLDERS) for (const name of await storage.list(folder)) paths.push(folder === '' ? name : `${folder}/${name}`);
+  return paths;
+}
+
+/** A file that went since it was listed is no longer there to hold anything; what took its place is listed next. */
+async function openIfThere(storage: Storage, path: string): Promise<StorageFile | null> {
+  try {
+    return await storage.open(path, 'read');
+  } catch (error) {
+    if (isSkuaError(error, 'file_not_found')) return null;
+    throw error;
+  }
+}
+
+/** Chunk files that a newer version or a merged chunk has replaced. */
+async function supersededIn(storage: Storage): Promise<ReadonlySet<string>> {
+  const files = parseChunkFileNames(await storage.list(''));
+  const inventory = await takeInventory(files, -1, (file) => readHeader(storage, file.name).then((header) => header.endNumber, () => file.number));
+  return new Set(inventory.old.map((file) => file.name));
+}

@@ -1,0 +1,94 @@
+import type { BlockCache } from '../cache/block-cache.ts';
+import { Chunk } from '../log/chunk.ts';
+import { decodeHeader, HEADER_BYTES, parseChunkFileNames } from '../log/chunk-format.ts';
+import { HIT, MISS } from '../log/log-reader.ts';
+import { openCompleted } from '../log/open-chunks.ts';
+import type { RecordFrame } from '../log/records.ts';
+import type { Storage } from '../ports/storage.ts';
+import type { ChunkFile, RunFiles } from './run-files.ts';
+
+/** Chunks held open for single records. */
+const OPEN_MAX = 64;
+
+/** The chunks of a run. A log may have thousands of files, of which a job needs few: each is opened when it is asked for. */
+export class RunChunks {
+  readonly files: readonly ChunkFile[];
+  readonly #storage: Storage;
+  readonly #cache: BlockCache;
+  readonly #chunkSize: number;
+  /** First logical chunk of each file, ascending. */
+  readonly #starts: readonly number[];
+  readonly #open = new Map<number, Chunk>();
+
+  constructor(files: RunFiles, storage: Storage, cache: BlockCache) {
+    this.files = files.chunks;
+    this.#chunkSize = files.chunkSize;
+    this.#storage = storage;
+    this.#cache = cache;
+    this.#starts = files.chunks.map((file) => parseChunkFileNames([file.name])[0]?.number ?? -1);
+  }
+
+  /** Place among `files` of the one that holds `position`; -1 when there is none before it. */
+  placeOf(position: number): number {
+    const number = Math.floor(position / this.#chunkSize);
+    let low = 0;
+    let high = this.#starts.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#starts[middle]! <= number) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  /** Opens a file to read it from end to end. The caller closes it with `release`. Throws `file_not_found` when it has been replaced. */
+  async open(place: number): Promise<Chunk> {
+    const file = this.files[place]!;
+    return file.ongoingBytes === null ? await openCompleted(this.#storage, this.#cache, file.name) : await this.#openOngoing(file.name, file.ongoingBytes);
+  }
+
+  async release(chunk: Chunk): Promise<void> {
+    chunk.file.detach();
+    await chunk.file.file.close();
+  }
+
+  /** The chunk at the end of the log, as far as it had come. What is written behind that is not looked at. */
+  async #openOngoing(name: string, bytes: number): Promise<Chunk> {
+    const file = await this.#storage.open(name, 'read');
+    try {
+      return new Chunk(name, this.#cache.attach(file), decodeHeader(name, await file.read(0, HEADER_BYTES)), null, bytes);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  /** Reads the record at `position` into `frame`; false when there is none (any more). The frame is good until the next read. */
+  async record(position: number, frame: RecordFrame): Promise<boolean> {
+    const place = this.placeOf(position);
+    if (place < 0) return false;
+    const chunk = this.#open.get(place) ?? (await this.#keepOpen(place));
+    if (position >= chunk.endPosition || (!chunk.isCompleted && position >= chunk.startPosition + chunk.physicalBytes)) return false;
+    for (;;) {
+      const outcome = chunk.readAt(position, frame);
+      if (outcome !== MISS) return outcome === HIT;
+      await this.#cache.fill();
+    }
+  }
+
+  async #keepOpen(place: number): Promise<Chunk> {
+    const chunk = await this.open(place);
+    this.#open.set(place, chunk);
+    if (this.#open.size > OPEN_MAX) {
+      const [oldest, old] = this.#open.entries().next().value!;
+      this.#open.delete(oldest);
+      await this.release(old);
+    }
+    return chunk;
+  }
+
+  async close(): Promise<void> {
+    for (const chunk of this.#open.values()) await this.release(chunk);
+    this.#open.clear();
+  }
+}

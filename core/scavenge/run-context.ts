@@ -1,0 +1,210 @@
+import type { BlockCache } from '../cache/block-cache.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import type { StreamIndex } from '../index/stream-index.ts';
+import type { ChunkTable } from '../log/chunk-table.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { JobProgress, Jobs } from '../ports/jobs.ts';
+import type { Log } from '../ports/log.ts';
+import type { Meter } from '../ports/meter.ts';
+import type { ScavengeCheckpoint, ScavengePoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../ports/scavenge-state.ts';
+import type { Storage } from '../ports/storage.ts';
+import type { EventStoreInternals } from '../streams/event-store.ts';
+import type { RunHistory } from './history.ts';
+import type { RunProgress } from './progress.ts';
+import type { ChunkFile, RunFiles, RunSettings } from './run-files.ts';
+import type { RunLog } from './run-log.ts';
+import { Throttle } from './throttle.ts';
+
+/** How often a job begins again because files were replaced while it opened them. */
+const FILE_TRIES_MAX = 10;
+
+/** How this node scavenges. */
+export interface ScavengeConfig {
+  /** Page of the scavenge database: a power of two from 512 to 65 536. */
+  readonly pageSizeBytes: number;
+  /** Cache of all connections of a run together. */
+  readonly cacheBytes: number;
+  readonly hashUsersCacheEntries: number;
+  readonly disableMerging: boolean;
+  readonly historyMaxAgeDays: number;
+  /** Dangerous: removes tombstones too, so that hard-deleted streams can be written again. */
+  readonly unsafeIgnoreHardDelete: boolean;
+  /** `host:port` under which the events of the history name this node. */
+  readonly nodeEndpoint: string;
+  /** Complete the history of runs that the last stop cut off, after the start. */
+  readonly repairHistory: boolean;
+}
+
+export const DEFAULT_CONFIG: ScavengeConfig = {
+  pageSizeBytes: 16_384,
+  cacheBytes: 67_108_864,
+  hashUsersCacheEntries: 100_000,
+  disableMerging: false,
+  historyMaxAgeDays: 30,
+  unsafeIgnoreHardDelete: false,
+  nodeEndpoint: '127.0.0.1:2113',
+  repairHistory: true,
+};
+
+/** The parts of the store that scavenging works on. */
+export interface ScavengeDeps {
+  readonly storage: Storage;
+  readonly cache: BlockCache;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly jobs: Jobs;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly states: ScavengeStates;
+  readonly store: EventStoreInternals;
+  readonly index: StreamIndex;
+  readonly table: ChunkTable;
+  readonly config: ScavengeConfig;
+}
+
+export interface RunParts {
+  readonly deps: ScavengeDeps;
+  readonly scavengeId: string;
+  readonly threads: number;
+  readonly throttlePercent: number;
+  readonly signal: AbortSignal;
+  readonly progress: RunProgress;
+  readonly history: RunHistory;
+  readonly lines: RunLog;
+}
+
+export function newId(ids: Ids): string {
+  return guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
+}
+
+export function abortedError(): SkuaError {
+  return new SkuaError('aborted', 'The scavenge was stopped.');
+}
+
+export function stateOptionsOf(config: ScavengeConfig, connections: number): ScavengeStateOptions {
+  return { pageSizeBytes: config.pageSizeBytes, cacheBytes: Math.floor(config.cacheBytes / connections), hashUsersCacheEntries: config.hashUsersCacheEntries };
+}
+
+/** The files in force. `withMemory` also lists what is not in complete files yet. */
+export function filesOf({ table, index }: Pick<ScavengeDeps, 'table' | 'index'>, withMemory: boolean): RunFiles {
+  const chunks: ChunkFile[] = [];
+  for (const chunk of table.all()) {
+    if (chunk.isCompleted || withMemory) chunks.push({ name: chunk.name, ongoingBytes: chunk.isCompleted ? null : chunk.physicalBytes });
+  }
+  const levels: string[][] = [];
+  for (const { file, level } of index.tables()) (levels[level] ??= []).unshift(file);
+  return { chunkSize: table.chunkSize, chunks, tables: levels.flat(), memTables: withMemory ? index.memTables() : [] };
+}
+
+/** Lists the files and begins the work with them, again when one of them was replaced before it could be opened. */
+export async function withFiles<T>(deps: Pick<ScavengeDeps, 'table' | 'index'>, withMemory: boolean, attempt: (files: RunFiles) => Promise<T>, onAgain?: (file: unknown) => void): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt(filesOf(deps, withMemory));
+    } catch (error) {
+      if (!isSkuaError(error, 'file_not_found') || tries === FILE_TRIES_MAX) throw error;
+      onAgain?.(error.data['path']);
+    }
+  }
+}
+
+/** Commits a checkpoint and what `change` does, all or nothing. */
+export function commit(state: ScavengeState, checkpoint: ScavengeCheckpoint, change?: () => void): void {
+  state.begin();
+  try {
+    change?.();
+    state.commit(checkpoint);
+  } catch (error) {
+    try {
+      state.rollback();
+    } catch {
+      // What failed first says more.
+    }
+    throw error;
+  }
+}
+
+/** What the phases of a run share. */
+export class RunContext {
+  readonly deps: ScavengeDeps;
+  readonly threads: number;
+  readonly signal: AbortSignal;
+  readonly progress: RunProgress;
+  readonly history: RunHistory;
+  readonly lines: RunLog;
+  readonly throttle: Throttle;
+  readonly #throttlePercent: number;
+  #point: ScavengePoint | null = null;
+
+  constructor(parts: RunParts) {
+    const { deps, signal, lines } = parts;
+    this.deps = deps;
+    this.threads = parts.threads;
+    this.signal = signal;
+    this.progress = parts.progress;
+    this.history = parts.history;
+    this.lines = lines;
+    this.#throttlePercent = parts.throttlePercent;
+    this.throttle = new Throttle({ percent: parts.throttlePercent, elapsedMs: 0, restedMs: 0 }, {
+      monotonicMs: () => deps.clock.monotonicMs(),
+      sleep: async (ms) => {
+        lines.pauseBegins(ms);
+        await deps.clock.sleep(ms, signal);
+        this.check();
+        lines.pauseEnded(ms);
+      },
+    });
+  }
+
+  /** The scavenge point; known once the run has begun. */
+  get point(): ScavengePoint {
+    if (this.#point === null) throw new SkuaError('scavenge_failed', 'The scavenge point was asked for before it was known: this is a defect');
+    return this.#point;
+  }
+  set point(point: ScavengePoint) { this.#point = point; }
+
+  /** Throws `aborted` when the run is to end. */
+  check(): void {
+    if (this.signal.aborted) throw abortedError();
+  }
+
+  /** As `promise`, which goes on alone when the run is to end: then `aborted` is thrown. */
+  async orAborted<T>(promise: Promise<T>): Promise<T> {
+    this.check();
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = () => aborted.reject(abortedError());
+    this.signal.addEventListener('abort', onAbort);
+    try {
+      return await Promise.race([promise, aborted.promise]);
+    } finally {
+      this.signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** What the next job is given; `jobs` share the cache. */
+  settings(jobs = 1): RunSettings {
+    return {
+      point: this.point,
+      unsafeIgnoreHardDelete: this.deps.config.unsafeIgnoreHardDelete,
+      state: stateOptionsOf(this.deps.config, jobs),
+      throttle: this.throttle.start(this.#throttlePercent),
+    };
+  }
+
+  /** Runs a job that is ended with the run. */
+  job<T>(name: string, args: unknown, onProgress: (progress: JobProgress) => void, signal = this.signal): Promise<T> {
+    return this.deps.jobs.run(name, args, { signal, onProgress }) as Promise<T>;
+  }
+
+  /** Opens the state for light work on this thread. */
+  async withState<T>(work: (state: ScavengeState) => T | Promise<T>): Promise<T> {
+    const state = this.deps.states.open(stateOptionsOf(this.deps.config, this.threads + 1));
+    try {
+      return await work(state);
+    } finally {
+      state.close();
+    }
+  }
+}

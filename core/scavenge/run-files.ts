@@ -1,0 +1,41 @@
+import type { MemTableColumns } from '../index/mem-table.ts';
+import type { ScavengePoint, ScavengeStateOptions } from '../ports/scavenge-state.ts';
+
+/**
+ * What the jobs of a run are given; structured-cloneable. All files named are complete and immutable, so that a worker
+ * opens them for itself.
+ */
+export interface RunFiles {
+  /** Bytes of a logical chunk. */
+  readonly chunkSize: number;
+  /** The chunk files in force, in order of the log, at least up to the scavenge point. */
+  readonly chunks: readonly ChunkFile[];
+  /** Paths of the index tables, newest first. */
+  readonly tables: readonly string[];
+  /** Entries that are in no table yet. Empty for a run, before which the memtable was written; a dry run has them. */
+  readonly memTables: readonly MemTableColumns[];
+}
+
+export interface ChunkFile {
+  readonly name: string;
+  /** Bytes of data of a chunk that is still being written; null for a complete one. */
+  readonly ongoingBytes: number | null;
+}
+
+/** Settings of a run that its jobs need. */
+export interface RunSettings {
+  readonly point: ScavengePoint;
+  readonly unsafeIgnoreHardDelete: boolean;
+  readonly state: ScavengeStateOptions;
+  readonly throttle: ThrottleStart;
+}
+
+/** Where the throttle stands when a job begins; scavenge.md section 12. */
+export interface ThrottleStart {
+  /** 1 to 100. */
+  readonly percent: number;
+  /** Since the run was created, pauses included. */
+  readonly elapsedMs: number;
+  /** Of it, spent in pauses. */
+  readonly restedMs: number;
+}

@@ -1,0 +1,53 @@
+import { BlockCache } from '../cache/block-cache.ts';
+import { BloomBudget } from '../index/table-bloom.ts';
+import { TableReader } from '../index/table-reader.ts';
+import type { JobContext } from '../ports/jobs.ts';
+import { silentLog } from '../ports/log.ts';
+import { FrozenMemTable } from './frozen-mem-table.ts';
+import { RunChunks } from './run-chunks.ts';
+import type { RunFiles } from './run-files.ts';
+import { RunIndex } from './run-index.ts';
+
+/** Bytes that a job caches of chunks and tables together. */
+export const RUN_CACHE_BYTES = 33_554_432;
+/** Midpoints of a table kept in memory, as a power of two. */
+const CACHE_DEPTH = 16;
+
+/** The chunks and the index of a run, opened within a job for itself. Scans go past the cache; single records and entries through it. */
+export class RunSources {
+  readonly chunks: RunChunks;
+  readonly index: RunIndex;
+  readonly #tables: readonly TableReader[];
+
+  private constructor(chunks: RunChunks, tables: readonly TableReader[], index: RunIndex) {
+    this.chunks = chunks;
+    this.#tables = tables;
+    this.index = index;
+  }
+
+  /**
+   * Opens the index, which then shows entries of records before `before` only. Throws `file_not_found`, now or when a chunk
+   * is read, where a file has been replaced meanwhile (tables are merged at any time): list the files anew and try again.
+   */
+  static async open(files: RunFiles, before: number, context: Pick<JobContext, 'storage' | 'checkpoint'>, cacheBytes = RUN_CACHE_BYTES): Promise<RunSources> {
+    const cache = new BlockCache(cacheBytes);
+    const chunks = new RunChunks(files, context.storage, cache);
+    const tables: TableReader[] = [];
+    try {
+      // Bloom filters would take as much memory as they save reads: streams are looked up in order of their hashes.
+      const parts = { storage: context.storage, cache, log: silentLog, budget: new BloomBudget(0), cacheDepth: CACHE_DEPTH, bloomFilters: false };
+      for (const path of files.tables) tables.push(await TableReader.open(path, parts));
+      const memTables: FrozenMemTable[] = [];
+      for (const columns of files.memTables) memTables.push(await FrozenMemTable.of(columns, () => context.checkpoint()));
+      return new RunSources(chunks, tables, new RunIndex({ tables, memTables, chunks, cache, before }));
+    } catch (error) {
+      for (const table of tables) await table.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const table of this.#tables) await table.close();
+    await this.chunks.close();
+  }
+}

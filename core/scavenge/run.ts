@@ -1,0 +1,142 @@
+import type { ScavengeCheckpoint, ScavengeStage, ScavengeState, StreamHandle } from '../ports/scavenge-state.ts';
+import { ACCUMULATE_JOB, type AccumulateArgs, type AccumulateResult } from './accumulation.ts';
+import type { ScavengePhase } from './api.ts';
+import { decideBeginning } from './beginning.ts';
+import { CALCULATE_JOB, type CalculateArgs, type CalculateResult } from './calculation.ts';
+import { CLEAN_JOB, type CleanArgs } from './cleaning.ts';
+import { executeChunks } from './phase-chunks.ts';
+import { executeIndex } from './phase-index.ts';
+import { mergeChunks } from './phase-merging.ts';
+import { pointName, readLatestPoint, writePoint } from './points.ts';
+import { commit, type RunContext, withFiles } from './run-context.ts';
+
+/** What an administrator asked for that matters only at the beginning. */
+export interface BeginningOptions {
+  readonly threshold: number;
+  readonly syncOnly: boolean;
+}
+
+const STAGES: readonly ScavengeStage[] = ['Accumulating', 'Calculating', 'ExecutingChunks', 'MergingChunks', 'ExecutingIndex', 'Cleaning'];
+
+/**
+ * One run from its beginning to its end; scavenge.md sections 3 to 9. Rejects with `aborted` when it was stopped, and
+ * with what made it fail. What was committed and switched in by then stays, and the next run goes on behind it.
+ */
+export async function runScavenge(run: RunContext, options: BeginningOptions): Promise<void> {
+  const stored = await run.withState((state) => {
+    run.lines.opened(state.collisions());
+    return state.checkpoint();
+  });
+  run.history.started();
+  const first = await begin(run, stored, options);
+  if (first === null) return;
+  await seePointsChunkCompleted(run);
+  // Entries of the log before the scavenge point must be in tables, which are all that jobs read.
+  await run.orAborted(run.deps.index.flush());
+  const stage = STAGES.indexOf(first.stage);
+  if (stage <= 0) await accumulate(run, (first.doneChunk ?? -1) + 1, first !== stored);
+  if (stage <= 1) await calculate(run, stage === 1 ? first.doneStream ?? null : null, stage < 1);
+  if (stage <= 4) await run.withState((state) => execute(run, state, first, stage));
+  await clean(run);
+}
+
+/** Finds out where to begin. Null when there is nothing to do. */
+async function begin(run: RunContext, stored: ScavengeCheckpoint | null, options: BeginningOptions): Promise<ScavengeCheckpoint | null> {
+  const { store, ids, table } = run.deps;
+  const isResumed = stored !== null && stored.stage !== 'Done';
+  const latest = isResumed ? null : await run.orAborted(readLatestPoint(store));
+  const beginning = decideBeginning(stored, latest, options.syncOnly, table.chunkSize);
+  if (beginning.kind === 'nothing') {
+    run.lines.nothingToDo();
+    return null;
+  }
+  if (beginning.kind === 'resume') {
+    run.point = beginning.checkpoint.point;
+    run.lines.resumed(beginning.checkpoint.stage, run.point);
+    return beginning.checkpoint;
+  }
+  run.check();
+  run.point = beginning.kind === 'use' ? beginning.point : await writePoint(store, ids, beginning.after, options.threshold);
+  run.lines.usesPoint(run.point, beginning.kind === 'use' ? 'existing' : 'created', stored === null ? null : pointName(stored.point));
+  return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
+}
+
+/** A full disk or the end of the process can come between a point and the completion of its chunk. */
+async function seePointsChunkCompleted(run: RunContext): Promise<void> {
+  const { store, table } = run.deps;
+  const { position } = run.point;
+  if (table.chunkAt(position)?.isCompleted === false) await run.orAborted(store.completeChunk(position));
+}
+
+/** Stores that a stage has begun. */
+async function storeBegun(run: RunContext, checkpoint: ScavengeCheckpoint): Promise<void> {
+  await run.withState((state) => commit(state, checkpoint));
+}
+
+async function accumulate(run: RunContext, fromChunk: number, isNew: boolean): Promise<void> {
+  const { point } = run;
+  if (isNew) await storeBegun(run, { point, stage: 'Accumulating', ...(fromChunk > 0 && { doneChunk: fromChunk - 1 }) });
+  await phase(run, 'Accumulation', async () => {
+    let from = fromChunk;
+    const result = await withFiles(run.deps, false, (files) => {
+      const args: AccumulateArgs = { files, settings: run.settings(), fromChunk: from };
+      return run.job<AccumulateResult>(ACCUMULATE_JOB, args, (progress) => run.progress.ofPhase(progress)).catch(async (error: unknown) => {
+        // Where the files have to be listed anew, the chunks that are done are not read again.
+        from = await run.withState((state) => (state.checkpoint()?.doneChunk ?? -1) + 1);
+        throw error;
+      });
+    }, (file) => run.lines.filesVanished(ACCUMULATE_JOB, file));
+    run.throttle.restedMs = result.restedMs;
+    return { chunks: result.chunks, records: result.records, metadata: result.metadata, tombstones: result.tombstones };
+  });
+}
+
+async function calculate(run: RunContext, after: StreamHandle | null, isNew: boolean): Promise<void> {
+  const { point } = run;
+  if (isNew) await storeBegun(run, { point, stage: 'Calculating' });
+  await phase(run, 'Calculation', async () => {
+    let from = after;
+    const result = await withFiles(run.deps, false, (files) => {
+      const args: CalculateArgs = { files, settings: run.settings(), after: from };
+      return run.job<CalculateResult>(CALCULATE_JOB, args, (progress) => run.progress.ofPhase(progress)).catch(async (error: unknown) => {
+        from = await run.withState((state) => state.checkpoint()?.doneStream ?? null);
+        throw error;
+      });
+    }, (file) => run.lines.filesVanished(CALCULATE_JOB, file));
+    run.throttle.restedMs = result.restedMs;
+    return { streams: result.streams };
+  });
+}
+
+/** The stages that change files, with the state open on this thread. Its rows were written by jobs that have ended, so what is written here is small. */
+async function execute(run: RunContext, state: ScavengeState, first: ScavengeCheckpoint, stage: number): Promise<void> {
+  const { point } = run;
+  if (stage <= 2) {
+    if (stage < 2) commit(state, { point, stage: 'ExecutingChunks' });
+    await phase(run, 'Chunk execution', () => executeChunks(run, state, stage === 2 ? first.doneChunk : undefined));
+  }
+  if (stage <= 3 && !run.deps.config.disableMerging) {
+    if (stage < 3) commit(state, { point, stage: 'MergingChunks' });
+    await phase(run, 'Chunk merging', () => mergeChunks(run));
+  }
+  if (stage < 4) commit(state, { point, stage: 'ExecutingIndex' });
+  await phase(run, 'Index execution', () => executeIndex(run));
+  commit(state, { point, stage: 'Cleaning' });
+}
+
+async function clean(run: RunContext): Promise<void> {
+  await phase(run, 'Cleaning', async () => {
+    const args: CleanArgs = { settings: run.settings() };
+    await run.job(CLEAN_JOB, args, () => {});
+  });
+}
+
+async function phase(run: RunContext, name: ScavengePhase, work: () => Promise<Record<string, unknown> | void>): Promise<void> {
+  run.check();
+  run.progress.begin(name, 0, 0);
+  run.lines.phaseStarted(name);
+  const { clock } = run.deps;
+  const startedMs = clock.monotonicMs();
+  const details = await work();
+  run.lines.phaseCompleted(name, clock.monotonicMs() - startedMs, run.throttle.restedMs, details ?? {});
+}

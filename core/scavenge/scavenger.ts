@@ -1,0 +1,135 @@
+import { SkuaError } from '../errors.ts';
+import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, ScavengeResult, Scavenger } from './api.ts';
+import { type ActiveRun, launchDryRun, launchRun, type LaunchOptions } from './launch.ts';
+import { explainStream } from './foresight.ts';
+import { HistoryWriter } from './history-writer.ts';
+import { repairHistory } from './orphans.ts';
+import { newId, type ScavengeDeps } from './run-context.ts';
+
+const THREADS_MAX = 4;
+const I32_MIN = -2_147_483_648;
+const I32_MAX = 2_147_483_647;
+/** Dry runs whose reports are kept. */
+const DRY_RUNS_MAX = 8;
+/** Streams explained at once. */
+const EXPLAINS_MAX = 2;
+
+/** How a dry run ended; null while it has not. */
+type DryRunOutcome = { readonly report: DryRunReport } | { readonly error: unknown } | null;
+
+/** Creates the scavenger of a node. Its first work, in the background, is to complete the history of runs that a stop cut off. */
+export function createScavenger(deps: ScavengeDeps): Scavenger {
+  return new NodeScavenger(deps);
+}
+
+class NodeScavenger implements Scavenger {
+  readonly #deps: ScavengeDeps;
+  readonly #writer: HistoryWriter;
+  readonly #closing = new AbortController();
+  readonly #repair: Promise<void>;
+  /** Runs of this process, as far as the repair of the history may meet them. */
+  readonly #own = new Set<string>();
+  readonly #dryRuns = new Map<string, DryRunOutcome>();
+  #active: ActiveRun | null = null;
+  readonly #explaining = new Set<Promise<unknown>>();
+  #last: LastScavenge | null = null;
+
+  constructor(deps: ScavengeDeps) {
+    this.#deps = deps;
+    const { store, ids, log, config } = deps;
+    this.#writer = new HistoryWriter({ store, ids, log, nodeEndpoint: config.nodeEndpoint, historyMaxAgeDays: config.historyMaxAgeDays });
+    this.#repair = config.repairHistory ? repairHistory(this.#writer, this.#own, this.#closing.signal) : Promise.resolve();
+  }
+
+  async start(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
+    const checked = this.#checked(options);
+    const scavengeId = newId(this.#deps.ids);
+    this.#own.add(scavengeId);
+    this.#last = { scavengeId, result: 'InProgress', error: null };
+    const run = launchRun(this.#deps, this.#writer, scavengeId, checked, (result, error) => this.#ended(scavengeId, result, error));
+    this.#activate(run);
+    return { scavengeId };
+  }
+
+  #ended(scavengeId: string, result: ScavengeResult, error: string | null): void {
+    this.#last = { scavengeId, result, error };
+  }
+
+  async startDryRun(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
+    const checked = this.#checked(options);
+    const scavengeId = newId(this.#deps.ids);
+    for (const old of this.#dryRuns.keys()) if (this.#dryRuns.size >= DRY_RUNS_MAX) this.#dryRuns.delete(old);
+    this.#dryRuns.set(scavengeId, null);
+    this.#activate(launchDryRun(this.#deps, scavengeId, checked, (outcome) => this.#dryRuns.set(scavengeId, outcome)));
+    return { scavengeId };
+  }
+
+  #activate(run: ActiveRun): void {
+    this.#active = run;
+    void run.ended.then(() => { if (this.#active === run) this.#active = null; });
+  }
+
+  /** Throws unless a run with these options may start now. */
+  #checked(options: ScavengeOptions): LaunchOptions {
+    const { threads = 1, threshold = 0, throttlePercent = 100, syncOnly = false } = options;
+    checkNumber('threads', threads, 1, I32_MAX);
+    checkNumber('threshold', threshold, I32_MIN, I32_MAX);
+    checkNumber('throttlePercent', throttlePercent, 1, 100);
+    if (throttlePercent < 100 && threads > 1) throw new SkuaError('bad_option', 'throttlePercent must be 100 for a multi-threaded scavenge.', { option: 'throttlePercent', value: throttlePercent });
+    if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no scavenge is started.');
+    if (this.#active !== null) throw new SkuaError('scavenge_in_progress', `The scavenge ${this.#active.scavengeId} is running: wait for its end, or stop it.`, { scavengeId: this.#active.scavengeId });
+    if (threads > THREADS_MAX) this.#deps.log.warn(`SCAVENGING: ${threads} threads were asked for; ${THREADS_MAX} are used.`, { threads });
+    return { threads: Math.min(threads, THREADS_MAX), threshold, throttlePercent, syncOnly, asked: options };
+  }
+
+  async stop(scavengeId: string): Promise<string> {
+    const active = this.#active;
+    if (active === null || (scavengeId !== 'current' && scavengeId !== active.scavengeId)) throw notFound(scavengeId);
+    active.stop('stopped');
+    await active.ended;
+    return active.scavengeId;
+  }
+
+  current(): string | null { return this.#active?.scavengeId ?? null; }
+  last(): LastScavenge | null { return this.#last; }
+  progress(): ScavengeProgress | null { return this.#active?.progress() ?? null; }
+
+  async dryRun(scavengeId: string): Promise<DryRunReport | null> {
+    const outcome = this.#dryRuns.get(scavengeId);
+    if (outcome === undefined) throw notFound(scavengeId);
+    if (outcome === null) return null;
+    if ('error' in outcome) throw outcome.error;
+    return outcome.report;
+  }
+
+  async explain(stream: string): Promise<Explanation> {
+    if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are being explained already: try again later.`, { limit: EXPLAINS_MAX });
+    const explaining = explainStream(this.#deps, stream, this.#closing.signal);
+    this.#explaining.add(explaining);
+    try {
+      return await explaining;
+    } finally {
+      this.#explaining.delete(explaining);
+    }
+  }
+
+  async idle(): Promise<void> {
+    await this.#repair;
+    while (this.#active !== null) await this.#active.ended;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#active?.stop('interrupted');
+    await this.idle();
+    await Promise.allSettled(this.#explaining);
+  }
+}
+
+function checkNumber(option: string, value: number, min: number, max: number): void {
+  if (!Number.isInteger(value) || value < min || value > max) throw new SkuaError('bad_option', `${option} is ${value}; it must be a whole number from ${min} to ${max}.`, { option, value });
+}
+
+function notFound(scavengeId: string): SkuaError {
+  return new SkuaError('scavenge_not_found', 'Scavenge Id does not exist', { scavengeId });
+}

@@ -1,0 +1,257 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { Hash64 } from '../../core/index/stream-hash.ts';
+import type { StreamHasher } from '../../core/index/stream-hash.ts';
+import { TOMBSTONE } from '../../core/log/records.ts';
+import { misused, wholeTime } from '../../core/ports/scavenge-state-rules.ts';
+import type {
+  ActiveOriginal, ChunkTimeRange, MetastreamData, OriginalStreamData, ScavengeCheckpoint, ScavengeState, StreamHandle, StreamStatus,
+} from '../../core/ports/scavenge-state.ts';
+import { checkpointText, parseCheckpoint } from './checkpoint-json.ts';
+import { guarded, stateError } from './errors.ts';
+import { NameCache } from './name-cache.ts';
+import { prepareStatements } from './scavenge-statements.ts';
+import type { Statements } from './scavenge-statements.ts';
+
+/** 2^63-1, which TOMBSTONE stands for. */
+const MAX = 9_223_372_036_854_775_807n;
+/** Halves of the smallest signed hash. */
+const FIRST_HASH = { hi: 0x8000_0000, lo: 0 };
+/** Milliseconds between 0001-01-01 and 1970-01-01. */
+const YEAR_1_MS = 62_135_596_800_000;
+
+interface OriginalRow {
+  readonly isTombstoned: number;
+  readonly status: StreamStatus;
+  readonly maxAge: number | null;
+  readonly maxCount: number | null;
+  readonly truncateBefore: number | null;
+  readonly discardPoint: number;
+  readonly maybeDiscardPoint: number;
+}
+interface MetastreamRow { readonly isTombstoned: number; readonly discardPoint: number | null }
+
+/** One connection to a scavenge database. */
+export class SqliteScavengeState implements ScavengeState {
+  readonly #db: DatabaseSync;
+  readonly #sql: Statements;
+  readonly #hasher: StreamHasher;
+  readonly #users: NameCache;
+  /** All collisions, known to this connection from when it was opened; few. */
+  readonly #collisions = new Set<string>();
+  readonly #sharedHashes = new Set<string>();
+  #lastWasNew = true;
+  #isOpen = false;
+
+  constructor(db: DatabaseSync, hasher: StreamHasher, hashUsersCacheEntries: number) {
+    this.#db = db;
+    this.#sql = prepareStatements(db);
+    this.#hasher = hasher;
+    this.#users = new NameCache(hashUsersCacheEntries);
+    this.#loadCollisions();
+  }
+
+  begin(): void {
+    if (this.#isOpen) throw misused('A transaction was begun while one was open');
+    guarded(() => this.#sql.begin.run());
+    this.#isOpen = true;
+  }
+
+  commit(checkpoint: ScavengeCheckpoint): void {
+    if (!this.#isOpen) throw misused('A commit came without a transaction');
+    guarded(() => {
+      this.#sql.setCheckpoint.run(checkpointText(checkpoint));
+      this.#sql.commit.run();
+    });
+    this.#isOpen = false;
+  }
+
+  rollback(): void {
+    if (!this.#isOpen) throw misused('A rollback came without a transaction');
+    this.#isOpen = false;
+    this.#users.clear();
+    guarded(() => {
+      // Some errors, as of a full disk, have ended the transaction already.
+      if (this.#db.isTransaction) this.#sql.rollback.run();
+      this.#loadCollisions();
+    });
+  }
+
+  checkpoint(): ScavengeCheckpoint | null {
+    const row = guarded(() => this.#sql.checkpoint.get()) as { value: string } | undefined;
+    return row === undefined ? null : parseCheckpoint(row.value);
+  }
+
+  register(name: string, hi: number, lo: number): boolean {
+    if (this.#users.has(name, lo)) return false;
+    if (this.#collisions.size > 0 && this.#collisions.has(name)) return false;
+    try {
+      const user = this.#userOf(name, hi, lo);
+      if (user !== name) return this.#collide(name, user, hi, lo);
+      this.#users.add(name, lo);
+      return false;
+    } catch (error) {
+      throw stateError(error);
+    }
+  }
+
+  /** The user of a hash, which is `name` from now on when there was none. Names are taken to be like the one before: mostly new in a first run, known in later ones. */
+  #userOf(name: string, hi: number, lo: number): string {
+    if (this.#lastWasNew) {
+      if (this.#sql.addUser.run(hi, lo, name).changes !== 0) return name;
+      this.#lastWasNew = false;
+    }
+    const row = this.#sql.user.get(hi, lo) as { value: string } | undefined;
+    if (row !== undefined) return row.value;
+    this.#sql.addUser.run(hi, lo, name);
+    this.#lastWasNew = true;
+    return name;
+  }
+
+  #collide(name: string, user: string, hi: number, lo: number): boolean {
+    this.#sql.addCollision.run(name);
+    this.#noteCollision(name, hi, lo);
+    if (this.#collisions.has(user)) return true;
+    this.#sql.addCollision.run(user);
+    this.#noteCollision(user, hi, lo);
+    this.#sql.moveOriginal.run(hi, lo, user);
+    this.#sql.deleteOriginal.run(hi, lo);
+    this.#sql.moveMetastream.run(hi, lo, user);
+    this.#sql.deleteMetastream.run(hi, lo);
+    return true;
+  }
+
+  #loadCollisions(): void {
+    this.#collisions.clear();
+    this.#sharedHashes.clear();
+    const hash = new Hash64();
+    for (const { key } of this.#sql.collisions.iterate() as Iterable<{ key: string }>) {
+      this.#hasher.hash(key, hash);
+      this.#noteCollision(key, hash.hi, hash.lo);
+    }
+  }
+
+  #noteCollision(name: string, hi: number, lo: number): void {
+    this.#collisions.add(name);
+    this.#sharedHashes.add(`${hi}:${lo}`);
+  }
+
+  isCollision(name: string): boolean { return this.#collisions.size > 0 && this.#collisions.has(name); }
+  isSharedHash(hi: number, lo: number): boolean { return this.#sharedHashes.size > 0 && this.#sharedHashes.has(`${hi}:${lo}`); }
+  collisions(): readonly string[] { return guarded(() => this.#sql.collisions.all() as unknown as { key: string }[]).map(({ key }) => key); }
+
+  original(name: string, hi: number, lo: number): OriginalStreamData | undefined {
+    if (!this.isCollision(name)) return this.originalByHash(hi, lo);
+    return originalOf(guarded(() => this.#sql.originalByName.get(name)));
+  }
+
+  originalByHash(hi: number, lo: number): OriginalStreamData | undefined {
+    try {
+      return originalOf(this.#sql.original.get(hi, lo));
+    } catch (error) {
+      throw stateError(error);
+    }
+  }
+
+  setOriginal(name: string, hi: number, lo: number, data: OriginalStreamData): void {
+    const { isTombstoned, maxAge, maxCount, truncateBefore, discardPoint, maybeDiscardPoint, status } = data;
+    const row = [Number(isTombstoned), stored(maxAge), stored(maxCount), stored(truncateBefore), stored(discardPoint), stored(maybeDiscardPoint), status] as const;
+    guarded(() => (this.isCollision(name) ? this.#sql.setOriginalByName.run(name, ...row) : this.#sql.setOriginal.run(hi, lo, ...row)));
+  }
+
+  metastream(name: string, hi: number, lo: number): MetastreamData | undefined {
+    if (!this.isCollision(name)) return this.metastreamByHash(hi, lo);
+    return metastreamOf(guarded(() => this.#sql.metastreamByName.get(name)));
+  }
+
+  metastreamByHash(hi: number, lo: number): MetastreamData | undefined {
+    try {
+      return metastreamOf(this.#sql.metastream.get(hi, lo));
+    } catch (error) {
+      throw stateError(error);
+    }
+  }
+
+  setMetastream(name: string, hi: number, lo: number, data: MetastreamData): void {
+    const isTombstoned = Number(data.isTombstoned);
+    const discardPoint = data.discardPoint === 0 ? null : stored(data.discardPoint);
+    guarded(() => (this.isCollision(name) ? this.#sql.setMetastreamByName.run(name, isTombstoned, discardPoint) : this.#sql.setMetastream.run(hi, lo, isTombstoned, discardPoint)));
+  }
+
+  activeOriginals(after: StreamHandle | null, limit: number): readonly ActiveOriginal[] {
+    const found: ActiveOriginal[] = [];
+    return guarded(() => {
+      if (after?.kind !== 'hash') {
+        for (const row of this.#sql.activeBehindName.iterate(after?.name ?? '', limit)) {
+          found.push({ handle: { kind: 'id', name: row.name as string }, data: originalOf(row)! });
+        }
+      }
+      if (found.length === limit) return found;
+      const from = after?.kind === 'hash' ? after : null;
+      const { hi, lo } = from ?? FIRST_HASH;
+      for (const row of this.#sql.activeFrom.iterate(hi, lo, from === null ? 0 : 1, limit - found.length)) {
+        found.push({ handle: { kind: 'hash', hi: (row.hi as number) >>> 0, lo: row.lo as number }, data: originalOf(row)! });
+      }
+      return found;
+    });
+  }
+
+  setCalculated(handle: StreamHandle, status: StreamStatus, discardPoint: number, maybeDiscardPoint: number): void {
+    const dp = stored(discardPoint);
+    const mdp = stored(maybeDiscardPoint);
+    guarded(() => (handle.kind === 'id' ? this.#sql.setCalculatedByName.run(handle.name, status, dp, mdp) : this.#sql.setCalculated.run(handle.hi, handle.lo, status, dp, mdp)));
+  }
+
+  setChunkTimeRange(chunk: number, minMs: number, maxMs: number, minTicks = 0, maxTicks = 0): void {
+    const min = wholeTime(minMs, minTicks);
+    const max = wholeTime(maxMs, maxTicks);
+    guarded(() => this.#sql.widenTimeRange.run(chunk, min.ms + YEAR_1_MS, min.ticks, max.ms + YEAR_1_MS, max.ticks));
+  }
+
+  chunkTimeRange(chunk: number): ChunkTimeRange | undefined {
+    const row = guarded(() => this.#sql.timeRange.get(chunk)) as unknown as ChunkTimeRange | undefined;
+    if (row === undefined) return undefined;
+    return { minMs: row.minMs - YEAR_1_MS, minTicks: row.minTicks, maxMs: row.maxMs - YEAR_1_MS, maxTicks: row.maxTicks };
+  }
+
+  addWeight(chunk: number, weight: number): void { guarded(() => this.#sql.addWeight.run(chunk, weight)); }
+  weight(first: number, last: number): number { return (guarded(() => this.#sql.weight.get(first, last)) as { sum: number }).sum; }
+  resetWeights(first: number, last: number): void { guarded(() => this.#sql.resetWeights.run(first, last)); }
+  allWeightsZero(): boolean { return guarded(() => this.#sql.anyWeight.get()) === undefined; }
+
+  deleteMetastreams(): void {
+    guarded(() => {
+      this.#sql.deleteMetastreams.run();
+      this.#sql.deleteNamedMetastreams.run();
+    });
+  }
+
+  deleteOriginals(statuses: readonly StreamStatus[]): void {
+    guarded(() => {
+      for (const status of statuses) {
+        this.#sql.deleteOriginals.run(status);
+        this.#sql.deleteNamedOriginals.run(status);
+      }
+    });
+  }
+
+  /** Closing rolls an open transaction back; the last connection leaves nothing but the database itself. */
+  close(): void {
+    if (this.#db.isOpen) guarded(() => this.#db.close());
+  }
+}
+
+function stored(value: number | null): number | bigint | null {
+  return value === TOMBSTONE ? MAX : value;
+}
+
+function originalOf(row: unknown): OriginalStreamData | undefined {
+  if (row === undefined) return undefined;
+  const { isTombstoned, maxAge, maxCount, truncateBefore, discardPoint, maybeDiscardPoint, status } = row as OriginalRow;
+  return { isTombstoned: isTombstoned !== 0, maxAge, maxCount, truncateBefore, discardPoint, maybeDiscardPoint, status };
+}
+
+function metastreamOf(row: unknown): MetastreamData | undefined {
+  if (row === undefined) return undefined;
+  const { isTombstoned, discardPoint } = row as MetastreamRow;
+  return { isTombstoned: isTombstoned !== 0, discardPoint: discardPoint ?? 0 };
+}

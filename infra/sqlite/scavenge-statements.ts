@@ -1,0 +1,68 @@
+import type { DatabaseSync } from 'node:sqlite';
+
+/** The 64-bit key of a hash whose halves are the first two parameters. Shifting makes an integer of what is bound as a floating-point number. */
+const HASH = '((?1 << 32) | ?2)';
+/** Columns of a key, as two numbers that a double holds. */
+const HASH_HALVES = 'key >> 32 AS hi, key & 4294967295 AS lo';
+/** 2^63-1 comes back as TOMBSTONE, and nothing that a double can't hold comes back. */
+const number = (name: string): string => `min(${name}, 9007199254740991) AS ${name}`;
+const originalNumbers = ['isTombstoned', 'status', ...['maxAge', 'maxCount', 'truncateBefore', 'discardPoint', 'maybeDiscardPoint'].map(number)].join(', ');
+const metastreamNumbers = `isTombstoned, ${number('discardPoint')}`;
+const originalNames = 'key, isTombstoned, maxAge, maxCount, truncateBefore, discardPoint, maybeDiscardPoint, status';
+/** Ticks exceed 2^53, so they come and go as milliseconds since year 1 and a remainder. */
+const ticks = (ms: string, rest: string): string => `CAST(${ms} AS INTEGER) * 10000 + CAST(${rest} AS INTEGER)`;
+
+export type Statements = ReturnType<typeof prepareStatements>;
+
+/** Everything that is ever asked of a scavenge database, prepared once a connection. */
+export function prepareStatements(db: DatabaseSync) {
+  const prepare = (sql: string) => db.prepare(sql);
+  return {
+    begin: prepare('BEGIN IMMEDIATE'),
+    commit: prepare('COMMIT'),
+    rollback: prepare('ROLLBACK'),
+    checkpoint: prepare('SELECT value FROM Checkpoint WHERE key = 0'),
+    setCheckpoint: prepare('INSERT OR REPLACE INTO Checkpoint VALUES (0, ?1)'),
+
+    addUser: prepare(`INSERT OR IGNORE INTO HashUsers VALUES (${HASH}, ?3)`),
+    user: prepare(`SELECT value FROM HashUsers WHERE key = ${HASH}`),
+    collisions: prepare('SELECT key FROM HashCollisions ORDER BY key'),
+    addCollision: prepare('INSERT OR IGNORE INTO HashCollisions VALUES (?1)'),
+    moveOriginal: prepare(`INSERT OR REPLACE INTO OriginalStreamDataCollisions (${originalNames})
+      SELECT ?3, ${originalNames.slice('key, '.length)} FROM OriginalStreamDatas WHERE key = ${HASH}`),
+    deleteOriginal: prepare(`DELETE FROM OriginalStreamDatas WHERE key = ${HASH}`),
+    moveMetastream: prepare(`INSERT OR REPLACE INTO MetastreamDataCollisions (key, isTombstoned, discardPoint)
+      SELECT ?3, isTombstoned, discardPoint FROM MetastreamDatas WHERE key = ${HASH}`),
+    deleteMetastream: prepare(`DELETE FROM MetastreamDatas WHERE key = ${HASH}`),
+
+    original: prepare(`SELECT ${originalNumbers} FROM OriginalStreamDatas WHERE key = ${HASH}`),
+    originalByName: prepare(`SELECT ${originalNumbers} FROM OriginalStreamDataCollisions WHERE key = ?1`),
+    setOriginal: prepare(`INSERT OR REPLACE INTO OriginalStreamDatas (${originalNames}) VALUES (${HASH}, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`),
+    setOriginalByName: prepare(`INSERT OR REPLACE INTO OriginalStreamDataCollisions (${originalNames}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`),
+    metastream: prepare(`SELECT ${metastreamNumbers} FROM MetastreamDatas WHERE key = ${HASH}`),
+    metastreamByName: prepare(`SELECT ${metastreamNumbers} FROM MetastreamDataCollisions WHERE key = ?1`),
+    setMetastream: prepare(`INSERT OR REPLACE INTO MetastreamDatas (key, isTombstoned, discardPoint) VALUES (${HASH}, ?3, ?4)`),
+    setMetastreamByName: prepare('INSERT OR REPLACE INTO MetastreamDataCollisions (key, isTombstoned, discardPoint) VALUES (?1, ?2, ?3)'),
+
+    // One more than the greatest key overflows to a floating-point number that no key reaches: the end, as it should be.
+    activeFrom: prepare(`SELECT ${HASH_HALVES}, ${originalNumbers} FROM OriginalStreamDatas
+      WHERE status = 1 AND key >= ${HASH} + CAST(?3 AS INTEGER) ORDER BY key LIMIT ?4`),
+    activeBehindName: prepare(`SELECT key AS name, ${originalNumbers} FROM OriginalStreamDataCollisions WHERE status = 1 AND key > ?1 ORDER BY key LIMIT ?2`),
+    setCalculated: prepare(`UPDATE OriginalStreamDatas SET status = ?3, discardPoint = ?4, maybeDiscardPoint = ?5 WHERE key = ${HASH}`),
+    setCalculatedByName: prepare('UPDATE OriginalStreamDataCollisions SET status = ?2, discardPoint = ?3, maybeDiscardPoint = ?4 WHERE key = ?1'),
+
+    widenTimeRange: prepare(`INSERT INTO ChunkTimeStampRanges VALUES (?1, ${ticks('?2', '?3')}, ${ticks('?4', '?5')})
+      ON CONFLICT (key) DO UPDATE SET min = min(min, excluded.min), max = max(max, excluded.max)`),
+    timeRange: prepare('SELECT min / 10000 AS minMs, min % 10000 AS minTicks, max / 10000 AS maxMs, max % 10000 AS maxTicks FROM ChunkTimeStampRanges WHERE key = ?1'),
+
+    addWeight: prepare('INSERT INTO ChunkWeights VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value'),
+    weight: prepare('SELECT total(value) AS sum FROM ChunkWeights WHERE key BETWEEN ?1 AND ?2'),
+    resetWeights: prepare('DELETE FROM ChunkWeights WHERE key BETWEEN ?1 AND ?2'),
+    anyWeight: prepare('SELECT 1 FROM ChunkWeights WHERE value <> 0 LIMIT 1'),
+
+    deleteMetastreams: prepare('DELETE FROM MetastreamDatas'),
+    deleteNamedMetastreams: prepare('DELETE FROM MetastreamDataCollisions'),
+    deleteOriginals: prepare('DELETE FROM OriginalStreamDatas WHERE status = ?1'),
+    deleteNamedOriginals: prepare('DELETE FROM OriginalStreamDataCollisions WHERE status = ?1'),
+  };
+}

@@ -1,0 +1,103 @@
+import * as path from 'node:path';
+import type { ScavengeOptions, Scavenger, ScavengeProgress } from '../../core/scavenge/api.ts';
+import { decodeText } from '../../core/text.ts';
+import { timestampText } from '../../core/time.ts';
+import type { EventStore } from '../../core/streams/api.ts';
+import { dryRunDocument } from '../../handlers/admin-scavenge.ts';
+import { systemClock } from '../../infra/clock.ts';
+import type { Input } from '../cli/command.ts';
+import { CommandError } from '../cli/failure.ts';
+import type { ExitCode, Io } from '../cli/io.ts';
+import { EXIT, line } from '../cli/io.ts';
+import { diskBytes } from '../disk.ts';
+import { listenForInterrupt } from '../interrupt.ts';
+import { bytesText } from '../progress.ts';
+import type { ProgressDocument } from '../scavenge/client.ts';
+import { readCompletion } from '../scavenge/completion.ts';
+import type { Completion } from '../scavenge/completion.ts';
+import { openDirectory } from '../scavenge/directory.ts';
+import { ProgressView, showEnding } from '../scavenge/follow.ts';
+import { scavengeOptionsOf } from '../scavenge/options.ts';
+import { showDryRun } from '../scavenge/show-dry-run.ts';
+import type { offlineOptions } from './scavenge.ts';
+
+/** How often the run is asked how far it is. */
+const LOOK_MS = 100;
+
+/** Scavenges the directory of a stopped node, and shows what it takes on disk before and after. */
+export async function runScavengeOffline({ options, given, positionals }: Input<typeof offlineOptions>, io: Io): Promise<ExitCode> {
+  const directory = path.resolve(positionals[0]!);
+  const wanted = scavengeOptionsOf(options, given);
+  const isDryRun = options['dry-run'];
+  const folders = [directory, ...(options.index === null ? [] : [path.resolve(options.index)])];
+  const node = await openDirectory(directory, options.index, { disableMerging: options['disable-scavenge-merging'], repairHistory: !isDryRun }, io);
+  const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : 'The scavenge was stopped. The next one goes on from there.');
+  const { scavenger, store } = node.open;
+  const view = new ProgressView({ io, json: options.json, isShown: !options.json, signal: interrupt.signal });
+  try {
+    if (isDryRun) return await dryRun(scavenger, wanted, view, interrupt.signal, options.json, io);
+    const diskBefore = await diskOf(folders);
+    const { scavengeId } = await scavenger.start(wanted);
+    await runToEnd(scavenger, scavengeId, view, interrupt.signal);
+    const completion = await completionOf(store, scavengeId);
+    const { result, error } = scavenger.last()!;
+    await node.close();
+    const diskAfter = await diskOf(folders);
+    if (options.json) {
+      line(io.stdout, JSON.stringify({ scavengeId, result, error, ...completion, diskBytesBefore: diskBefore, diskBytesAfter: diskAfter }, null, 2));
+    } else {
+      showEnding({ scavengeId, result, error, ...completion }, false, io);
+      line(io.stdout, `On disk: ${bytesText(diskBefore)} before, ${bytesText(diskAfter)} after.`);
+    }
+    interrupt.signal.throwIfAborted();
+    return result === 'Success' ? EXIT.ok : EXIT.failed;
+  } finally {
+    view.clear();
+    await node.close();
+    interrupt.release();
+  }
+}
+
+async function diskOf(folders: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(folders.map(diskBytes));
+  return sizes.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** Shows the progress until the run has ended; Ctrl+C stops it. */
+async function runToEnd(scavenger: Scavenger, scavengeId: string, view: ProgressView, signal: AbortSignal): Promise<void> {
+  const stop = () => { void scavenger.stop(scavengeId).catch(() => {}); };
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop);
+  const ended = new AbortController();
+  const idle = scavenger.idle().then(() => ended.abort());
+  while (!ended.signal.aborted) {
+    const progress = scavenger.progress();
+    if (progress !== null) view.show(documentOf(progress));
+    await systemClock.sleep(LOOK_MS, ended.signal);
+  }
+  await idle;
+  signal.removeEventListener('abort', stop);
+  view.clear();
+}
+
+function documentOf({ startedAtMs, ...progress }: ScavengeProgress): ProgressDocument {
+  return { ...progress, startedAt: timestampText(startedAtMs, 0) };
+}
+
+async function dryRun(scavenger: Scavenger, wanted: ScavengeOptions, view: ProgressView, signal: AbortSignal, json: boolean, io: Io): Promise<ExitCode> {
+  const { scavengeId } = await scavenger.startDryRun(wanted);
+  await runToEnd(scavenger, scavengeId, view, signal);
+  signal.throwIfAborted();
+  const report = await scavenger.dryRun(scavengeId);
+  if (report === null) throw new CommandError('internal', 'The dry run ended without a report.', EXIT.failed);
+  if (json) line(io.stdout, JSON.stringify(dryRunDocument(report), null, 2));
+  else showDryRun(report, io);
+  return EXIT.ok;
+}
+
+function completionOf(store: EventStore, scavengeId: string): Promise<Completion> {
+  return readCompletion(async (count) => {
+    const page = await store.readStream(`$scavenges-${scavengeId}`, { direction: 'backward', from: 'end', count, resolveLinks: false }).catch(() => null);
+    return (page?.events ?? []).map(({ type, data }) => ({ type, data: decodeText(data) }));
+  });
+}

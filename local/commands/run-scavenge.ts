@@ -1,0 +1,126 @@
+import { coloursFor } from '../cli/colour.ts';
+import type { Input } from '../cli/command.ts';
+import { CommandError } from '../cli/failure.ts';
+import type { ExitCode, Io } from '../cli/io.ts';
+import { EXIT, line } from '../cli/io.ts';
+import { nodeOf } from '../cli/node-option.ts';
+import { UsageError } from '../cli/usage-error.ts';
+import { listenForInterrupt } from '../interrupt.ts';
+import type { Interrupt } from '../interrupt.ts';
+import { AnswerError, NodeClient } from '../node-client.ts';
+import { durationText, progressText } from '../progress.ts';
+import { ScavengeClient } from '../scavenge/client.ts';
+import { completionOfNode } from '../scavenge/completion.ts';
+import type { CompletionReader } from '../scavenge/completion.ts';
+import { followDryRun, followRun, progressState, showEnding } from '../scavenge/follow.ts';
+import { scavengeOptionsOf, scavengeQueryOf } from '../scavenge/options.ts';
+import { showDryRun } from '../scavenge/show-dry-run.ts';
+import type { startOptions, statusOptions, stopOptions, watchOptions } from './scavenge.ts';
+
+const GOES_ON = 'The scavenge goes on. Follow it with `skua scavenge watch`, stop it with `skua scavenge stop`.';
+
+interface Node {
+  readonly client: ScavengeClient;
+  readonly completion: CompletionReader;
+}
+
+function connect(given: string | null, io: Io): Node {
+  const node = new NodeClient(nodeOf(given, io), io.env);
+  return { client: new ScavengeClient(node), completion: completionOfNode(node) };
+}
+
+export async function runScavengeStart({ options, given }: Input<typeof startOptions>, io: Io): Promise<ExitCode> {
+  const isDryRun = options['dry-run'];
+  if (isDryRun && (options.watch || options.wait)) throw new UsageError('--dry-run always waits for its report: leave out --watch and --wait.');
+  const query = scavengeQueryOf(scavengeOptionsOf(options, given), isDryRun);
+  const node = connect(options.node, io);
+  // From before the start on, so that an early Ctrl+C does not leave a dry run behind.
+  const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : GOES_ON);
+  try {
+    const scavengeId = await node.client.start(query).catch((error: unknown) => { throw withCommands(error); });
+    if (isDryRun) return await reportDryRun(node, scavengeId, options.json, interrupt, io);
+    if (!options.watch && !options.wait) {
+      line(io.stdout, options.json ? JSON.stringify({ scavengeId }) : `Scavenge ${scavengeId} has started. Follow it with \`skua scavenge watch\`.`);
+      return EXIT.ok;
+    }
+    const ending = await followRun(node.client, node.completion, scavengeId, { io, json: options.json, isShown: options.watch, signal: interrupt.signal });
+    return showEnding(ending, options.json, io);
+  } finally {
+    interrupt.release();
+  }
+}
+
+async function reportDryRun({ client }: Node, scavengeId: string, json: boolean, { signal }: Interrupt, io: Io): Promise<ExitCode> {
+  try {
+    const report = await followDryRun(client, scavengeId, { io, json, isShown: !json, signal });
+    if (json) line(io.stdout, report.text);
+    else showDryRun(report.value, io);
+    return EXIT.ok;
+  } catch (error) {
+    if (signal.aborted) await client.stop(scavengeId, AbortSignal.timeout(10_000)).catch(() => {});
+    throw error;
+  }
+}
+
+/** Says how to go on with the commands of this program. */
+function withCommands(error: unknown): unknown {
+  if (!(error instanceof AnswerError) || error.code !== 'scavenge_in_progress') return error;
+  return new CommandError(error.code, `Scavenge ${String(error.problem['scavengeId'])} is already running. Follow it with \`skua scavenge watch\`, or stop it with \`skua scavenge stop\`; the next start then goes on where it stopped.`, EXIT.refused);
+}
+
+export async function runScavengeStop({ options, positionals }: Input<typeof stopOptions>, io: Io): Promise<ExitCode> {
+  const { client } = connect(options.node, io);
+  const asked = positionals[0] ?? 'current';
+  const interrupt = listenForInterrupt('The scavenge will stop without being waited for.');
+  try {
+    const scavengeId = await client.stop(asked, interrupt.signal);
+    line(io.stdout, options.json ? JSON.stringify({ scavengeId }) : `Scavenge ${scavengeId} has stopped. The next start goes on where it stopped.`);
+    return EXIT.ok;
+  } catch (error) {
+    if (!(error instanceof AnswerError) || error.code !== 'scavenge_not_found') throw error;
+    throw new CommandError(error.code, asked === 'current' ? 'No scavenge is running.' : `Scavenge ${asked} is not running. \`skua scavenge status\` shows what is.`, EXIT.failed);
+  } finally {
+    interrupt.release();
+  }
+}
+
+export async function runScavengeStatus({ options }: Input<typeof statusOptions>, io: Io): Promise<ExitCode> {
+  const { client, completion } = connect(options.node, io);
+  const progress = await client.progress();
+  const last = (await client.last()).value;
+  const hasRun = last.scavengeResult !== 'Unknown';
+  if (options.json) {
+    line(io.stdout, JSON.stringify({ running: progress?.value ?? null, last: hasRun ? last : null }, null, 2));
+    return EXIT.ok;
+  }
+  const { bold } = coloursFor(io.stdout, io.env);
+  if (progress !== null) {
+    const { scavengeId, elapsedSeconds, remainingSeconds, bytesDone } = progress.value;
+    const bytesPerSecond = elapsedSeconds > 0 ? bytesDone / elapsedSeconds : 0;
+    line(io.stdout, `${bold('Running')} for ${durationText(elapsedSeconds)}: scavenge ${scavengeId}.`);
+    line(io.stdout, progressText({ ...progressState(progress.value), bytesPerSecond, secondsLeft: remainingSeconds }));
+  } else if (!hasRun) line(io.stdout, 'No scavenge is running, and none has run since the node was started.');
+  else if (last.scavengeResult !== 'InProgress') {
+    line(io.stdout, 'No scavenge is running. The last one:');
+    showEnding({ scavengeId: last.scavengeId, result: last.scavengeResult, error: last.error ?? null, ...await completion(last.scavengeId) }, false, io);
+  }
+  return EXIT.ok;
+}
+
+export async function runScavengeWatch({ options }: Input<typeof watchOptions>, io: Io): Promise<ExitCode> {
+  const { client, completion } = connect(options.node, io);
+  const interrupt = listenForInterrupt(GOES_ON);
+  try {
+    const scavengeId = (await client.progress())?.value.scavengeId ?? await lastId(client);
+    const ending = await followRun(client, completion, scavengeId, { io, json: options.json, isShown: true, signal: interrupt.signal });
+    return showEnding(ending, options.json, io);
+  } finally {
+    interrupt.release();
+  }
+}
+
+async function lastId(client: ScavengeClient): Promise<string> {
+  const { scavengeId, scavengeResult } = (await client.last()).value;
+  if (scavengeResult !== 'Unknown') return scavengeId;
+  throw new CommandError('scavenge_not_found', 'No scavenge is running, and none has run since the node was started. Start one with `skua scavenge start`.', EXIT.failed);
+}

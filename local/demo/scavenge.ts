@@ -1,0 +1,77 @@
+import { stat } from 'node:fs/promises';
+import * as path from 'node:path';
+import { proveErased } from '../../core/scavenge/prove-erased.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import type { Io } from '../cli/io.ts';
+import type { NodeClient } from '../node-client.ts';
+import { ScavengeClient } from '../scavenge/client.ts';
+import { completionOfNode } from '../scavenge/completion.ts';
+import { followDryRun, followRun } from '../scavenge/follow.ts';
+import type { FollowOptions } from '../scavenge/follow.ts';
+import type { DemoStream } from './payloads.ts';
+import type { StreamReport } from './run.ts';
+
+/** What the scavenge of the demo has done. */
+export interface ScavengeReport {
+  /** Records that could be removed; with none, no scavenge was started. */
+  readonly removable: number;
+  readonly result: string | null;
+  /** Data in the chunk files. */
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+  readonly seconds: number | null;
+  readonly erasure: ErasureReport | null;
+}
+
+/** One event of the hard-deleted stream, searched in the node's files before and after. */
+export interface ErasureReport {
+  readonly stream: string;
+  readonly eventId: string;
+  readonly directory: string;
+  /** Where it was found. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+export interface ScavengeDemoOptions {
+  readonly io: Io;
+  readonly signal: AbortSignal;
+  /** Where the node's files may be. */
+  readonly directory: string;
+}
+
+/** Counts what could go, scavenges, counts again, and looks for an erased event in the files where they are at hand. */
+export async function runScavengeDemo(node: NodeClient, streams: readonly DemoStream[], reports: readonly StreamReport[], options: ScavengeDemoOptions): Promise<ScavengeReport> {
+  const client = new ScavengeClient(node);
+  const following: FollowOptions = { io: options.io, json: false, isShown: options.io.stderr.isTTY === true, signal: options.signal };
+  const totals = async () => {
+    const scavengeId = await client.start(new URLSearchParams({ dryRun: 'true' }));
+    return (await followDryRun(client, scavengeId, following)).value.totals;
+  };
+  const before = await totals();
+  if (before.discardable === 0) return { removable: 0, result: null, bytesBefore: before.bytes, bytesAfter: before.bytes, seconds: null, erasure: null };
+  const search = await searchFor(streams, reports, options.directory);
+  const scavengeId = await client.start(new URLSearchParams());
+  const { result, seconds } = await followRun(client, completionOfNode(node), scavengeId, following);
+  const after = await totals();
+  const erasure = search === null ? null : { ...search, after: await tracesOf(search.eventId, search.directory) };
+  return { removable: before.discardable, result, bytesBefore: before.bytes, bytesAfter: after.bytes, seconds, erasure };
+}
+
+/** Null when no stream was hard-deleted now, or the event is not in that directory: then the node's files are elsewhere. */
+async function searchFor(streams: readonly DemoStream[], reports: readonly StreamReport[], given: string): Promise<Omit<ErasureReport, 'after'> | null> {
+  const deleted = reports.find((report) => report.fate === 'hard' && !report.wasBefore);
+  const eventId = streams.find(({ stream }) => stream === deleted?.stream)?.events[0]?.eventId;
+  const directory = path.resolve(given);
+  if (deleted === undefined || eventId === undefined || await stat(path.join(directory, 'writer.chk')).catch(() => null) === null) return null;
+  const before = await tracesOf(eventId, directory);
+  return before.length === 0 ? null : { stream: deleted.stream, eventId, directory, before };
+}
+
+async function tracesOf(eventId: string, directory: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const message of proveErased({ storage: new FilesystemStorage({ root: directory, mustExist: true }), events: [eventId] })) {
+    if (message.kind === 'trace') found.push(`${message.file} at ${message.offset}`);
+  }
+  return found;
+}

@@ -1,0 +1,73 @@
+import { fileURLToPath } from 'node:url';
+import { JOBS } from '../core/jobs.ts';
+import { InlineJobs } from '../core/ports/inline-jobs.ts';
+import type { Jobs } from '../core/ports/jobs.ts';
+import type { Log } from '../core/ports/log.ts';
+import { MemoryStorage } from '../core/ports/memory-storage.ts';
+import { silentMeter } from '../core/ports/meter.ts';
+import type { Storage } from '../core/ports/storage.ts';
+import type { ScavengeStates } from '../core/ports/scavenge-state.ts';
+import { openStore } from '../core/store.ts';
+import type { OpenStore, OpenStoreOptions, StartProgress } from '../core/store.ts';
+import { systemClock } from '../infra/clock.ts';
+import { nodeDigests } from '../infra/digests.ts';
+import { FilesystemStorage } from '../infra/fs/filesystem-storage.ts';
+import { systemIds } from '../infra/ids.ts';
+import { WorkerJobs } from '../infra/jobs/worker-jobs.ts';
+import { SqliteScavengeStates } from '../infra/sqlite/scavenge-states.ts';
+
+export interface OpenNodeOptions {
+  /** Data directory; null keeps everything in memory. */
+  readonly db: string | null;
+  /** Folder of the index; null for `index` in the data directory. */
+  readonly index: string | null;
+  /** False creates the directory where it is absent. */
+  readonly mustExist: boolean;
+  readonly log: Log;
+  /** What else the store is opened with. */
+  readonly store: Pick<OpenStoreOptions, 'chunkSizeBytes' | 'writeEpoch' | 'verifyChunks' | 'scavenge'>;
+  readonly onProgress?: (progress: StartProgress) => void;
+}
+
+export interface OpenNode {
+  readonly open: OpenStore;
+  /** Closes the store and ends its workers. */
+  close(): Promise<void>;
+}
+
+/** Opens the store of a directory, or one in memory, with all that it needs of this machine. */
+export async function openNode(options: OpenNodeOptions): Promise<OpenNode> {
+  const { storage, jobs, scavengeStates } = worldOf(options);
+  try {
+    const open = await openStore({
+      storage, jobs, clock: systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: silentMeter,
+      ...options.store,
+      ...(scavengeStates !== null && { scavengeStates }),
+      ...(options.onProgress && { onProgress: options.onProgress }),
+    });
+    const close = async () => {
+      await open.close();
+      await jobs.close();
+    };
+    return { open, close };
+  } catch (error) {
+    await jobs.close();
+    throw error;
+  }
+}
+
+function worldOf({ db, index, mustExist }: OpenNodeOptions): { storage: Storage; jobs: Jobs; scavengeStates: ScavengeStates | null } {
+  if (db === null) {
+    const storage = new MemoryStorage();
+    // Jobs and store find the scavenge database of this storage in memory.
+    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock: systemClock }), scavengeStates: null };
+  }
+  const storage = new FilesystemStorage({ root: db, mustExist, ...(index !== null && { indexRoot: index }) });
+  const { root, indexRoot } = storage;
+  return { storage, jobs: new WorkerJobs({ root, indexRoot, ...bundledWorker() }), scavengeStates: new SqliteScavengeStates({ indexRoot }) };
+}
+
+/** In a bundle the worker lies at a place of its own; esbuild.config.mjs puts it there. */
+function bundledWorker(): { workerUrl?: URL } {
+  return fileURLToPath(import.meta.url).endsWith('.ts') ? {} : { workerUrl: new URL('./worker.js', import.meta.url) };
+}

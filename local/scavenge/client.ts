@@ -1,0 +1,85 @@
+import type { DryRunReport, Explanation } from '../../core/scavenge/api.ts';
+import type { NodeClient } from '../node-client.ts';
+import { AnswerError, expectStatus } from '../node-client.ts';
+
+/** GET `/admin/scavenge/progress`. */
+export interface ProgressDocument {
+  readonly scavengeId: string;
+  readonly phase: string;
+  readonly chunksDone: number;
+  readonly chunksTotal: number;
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+  readonly bytesReclaimed: number;
+  readonly startedAt: string;
+  readonly elapsedSeconds: number;
+  readonly remainingSeconds: number | null;
+}
+
+/** GET `/admin/scavenge/last`. */
+export interface LastDocument {
+  readonly scavengeId: string;
+  readonly scavengeLink: string;
+  readonly scavengeResult: string;
+  readonly error?: string;
+}
+
+/** The report as it is sent, with the point's time as text. */
+export type DryRunDocument = Pick<DryRunReport, 'scavengeId' | 'threshold' | 'chunks' | 'totals'>;
+
+/** A document, and its text: numbers beyond 2^53 survive only there. */
+export interface Document<T> {
+  readonly text: string;
+  readonly value: T;
+}
+
+const PATH = '/admin/scavenge';
+
+/** The scavenge routes of a node. */
+export class ScavengeClient {
+  readonly #node: NodeClient;
+
+  constructor(node: NodeClient) {
+    this.#node = node;
+  }
+
+  /** Gives the id of the run. Rejects with `scavenge_in_progress` (status 409) while another one is active. */
+  async start(query: URLSearchParams): Promise<string> {
+    const path = query.size === 0 ? PATH : `${PATH}?${query}`;
+    return (await this.#json<{ scavengeId: string }>('POST', path, 'starting a scavenge')).value.scavengeId;
+  }
+
+  /** Resolves when the run has stopped. */
+  async stop(scavengeId: string, signal: AbortSignal): Promise<string> {
+    const response = await this.#node.call('DELETE', `${PATH}/${encodeURIComponent(scavengeId)}`, { signal });
+    return JSON.parse(await expectStatus(response, [200], 'stopping the scavenge')) as string;
+  }
+
+  /** Null when none is active. */
+  progress(): Promise<Document<ProgressDocument> | null> {
+    return this.#json<ProgressDocument>('GET', `${PATH}/progress`, 'reading the progress').catch((error: unknown) => {
+      if (error instanceof AnswerError && error.code === 'scavenge_not_found') return null;
+      throw error;
+    });
+  }
+
+  last(): Promise<Document<LastDocument>> {
+    return this.#json<LastDocument>('GET', `${PATH}/last`, 'reading the last scavenge');
+  }
+
+  /** Null while it is active. */
+  async dryRun(scavengeId: string): Promise<Document<DryRunDocument> | null> {
+    const response = await this.#node.call('GET', `${PATH}/dry-run/${encodeURIComponent(scavengeId)}`);
+    const text = await expectStatus(response, [200, 202], 'reading the report of the dry run');
+    return response.status === 202 ? null : { text, value: JSON.parse(text) as DryRunDocument };
+  }
+
+  explain(stream: string): Promise<Document<Explanation>> {
+    return this.#json<Explanation>('GET', `${PATH}/explain/${encodeURIComponent(stream)}`, `explaining ${stream}`);
+  }
+
+  async #json<T>(method: string, path: string, what: string): Promise<Document<T>> {
+    const text = await expectStatus(await this.#node.call(method, path), [200], what);
+    return { text, value: JSON.parse(text) as T };
+  }
+}

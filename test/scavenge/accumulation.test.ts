@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import type { ScavengeState } from '../../core/ports/scavenge-state.ts';
+import { AGE_DEFAULT_S, E_MS } from './notation.ts';
+import { expectWorld } from './notation-check.ts';
+import { Learner, learn } from './learn-kit.ts';
+import type { LearnerOptions } from './learn-kit.ts';
+import type { World } from './notation-world.ts';
+
+async function accumulated(log: string, options: LearnerOptions = {}): Promise<Learner> {
+  const learner = await Learner.create(log, { point: 'SP', ...options });
+  await learner.accumulate();
+  return learner;
+}
+
+function ask<T>(world: World, question: (state: ScavengeState) => T): T {
+  const state = world.state();
+  try {
+    return question(state);
+  } finally {
+    state.close();
+  }
+}
+
+function original(world: World, name: string) {
+  const { hi, lo } = world.hash(name);
+  return ask(world, (state) => state.original(name, hi, lo));
+}
+
+const E = Date.UTC(2022, 0, 5);
+
+describe('accumulation', () => {
+  it.each([
+    ['M0(a){mc=1} | SP', { maxCount: 1, maxAge: null, truncateBefore: null }],
+    ['M0(a){mc=1, tb=3, age} | SP', { maxCount: 1, maxAge: AGE_DEFAULT_S, truncateBefore: 3 }],
+    ['M0(a){mc=1, tb=3} | M1(a){age} | SP', { maxCount: null, maxAge: AGE_DEFAULT_S, truncateBefore: null }],
+    ['M0(a){mc=0} | SP', { maxCount: null }],
+    ['M0(a){mc="1"} | SP', { maxCount: null }],
+    ['M0(a){tb=MAX} | SP', { truncateBefore: Number.MAX_SAFE_INTEGER }],
+  ])('stores the metadata of %s', async (log, expected) => {
+    const { world } = await accumulated(log);
+    expect(original(world, 'a')).toMatchObject({ isTombstoned: false, discardPoint: 0, status: 1, ...expected });
+  });
+
+  it('takes the range of timestamps of each chunk that has prepares', async () => {
+    const { world } = await accumulated('a0@fresh, a1@old, a2@cutoff | !a3 | b0, SP');
+    const ranges = ask(world, (state) => [0, 1, 2].map((chunk) => state.chunkTimeRange(chunk)));
+    expect(ranges[0]).toMatchObject({ minMs: E - 3 * 86_400_000, maxMs: E - 86_400_000 });
+    expect(ranges[1]).toBeUndefined();
+    expect(ranges[2]).toMatchObject({ minMs: E_MS, maxMs: E_MS + 3_600_000 });
+  });
+
+  it('reads up to the point and no further', async () => {
+    const learner = await Learner.create('a0, SP0 | M0(a){mc=1} | SP1', { point: 'SP0' });
+    expect(await learner.accumulate()).toEqual({ restedMs: 0, chunks: 1, records: 2, metadata: 0, tombstones: 0 });
+    expect(original(learner.world, 'a')).toBeUndefined();
+    expect(ask(learner.world, (state) => state.checkpoint())).toMatchObject({ stage: 'Accumulating', doneChunk: 0 });
+  });
+
+  it('counts what it saw', async () => {
+    const learner = await Learner.create('a0, M0(a){mc=1}, T(b) | SP', { point: 'SP' });
+    expect(await learner.accumulate()).toEqual({ restedMs: 0, chunks: 2, records: 4, metadata: 1, tombstones: 1 });
+  });
+
+  it.each([
+    ['tp#0($$a) | SP', 'Found metadata in transaction in stream $$a'],
+    ['T($$a) | SP', 'Found Tombstone in metadata stream $$a'],
+    ['tb#0, T(a)+#0 | SP', 'Found Tombstone in transaction in stream a'],
+  ])('fails for %s', async (log, message) => {
+    await expect(accumulated(log.replace('tp#0', 'tb#0($$a), tp#0'))).rejects.toMatchObject({ code: 'scavenge_failed', message });
+  });
+
+  it('keeps tombstones in both rows', async () => {
+    const { world } = await accumulated('M0(a){mc=3}, M1(a){mc=4}, T(a) | SP');
+    expect(original(world, 'a')).toMatchObject({ isTombstoned: true, maxCount: 4, status: 1 });
+    const { hi, lo } = world.hash('$$a');
+    expect(ask(world, (state) => state.metastream('$$a', hi, lo))).toEqual({ isTombstoned: true, discardPoint: 1 });
+    await expectWorld(world, { weights: [4] });
+  });
+
+  it('has fixed metadata for metastreams (rows 56 and 57)', async () => {
+    const { world } = await learn('M0($$a){mc=3}, M0(a){mc=1}, M1(a){mc=2}, M2(a){mc=2}, M3(a){mc=2}, M1($$a){mc=1} | SP', { point: 'SP' });
+    await expectWorld(world, { dp: { $$a: 3, $$$$a: 1 }, rows: { a: 'active' }, weights: [8, 0] });
+    expect(original(world, '$$a')).toBeUndefined();
+  });
+
+  describe.each([
+    ['no shared hash', {}],
+    ['all four share one', { y: 'x', $$x: 'x', $$y: 'x' }],
+    ['only x, y', { y: 'x' }],
+    ['only $$x, $$y', { $$y: '$$x' }],
+    ['both pairs', { y: 'x', $$y: '$$x' }],
+    ['crossed', { $$x: 'y', $$y: 'x' }],
+  ])('row 53 with %s', (_name, collide) => {
+    it.each([0, 1, 2])('and %i tables', async (tablesCount) => {
+      const { world } = await learn('M0(x){mc=1}, M0(y){mc=2}, M1(x){mc=3}, M1(y){mc=4} | SP', { point: 'SP', collide, tablesCount });
+      await expectWorld(world, { dp: { $$x: 1, $$y: 1 }, weights: [4, 0] });
+      expect(original(world, 'x')).toMatchObject({ maxCount: 3 });
+      expect(original(world, 'y')).toMatchObject({ maxCount: 4 });
+    });
+  });
+
+  it('does not let the metadata of one stream hit another with its hash (rows 52, 54, 55)', async () => {
+    const x = await learn('M0(x){mc=1}, y0, y1 | SP', { point: 'SP', collide: { y: 'x' } });
+    await expectWorld(x.world, { weights: [0, 0], dp: { x: 0 }, rows: { y: 'gone' } });
+    const same = await learn('x0, M0(x){mc=1} | SP', { point: 'SP', collide: { $$x: 'x' } });
+    await expectWorld(same.world, { weights: [0, 0], dp: { x: 0 } });
+    const a = await learn('a0, c0, a1, a2, M0(a){mc=2} | SP', { point: 'SP', collide: { c: 'a' } });
+    await expectWorld(a.world, { weights: [2, 0], dp: { a: 1 } });
+  });
+
+  it('finds a collision when its second stream comes by, and moves what is stored', async () => {
+    const { world } = await accumulated('M0(x){mc=1} | y0 | z0 | M1(x){mc=2} | SP', { collide: { y: 'x', z: 'x' } });
+    expect([...ask(world, (state) => state.collisions())].sort()).toEqual(['x', 'y', 'z']);
+    expect(original(world, 'x')).toMatchObject({ maxCount: 2 });
+    expect(original(world, 'y')).toBeUndefined();
+  });
+
+  it('weighs the last metadata record of a tombstoned stream only, also under collisions (row 4)', async () => {
+    const { world } = await accumulated('M0(x){mc=1}, x0, x1 | y0, y1, T(y) | SP', { collide: { y: 'x', $$y: '$$x' } });
+    await expectWorld(world, { weights: [0, 0, 0] });
+  });
+
+  it('asks the index where the records of a scavenged chunk are gone', async () => {
+    const { world } = await accumulated('!M5(a){mc=1} | M0(a){mc=2} | SP');
+    await expectWorld(world, { weights: [0, 2, 0] });
+    expect(original(world, 'a')).toBeUndefined();
+  });
+
+  it('is stopped within a chunk and goes on with it', async () => {
+    const ending = new AbortController();
+    // Every chunk has a checkpoint at its beginning; the third is that of chunk 1 after 1 024 records.
+    const onCheckpoint = (_job: string, count: number): void => { if (count === 3) ending.abort(); };
+    const learner = await Learner.create('M0(a){mc=1} | b0..b1100, M1(a){mc=2} | c0 | SP', { point: 'SP', chunkSize: 262_144, onCheckpoint });
+    await expect(learner.accumulate(0, { signal: ending.signal })).rejects.toMatchObject({ code: 'aborted' });
+    expect(ask(learner.world, (state) => state.checkpoint())).toMatchObject({ stage: 'Accumulating', doneChunk: 0 });
+    await expectWorld(learner.world, { weights: [0, 0] });
+    expect(await learner.accumulate(1)).toMatchObject({ chunks: 3, metadata: 1 });
+    await expectWorld(learner.world, { weights: [2, 0, 0, 0], dp: { $$a: 1 } });
+    expect(original(learner.world, 'a')).toMatchObject({ maxCount: 2 });
+  });
+
+  it('reports the bytes of the log', async () => {
+    const learner = await Learner.create('a0, a1 | b0 | SP', { point: 'SP' });
+    const progress: number[] = [];
+    await learner.accumulate(0, { onProgress: ({ done, total, unit }) => {
+      expect([unit, total]).toEqual(['bytes', learner.settings.point.position]);
+      progress.push(done);
+    } });
+    expect(progress.at(-1)).toBe(learner.settings.point.position);
+    expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+  });
+});

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import type { ScavengeCheckpoint, ScavengePoint, ScavengeStage } from '../../core/ports/scavenge-state.ts';
+import { decideBeginning } from '../../core/scavenge/beginning.ts';
+import { TrailingCheckpoint } from '../../core/scavenge/trailing-checkpoint.ts';
+
+/** The table of scavenge.md section 3, row by row; chunks of 100 bytes, point n in chunk n. */
+const CHUNK = 100;
+const point = (eventNumber: number): ScavengePoint => ({ position: eventNumber * CHUNK + 60, eventNumber, effectiveNowMs: 0, threshold: 7 });
+const done = (eventNumber: number): ScavengeCheckpoint => ({ point: point(eventNumber), stage: 'Done' });
+const begin = (checkpoint: ScavengeCheckpoint | null, latest: ScavengePoint | null, syncOnly: boolean) => decideBeginning(checkpoint, latest, syncOnly, CHUNK);
+
+const WORKING: readonly ScavengeStage[] = ['Accumulating', 'Calculating', 'ExecutingChunks', 'MergingChunks', 'ExecutingIndex', 'Cleaning'];
+
+test.each(WORKING)('a run that was ended while %s is resumed, whatever the log and the request say', (stage) => {
+  const checkpoint: ScavengeCheckpoint = { point: point(1), stage, doneChunk: 0 };
+  for (const latest of [null, point(0), point(1), point(5)]) {
+    for (const syncOnly of [false, true]) expect(begin(checkpoint, latest, syncOnly)).toEqual({ kind: 'resume', checkpoint });
+  }
+});
+
+test('nothing stored and no point: the first point is written', () => {
+  expect(begin(null, null, false)).toEqual({ kind: 'write', after: -1, fromChunk: 0 });
+});
+
+test('nothing stored, no point, syncOnly: nothing to do', () => {
+  expect(begin(null, null, true)).toEqual({ kind: 'nothing' });
+});
+
+test('nothing stored and a point: it is used, and everything is accumulated', () => {
+  for (const syncOnly of [false, true]) expect(begin(null, point(4), syncOnly)).toEqual({ kind: 'use', point: point(4), fromChunk: 0 });
+});
+
+test('done, and no point in the log: as without anything stored', () => {
+  expect(begin(done(2), null, false)).toMatchObject({ kind: 'write', after: -1 });
+  expect(begin(done(2), null, true)).toEqual({ kind: 'nothing' });
+});
+
+test('done, and a newer point: the newest is used, accumulating behind the one that is done', () => {
+  for (const syncOnly of [false, true]) expect(begin(done(2), point(5), syncOnly)).toEqual({ kind: 'use', point: point(5), fromChunk: 3 });
+});
+
+test('done, and no newer point: one is written behind it', () => {
+  expect(begin(done(2), point(2), false)).toEqual({ kind: 'write', after: 2, fromChunk: 3 });
+  expect(begin(done(2), point(1), false)).toEqual({ kind: 'write', after: 2, fromChunk: 3 });
+});
+
+test('done, no newer point, syncOnly: nothing to do', () => {
+  expect(begin(done(2), point(2), true)).toEqual({ kind: 'nothing' });
+  expect(begin(done(2), point(1), true)).toEqual({ kind: 'nothing' });
+});
+
+/** The examples of section 6.5: two threads, chunks that end at 10, 20, 30, 40 and 50. */
+test.each([
+  [[20, 30, 40, 10, 50], [40, 50]],
+  [[20, 30, 40, 50, 10], [50]],
+  [[20, 10, 30, 40, 50], [20, 30, 40, 50]],
+])('finishing in the order %j moves the checkpoint to %j', (order, expected) => {
+  const checkpoint = new TrailingCheckpoint(undefined);
+  const waiting = [10, 20, 30, 40, 50];
+  const running = new Map([waiting.shift()!, waiting.shift()!].map((end) => [end, checkpoint.take(end)]));
+  const told: (number | undefined)[] = [];
+  for (const end of order) {
+    const next = waiting.shift();
+    if (next !== undefined) running.set(next, checkpoint.take(next));
+    if (checkpoint.finish(running.get(end)!)) told.push(checkpoint.done);
+  }
+  expect(told).toEqual(expected);
+});

@@ -1,0 +1,96 @@
+import { decodeFooter, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-format.ts';
+import { SkuaError } from '../../core/errors.ts';
+import { decodePrepare, FLAG_STREAM_DELETE, PREPARE, RecordFrame } from '../../core/log/records.ts';
+import type { Storage } from '../../core/ports/storage.ts';
+
+/** One record as it lies in a chunk file. */
+export interface RawRecord {
+  readonly position: number;
+  /** Logical chunk. */
+  readonly chunk: number;
+  /** All its bytes, in a form that compares quickly. */
+  readonly bytes: string;
+  /** Null for commits and system records. */
+  readonly prepare: RawPrepare | null;
+}
+
+export interface RawPrepare {
+  readonly stream: string;
+  readonly number: number;
+  readonly isTombstone: boolean;
+  readonly type: string;
+  readonly isJson: boolean;
+  readonly data: string;
+  /** Hundreds of nanoseconds since 1970. */
+  readonly ticks: number;
+}
+
+/** Every record of the log, read from the files alone: of each chunk the newest version counts. Also while a store has them open. */
+export async function readRawLog(storage: Storage): Promise<RawRecord[]> {
+  const names = (await storage.list('')).filter((name) => /^chunk-\d{6}\.\d{6}$/.test(name));
+  const newest = new Map<number, string>();
+  for (const name of names) newest.set(Number(name.slice(6, 12)), name);
+  const out: RawRecord[] = [];
+  let next = 0;
+  for (const [start, name] of [...newest].sort((a, b) => a[0] - b[0])) {
+    if (start < next) continue;
+    const bytes = await contentOf(storage, name);
+    next = new DataView(bytes.buffer, bytes.byteOffset).getInt32(10, true) + 1;
+    readChunk(name, bytes, out);
+  }
+  return out;
+}
+
+async function contentOf(storage: Storage, path: string): Promise<Uint8Array> {
+  const file = await storage.open(path, 'read');
+  try {
+    return Uint8Array.from(await file.read(0, file.size));
+  } finally {
+    await file.close();
+  }
+}
+
+function readChunk(name: string, bytes: Uint8Array, out: RawRecord[]): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const chunkSize = view.getInt32(2, true);
+  const end = HEADER_BYTES + dataBytesOf(name, bytes, chunkSize);
+  const frame = new RecordFrame();
+  for (let at = HEADER_BYTES; at + 8 < end;) {
+    const length = view.getInt32(at, true);
+    if (length <= 0) return;
+    frame.bytes = bytes;
+    frame.at = at + 4;
+    frame.length = length;
+    frame.position = frame.ownPosition;
+    out.push({
+      position: frame.position,
+      chunk: Math.floor(frame.position / chunkSize),
+      bytes: Buffer.from(bytes.buffer, bytes.byteOffset + at + 4, length).toString('latin1'),
+      prepare: frame.type === PREPARE ? prepareOf(frame) : null,
+    });
+    at += length + 8;
+  }
+}
+
+function dataBytesOf(name: string, bytes: Uint8Array, chunkSize: number): number {
+  try {
+    return decodeFooter(name, bytes.subarray(bytes.length - FOOTER_BYTES), bytes.length).physicalBytes;
+  } catch (error) {
+    // It is still being written.
+    if (error instanceof SkuaError) return chunkSize;
+    throw error;
+  }
+}
+
+function prepareOf(frame: RecordFrame): RawPrepare {
+  const prepare = decodePrepare(frame);
+  return {
+    stream: prepare.stream,
+    number: prepare.expectedVersion + 1,
+    isTombstone: (prepare.flags & FLAG_STREAM_DELETE) !== 0,
+    type: prepare.eventType,
+    isJson: (prepare.flags & 0x100) !== 0,
+    data: Buffer.from(prepare.data).toString('utf8'),
+    ticks: prepare.timestampMs * 10_000 + prepare.timestampTicks,
+  };
+}

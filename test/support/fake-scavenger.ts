@@ -1,0 +1,76 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, Scavenger, ScavengeProgress, ScavengeResult } from '../../core/scavenge/api.ts';
+
+/** A scavenger whose runs do nothing and end when a test says so. */
+export class FakeScavenger implements Scavenger {
+  /** Options of every start, in order. */
+  readonly started: { readonly options: ScavengeOptions; readonly isDry: boolean }[] = [];
+  /** What `progress` says while a run is active. */
+  progressNow: Omit<ScavengeProgress, 'scavengeId'> | null = null;
+  /** Reports and explanations that are there, by id and stream. */
+  readonly reports = new Map<string, DryRunReport | SkuaError | null>();
+  readonly explanations = new Map<string, Explanation>();
+  #current: string | null = null;
+  #last: LastScavenge | null = null;
+  #ended: PromiseWithResolvers<void> | null = null;
+  /** When false, `stop` waits until the test ends the run. */
+  stopsAtOnce = true;
+
+  async start(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
+    return this.#start(options, false);
+  }
+
+  async startDryRun(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
+    const started = this.#start(options, true);
+    this.reports.set(started.scavengeId, null);
+    return started;
+  }
+
+  #start(options: ScavengeOptions, isDry: boolean): { scavengeId: string } {
+    if (this.#current !== null) throw new SkuaError('scavenge_in_progress', 'One runs.', { scavengeId: this.#current });
+    this.started.push({ options, isDry });
+    const scavengeId = `00000000-0000-4000-8000-00000000000${this.started.length}`;
+    this.#current = scavengeId;
+    this.#ended = Promise.withResolvers();
+    if (!isDry) this.#last = { scavengeId, result: 'InProgress', error: null };
+    return { scavengeId };
+  }
+
+  /** Ends the active run. */
+  end(result: ScavengeResult, error: string | null = null): void {
+    if (this.#last?.scavengeId === this.#current) this.#last = { scavengeId: this.#current!, result, error };
+    this.#current = null;
+    this.#ended!.resolve();
+  }
+
+  async stop(scavengeId: string): Promise<string> {
+    const current = this.#current;
+    if (current === null || (scavengeId !== 'current' && scavengeId !== current)) throw new SkuaError('scavenge_not_found', 'No such run.');
+    if (this.stopsAtOnce) this.end('Stopped');
+    await this.#ended!.promise;
+    return current;
+  }
+
+  current(): string | null { return this.#current; }
+  last(): LastScavenge | null { return this.#last; }
+
+  progress(): ScavengeProgress | null {
+    return this.#current === null || this.progressNow === null ? null : { scavengeId: this.#current, ...this.progressNow };
+  }
+
+  async dryRun(scavengeId: string): Promise<DryRunReport | null> {
+    const report = this.reports.get(scavengeId);
+    if (report === undefined) throw new SkuaError('scavenge_not_found', 'No such dry run.');
+    if (report instanceof SkuaError) throw report;
+    return report;
+  }
+
+  async explain(stream: string): Promise<Explanation> {
+    const explanation = this.explanations.get(stream);
+    if (explanation === undefined) throw new SkuaError('stream_not_found', `Stream '${stream}' does not exist.`, { stream });
+    return explanation;
+  }
+
+  async idle(): Promise<void> { await this.#ended?.promise; }
+  async close(): Promise<void> { if (this.#current !== null) this.end('Interrupted'); }
+}
