@@ -104,6 +104,11 @@ export function bytesText(bytes: number): string {
   return `${value.toFixed(1)} ${units[unit]}`;
 }
 
+/** How long something took: like `durationText`, but with a decimal below ten seconds. */
+export function elapsedText(seconds: number): string {
+  return seconds < 9.95 ? `${seconds.toFixed(1)} s` : durationText(seconds);
+}
+
 /** Seconds for people: `8 s`, `3 min 20 s`, `2 h 5 min`. */
 export function durationText(seconds: number): string {
   const whole = Math.ceil(seconds);

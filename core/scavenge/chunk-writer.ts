@@ -98,7 +98,8 @@ export class ChunkWriter {
   /** Appends data whose records are entered with `addEntry`. */
   addData(bytes: Uint8Array): void | Promise<void> {
     this.#dataBytes += bytes.length;
-    return this.#append(bytes);
+    const waiting = this.#flushRun();
+    return waiting === undefined ? this.#append(bytes) : waiting.then(() => this.#append(bytes));
   }
 
   addEntry(actual: number, logical: number): void {

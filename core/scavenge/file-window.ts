@@ -17,6 +17,8 @@ export class FileWindow {
   start = 0;
   /** Bytes of the block itself. */
   length = 0;
+  /** The block after it, which is read while this one is looked at. */
+  #ahead: Promise<Uint8Array> | null = null;
 
   constructor(file: StorageFile, overlap: number) {
     this.file = file;
@@ -29,9 +31,18 @@ export class FileWindow {
     this.start += this.length;
     this.length = Math.min(READ_BYTES, this.size - this.start);
     if (this.length <= 0) return false;
-    this.bytes = await this.file.read(this.start, this.length + this.#overlap);
+    this.bytes = await (this.#ahead ?? this.#read(this.start));
     this.length = Math.min(this.length, this.bytes.length);
+    const next = this.start + this.length;
+    this.#ahead = next < this.size ? this.#read(next) : null;
     return this.length > 0;
+  }
+
+  #read(start: number): Promise<Uint8Array> {
+    const reading = Promise.resolve(this.file.read(start, Math.min(READ_BYTES, this.size - start) + this.#overlap));
+    // Its error is met when the block is due.
+    reading.catch(() => {});
+    return reading;
   }
 
   /** The bytes [offset, offset + length) of the file as far as they exist, without moving. */

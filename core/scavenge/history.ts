@@ -28,6 +28,7 @@ export class RunHistory {
   /** Bytes saved by chunks, merges and tables so far; negative when files grew. */
   spaceSaved = 0;
   #maxChunk = 0;
+  #isStarted = false;
 
   constructor(writer: HistoryWriter, scavengeId: string) {
     this.#writer = writer;
@@ -37,6 +38,7 @@ export class RunHistory {
 
   started(): void {
     const { nodeEndpoint } = this.#writer.parts;
+    this.#isStarted = true;
     this.#later(async () => {
       await this.#writer.ready();
       await this.#writer.writeMetadata(this.#stream);
@@ -90,6 +92,8 @@ export class RunHistory {
   }
 
   completed(result: ScavengeResult, error: string | null, elapsedMs: number): void {
+    // A run can fail before it has begun, as with a damaged scavenge database. Its stream gets its metadata nevertheless.
+    if (!this.#isStarted) this.started();
     const members = completedMembers(this.#scavengeId, this.#writer.parts.nodeEndpoint, { result, error, elapsedMs, spaceSaved: this.spaceSaved, maxChunk: this.#maxChunk });
     this.#later(() => this.#writeLinked(COMPLETED_TYPE, members));
   }

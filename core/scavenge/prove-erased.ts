@@ -56,7 +56,8 @@ export interface ErasureSummary {
 /**
  * Looks for what remains of events or of a stream in all files of a data directory, whatever they are: chunks in force,
  * superseded and unfinished ones, what lies behind the end of the log, index, scavenge database. It only reads and
- * takes no lock, so that a node may run meanwhile; files that appear while it works are looked at, too.
+ * takes no lock, so that a node may run meanwhile, in another process: closing a file in which SQLite holds locks for the
+ * same process would let go of them. Files that appear while it works are looked at, too.
  *
  * Yields findings and progress, and returns the counts. Throws `bad_option` when there is nothing to look for or an id
  * is none, `file_not_found` when there is no database, and what the storage throws.

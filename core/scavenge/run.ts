@@ -1,3 +1,4 @@
+import { SkuaError } from '../errors.ts';
 import type { ScavengeCheckpoint, ScavengeStage, ScavengeState, StreamHandle } from '../ports/scavenge-state.ts';
 import { ACCUMULATE_JOB, type AccumulateArgs, type AccumulateResult } from './accumulation.ts';
 import type { ScavengePhase } from './api.ts';
@@ -30,7 +31,7 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
   run.history.started();
   const first = await begin(run, stored, options);
   if (first === null) return;
-  await seePointsChunkCompleted(run);
+  await completePointsChunk(run);
   // Entries of the log before the scavenge point must be in tables, which are all that jobs read.
   await run.orAborted(run.deps.index.flush());
   const stage = STAGES.indexOf(first.stage);
@@ -43,6 +44,7 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
 /** Finds out where to begin. Null when there is nothing to do. */
 async function begin(run: RunContext, stored: ScavengeCheckpoint | null, options: BeginningOptions): Promise<ScavengeCheckpoint | null> {
   const { store, ids, table } = run.deps;
+  if (stored !== null) checkBelongsToLog(stored, table.end);
   const isResumed = stored !== null && stored.stage !== 'Done';
   const latest = isResumed ? null : await run.orAborted(readLatestPoint(store));
   const beginning = decideBeginning(stored, latest, options.syncOnly, table.chunkSize);
@@ -61,11 +63,23 @@ async function begin(run: RunContext, stored: ScavengeCheckpoint | null, options
   return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
 }
 
-/** A full disk or the end of the process can come between a point and the completion of its chunk. */
-async function seePointsChunkCompleted(run: RunContext): Promise<void> {
+/**
+ * Sees to it that the chunk of the point is complete: a full disk or the end of the process can come between the two.
+ * Nothing may be accumulated before, as an open chunk is not read and would never be read later.
+ */
+async function completePointsChunk(run: RunContext): Promise<void> {
   const { store, table } = run.deps;
   const { position } = run.point;
-  if (table.chunkAt(position)?.isCompleted === false) await run.orAborted(store.completeChunk(position));
+  const isComplete = () => table.chunkAt(position)?.isCompleted === true;
+  if (isComplete()) return;
+  await run.orAborted(store.completeChunk(position));
+  if (!isComplete()) throw new SkuaError('scavenge_failed', `The chunk of ${pointName(run.point)} could not be completed: free some disk space, and start again`, { position });
+}
+
+/** What was learnt of another log, or of a part of this one that was cut off since, must not be applied. */
+function checkBelongsToLog({ point }: ScavengeCheckpoint, logEnd: number): void {
+  if (point.position < logEnd) return;
+  throw new SkuaError('scavenge_state_invalid', `The scavenge database reaches to position ${point.position}, beyond the end of the log at ${logEnd}: it belongs to another log, or this one was truncated. Delete index/scavenging/scavenging.db, which is always safe, and start again`, { position: point.position, logEnd });
 }
 
 /** Stores that a stage has begun. */

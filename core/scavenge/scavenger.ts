@@ -27,8 +27,9 @@ class NodeScavenger implements Scavenger {
   readonly #writer: HistoryWriter;
   readonly #closing = new AbortController();
   readonly #repair: Promise<void>;
-  /** Runs of this process, as far as the repair of the history may meet them. */
+  /** Runs that were started while the history is repaired, and are not to be taken for some that were cut off. */
   readonly #own = new Set<string>();
+  #isRepaired: boolean;
   readonly #dryRuns = new Map<string, DryRunOutcome>();
   #active: ActiveRun | null = null;
   readonly #explaining = new Set<Promise<unknown>>();
@@ -38,13 +39,14 @@ class NodeScavenger implements Scavenger {
     this.#deps = deps;
     const { store, ids, log, config } = deps;
     this.#writer = new HistoryWriter({ store, ids, log, nodeEndpoint: config.nodeEndpoint, historyMaxAgeDays: config.historyMaxAgeDays });
-    this.#repair = config.repairHistory ? repairHistory(this.#writer, this.#own, this.#closing.signal) : Promise.resolve();
+    this.#repair = config.repairHistory ? repairHistory(this.#writer, this.#own, this.#closing.signal).finally(() => { this.#isRepaired = true; }) : Promise.resolve();
+    this.#isRepaired = !config.repairHistory;
   }
 
   async start(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
     const checked = this.#checked(options);
     const scavengeId = newId(this.#deps.ids);
-    this.#own.add(scavengeId);
+    if (!this.#isRepaired) this.#own.add(scavengeId);
     this.#last = { scavengeId, result: 'InProgress', error: null };
     const run = launchRun(this.#deps, this.#writer, scavengeId, checked, (result, error) => this.#ended(scavengeId, result, error));
     this.#activate(run);

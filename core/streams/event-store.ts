@@ -31,7 +31,7 @@ export interface EventStoreInternals extends EventStore {
   appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions): Promise<AppendResult>;
   /**
    * Completes the ongoing chunk if `position` lies in it, as it does when the process ended between a scavenge point and
-   * the completion of its chunk. Resolves also when that could not be done; whoever needs it looks at the chunk.
+   * the completion of its chunk. Rejects with what stands in the way, or resolves all the same: look at the chunk.
    */
   completeChunk(position: number): Promise<void>;
   /** Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their tombstones. */

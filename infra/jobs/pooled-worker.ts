@@ -4,8 +4,9 @@ import type { JobProgress } from '../../core/ports/jobs.ts';
 import { ABORT, GO_ON, errorOfImage } from './messages.ts';
 import type { WorkerMessage, WorkerSetup } from './messages.ts';
 
-/** Heap of one worker in MiB. Large data lives in typed arrays, which do not count. */
+/** Heap of one worker in MiB, and what of it is for young objects. Large data lives in typed arrays, which do not count. */
 const HEAP_MIB_MAX = 128;
+const YOUNG_MIB_MAX = 6;
 
 /** A job that waits or runs. */
 export interface Task {
@@ -29,7 +30,7 @@ export class PooledWorker {
     this.#onIdle = onIdle;
     this.#onGone = onGone;
     const workerData: WorkerSetup = { ...setup, signal: this.#signal };
-    this.#worker = new Worker(workerUrl, { workerData, resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX } });
+    this.#worker = new Worker(workerUrl, { workerData, resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX, maxYoungGenerationSizeMb: YOUNG_MIB_MAX } });
     this.#worker.on('message', (message: WorkerMessage) => this.#take(message));
     this.#worker.on('messageerror', (error) => this.#end((task) => task.reject(died(task, error))));
     this.#worker.on('error', (error) => { this.#deathCause = error; });

@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { Hash64 } from '../../core/index/stream-hash.ts';
 import type { StreamHasher } from '../../core/index/stream-hash.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import { misused, wholeTime } from '../../core/ports/scavenge-state-rules.ts';
@@ -8,9 +7,9 @@ import type {
 } from '../../core/ports/scavenge-state.ts';
 import { checkpointText, parseCheckpoint } from './checkpoint-json.ts';
 import { guarded, stateError } from './errors.ts';
-import { NameCache } from './name-cache.ts';
 import { prepareStatements } from './scavenge-statements.ts';
 import type { Statements } from './scavenge-statements.ts';
+import { StreamRegistry } from './stream-registry.ts';
 
 /** 2^63-1, which TOMBSTONE stands for. */
 const MAX = 9_223_372_036_854_775_807n;
@@ -34,20 +33,13 @@ interface MetastreamRow { readonly isTombstoned: number; readonly discardPoint: 
 export class SqliteScavengeState implements ScavengeState {
   readonly #db: DatabaseSync;
   readonly #sql: Statements;
-  readonly #hasher: StreamHasher;
-  readonly #users: NameCache;
-  /** All collisions, known to this connection from when it was opened; few. */
-  readonly #collisions = new Set<string>();
-  readonly #sharedHashes = new Set<string>();
-  #lastWasNew = true;
+  readonly #streams: StreamRegistry;
   #isOpen = false;
 
   constructor(db: DatabaseSync, hasher: StreamHasher, hashUsersCacheEntries: number) {
     this.#db = db;
     this.#sql = prepareStatements(db);
-    this.#hasher = hasher;
-    this.#users = new NameCache(hashUsersCacheEntries);
-    this.#loadCollisions();
+    this.#streams = new StreamRegistry(this.#sql, hasher, hashUsersCacheEntries);
   }
 
   begin(): void {
@@ -68,11 +60,10 @@ export class SqliteScavengeState implements ScavengeState {
   rollback(): void {
     if (!this.#isOpen) throw misused('A rollback came without a transaction');
     this.#isOpen = false;
-    this.#users.clear();
     guarded(() => {
       // Some errors, as of a full disk, have ended the transaction already.
       if (this.#db.isTransaction) this.#sql.rollback.run();
-      this.#loadCollisions();
+      this.#streams.reload();
     });
   }
 
@@ -82,62 +73,16 @@ export class SqliteScavengeState implements ScavengeState {
   }
 
   register(name: string, hi: number, lo: number): boolean {
-    if (this.#users.has(name, lo)) return false;
-    if (this.#collisions.size > 0 && this.#collisions.has(name)) return false;
     try {
-      const user = this.#userOf(name, hi, lo);
-      if (user !== name) return this.#collide(name, user, hi, lo);
-      this.#users.add(name, lo);
-      return false;
+      return this.#streams.register(name, hi, lo);
     } catch (error) {
       throw stateError(error);
     }
   }
 
-  /** The user of a hash, which is `name` from now on when there was none. Names are taken to be like the one before: mostly new in a first run, known in later ones. */
-  #userOf(name: string, hi: number, lo: number): string {
-    if (this.#lastWasNew) {
-      if (this.#sql.addUser.run(hi, lo, name).changes !== 0) return name;
-      this.#lastWasNew = false;
-    }
-    const row = this.#sql.user.get(hi, lo) as { value: string } | undefined;
-    if (row !== undefined) return row.value;
-    this.#sql.addUser.run(hi, lo, name);
-    this.#lastWasNew = true;
-    return name;
-  }
-
-  #collide(name: string, user: string, hi: number, lo: number): boolean {
-    this.#sql.addCollision.run(name);
-    this.#noteCollision(name, hi, lo);
-    if (this.#collisions.has(user)) return true;
-    this.#sql.addCollision.run(user);
-    this.#noteCollision(user, hi, lo);
-    this.#sql.moveOriginal.run(hi, lo, user);
-    this.#sql.deleteOriginal.run(hi, lo);
-    this.#sql.moveMetastream.run(hi, lo, user);
-    this.#sql.deleteMetastream.run(hi, lo);
-    return true;
-  }
-
-  #loadCollisions(): void {
-    this.#collisions.clear();
-    this.#sharedHashes.clear();
-    const hash = new Hash64();
-    for (const { key } of this.#sql.collisions.iterate() as Iterable<{ key: string }>) {
-      this.#hasher.hash(key, hash);
-      this.#noteCollision(key, hash.hi, hash.lo);
-    }
-  }
-
-  #noteCollision(name: string, hi: number, lo: number): void {
-    this.#collisions.add(name);
-    this.#sharedHashes.add(`${hi}:${lo}`);
-  }
-
-  isCollision(name: string): boolean { return this.#collisions.size > 0 && this.#collisions.has(name); }
-  isSharedHash(hi: number, lo: number): boolean { return this.#sharedHashes.size > 0 && this.#sharedHashes.has(`${hi}:${lo}`); }
-  collisions(): readonly string[] { return guarded(() => this.#sql.collisions.all() as unknown as { key: string }[]).map(({ key }) => key); }
+  isCollision(name: string): boolean { return this.#streams.isCollision(name); }
+  isSharedHash(hi: number, lo: number): boolean { return this.#streams.isSharedHash(hi, lo); }
+  collisions(): readonly string[] { return guarded(() => this.#streams.collisions()); }
 
   original(name: string, hi: number, lo: number): OriginalStreamData | undefined {
     if (!this.isCollision(name)) return this.originalByHash(hi, lo);

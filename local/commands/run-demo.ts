@@ -13,7 +13,7 @@ import { runScavengeDemo } from '../demo/scavenge.ts';
 import type { ScavengeReport } from '../demo/scavenge.ts';
 import { listenForInterrupt } from '../interrupt.ts';
 import { NodeClient } from '../node-client.ts';
-import { bytesText, durationText } from '../progress.ts';
+import { bytesText, elapsedText } from '../progress.ts';
 import type { demoOptions } from './demo.ts';
 
 /** Plays the demo against a node and shows what came of it. */
@@ -68,7 +68,7 @@ function showScavenge({ removable, result, bytesBefore, bytesAfter, seconds, era
     line(io.stdout, `The chunk files hold ${bytesText(bytesBefore)} and nothing to remove: no scavenge is needed.`);
     return;
   }
-  line(io.stdout, `Deleted and expired events are still on disk: ${counted(removable, 'record')} to remove. Scavenging${seconds === null ? '' : ` took ${durationText(seconds)}`}: ${result === 'Success' ? green('done') : red(result)}.`);
+  line(io.stdout, `Deleted and expired events are still on disk: ${counted(removable, 'record')} to remove. Scavenging${seconds === null ? '' : ` took ${elapsedText(seconds)}`}: ${result === 'Success' ? green('done') : red(result)}.`);
   line(io.stdout, `Chunk files: ${bold(bytesText(bytesBefore))} before, ${bold(bytesText(bytesAfter))} after.`);
   if (erasure === null) {
     line(io.stdout, dim('The files of that node are not here, so the erasure is not proved; --db DIR names its data directory.'));

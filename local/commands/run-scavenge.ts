@@ -8,7 +8,7 @@ import { UsageError } from '../cli/usage-error.ts';
 import { listenForInterrupt } from '../interrupt.ts';
 import type { Interrupt } from '../interrupt.ts';
 import { AnswerError, NodeClient } from '../node-client.ts';
-import { durationText, progressText } from '../progress.ts';
+import { elapsedText, progressText } from '../progress.ts';
 import { ScavengeClient } from '../scavenge/client.ts';
 import { completionOfNode } from '../scavenge/completion.ts';
 import type { CompletionReader } from '../scavenge/completion.ts';
@@ -97,7 +97,7 @@ export async function runScavengeStatus({ options }: Input<typeof statusOptions>
   if (progress !== null) {
     const { scavengeId, elapsedSeconds, remainingSeconds, bytesDone } = progress.value;
     const bytesPerSecond = elapsedSeconds > 0 ? bytesDone / elapsedSeconds : 0;
-    line(io.stdout, `${bold('Running')} for ${durationText(elapsedSeconds)}: scavenge ${scavengeId}.`);
+    line(io.stdout, `${bold('Running')} for ${elapsedText(elapsedSeconds)}: scavenge ${scavengeId}.`);
     line(io.stdout, progressText({ ...progressState(progress.value), bytesPerSecond, secondsLeft: remainingSeconds }));
   } else if (!hasRun) line(io.stdout, 'No scavenge is running, and none has run since the node was started.');
   else if (last.scavengeResult !== 'InProgress') {

@@ -3,7 +3,7 @@ import { coloursFor } from '../cli/colour.ts';
 import { CommandError } from '../cli/failure.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import { EXIT, line } from '../cli/io.ts';
-import { bytesText, durationText, Progress } from '../progress.ts';
+import { bytesText, elapsedText, Progress } from '../progress.ts';
 import type { DryRunDocument, Document, LastDocument, ProgressDocument, ScavengeClient } from './client.ts';
 import type { CompletionReader } from './completion.ts';
 
@@ -121,7 +121,7 @@ export function showEnding(ending: Ending, json: boolean, io: Io): ExitCode {
     line(io.stdout, JSON.stringify({ kind: 'result', ...ending }));
     return isDone ? EXIT.ok : EXIT.failed;
   }
-  const time = seconds === null ? '' : ` after ${durationText(seconds)}`;
+  const time = seconds === null ? '' : ` after ${elapsedText(seconds)}`;
   const space = bytesReclaimed === null ? '' : ` ${bytesText(bytesReclaimed)} reclaimed.`;
   if (isDone) line(io.stdout, `${green('Done')}${time}: scavenge ${scavengeId}.${space}`);
   else if (result === 'Errored') line(io.stdout, `${red('Failed')}${time}: scavenge ${scavengeId}.${space}${error === null ? '' : ` ${error}`} The next start goes on where it failed.`);

@@ -59,6 +59,25 @@ describe('memtable', () => {
     expect(hashes).toBe(150_001);
     expect(heads.reduce((sum, head) => sum + (head === 0 ? 0 : 1), 0)).toBe(150_001);
   });
+
+  it('is as good as new after it was cleared', () => {
+    const random = new Random(5);
+    const table = new MemTable(10_000);
+    for (let round = 0; round < 4; round++) {
+      const naive = new NaiveIndex();
+      for (let i = 0; i < 9_000; i++) table.add(i + 100, 77, round, i);
+      for (let i = 0; i < 60; i++) {
+        const item: Item = { key: random.pick(KEYS), version: random.int(0, 20), position: random.int(0, 40) };
+        table.add(item.key[0], item.key[1], item.version, item.position);
+        naive.add(item);
+      }
+      if (round === 0) expect(table.count).toBe(9_000 + naive.items.length);
+      compareWithNaive(random, table, naive, 20);
+      table.clear();
+      expect([table.count, table.columns().hashes]).toEqual([0, 0]);
+      compareWithNaive(random, table, new NaiveIndex(), 20);
+    }
+  });
 });
 
 describe('entry list', () => {

@@ -102,6 +102,25 @@ describe('stream index', () => {
     await index.close();
   });
 
+  it('fills a written memtable again, but never one whose columns somebody has', async () => {
+    const index = await openIndex(new MemoryStorage(), { memTableEntriesMax: 100 });
+    const inMemory = (): number[] => index.memTables().flatMap(({ positions, count }) => [...positions.subarray(0, count)]);
+    addBulk(index, [ORDERS[0]!], 0);
+    await index.flush();
+    addBulk(index, [ORDERS[1]!], 100);
+    const [lent] = index.memTables();
+    const heads = [...lent!.heads];
+    for (let n = 2; n < 6; n++) {
+      await index.flush();
+      addBulk(index, [ORDERS[n]!], 100 * n);
+      expect(inMemory()).toEqual([100 * n]);
+      expect([lent!.positions[0], lent!.versions[0]]).toEqual([100, 1]);
+      expect([...lent!.heads]).toEqual(heads);
+    }
+    expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([0, 1, 2, 3, 4, 5].map((n) => [n, 100 * n]));
+    await index.close();
+  });
+
   it('holds writers back while two memtables wait, refuses them when those can\'t be written, and goes on when the disk has room again', async () => {
     const storage = new FaultyStorage();
     const clock = new ManualClock();

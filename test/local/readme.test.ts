@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../local/commands/all.ts';
 import { ROOT, Spawned, startedNode } from './spawn.ts';
@@ -30,11 +32,19 @@ function stepsOf(section: string): Step[] {
 }
 
 const steps = stepsOf('Five minutes with curl').filter((step) => step.command.startsWith('curl'));
+const scavengeSteps = stepsOf('Scavenging');
 
 describe.skipIf(!hasCurl)('the tour', () => {
   let node: Awaited<ReturnType<typeof startedNode>>;
-  beforeAll(async () => { node = await startedNode(['--mem-db']); });
-  afterAll(async () => { await node.stop(); });
+  let folder: string;
+  beforeAll(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'skua-readme-'));
+    node = await startedNode(['--db', folder]);
+  });
+  afterAll(async () => {
+    await node.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   test('has commands', () => expect(steps.length).toBeGreaterThan(15));
 
@@ -51,6 +61,16 @@ describe.skipIf(!hasCurl)('the tour', () => {
       expect({ code, err }).toEqual({ code: 0, err: '' });
       for (const text of expected) expect(out.replaceAll(node.url, ADDRESS)).toContain(text);
     }
+  });
+
+  test('has commands for scavenging', () => expect(scavengeSteps.length).toBeGreaterThan(7));
+
+  test.each(scavengeSteps.map((step, i) => [i + 1, step.command, step] as const))('scavenging %i: %s', async (_, __, { command, expected }) => {
+    expect(expected.length).toBeGreaterThan(0);
+    const here = command.replaceAll(ADDRESS, node.url).replace('./data', folder).replace(/^npx skua/, `'${process.execPath}' local/main.ts`).replace(/^curl/, 'curl -sS');
+    const { code, out } = await new Spawned('bash', ['-c', `exec ${here}`], { SKUA_NODE: node.url }).ended;
+    expect(code).toBe(0);
+    for (const text of expected) expect(out).toContain(text);
   });
 });
 

@@ -31,8 +31,10 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'Bad input that the reference answers with 500 is 400.': ['57 status'],
   'ES-ResolveLinkTos: False turns resolution off, as documented.': ['22 body'],
   'Error bodies are problem documents; the recorded text, where there is one, is the detail.': [
-    '16 header content-type', '16 body', '32 header content-type', '32 body', '33 header content-type', '33 body', '34 header content-type', '34 body', '35 header content-type', '35 body', '56 header content-type', '56 body', '57 header content-type', '57 body', '58 header content-type', '58 body', '61 header content-type', '61 body', '71 header content-type', '71 body', '76 header content-type', '76 body', '77 header content-type', '77 body',
+    '16 header content-type', '16 body', '32 header content-type', '32 body', '33 header content-type', '33 body', '34 header content-type', '34 body', '35 header content-type', '35 body', '56 header content-type', '56 body', '57 header content-type', '57 body', '58 header content-type', '58 body', '61 header content-type', '61 body', '71 header content-type', '71 body', '76 header content-type', '76 body', '77 header content-type', '77 body', '79 header content-type', '79 body',
   ],
+  'A scavenge that is already running is 409.': ['79 status'],
+  'Our memtable is written before the index is scavenged, so there are other tables; and the last chunk holds no records of that node\'s start.': ['81 body', '82 body'],
   'The recorded node had written records of its own start behind the directory\'s last one.': ['39 header etag', '39 body', '40 header etag', '40 body', '43 header etag'],
 };
 

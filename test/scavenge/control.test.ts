@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
 import { append, checkpointOf, eventsOf, fill, historyOf, leftovers, openWorld, recordsBelow, runToEnd, setMetadata, type World } from './control-kit.ts';
@@ -317,6 +317,116 @@ test('a point whose chunk could not be completed before the process ended is use
   expect(again.open.scavenger.last()).toEqual({ scavengeId: expect.any(String), result: 'Success', error: null });
   expect(await eventsOf(again.open, '$scavengePoints')).toHaveLength(1);
   await again.open.close();
+});
+
+test('while the chunk of its point can not be completed, a run fails before it has learnt anything', async () => {
+  const world = await openWorld();
+  await fill(world.open, 10);
+  // The first of three cuts: the other two make it an open chunk again.
+  let cuts = 0;
+  world.storage.failWhen((op, path) => (op === 'truncate' && path.startsWith('chunk-') && cuts++ % 3 === 0 ? 'disk_full' : undefined));
+  await runToEnd(world);
+  expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining('chunk-000000.000000') as string });
+  expect(world.jobs.ran).toEqual([]);
+  expect(checkpointOf(world)).toBeNull();
+  world.storage.failWhen(undefined);
+  await runToEnd(world);
+  expect(world.open.scavenger.last()).toMatchObject({ result: 'Success', error: null });
+  expect(checkpointOf(world)).toMatchObject({ stage: 'Done', point: { eventNumber: 0 } });
+  await world.open.close();
+});
+
+test.each(['Calculating', 'Done'] as const)('a scavenge database that was %s beyond the end of the log is refused, and the run has a history all the same', async (stage) => {
+  const world = await openWorld();
+  await fill(world.open, 10);
+  const state = world.states.open({ pageSizeBytes: 16_384, cacheBytes: 1, hashUsersCacheEntries: 1 });
+  state.begin();
+  state.commit({ point: { position: 10_000_000, eventNumber: 3, effectiveNowMs: 0, threshold: 0 }, stage });
+  state.close();
+  const id = await runToEnd(world);
+  expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining('scavenging.db') as string });
+  expect((await historyOf(world.open, id)).map(({ type }) => type)).toEqual(['$scavengeStarted', '$scavengeCompleted']);
+  await world.open.close();
+});
+
+test('a scavenge database that can not be opened fails the run, whose history has both its ends', async () => {
+  const world = await openWorld();
+  world.states.open = () => { throw new SkuaError('scavenge_state_invalid', 'The scavenge database is damaged'); };
+  const id = await runToEnd(world);
+  expect(world.open.scavenger.last()).toEqual({ scavengeId: id, result: 'Errored', error: 'Error while scavenging DB: The scavenge database is damaged.' });
+  expect((await historyOf(world.open, id)).map(({ type }) => type)).toEqual(['$scavengeStarted', '$scavengeCompleted']);
+  expect((await world.open.store.streamInfo(`$scavenges-${id}`)).metadata.maxAge).toBe(2_592_000);
+  await world.open.close();
+});
+
+test('index tables that are merged away while a job opens them are listed anew', async () => {
+  const world = await openWorld();
+  await fill(world.open);
+  const failed = new Set<string>();
+  world.jobs.hook = (name) => {
+    if (failed.has(name) || (name !== 'scavenge.accumulate' && name !== 'scavenge.calculate')) return;
+    failed.add(name);
+    throw new SkuaError('file_not_found', 'There is no such table.', { path: 'index/gone' });
+  };
+  await runToEnd(world);
+  expect(failed.size).toBe(2);
+  expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
+  await expectScavenged(world);
+  world.jobs.hook = (name) => { if (name === 'scavenge.accumulate') throw new SkuaError('file_not_found', 'There is no such table.', { path: 'index/gone' }); };
+  await runToEnd(world);
+  expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored' });
+  await world.open.close();
+});
+
+test('a dry run counts and writes nothing, holds the place of a run, and can be asked for its report', async () => {
+  const world = await openWorld();
+  await fill(world.open);
+  const { scavenger, store } = world.open;
+  const end = store.end;
+  const files = await world.storage.list('');
+  const { scavengeId } = await scavenger.startDryRun({ threshold: 2 });
+  expect([scavenger.current(), await scavenger.dryRun(scavengeId)]).toEqual([scavengeId, null]);
+  await expect(scavenger.start()).rejects.toMatchObject({ code: 'scavenge_in_progress', data: { scavengeId } });
+  await scavenger.idle();
+  const report = (await scavenger.dryRun(scavengeId))!;
+  expect(report).toMatchObject({ scavengeId, threshold: 2, totals: { discardable: expect.any(Number) as number } });
+  expect(report.totals.discardable).toBe(39);
+  expect([store.end, await world.storage.list(''), checkpointOf(world), scavenger.last(), scavenger.current()]).toEqual([end, files, null, null, null]);
+  // What was promised is what a run saves.
+  await runToEnd(world, { threshold: 2 });
+  expect((await scavenger.dryRun(scavengeId))!.totals.chunksExecuted).toBe(world.jobs.ran.filter((name) => name === 'scavenge.execute-chunk').length);
+  await world.open.close();
+});
+
+test('a dry run can be stopped, and the last eight are remembered', async () => {
+  const world = await openWorld();
+  await fill(world.open, 10);
+  const { scavenger } = world.open;
+  world.jobs.hook = () => { void scavenger.stop('current'); };
+  const first = await scavenger.startDryRun();
+  await scavenger.idle();
+  await expect(scavenger.dryRun(first.scavengeId)).rejects.toMatchObject({ code: 'aborted' });
+  world.jobs.hook = null;
+  for (let i = 0; i < 8; i++) {
+    await scavenger.startDryRun();
+    await scavenger.idle();
+  }
+  await expect(scavenger.dryRun(first.scavengeId)).rejects.toMatchObject({ code: 'scavenge_not_found' });
+  await world.open.close();
+});
+
+test('what would happen to one stream is explained, also during a run', async () => {
+  const world = await openWorld();
+  await fill(world.open, 20);
+  const seen: unknown[] = [];
+  world.jobs.hook = async (name, _args, nth) => { if (name === 'scavenge.calculate' && nth === 1) seen.push(await world.open.scavenger.explain('doomed')); };
+  await runToEnd(world);
+  expect(seen[0]).toMatchObject({ stream: 'doomed', lastEventNumber: 9, removed: [{ from: 0, to: 8, count: 9, rule: '$maxCount' }], kept: [{ from: 9, to: 9, count: 1 }] });
+  const slow = world.open.scavenger.explain('kept');
+  const second = world.open.scavenger.explain('kept');
+  await expect(world.open.scavenger.explain('kept')).rejects.toMatchObject({ code: 'too_busy' });
+  await Promise.all([slow, second]);
+  await world.open.close();
 });
 
 test('two nodes that write a point at once: the loser fails, and uses the point of the winner when it is started again', async () => {

@@ -88,7 +88,7 @@ class History {
     this.#random = new Random(seed);
     this.#ids = new SeededIds(seed);
     this.#place = place ?? null;
-    this.#faulty = place === undefined ? new FaultyStorage({ seed, reads: this.#random.pick(['sync', 'async']) }) : null;
+    this.#faulty = place === undefined ? new FaultyStorage({ seed, reads: this.#random.pick(['sync', 'async', 'async', 'async', 'async']) }) : null;
     this.#storage = place?.storage ?? this.#faulty!;
     this.#states = place?.states ?? new MemoryScavengeStates();
     this.#hasherName = hasher ?? this.#random.pick(['plain', 'plain', 'pairs', 'withMetastream', 'all']);

@@ -9,5 +9,5 @@ describe('random histories against a naive model', () => {
     for (let seed = 1; seed <= SEEDS; seed++) expect(await playHistory({ seed }, tally)).toEqual([]);
     expect(tally.runs).toBeGreaterThanOrEqual(SEEDS * 3);
     for (const [what, count] of Object.entries(tally)) expect(count, what).toBeGreaterThan(0);
-  }, 120_000);
+  }, 240_000);
 });

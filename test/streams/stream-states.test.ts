@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { TOMBSTONE } from '../../core/log/records.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { Lookup } from '../../core/streams/lookup.ts';
 import type { StreamState } from '../../core/streams/stream-state.ts';
 import { StreamStates } from '../../core/streams/stream-states.ts';
 import { MemoryLog, NaiveIndex } from './doubles.ts';
-import { events, outcomeOf, setUp } from './setup.ts';
+import { events, outcomeOf, setMetadata, setUp } from './setup.ts';
 
 describe('the cache of stream states', () => {
   it('is bounded and keeps what the group in flight decided', () => {
@@ -17,6 +18,35 @@ describe('the cache of stream states', () => {
     expect(states.get('draft')).toBe(drafted);
     expect(states.get('s0')).toBeUndefined();
     expect(states.get('s9999')).toBeDefined();
+  });
+
+  it('packs states that are not used, and unpacks them as they were', async () => {
+    const { store, index, log } = setUp();
+    await store.append('plain', ANY, events(3));
+    await store.append('described', ANY, events(2));
+    await setMetadata(store, 'described', '{"$maxCount":5}');
+    await store.append('gone', ANY, events(1));
+    await store.deleteStream('gone', ANY, 'hard');
+    const states = new StreamStates(new Lookup(log, index), index.hasher, 1_024);
+    const names = ['plain', 'described', 'gone', 'never'];
+    const known = (name: string) => {
+      const { lastNumber, metadataVersion, metadata, isTombstoned } = (states.load(name) as StreamState).committed;
+      return { lastNumber, metadataVersion, metadata, isTombstoned };
+    };
+    const first = names.map(known);
+    expect(first.map(({ lastNumber, metadataVersion }) => [lastNumber, metadataVersion])).toEqual([[2, -1], [1, 0], [TOMBSTONE, -1], [-1, -1]]);
+    const plain = states.get('plain');
+    // A read would miss now, so what is answered is what was kept.
+    for (let i = 0; i < 700; i++) states.load(`s${i}`);
+    log.remove(log.starts[0]!);
+    const { floor } = index;
+    index.floor = () => { throw new Error('the index was asked'); };
+    expect(names.map(known)).toEqual(first);
+    expect(states.get('plain')).not.toBe(plain);
+    index.floor = floor;
+    for (let i = 0; i < 600; i++) states.load(`t${i}`);
+    states.forgetTombstones();
+    expect(names.map((name) => states.get(name) === undefined)).toEqual([false, false, true, false]);
   });
 
   it('is never behind a write that came while a state was being read', async () => {

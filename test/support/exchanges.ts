@@ -51,6 +51,11 @@ const ALLOWANCES: readonly Allowance[] = [
     allows: ({ request, response }, { what, actual }) => what === 'status' && request.path === '/admin/scavenge' && response.status === 400 && actual === 409,
   },
   {
+    reason: 'Our memtable is written before the index is scavenged, so there are other tables; and the last chunk holds no records of that node\'s start.',
+    allows: ({ request }, { what, expected, actual }) => what === 'body' && request.path.startsWith('/streams/%24scavenges') &&
+      maskSizes(maskWritten(String(expected), true)) === maskSizes(maskWritten(String(actual), true)),
+  },
+  {
     reason: 'The recorded node had written records of its own start behind the directory\'s last one.',
     allows: ({ request }, { what, expected, actual }) => request.path.startsWith('/streams/%24all') &&
       (what === 'header etag' || (what === 'body' && withoutEnd(String(expected)) === withoutEnd(String(actual)))),
@@ -151,6 +156,11 @@ function compare(index: number, exchange: Exchange, actual: Answer): Deviation[]
 function maskWritten(text: string, isScavenge: boolean): string {
   const undated = text.replace(/"updated": "[^"]*"/g, '"updated": ""');
   return isScavenge ? undated.replace(/"eventId": "[^"]*"/g, '"eventId": ""').replace(/\\"timeTaken\\": \\"\d\d:\d\d:\d\d(\.\d{7})?\\"/g, '\\"timeTaken\\": \\"\\"') : undated;
+}
+
+/** In the history of a scavenge, what depends on how the index was cut into tables and on the length of the last chunk. */
+function maskSizes(text: string): string {
+  return text.replace(/\\"(level|entriesDeleted|entriesKept|spaceSaved)\\": -?\d+/g, '\\"$1\\": 0');
 }
 
 function maskGuid(value: string | null): string | null {

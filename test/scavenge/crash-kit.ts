@@ -1,0 +1,204 @@
+import { isSkuaError } from '../../core/errors.ts';
+import { JOBS } from '../../core/jobs.ts';
+import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
+import type { ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
+import type { LastScavenge } from '../../core/scavenge/api.ts';
+import type { OpenStore } from '../../core/store.ts';
+import { ANY } from '../../core/streams/api.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { FaultyStorage } from '../support/faulty-storage.ts';
+import type { RestartMode } from '../support/faulty-file.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { Random } from '../support/random.ts';
+import { SeededIds } from '../support/seeded-ids.ts';
+import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
+import { newEvent } from '../support/workload.ts';
+import { checkClosed, readEverything, type Reads, streamsOf } from './random-check.ts';
+import { HASHERS } from './hashers.ts';
+import { readRawLog } from './raw-log.ts';
+
+/** A directory that has something of everything to scavenge, and runs over it that a power loss cuts off. */
+
+const CHUNK_BYTES = 65_536;
+const MEM_TABLE_ENTRIES = 45;
+const DAY_MS = 86_400_000;
+/** Long after the oldest event has expired. */
+const RUN_MS = TEST_NOW_MS + 30 * DAY_MS;
+const ATTEMPTS_MAX = 3;
+
+export interface Prepared {
+  readonly storage: FaultyStorage;
+  readonly states: MemoryScavengeStates;
+  /** Of the log before any run. */
+  readonly end: number;
+  readonly reads: Reads;
+  /** What an uninterrupted run leaves of the log before `end`. */
+  readonly expected: ReadonlyMap<number, string>;
+  /** Storage operations and commits of the scavenge database of the uninterrupted run, its opening and closing included. */
+  readonly operations: number;
+  readonly commits: number;
+}
+
+/** Counts commits, and lets the power fail behind one of them. */
+class CountingStates implements ScavengeStates {
+  readonly #inner: ScavengeStates;
+  readonly #storage: FaultyStorage;
+  readonly #crashAt: number;
+  commits = 0;
+
+  constructor(inner: ScavengeStates, storage: FaultyStorage, crashAt: number) {
+    this.#inner = inner;
+    this.#storage = storage;
+    this.#crashAt = crashAt;
+  }
+
+  open(options: ScavengeStateOptions): ScavengeState {
+    const state = this.#inner.open(options);
+    const commit = state.commit.bind(state);
+    state.commit = (checkpoint) => {
+      commit(checkpoint);
+      if (++this.commits === this.#crashAt) this.#storage.crash();
+    };
+    return state;
+  }
+
+  openTemporary(options: ScavengeStateOptions): ScavengeState { return this.#inner.openTemporary(options); }
+}
+
+interface Session { readonly storage: FaultyStorage; readonly states: ScavengeStates; readonly seed: number; readonly nowMs?: number }
+
+function open({ storage, states, seed, nowMs = RUN_MS }: Session): Promise<OpenStore> {
+  const clock = new ManualClock(nowMs, 'microtask');
+  const ids = new SeededIds(seed);
+  const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states });
+  return openTestStore({ storage, clock, ids, jobs, scavengeStates: states, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: MEM_TABLE_ENTRIES, verifyChunks: false });
+}
+
+/** Writes the directory, and scavenges a copy of it. */
+export async function prepare(seed: number): Promise<Prepared> {
+  const storage = new FaultyStorage({ seed, reads: 'async' });
+  const states = new MemoryScavengeStates();
+  await write(storage, states, seed);
+  const reading = await open({ storage, states, seed: seed + 1 });
+  const log = await readRawLog(storage);
+  const reads = await readEverything(reading.store, streamsOf(log));
+  await reading.close();
+  const end = log.at(-1)!.position + 1;
+  const { storage: dry, states: dryStates } = copy({ storage, states });
+  const counting = new CountingStates(dryStates, dry, 0);
+  const last = await scavenge({ storage: dry, states: counting, seed: 900 });
+  if (last?.result !== 'Success') throw new Error(`The uninterrupted run ended ${JSON.stringify(last)}.`);
+  const expected = new Map((await readRawLog(dry)).filter(({ position }) => position < end).map(({ position, bytes }) => [position, bytes]));
+  if (expected.size > log.length * 0.8 || expected.size < 20) throw new Error(`The run left ${expected.size} of ${log.length} records, which tests nothing.`);
+  return { storage, states, end, reads, expected, operations: dry.operations, commits: counting.commits };
+}
+
+/** Two parts, with a scavenge between them. */
+async function write(storage: FaultyStorage, states: ScavengeStates, seed: number): Promise<void> {
+  const random = new Random(seed);
+  await writePart({ storage, states, seed, nowMs: TEST_NOW_MS }, random, 0);
+  const last = await scavenge({ storage, states, seed: seed + 100, nowMs: TEST_NOW_MS + DAY_MS });
+  if (last?.result !== 'Success') throw new Error(`The first run ended ${JSON.stringify(last)}.`);
+  await writePart({ storage, states, seed: seed + 200, nowMs: TEST_NOW_MS + 2 * DAY_MS }, random, 1);
+}
+
+async function writePart(session: Session, random: Random, part: number): Promise<void> {
+  const opened = await open(session);
+  const { store } = opened;
+  const append = (stream: string, count: number): Promise<unknown> => store.append(stream, ANY, Array.from({ length: count }, () => newEvent(random, 'happened', null, 2_000)));
+  const metadata = (stream: string, json: string): Promise<unknown> => store.append(`$$${stream}`, ANY, [newEvent(random, '$metadata', json)]);
+  await metadata('counted', `{"$maxCount":${9 - part}}`);
+  if (part === 0) await metadata('aged', '{"$maxAge":864000}');
+  for (let round = 0; round < 4; round++) {
+    await append('counted', 5);
+    await append('kept', 2);
+    await append('aged', 4);
+    await append('cut', 4);
+    await append(`gone-${part}`, 3);
+  }
+  await metadata('counted', `{"$maxCount":${4 - part}}`);
+  await metadata('cut', '{"$tb":6}');
+  await metadata(`gone-${part}`, '{"$maxCount":100}');
+  await store.deleteStream(`gone-${part}`, ANY, 'hard');
+  if (part === 1) await store.deleteStream('cut', ANY, 'soft');
+  await opened.close();
+}
+
+/** The same directory once more. */
+export function copy({ storage, states }: Pick<Prepared, 'storage' | 'states'>): { storage: FaultyStorage; states: MemoryScavengeStates } {
+  return { storage: storage.restart('keep'), states: states.restart(0) };
+}
+
+/** One run from the opening of the store to its closing. Null when the store could not be opened. */
+async function scavenge(session: Session, inspect?: (store: OpenStore) => Promise<void>): Promise<LastScavenge | null> {
+  let store: OpenStore;
+  try {
+    store = await open(session);
+  } catch (error) {
+    if (!session.storage.isCrashed) throw error;
+    return null;
+  }
+  await inspect?.(store);
+  await store.scavenger.start({ threads: 2 }).catch(expectCrash);
+  await store.scavenger.idle();
+  const last = store.scavenger.last();
+  await store.close().catch(expectCrash);
+  return last;
+
+  function expectCrash(error: unknown): void {
+    if (!session.storage.isCrashed || !isSkuaError(error)) throw error;
+  }
+}
+
+export interface Crash {
+  /** The power fails at this storage operation, or behind this commit of the scavenge database. */
+  readonly operation?: number;
+  readonly commit?: number;
+  readonly mode: RestartMode;
+  /** Newest commits that were not on the disk. */
+  readonly commitsLost: number;
+  readonly seed: number;
+}
+
+/** Lets the power fail in a run, starts again, and says what is wrong with what that leaves. */
+export async function crashAndGoOn(prepared: Prepared, crash: Crash): Promise<string[]> {
+  const { storage, states } = copy(prepared);
+  if (crash.operation !== undefined) storage.crashAt(crash.operation);
+  const counting = new CountingStates(states, storage, crash.commit ?? 0);
+  await scavenge({ storage, states: counting, seed: 900 });
+  const commitsLost = Math.min(crash.commitsLost, counting.commits);
+  const after: Session = { storage: storage.restart(crash.mode, crash.seed), states: states.restart(commitsLost), seed: 2_000 + crash.seed };
+  const wrong: string[] = [];
+  let last: LastScavenge | null = null;
+  for (let attempt = 0; last?.result !== 'Success'; attempt++) {
+    if (attempt >= ATTEMPTS_MAX) return [...wrong, `the run afterwards ended ${JSON.stringify(last)}`];
+    last = await scavenge({ ...after, seed: after.seed + attempt * 7_777 }, async ({ store }) => { wrong.push(...compareReads(prepared.reads, await readEverything(store, prepared.reads.streams.keys()), 'when it was opened')); });
+  }
+  wrong.push(...await checkLeft(prepared, after.storage));
+  wrong.push(...await checkClosed(after.storage, HASHERS.plain), ...after.storage.violations, ...storage.violations);
+  return wrong.map((problem) => `${JSON.stringify(crash)}: ${problem}`);
+}
+
+function compareReads(before: Reads, after: Reads, when: string): string[] {
+  const wrong: string[] = [];
+  // Runs write to their history and to the stream of scavenge points.
+  for (const [stream, text] of before.streams) if (!/^(\$\$)?\$scavenge/.test(stream) && after.streams.get(stream) !== text) wrong.push(`${when}, ${stream} read ${after.streams.get(stream)}, and before ${text}`);
+  return wrong;
+}
+
+/** The log is as an uninterrupted run leaves it, and there is no file that nobody needs. */
+async function checkLeft(prepared: Prepared, storage: FaultyStorage): Promise<string[]> {
+  const wrong: string[] = [];
+  const left = new Map((await readRawLog(storage)).filter(({ position }) => position < prepared.end).map(({ position, bytes }) => [position, bytes]));
+  for (const [position, bytes] of prepared.expected) if (left.get(position) !== bytes) wrong.push(`the record at ${position} is ${left.has(position) ? 'another' : 'gone'}`);
+  for (const position of left.keys()) if (!prepared.expected.has(position)) wrong.push(`the record at ${position} is still there`);
+  const chunks = new Set<string>();
+  for (const name of await storage.list('')) {
+    if (name.endsWith('.tmp')) wrong.push(`${name} was left`);
+    if (!name.startsWith('chunk-')) continue;
+    if (chunks.has(name.slice(6, 12))) wrong.push(`${name} is one of several versions`);
+    chunks.add(name.slice(6, 12));
+  }
+  return wrong;
+}
