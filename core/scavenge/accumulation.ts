@@ -1,17 +1,15 @@
 import { u32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
-import { Hash64 } from '../index/stream-hash.ts';
 import type { Chunk } from '../log/chunk.ts';
 import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, SYSTEM, type RecordFrame } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
-import { decodeText } from '../text.ts';
 import { ChunkWeights } from './chunk-weights.ts';
-import { MetadataLearner } from './metadata-learner.ts';
+import { Learner } from './learner.ts';
+import { Lessons } from './lessons.ts';
 import type { RunFiles, RunSettings } from './run-files.ts';
 import { RunSources } from './run-sources.ts';
-import { SeenNames } from './seen-names.ts';
 import { Throttle } from './throttle.ts';
 import { TimeRange } from './time-range.ts';
 
@@ -74,10 +72,9 @@ const reachedPoint = new SkuaError('aborted', 'The scavenge point is reached.');
 export class Accumulation {
   readonly #parts: AccumulationParts;
   readonly #context: JobContext;
-  readonly #learner: MetadataLearner;
+  readonly #lessons: Lessons;
+  readonly #learner: Learner;
   readonly #weights = new ChunkWeights();
-  readonly #seen = new SeenNames();
-  readonly #hash = new Hash64();
   readonly #fields = new PrepareFields();
   readonly #times = new TimeRange();
   readonly #pointPosition: number;
@@ -95,7 +92,9 @@ export class Accumulation {
   constructor(parts: AccumulationParts, context: JobContext) {
     this.#parts = parts;
     this.#context = context;
-    this.#learner = new MetadataLearner({ ...parts, weights: this.#weights, hasher: context.hasher });
+    const { state, sources, chunkSize } = parts;
+    this.#lessons = new Lessons(context.hasher, parts.fromChunk === 0);
+    this.#learner = new Learner({ state, index: sources.index, weights: this.#weights, chunkSize, pause: () => this.#pause() });
     this.#pointPosition = parts.settings.point.position;
   }
 
@@ -119,14 +118,14 @@ export class Accumulation {
       if (this.#isOpen) this.#parts.state.rollback();
       throw error;
     }
-    const { metadata, tombstones } = this.#learner;
+    const { metadata, tombstones } = this.#lessons;
     return { chunks: this.#chunks, records: this.#records, metadata, tombstones };
   }
 
   /** Reads a file, whose logical chunks each have a transaction of their own. */
   async #chunk(chunk: Chunk, from: number): Promise<void> {
     const { chunkSize } = this.#parts;
-    if (chunk.isScavenged) this.#learner.noteScavengedChunk();
+    if (chunk.isScavenged) this.#lessons.noteScavengedChunk();
     const first = Math.max(chunk.startNumber, Math.floor(from / chunkSize));
     const last = Math.min(chunk.endNumber, Math.floor(this.#pointPosition / chunkSize));
     this.#begin(first);
@@ -146,36 +145,32 @@ export class Accumulation {
     if (position > this.#pointPosition) throw reachedPoint;
     this.#position = position;
     if (position >= this.#logicalEnd) return this.#cross(frame);
-    const waiting = this.#take(frame);
-    if (++this.#sincePause < PAUSE_RECORDS) return waiting;
-    return waiting === undefined ? this.#pause() : waiting.then(() => this.#pause());
+    this.#take(frame);
+    if (this.#lessons.isFull) return this.#learner.learn(this.#lessons);
+    return ++this.#sincePause < PAUSE_RECORDS ? undefined : this.#pause();
   }
 
   /** A record of a further logical chunk of a merged file. */
   async #cross(frame: RecordFrame): Promise<void> {
     while (frame.position >= this.#logicalEnd) await this.#next();
-    await this.#take(frame);
+    this.#take(frame);
   }
 
-  #take(frame: RecordFrame): void | Promise<void> {
+  #take(frame: RecordFrame): void {
     const b = frame.bytes;
     const type = b[frame.at];
     if (type !== PREPARE) {
-      if (type === COMMIT || type === SYSTEM) return undefined;
+      if (type === COMMIT || type === SYSTEM) return;
       throw new SkuaError('scavenge_failed', `Found a record of the unknown type ${type} at position ${frame.position}`, { position: frame.position });
     }
     this.#records++;
     const f = this.#fields;
     parsePrepare(frame, f);
     this.#times.widen(u32(b, f.timestampAt + 4), u32(b, f.timestampAt));
-    if ((f.flags & FLAG_STREAM_DELETE) !== 0) return this.#learner.tombstone(frame, f);
     const { streamAt, streamLength } = f;
-    if (b[streamAt] === DOLLAR && b[streamAt + 1] === DOLLAR && streamLength >= 2) return this.#learner.metadataRecord(frame, f);
-    if (this.#seen.has(b, streamAt, streamLength)) return undefined;
-    const hash = this.#hash;
-    this.#context.hasher.hashUtf8(b, streamAt, streamLength, hash);
-    this.#parts.state.register(decodeText(b.subarray(streamAt, streamAt + streamLength)), hash.hi, hash.lo);
-    return undefined;
+    if ((f.flags & FLAG_STREAM_DELETE) !== 0) this.#lessons.tombstone(frame, f);
+    else if (b[streamAt] === DOLLAR && b[streamAt + 1] === DOLLAR && streamLength >= 2) this.#lessons.metadataRecord(frame, f);
+    else this.#lessons.ordinary(b, streamAt, streamLength);
   }
 
   #begin(logical: number): void {
@@ -193,7 +188,7 @@ export class Accumulation {
 
   async #finish(): Promise<void> {
     const { state, settings } = this.#parts;
-    await this.#learner.finishChunk();
+    await this.#learner.learn(this.#lessons);
     this.#times.moveTo(state, this.#logical);
     this.#weights.moveTo(state);
     state.commit({ point: settings.point, stage: 'Accumulating', doneChunk: this.#logical });

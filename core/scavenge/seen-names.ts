@@ -1,30 +1,64 @@
 import { equalBytes } from '../bytes.ts';
 
-/** Slots; a power of two. 2 MiB in all. */
-const SLOTS = 16_384;
+/** Slots at first and at most; powers of four apart. 65 bytes each. */
+const SLOTS_MIN = 4_096;
+const SLOTS_MAX = 262_144;
 /** Longer names are not remembered. */
-const SLOT_BYTES = 128;
+const SLOT_BYTES = 64;
 
-/** The names of streams that came by lately, in UTF-8, one a slot: most records are of a stream that was just seen. */
+/**
+ * Names of streams that came by, in UTF-8: most records are of a stream that was seen before. A set that grows with the
+ * number of streams to a fixed size, and is then emptied when it is half full.
+ */
 export class SeenNames {
-  readonly #bytes = new Uint8Array(SLOTS * SLOT_BYTES);
-  readonly #lengths = new Uint8Array(SLOTS);
+  #slots = 0;
+  #bytes = new Uint8Array(0);
+  #lengths = new Uint8Array(0);
+  #count = 0;
   #last = 0;
 
-  /** True when the name at `at` is remembered; else it is from now on, in the place of another. */
+  constructor() {
+    this.#reset(SLOTS_MIN);
+  }
+
+  #reset(slots: number): void {
+    if (slots === this.#slots) this.#lengths.fill(0);
+    else {
+      this.#bytes = new Uint8Array(slots * SLOT_BYTES);
+      this.#lengths = new Uint8Array(slots);
+      this.#slots = slots;
+    }
+    this.#count = 0;
+  }
+
+  /** True when the name at `at`, which is not empty, is remembered; else it is from now on. */
   has(b: Uint8Array, at: number, length: number): boolean {
-    const last = this.#last;
-    if (this.#lengths[last] === length && equalBytes(this.#bytes, last * SLOT_BYTES, b, at, length)) return true;
+    if (this.#isAt(this.#last, b, at, length)) return true;
     if (length > SLOT_BYTES) return false;
     let hash = length;
     for (let i = at, end = at + length; i < end; i++) hash = (Math.imul(hash, 31) + b[i]!) | 0;
-    const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
-    this.#last = slot;
+    hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+    hash ^= hash >>> 13;
+    // What was remembered is not taken along: it comes by again.
+    if (this.#count * 2 >= this.#slots) this.#reset(Math.min(this.#slots * 4, SLOTS_MAX));
+    let slot = hash & (this.#slots - 1);
+    while (this.#lengths[slot] !== 0) {
+      if (this.#isAt(slot, b, at, length)) {
+        this.#last = slot;
+        return true;
+      }
+      slot = (slot + 1) & (this.#slots - 1);
+    }
     const start = slot * SLOT_BYTES;
-    if (this.#lengths[slot] === length && equalBytes(this.#bytes, start, b, at, length)) return true;
     for (let i = 0; i < length; i++) this.#bytes[start + i] = b[at + i]!;
     this.#lengths[slot] = length;
+    this.#last = slot;
+    this.#count++;
     return false;
+  }
+
+  #isAt(slot: number, b: Uint8Array, at: number, length: number): boolean {
+    return this.#lengths[slot] === length && equalBytes(this.#bytes, slot * SLOT_BYTES, b, at, length);
   }
 }
 

@@ -270,6 +270,6 @@ export class AppendGroup {
   /** The group did not become durable: nothing of it ever was. */
   withdraw(): void {
     for (const state of this.#touched) state.draft = null;
-
+    this.#recent.withdrawFrom(this.start);
   }
 }

@@ -110,13 +110,27 @@ export async function runScavengeStatus({ options }: Input<typeof statusOptions>
 export async function runScavengeWatch({ options }: Input<typeof watchOptions>, io: Io): Promise<ExitCode> {
   const { client, completion } = connect(options.node, io);
   const interrupt = listenForInterrupt(GOES_ON);
+  let watched: string | null = null;
   try {
     const scavengeId = (await client.progress())?.value.scavengeId ?? await lastId(client);
+    watched = scavengeId;
     const ending = await followRun(client, completion, scavengeId, { io, json: options.json, isShown: true, signal: interrupt.signal });
     return showEnding(ending, options.json, io);
+  } catch (error) {
+    if (error instanceof CommandError && error.code === 'scavenge_superseded' && watched !== null && await showWatchedDryRun(client, watched, options.json, io)) return EXIT.ok;
+    throw error;
   } finally {
     interrupt.release();
   }
+}
+
+/** What was followed may have been a dry run of somebody else: its end is its report. False when it has none. */
+async function showWatchedDryRun(client: ScavengeClient, scavengeId: string, json: boolean, io: Io): Promise<boolean> {
+  const report = await client.dryRun(scavengeId).catch(() => null);
+  if (report === null) return false;
+  if (json) line(io.stdout, JSON.stringify({ kind: 'result', ...report.value }));
+  else showDryRun(report.value, io);
+  return true;
 }
 
 async function lastId(client: ScavengeClient): Promise<string> {

@@ -106,7 +106,7 @@ async function pause(signal: AbortSignal): Promise<void> {
 
 async function endingOf(last: LastDocument, scavengeId: string, completion: CompletionReader): Promise<Ending> {
   if (last.scavengeId !== scavengeId) {
-    throw new CommandError('scavenge_superseded', `The node knows nothing of scavenge ${scavengeId} any more: it was restarted, or another one has run since. Its history is in the stream $scavenges-${scavengeId}.`, EXIT.failed);
+    throw new CommandError('scavenge_superseded', `The node knows nothing of scavenge ${scavengeId} any more: it was restarted, another one has run since, or it was a dry run that was stopped. Its history is in the stream $scavenges-${scavengeId}.`, EXIT.failed);
   }
   const { bytesReclaimed, seconds } = await completion(scavengeId);
   return { scavengeId, result: last.scavengeResult, error: last.error ?? null, bytesReclaimed, seconds };

@@ -195,6 +195,24 @@ describe('dry run', () => {
     expect(JSON.parse((await running).out)).toMatchObject({ threshold: 500, chunks: report.chunks, totals: report.totals });
   });
 
+  test('watched by somebody else it ends with its report, or without one when it was stopped', async () => {
+    await scavenger.startDryRun();
+    scavenger.progressNow = { ...PROGRESS, phase: 'Accumulation' };
+    const io = new FakeIo();
+    const running = run('scavenge watch --json', io);
+    await written(io, /"phase":"Accumulation"/);
+    scavenger.reports.set(FIRST, report);
+    scavenger.end('Success');
+    const { code, out } = await running;
+    expect([code, JSON.parse(out.trim().split('\n').at(-1)!)]).toMatchObject([0, { kind: 'result', totals: report.totals }]);
+
+    const { scavengeId } = await scavenger.startDryRun();
+    const again = run('scavenge watch', new FakeIo());
+    await scavenger.stop(scavengeId);
+    scavenger.reports.set(scavengeId, new SkuaError('aborted', 'Stopped.'));
+    expect(await again).toMatchObject({ code: 1, out: '' });
+  });
+
   test('one that fails: 1, with the reason', async () => {
     const running = run('scavenge start --dry-run');
     while (scavenger.current() === null) await systemClock.sleep(10);

@@ -75,6 +75,8 @@ class History {
   readonly #place: Place | null;
   readonly #hasherName: HasherName;
   readonly #disableMerging: boolean;
+  /** Metadata of a history with one kind of rule show what the others would hide. */
+  readonly #rules: 'all' | 'count' | 'tb' | 'age';
   readonly #memTableEntriesMax: number;
   #states: ScavengeStates;
   #open: OpenStore | null = null;
@@ -93,10 +95,11 @@ class History {
     this.#states = place?.states ?? new MemoryScavengeStates();
     this.#hasherName = hasher ?? this.#random.pick(['plain', 'plain', 'pairs', 'withMetastream', 'all']);
     this.#disableMerging = this.#random.chance(0.5);
+    this.#rules = this.#random.pick(['all', 'all', 'all', 'count', 'tb', 'age', 'age']);
     this.#memTableEntriesMax = this.#random.int(15, 150);
   }
 
-  get about(): string { return `hashes ${this.#hasherName}, merging ${this.#disableMerging ? 'off' : 'on'}`; }
+  get about(): string { return `hashes ${this.#hasherName}, rules ${this.#rules}, merging ${this.#disableMerging ? 'off' : 'on'}`; }
   get #hasher() { return HASHERS[this.#hasherName]; }
   get #store() { return this.#open!.store; }
 
@@ -147,18 +150,19 @@ class History {
     const choice = random.int(0, 99);
     if (choice < 60) await this.#store.append(stream, ANY, Array.from({ length: random.int(1, 8) }, () => newEvent(random, 'happened', null, DATA_BYTES_MAX)));
     else if (choice < 76) await this.#store.append(`$$${stream}`, ANY, [newEvent(random, '$metadata', this.#metadata())]);
-    else if (choice < 82) await this.#store.deleteStream(stream, ANY, 'soft');
+    else if (choice < 80 && this.#rules !== 'age') await this.#store.deleteStream(stream, ANY, 'soft');
     // So that not all of them end soon.
-    else if (choice < 85 && /[01]$/.test(stream)) await this.#store.deleteStream(stream, ANY, 'hard');
+    else if (choice < 83 && /[01]$/.test(stream)) await this.#store.deleteStream(stream, ANY, 'hard');
     else this.#clock.setNow(this.#clock.nowMs() + random.int(1, 12) * HOUR_MS);
   }
 
   #metadata(): string {
     const random = this.#random;
     const keys: Record<string, number> = {};
-    if (random.chance(0.4)) keys['$maxCount'] = random.int(1, 12);
-    if (random.chance(0.3)) keys['$tb'] = random.int(0, 30);
-    if (random.chance(0.4)) keys['$maxAge'] = random.int(1, 5) * DAY_S;
+    const isUsed = (rule: string): boolean => (this.#rules === 'all' ? random.chance(0.4) : this.#rules === rule && random.chance(0.8));
+    if (isUsed('count')) keys['$maxCount'] = random.int(1, 12);
+    if (isUsed('tb')) keys['$tb'] = random.int(0, 30);
+    if (isUsed('age')) keys['$maxAge'] = random.int(1, 5) * DAY_S;
     return JSON.stringify(keys);
   }
 

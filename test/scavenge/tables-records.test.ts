@@ -44,6 +44,9 @@ const COUNTS: readonly Row[] = [
   { row: 27, log: 'a0..a2, M0(a){tb=MAX}, T(a) | SP', left: 'T(a) | SP' },
   { row: 28, log: 'a0..a2, M0(a){tb=MAX}, a3, M1(a){tb=3}, T(a) | SP', left: 'T(a) | SP' },
   { row: 29, log: 'M0(a){tb=4}, SP | a0, a1', left: '=' },
+  // What lies behind the scavenge point does not exist for the run, even where its stream is to vanish.
+  { row: 29, when: 'of a stream that vanishes', log: 'a0, a1, T(a) | SP | a0\'', unsafe: true, left: '∅ | SP | a0\'' },
+  { row: 29, when: 'in the same chunk', log: 'a0, a1, T(a), SP, a0\'', unsafe: true, left: 'SP, a0\'' },
 ];
 
 const AGES: readonly Row[] = [
