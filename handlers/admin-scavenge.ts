@@ -90,8 +90,7 @@ export const dryRunReport: Handler = async (call, app) => {
 
 /** The report as it is sent. */
 export function dryRunDocument({ scavengeId, threshold, point, chunks, totals }: DryRunReport) {
-  const wholeMs = Math.floor(point.effectiveNowMs);
-  const effectiveNow = timestampText(wholeMs, Math.round((point.effectiveNowMs - wholeMs) * 10_000));
+  const effectiveNow = timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0);
   return { scavengeId, threshold, point: { position: point.position, eventNumber: point.eventNumber, effectiveNow }, chunks, totals };
 }
 

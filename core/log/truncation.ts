@@ -7,6 +7,9 @@ import { checkHeaderPlace, checkRecordEndsAt, readHeader } from './open-chunks.t
 /** Default of the largest truncation in bytes. */
 export const TRUNCATION_BYTES_MAX = 268_435_456;
 
+/** The scavenge database (disk-format.md section 8), in an order in which no crash leaves a log of changes without what they change. */
+const SCAVENGE_FILES = ['index/scavenging/scavenging.db-wal', 'index/scavenging/scavenging.db-shm', 'index/scavenging/scavenging.db'];
+
 const ADVICE = 'It must hold -1 or the position after a record. Delete it to start without a truncation.';
 
 /**
@@ -27,6 +30,8 @@ export async function truncateIfAsked(storage: Storage, checkpoints: Checkpoints
   if (cut) {
     // A whole scavenged chunk goes: should a crash interrupt that, the chunk can't be asked again where it began.
     await checkpoints.truncate.flush(target);
+    // What a scavenge has learnt may come from records that go now. It is a cache: the next one reads the log anew.
+    if (target < writer) for (const path of SCAVENGE_FILES) await storage.remove(path);
     await cutChunks(storage, files, cut);
   }
   if (checkpoints.epoch.value >= target) await checkpoints.epoch.flush(-1);

@@ -109,7 +109,7 @@ class ChunkExecution {
     let isDone = false;
     try {
       const result = await this.#run.job<ExecuteChunkResult>(EXECUTE_CHUNK_JOB, args, (told) => progress.ofPart(part, told, chunk.physicalBytes), this.#signal);
-      const replacement = await switchChunk(deps, target, chunk.startNumber, chunk.endNumber);
+      const replacement = await switchChunk({ ...deps, onLeftover: (file, error) => lines.leftover(file, error) }, target, chunk.startNumber, chunk.endNumber);
       isDone = true;
       const elapsedMs = deps.clock.monotonicMs() - startedMs;
       const spaceSaved = result.bytesBefore - result.bytesAfter;

@@ -43,7 +43,7 @@ async function mergeGroup(run: RunContext, group: readonly Chunk[]): Promise<boo
   try {
     const args: MergeChunksArgs = { chunkSize: deps.table.chunkSize, sources: group.map((chunk) => chunk.name), target, chunkId: guidFromUuidBytes(deps.ids.uuidBytes()) };
     const { bytesBefore, bytesAfter } = await run.job<MergeChunksResult>(MERGE_CHUNKS_JOB, args, (told) => progress.ofPart(part, told, bytes));
-    const replacement = await switchChunk(deps, target, startNumber, endNumber);
+    const replacement = await switchChunk({ ...deps, onLeftover: (file, error) => lines.leftover(file, error) }, target, startNumber, endNumber);
     isMerged = true;
     const elapsedMs = deps.clock.monotonicMs() - startedMs;
     const spaceSaved = bytesBefore - bytesAfter;

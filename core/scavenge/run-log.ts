@@ -71,6 +71,10 @@ export class RunLog {
     this.#info(`${job} begins again with the files there are now.`, { file });
   }
 
+  leftover(file: string, error: unknown): void {
+    this.#log.warn('SCAVENGING: A replaced chunk file could not be removed; the next start tries again.', { ScavengeId: this.#scavengeId, file, error: String(error) });
+  }
+
   phaseStarted(phase: ScavengePhase): void {
     this.#info(`Phase started: ${phase}.`);
   }

@@ -9,7 +9,7 @@ import type { RunFiles } from './run-files.ts';
 import { RunIndex } from './run-index.ts';
 
 /** Bytes that a job caches of chunks and tables together. */
-export const RUN_CACHE_BYTES = 33_554_432;
+export const RUN_CACHE_BYTES = 16_777_216;
 /** Midpoints of a table kept in memory, as a power of two. */
 const CACHE_DEPTH = 16;
 

@@ -1,8 +1,8 @@
 import { equalBytes } from '../bytes.ts';
 
-/** Slots at first and at most; powers of four apart. 65 bytes each. */
+/** Slots at first and at most; powers of two. 65 bytes each. */
 const SLOTS_MIN = 4_096;
-const SLOTS_MAX = 262_144;
+const SLOTS_MAX = 131_072;
 /** Longer names are not remembered. */
 const SLOT_BYTES = 64;
 
@@ -40,7 +40,7 @@ export class SeenNames {
     hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
     hash ^= hash >>> 13;
     // What was remembered is not taken along: it comes by again.
-    if (this.#count * 2 >= this.#slots) this.#reset(Math.min(this.#slots * 4, SLOTS_MAX));
+    if (this.#count * 2 >= this.#slots) this.#reset(Math.min(this.#slots * 8, SLOTS_MAX));
     let slot = hash & (this.#slots - 1);
     while (this.#lengths[slot] !== 0) {
       if (this.#isAt(slot, b, at, length)) {

@@ -126,6 +126,16 @@ describe('truncation', () => {
     await log.close();
   });
 
+  it.each([[END - 500, false], [END, true]])('to %i: is the scavenge database kept? %s', async (position, isKept) => {
+    const storage = await fourChunks();
+    await putFile(storage, 'index/scavenging/scavenging.db', new Uint8Array(100));
+    await putFile(storage, 'index/scavenging/scavenging.db-wal', new Uint8Array(100));
+    await setCheckpoint(storage, 'truncate.chk', position);
+    await (await openTestLog(storage)).close();
+    expect(await storage.size('index/scavenging/scavenging.db') !== null).toBe(isKept);
+    expect(await storage.size('index/scavenging/scavenging.db-wal') !== null).toBe(isKept);
+  });
+
   it('beyond the end of the log changes nothing', async () => {
     const storage = await fourChunks();
     await setCheckpoint(storage, 'truncate.chk', END + 5_000);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ScavengeState } from '../../core/ports/scavenge-state.ts';
+import { MERGE_CHUNKS_JOB } from '../../core/scavenge/chunk-merging.ts';
 import { AGE_DEFAULT_S, E_MS } from './notation.ts';
 import { expectWorld } from './notation-check.ts';
 import { Learner, learn } from './learn-kit.ts';
@@ -137,6 +138,34 @@ describe('accumulation', () => {
     expect(await learner.accumulate(1)).toMatchObject({ chunks: 3, metadata: 1 });
     await expectWorld(learner.world, { weights: [2, 0, 0, 0], dp: { $$a: 1 } });
     expect(original(learner.world, 'a')).toMatchObject({ maxCount: 2 });
+  });
+
+  it('reads a merged file one logical chunk at a time', async () => {
+    const learner = await Learner.create('a0@old, M0(a){mc=1} | !c0 | M1(a){mc=2}, a1@fresh | T(b) | SP, a2 | a3', { point: 'SP' });
+    const names = learner.files.chunks.map((file) => file.name);
+    const target = 'merged.tmp';
+    await learner.jobs.run(MERGE_CHUNKS_JOB, { chunkSize: learner.files.chunkSize, sources: names.slice(0, 5), target, chunkId: new Uint8Array(16) });
+    await learner.world.storage.rename(target, 'chunk-000000.000009');
+    const merged = await Learner.of(learner.world, { point: 'SP' });
+    expect(merged.files.chunks.map((file) => file.name)).toEqual(['chunk-000000.000009', names[5]]);
+    // A run that was stopped after chunk 0 goes on within the file.
+    for (const [fromChunk, chunks, records] of [[0, 5, 6], [1, 4, 4], [4, 1, 1]] as const) expect(await merged.accumulate(fromChunk)).toMatchObject({ chunks, records });
+    const ranges = ask(merged.world, (state) => [0, 1, 2, 3, 4].map((chunk) => state.chunkTimeRange(chunk)?.minMs));
+    expect(ranges).toEqual([E_MS - 3 * 86_400_000, undefined, E_MS - 86_400_000, E_MS + 3_600_000, E_MS]);
+    expect(ask(merged.world, (state) => state.checkpoint())).toMatchObject({ doneChunk: 4 });
+    expect(original(merged.world, 'a')).toMatchObject({ maxCount: 2 });
+  });
+
+  it('learns of more streams than it collects at a time', async () => {
+    const name = (i: number): string => [...String(i)].map((digit) => String.fromCharCode(97 + Number(digit))).join('');
+    const count = 33_000;
+    const log = `M0(zz){mc=1}, ${Array.from({ length: count }, (_, i) => `M0(${name(i)}){mc=7}`).join(', ')}, M1(zz){mc=2}, T(${name(5)}) | SP`;
+    const { world } = await accumulated(log, { chunkSize: 16_777_216 });
+    expect(ask(world, (state) => state.activeOriginals(null, count * 2).length)).toBe(count + 1);
+    expect(original(world, 'zz')).toMatchObject({ maxCount: 2 });
+    expect(original(world, name(5))).toMatchObject({ maxCount: 7, isTombstoned: true });
+    expect(original(world, name(count - 1))).toMatchObject({ maxCount: 7, isTombstoned: false });
+    await expectWorld(world, { weights: [4, 0], dp: { $$zz: 1 } });
   });
 
   it('reports the bytes of the log', async () => {

@@ -59,7 +59,11 @@ export class Learner {
   }
 
   static async create(text: string, options: LearnerOptions = {}): Promise<Learner> {
-    const world = await World.create(text, options);
+    return await Learner.of(await World.create(text, options), options);
+  }
+
+  /** On a log that has been written already. */
+  static async of(world: World, options: LearnerOptions): Promise<Learner> {
     const chunks = (await world.files()).map(({ name }) => ({ name, ongoingBytes: null }));
     const end: ScavengePoint = { position: world.log.end, eventNumber: 0, effectiveNowMs: E_MS, threshold: 0 };
     const point = { ...(options.point === undefined ? end : pointOf(world.log, options.point)), ...(options.threshold !== undefined && { threshold: options.threshold }) };
@@ -101,6 +105,7 @@ async function writeIndex(world: World, count: number): Promise<{ tables: string
   const tables: string[] = [];
   for (let i = 0; i < count; i++) {
     const path = `index/table-${i}`;
+    await world.storage.remove(path);
     const args: WriteTableArgs = { path, bloomPath: null, cacheDepth: 16, columns: columnsOf(world, records.filter((_, k) => Math.floor((k * count) / records.length) === i)) };
     await jobs.run(WRITE_TABLE_JOB, args);
     tables.unshift(path);

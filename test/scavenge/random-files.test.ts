@@ -13,7 +13,7 @@ beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-scavenge-')
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 describe('random histories on files, with the scavenge database in SQLite', () => {
-  it.each([501, 502, 503])('leave exactly what must stay, worked on by worker threads (seed %i)', async (seed) => {
+  it.each([501, 502])('leave exactly what must stay, worked on by worker threads (seed %i)', async (seed) => {
     const indexRoot = join(folder, 'index');
     const place = {
       storage: new FilesystemStorage({ root: folder }),
@@ -21,10 +21,10 @@ describe('random histories on files, with the scavenge database in SQLite', () =
       jobs: () => new WorkerJobs({ root: folder, indexRoot, threads: 1 }),
     };
     expect(await playHistory({ seed, place, hasher: 'plain', rounds: 2 })).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
-  it.each<[HasherName, number]>([['pairs', 511], ['withMetastream', 512], ['all', 513]])('leave exactly what must stay when hashes collide (%s, seed %i)', async (hasher, seed) => {
+  it.each<[HasherName, number]>([['pairs', 511], ['withMetastream', 512]])('leave exactly what must stay when hashes collide (%s, seed %i)', async (hasher, seed) => {
     const place = { storage: new FilesystemStorage({ root: folder }), states: new SqliteScavengeStates({ indexRoot: join(folder, 'index'), hasher: HASHERS[hasher] }) };
-    expect(await playHistory({ seed, place, hasher })).toEqual([]);
-  }, 60_000);
+    expect(await playHistory({ seed, place, hasher, rounds: 2 })).toEqual([]);
+  }, 120_000);
 });

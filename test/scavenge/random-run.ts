@@ -16,7 +16,7 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
 import { newEvent } from '../support/workload.ts';
 import { HASHERS, type HasherName } from './hashers.ts';
-import { latestPoint, type Reason } from './model.ts';
+import { latestPoint, type Point, type Reason } from './model.ts';
 import { checkClosed, findReadErrors, judge, readEverything, type Reads, streamsOf } from './random-check.ts';
 import { type RawRecord, readRawLog } from './raw-log.ts';
 
@@ -310,6 +310,7 @@ class History {
     const { wrong, left } = await judge(this.#storage, { universe: records, after, point, carried: this.#carried, sharing });
     this.wrong.push(...wrong.map((problem) => `after ${JSON.stringify(point)}: ${problem}`));
     this.#carried = left;
+    this.#checkState(point);
     this.#tally.runs++;
     this.#tally.removed += records.length - after.length;
     if (left.size > 0) this.#tally.skipped++;
@@ -320,6 +321,15 @@ class History {
     if (Number(chunks.at(-1)!.slice(6, 12)) >= chunks.length) this.#tally.merged++;
     this.wrong.push(...await findReadErrors(this.#store, after, new Set(left.keys()), this.#clock.nowMs()));
     this.#checkSeen(seen, records, after);
+  }
+
+  /** The point is done, and where every chunk with weight was rewritten, there is nothing left to do. */
+  #checkState(point: Point): void {
+    const state = this.#states.open({ pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 100 });
+    const checkpoint = state.checkpoint();
+    if (checkpoint?.stage !== 'Done' || checkpoint.point.eventNumber !== point.number) this.wrong.push(`the checkpoint is ${JSON.stringify(checkpoint)} after a run to ${JSON.stringify(point)}`);
+    if (point.threshold <= 0 && !state.allWeightsZero()) this.wrong.push('weights are left although every chunk was rewritten');
+    state.close();
   }
 
   /** Readers during the run saw, each time, everything that stays as far as it was written by then, and nothing twice. */

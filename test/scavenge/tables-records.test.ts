@@ -123,6 +123,8 @@ const METADATA: readonly Row[] = [
     left: '=', idx: 'a0, a1, M4, SP', weights: [0, 0, 0, 2, 2, 0], dp: { a: 0, $$a: 4 },
   },
   { row: 68, log: 'a0, a1, a2, a0\', M0(a){mc=1} | SP', left: 'a2, M0 | SP' },
+  // Only the earliest record of a number counts for weights, as it does for readers.
+  { row: 68, when: 'weights', log: 'a0 | a1, a2 | a0\' | M0(a){mc=1} | SP{th=1000}', left: '=', idx: 'a2, M0, SP', weights: [2, 2, 0, 0, 0], dp: { a: 2 } },
   { row: 69, log: 'a0, a0\', a0\'\', M0(a){mc=1} | SP', left: '=', idx: 'a0, M0, SP', idxAsRead: true },
 ];
 
@@ -134,6 +136,8 @@ const THRESHOLDS: readonly Row[] = [
   { row: 72, when: 'above', log: 'a0 | a1, a2 | a3, M0(a){mc=1}, SP{th=3}', left: 'a0 | ∅ | a3, M0, SP', idx: 'a3, M0, SP', versions: [0, 1, 0], weights: [2, 0, 0] },
   { row: 73, log: 'M0(a){mc=1}, a0, a1, a2 | SP{th=1000}', left: '=', idx: 'M0, a2, SP', weights: [4, 0] },
   { row: 74, log: 'a0@old, a1@old, a2@fresh, a3@fresh, M0(a){age} | SP{th=1000}', left: '=', weights: [3, 0], dp: { a: 0 }, mdp: { a: 3 } },
+  // The timestamp of the scavenge point is one of its chunk's.
+  { row: 74, when: 'with the point in the chunk', log: 'M0(a){age}@old, a0@old, a1@old, SP{th=1000}', left: '=', weights: [1], dp: { a: 0 }, mdp: { a: 1 } },
   { row: 75, log: 'a0, a1, a5, a6, a7, M0(a){mc=1} | SP{th=1000}', left: '=', idx: 'a7, M0, SP', weights: [8, 0], dp: { a: 7 }, mdp: { a: 7 } },
   { row: 76, log: 'a0..a259 | a260, M0(a){mc=1}, SP{th=1000}', left: '=', idx: 'a260, M0, SP', weights: [520, 0], dp: { a: 260 } },
   { row: 77, log: 'M0(a) | M1(a), SP{th=1000}', left: '=', idx: 'M1, SP', weights: [2, 0] },

@@ -202,6 +202,14 @@ describe('16.9 runs that are stopped', () => {
     await expectWorld(world, LEFT);
   });
 
+  test('row 100: the same where every chunk is executed', async () => {
+    const world = await World.create(`${LOG}{th=-1}`, SIZE);
+    await stopped(world, { checkpoint: (name, args) => { if (name === 'scavenge.execute-chunk' && (args as { source: string }).source === 'chunk-000001.000000') world.stop(); } });
+    const run = await succeeds(world);
+    expect(executed(run)).toEqual(['chunk-000001.000000', 'chunk-000002.000000']);
+    await expectWorld(world, LEFT);
+  });
+
   test('row 101: during index execution', async () => {
     const world = await World.create(LOG, SIZE);
     await stopped(world, { checkpoint: (name) => { if (name === 'scavenge.execute-table') world.stop(); } });
