@@ -76,6 +76,7 @@ export interface DryRunChunk {
   readonly records: number;
   readonly discardable: number;
   readonly bytes: number;
+  /** What rewriting it would bring, whether or not the threshold lets it be; negative where the file would grow. */
   readonly bytesReclaimable: number;
   readonly wouldExecute: boolean;
 }
@@ -85,6 +86,7 @@ export interface DryRunReport {
   readonly threshold: number;
   readonly point: ScavengePoint;
   readonly chunks: readonly DryRunChunk[];
+  /** Discardable records and reclaimable bytes are those of the chunks that would be executed; the rest is of all. */
   readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
 }
 

@@ -51,7 +51,7 @@ export class Learner {
     for (let i = 0; i < order.length; i++) {
       const waiting = take(items[order[i]! % PLACES]!);
       if (waiting !== undefined) await waiting;
-      if (i % PAUSE_LESSONS === PAUSE_LESSONS - 1) await this.#parts.pause();
+      if (i % PAUSE_LESSONS === PAUSE_LESSONS - 1 || i === order.length - 1) await this.#parts.pause();
     }
   }
 

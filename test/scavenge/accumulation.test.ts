@@ -129,8 +129,8 @@ describe('accumulation', () => {
 
   it('is stopped within a chunk and goes on with it', async () => {
     const ending = new AbortController();
-    // Every chunk has a checkpoint at its beginning; the third is that of chunk 1 after 1 024 records.
-    const onCheckpoint = (_job: string, count: number): void => { if (count === 3) ending.abort(); };
+    // Chunk 0 has one at its beginning and three for what it teaches; the sixth is that of chunk 1 after 1 024 records.
+    const onCheckpoint = (_job: string, count: number): void => { if (count === 6) ending.abort(); };
     const learner = await Learner.create('M0(a){mc=1} | b0..b1100, M1(a){mc=2} | c0 | SP', { point: 'SP', chunkSize: 262_144, onCheckpoint });
     await expect(learner.accumulate(0, { signal: ending.signal })).rejects.toMatchObject({ code: 'aborted' });
     expect(ask(learner.world, (state) => state.checkpoint())).toMatchObject({ stage: 'Accumulating', doneChunk: 0 });

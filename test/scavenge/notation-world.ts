@@ -54,8 +54,6 @@ export interface Hooks {
   job?(name: string, args: unknown, world: World): void | Promise<void>;
   /** Whenever a job asks whether it may go on; `count` from 1 in each job. */
   checkpoint?(name: string, args: unknown, count: number, world: World): void;
-  /** Whenever the state is asked something or told something. */
-  state?(call: string, world: World): void;
   /** After a transaction of the state was committed. */
   committed?(checkpoint: ScavengeCheckpoint, world: World): void;
 }
@@ -140,7 +138,7 @@ export class World {
     const { unsafe = false, merging = false, hooks = {}, store: more = {}, inspect, ...request } = options;
     const jobs: { name: string; args: unknown }[] = [];
     const committed: ScavengeCheckpoint[] = [];
-    const scavengeStates = this.#watched((call) => hooks.state?.(call, this), (checkpoint) => {
+    const scavengeStates = this.#watched((checkpoint) => {
       committed.push(checkpoint);
       hooks.committed?.(checkpoint, this);
     });
@@ -208,10 +206,10 @@ export class World {
     return checkpoint;
   }
 
-  #watched(called: (call: string) => void, committed: (checkpoint: ScavengeCheckpoint) => void): ScavengeStates {
+  #watched(committed: (checkpoint: ScavengeCheckpoint) => void): ScavengeStates {
     const states = this.#states;
     return {
-      open: (options) => watchedState(states.open(options), called, committed),
+      open: (options) => watchedState(states.open(options), committed),
       openTemporary: (options) => states.openTemporary(options),
     };
   }
@@ -280,13 +278,12 @@ async function readHistory(open: OpenStore, stream: string): Promise<HistoryEven
   return (events as StoredEvent[]).map((event) => ({ type: event.type, data: JSON.parse(decodeText(event.data)) as Record<string, unknown> }));
 }
 
-function watchedState(state: ScavengeState, called: (call: string) => void, committed: (checkpoint: ScavengeCheckpoint) => void): ScavengeState {
+function watchedState(state: ScavengeState, committed: (checkpoint: ScavengeCheckpoint) => void): ScavengeState {
   return new Proxy(state, {
     get(target, key): unknown {
       const member: unknown = Reflect.get(target, key, target);
       if (typeof member !== 'function') return member;
       return (...args: unknown[]): unknown => {
-        called(String(key));
         const result: unknown = Reflect.apply(member, target, args);
         if (key === 'commit') committed(args[0] as ScavengeCheckpoint);
         return result;
