@@ -32,7 +32,7 @@ function float64s(length: number): Float64Array { return new Float64Array(new Sh
 /**
  * The index entries that are in no table yet. The entries of one hash form a list from the greatest (version,
  * position) down, in which every entry also knows one much further down (a skew-binary jump pointer), so that searches
- * take O(log n) steps and adding a new greatest entry O(1). 44 bytes an entry, and no objects.
+ * take O(log n) steps and adding a new greatest entry O(1). 44 bytes an entry, 36 for the only one of its hash, and no objects.
  */
 export class MemTable {
   #capacity = 0;
@@ -43,8 +43,10 @@ export class MemTable {
   #versions = float64s(0);
   #positions = float64s(0);
   #prev = int32s(0);
+  /** The entry much further down plus one (0: none), and the number of entries below: zeros for a stream of one event, whose memory is never touched. */
   #jump = new Int32Array(0);
-  #depth = new Int32Array(0);
+  #below = new Int32Array(0);
+  #isLinked = false;
   #heads = int32s(0);
   /** Someone may look at the columns at any later time. */
   isLent = false;
@@ -74,6 +76,11 @@ export class MemTable {
   /** Forgets all entries and keeps the memory, which would else wait for the garbage collectors of all threads that have seen it. */
   clear(): void {
     this.#heads.fill(0);
+    if (this.#isLinked) {
+      this.#jump.fill(0, 0, this.#count);
+      this.#below.fill(0, 0, this.#count);
+    }
+    this.#isLinked = false;
     this.#count = 0;
     this.#hashes = 0;
   }
@@ -97,7 +104,7 @@ export class MemTable {
     this.#positions = grow(float64s(capacity), this.#positions);
     this.#prev = grow(int32s(capacity), this.#prev);
     this.#jump = grow(new Int32Array(capacity), this.#jump);
-    this.#depth = grow(new Int32Array(capacity), this.#depth);
+    this.#below = grow(new Int32Array(capacity), this.#below);
     const old = this.#heads;
     this.#heads = int32s(capacity * 2);
     for (let i = 0; i < old.length; i++) {
@@ -152,17 +159,19 @@ export class MemTable {
 
   #link(entry: number, below: number): void {
     this.#prev[entry] = below;
-    if (below < 0) {
-      this.#jump[entry] = -1;
-      this.#depth[entry] = 1;
-      return;
-    }
-    const jump = this.#jump[below]!;
-    const jumpDepth = jump < 0 ? 0 : this.#depth[jump]!;
-    const further = jump < 0 ? -1 : this.#jump[jump]!;
-    const furtherDepth = further < 0 ? 0 : this.#depth[further]!;
-    this.#jump[entry] = this.#depth[below]! - jumpDepth === jumpDepth - furtherDepth ? further : below;
-    this.#depth[entry] = this.#depth[below]! + 1;
+    if (below < 0) return;
+    this.#isLinked = true;
+    const jump = this.#jump[below]! - 1;
+    const further = jump < 0 ? -1 : this.#jump[jump]! - 1;
+    const jumpDepth = this.#depthOf(jump);
+    const depth = this.#depthOf(below);
+    this.#jump[entry] = (depth - jumpDepth === jumpDepth - this.#depthOf(further) ? further : below) + 1;
+    this.#below[entry] = depth;
+  }
+
+  /** Entries from this one down; 0 for none. */
+  #depthOf(entry: number): number {
+    return entry < 0 ? 0 : this.#below[entry]! + 1;
   }
 
   /**
@@ -189,7 +198,7 @@ export class MemTable {
   #floorOf(hi: number, lo: number, version: number, position: number): number {
     let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
     while (entry >= 0 && this.#compare(entry, version, position) > 0) {
-      const jump = this.#jump[entry]!;
+      const jump = this.#jump[entry]! - 1;
       entry = jump >= 0 && this.#compare(jump, version, position) > 0 ? jump : this.#prev[entry]!;
     }
     return entry;
@@ -209,7 +218,7 @@ export class MemTable {
     let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
     if (entry < 0 || this.#compare(entry, version, position) < 0) return false;
     for (;;) {
-      const jump = this.#jump[entry]!;
+      const jump = this.#jump[entry]! - 1;
       const prev = this.#prev[entry]!;
       if (jump >= 0 && this.#compare(jump, version, position) >= 0) entry = jump;
       else if (prev >= 0 && this.#compare(prev, version, position) >= 0) entry = prev;
