@@ -28,11 +28,13 @@ export async function scanLog(table: ChunkTable, from: number, visit: RecordVisi
 /**
  * The same for one chunk: records at or after `from`, in the order in which they lie in the file. Records that lie
  * whole in one block are given as views of it, one behind the other; only one that two blocks share is put together.
+ * With `reusesBlocks` the views are good only until `onBlock` has been told of their block and what it returned has
+ * been waited for.
  */
-export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor, onBlock?: (bytes: number) => void | Promise<void>): Promise<void> {
+export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor, onBlock?: (bytes: number) => void | Promise<void>, reusesBlocks = false): Promise<void> {
   chunk.file.enter();
   try {
-    await new ChunkScan(chunk, from).run(visit, onBlock);
+    await new ChunkScan(chunk, from, reusesBlocks).run(visit, onBlock);
   } finally {
     chunk.file.leave();
   }
@@ -48,11 +50,15 @@ class ChunkScan {
   /** A record of which a part lay in the blocks so far; only its length at first, when not even that was whole. */
   #split: Uint8Array | null = null;
   #splitFilled = 0;
+  /** Where blocks are read into, in turns: while one is looked at the next comes into the other. */
+  readonly #buffers: readonly [Uint8Array, Uint8Array] | null;
+  #turn = 0;
 
-  constructor(chunk: Chunk, from: number) {
+  constructor(chunk: Chunk, from: number, reusesBlocks: boolean) {
     this.#chunk = chunk;
     this.#from = from;
     this.#end = HEADER_BYTES + chunk.physicalBytes;
+    this.#buffers = reusesBlocks && chunk.physicalBytes > SCAN_READ_BYTES ? [new Uint8Array(SCAN_READ_BYTES), new Uint8Array(SCAN_READ_BYTES)] : null;
     this.#at = HEADER_BYTES + (chunk.isScavenged ? 0 : Math.max(0, from - chunk.startPosition));
   }
 
@@ -149,7 +155,8 @@ class ChunkScan {
   }
 
   async #readBlock(start: number, stop: number): Promise<Uint8Array> {
-    const bytes = await this.#chunk.file.file.read(start, stop - start);
+    this.#turn ^= 1;
+    const bytes = await this.#chunk.file.file.read(start, stop - start, this.#buffers?.[this.#turn]);
     if (bytes.length !== stop - start) throw this.#chunk.corrupt(start + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
     return bytes;
   }

@@ -35,9 +35,11 @@ export interface StorageFile {
   /**
    * `length` bytes from `position`, fewer at the end of the file. Bytes come at once where the implementation holds
    * them in memory, else as a promise. The result may be a view of the implementation's own memory: never write to it,
-   * and copy it before the same range is written again.
+   * and copy it before the same range is written again. Where `into` is given, which is at least `length` long, an
+   * implementation may put them there instead of into new memory: long reads that follow one another would otherwise keep
+   * the whole process busy with getting and giving back pages.
    */
-  read(position: number, length: number): Uint8Array | Promise<Uint8Array>;
+  read(position: number, length: number, into?: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /**
    * Writes all bytes at `position`, growing the file as needed. The bytes have been taken over when the call (or its
    * promise) ends, so the buffer may then be used again. Small writes may complete at once without a promise. On an

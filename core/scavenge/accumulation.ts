@@ -131,7 +131,7 @@ export class Accumulation {
     this.#begin(first);
     await this.#pause();
     try {
-      await scanChunk(chunk, first * chunkSize, (frame) => this.#visit(frame), () => this.#report(this.#position));
+      await scanChunk(chunk, first * chunkSize, (frame) => this.#visit(frame), () => this.#report(this.#position), true);
     } catch (error) {
       if (error !== reachedPoint) throw error;
     }

@@ -54,7 +54,7 @@ async function rewrite(source: Chunk, keep: KeepRule, args: ExecuteChunkArgs, co
   const writer = await ChunkWriter.create(context.storage, context.digests, { path: args.target, chunkSize: args.chunkSize, startNumber, endNumber, chunkId: args.chunkId });
   try {
     const copy = new SurvivorCopy(source, keep, writer, context);
-    await scanChunk(source, source.startPosition, (frame) => copy.visit(frame), (bytes) => copy.passed(bytes));
+    await scanChunk(source, source.startPosition, (frame) => copy.visit(frame), (bytes) => copy.passed(bytes), true);
     const bytesAfter = await writer.finish();
     return { recordsKept: writer.records, recordsDiscarded: copy.records - writer.records, bytesBefore: source.file.file.size, bytesAfter, logicalBytes: writer.logicalBytes };
   } catch (error) {
@@ -94,10 +94,11 @@ class SurvivorCopy {
     return this.#keep.keeps(frame, this.#fields);
   }
 
-  passed(bytes: number): Promise<void> {
+  async passed(bytes: number): Promise<void> {
+    await this.#writer.settle();
     this.#bytesDone += bytes;
     this.#context.progress({ done: this.#bytesDone, total: this.#source.physicalBytes, unit: 'bytes' });
-    return this.#context.checkpoint();
+    await this.#context.checkpoint();
   }
 }
 

@@ -101,6 +101,7 @@ class MergeCopy {
   readonly #writer: ChunkWriter;
   readonly #context: JobContext;
   readonly #total: number;
+  readonly #buffers = [new Uint8Array(COPY_BYTES), new Uint8Array(COPY_BYTES)] as const;
   #done = 0;
 
   constructor(sources: readonly Chunk[], writer: ChunkWriter, context: JobContext) {
@@ -114,7 +115,13 @@ class MergeCopy {
   async scavenged(source: Chunk): Promise<void> {
     const base = this.#writer.dataBytes;
     const end = HEADER_BYTES + source.physicalBytes;
-    const read = (at: number) => readExactly(source, at, Math.min(COPY_BYTES, end - at));
+    // While one is written the next block comes into the other.
+    const [one, other] = this.#buffers;
+    let isOther = false;
+    const read = (at: number) => {
+      isOther = !isOther;
+      return readExactly(source, at, Math.min(COPY_BYTES, end - at), isOther ? other : one);
+    };
     let ahead = source.physicalBytes > 0 ? read(HEADER_BYTES) : null;
     for (let at = HEADER_BYTES; ahead !== null;) {
       const block: Uint8Array = await ahead;
@@ -157,20 +164,21 @@ class MergeCopy {
       const waiting = this.#writer.addRecord(frame.position - this.#start, frame.bytes, frame.at - FRAME_BYTES / 2, frame.length + FRAME_BYTES);
       if (++records % CHECK_EVERY_RECORDS !== 0) return waiting;
       return waiting === undefined ? this.#context.checkpoint() : waiting.then(() => this.#context.checkpoint());
-    }, (bytes) => this.#passed(bytes));
+    }, (bytes) => this.#passed(bytes), true);
   }
 
-  #passed(bytes: number): Promise<void> {
+  async #passed(bytes: number): Promise<void> {
+    await this.#writer.settle();
     this.#done += bytes;
     this.#context.progress({ done: this.#done, total: this.#total, unit: 'bytes' });
-    return this.#context.checkpoint();
+    await this.#context.checkpoint();
   }
 }
 
 /** Reads a range that the file must have. */
-function readExactly(source: Chunk, at: number, length: number): Promise<Uint8Array> {
+function readExactly(source: Chunk, at: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
   const reading = (async () => {
-    const bytes = await source.file.file.read(at, length);
+    const bytes = await source.file.file.read(at, length, into);
     if (bytes.length !== length) throw source.corrupt(at + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
     return bytes;
   })();

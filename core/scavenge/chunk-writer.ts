@@ -12,7 +12,7 @@ const BUFFER_BYTES = 1_048_576;
 /** As many bytes or more are written from where they lie. */
 const DIRECT_BYTES_MIN = 262_144;
 /** Bytes after which the disk is set to work, so that the last sync does not hold up everyone else's. */
-const SYNC_EVERY_BYTES = 16_777_216;
+const SYNC_EVERY_BYTES = 2_097_152;
 
 /** Opens a complete chunk that is to be rewritten, past every cache. Throws `log_corrupt` when it belongs to another log. */
 export async function openSource(storage: Storage, name: string, chunkSize: number): Promise<Chunk> {
@@ -47,6 +47,8 @@ export class ChunkWriter {
   #used = 0;
   #written = 0;
   #writing: Promise<void> | null = null;
+  /** A write under way may be of someone else's memory. */
+  #isBorrowing = false;
   #synced = 0;
   #syncing: Promise<void> | null = null;
   /** Kept records that lie one behind the other in the same piece of memory are copied together. */
@@ -77,8 +79,8 @@ export class ChunkWriter {
   get records(): number { return this.#map.count; }
 
   /**
-   * Appends the framed record of `size` bytes at `at` of `bytes`, which must stay as they are until the writer is done
-   * with them. `logical` is its position relative to the start of the first chunk. A promise must be waited for.
+   * Appends the framed record of `size` bytes at `at` of `bytes`, which must stay as they are until `settle` or `finish`.
+   * `logical` is its position relative to the start of the first chunk. A promise must be waited for.
    */
   addRecord(logical: number, bytes: Uint8Array, at: number, size: number): void | Promise<void> {
     this.addEntry(this.#dataBytes, logical);
@@ -95,7 +97,14 @@ export class ChunkWriter {
     return waiting;
   }
 
-  /** Appends data whose records are entered with `addEntry`. */
+  /** Takes over all bytes that were given so far: their memory may be used again when the promise has ended. */
+  async settle(): Promise<void> {
+    await this.#flushRun();
+    if (this.#isBorrowing) await this.#writing;
+    this.#isBorrowing = false;
+  }
+
+  /** Appends data whose records are entered with `addEntry`; they must stay until `settle` or `finish`. */
   addData(bytes: Uint8Array): void | Promise<void> {
     this.#dataBytes += bytes.length;
     const waiting = this.#flushRun();
@@ -122,7 +131,10 @@ export class ChunkWriter {
 
   async #appendMore(bytes: Uint8Array): Promise<void> {
     await this.#drain();
-    if (bytes.length >= DIRECT_BYTES_MIN) return this.#write(bytes);
+    if (bytes.length >= DIRECT_BYTES_MIN) {
+      this.#isBorrowing = true;
+      return this.#write(bytes);
+    }
     this.#buffer.set(bytes, 0);
     this.#used = bytes.length;
   }

@@ -13,6 +13,8 @@ const WRITE_AT_ONCE_BYTES_MAX = 65_536;
 export class FilesystemFile implements StorageFile {
   readonly path: string;
   readonly #fd: number;
+  /** Every call is made on the caller's thread. */
+  readonly #isBlocking: boolean;
   #size: number;
   #isWritable: boolean;
   #isOpen = true;
@@ -21,7 +23,8 @@ export class FilesystemFile implements StorageFile {
   #busy = 0;
   #whenIdle: (() => void) | null = null;
 
-  constructor(path: string, fd: number, size: number, isWritable: boolean) {
+  constructor(path: string, fd: number, size: number, isWritable: boolean, isBlocking: boolean) {
+    this.#isBlocking = isBlocking;
     this.path = path;
     this.#fd = fd;
     this.#size = size;
@@ -30,14 +33,25 @@ export class FilesystemFile implements StorageFile {
 
   get size(): number { return this.#size; }
 
-  read(position: number, length: number): Promise<Uint8Array> {
+  read(position: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       if (!this.#isOpen) throw fileClosed(this.path);
       // Uninitialised memory of its own, as a plain Uint8Array: `slice` of a Buffer would not copy.
-      const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
+      const bytes = into?.subarray(0, length) ?? new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
+      if (this.#isBlocking) return resolve(this.#readNow(bytes, position));
       this.#busy++;
       this.#readOn(bytes, 0, position, resolve, reject);
     });
+  }
+
+  #readNow(bytes: Uint8Array, position: number): Uint8Array {
+    try {
+      let filled = 0;
+      for (let count = -1; filled < bytes.length && count !== 0; filled += count) count = fs.readSync(this.#fd, bytes, filled, bytes.length - filled, position + filled);
+      return bytes.subarray(0, filled);
+    } catch (error) {
+      throw storageError(error, this.path);
+    }
   }
 
   /** Fills `bytes` from `filled` on; the system may return less than was asked for long before the end. */
@@ -59,7 +73,7 @@ export class FilesystemFile implements StorageFile {
   writeAt(position: number, bytes: Uint8Array): void | Promise<void> {
     if (!this.#isOpen) throw fileClosed(this.path);
     if (!this.#isWritable) throw fileReadOnly(this.path);
-    if (bytes.length > WRITE_AT_ONCE_BYTES_MAX) return this.#writeLater(position, bytes);
+    if (bytes.length > WRITE_AT_ONCE_BYTES_MAX && !this.#isBlocking) return this.#writeLater(position, bytes);
     try {
       for (let done = 0; done < bytes.length;) done += fs.writeSync(this.#fd, bytes, done, bytes.length - done, position + done);
     } catch (error) {
@@ -112,12 +126,16 @@ export class FilesystemFile implements StorageFile {
       if (!this.#isOpen) throw fileClosed(this.path);
       // After a failure the system may report success for pages that it has dropped.
       if (this.#syncFailure !== null) throw this.#syncFailure;
-      this.#busy++;
-      fs.fdatasync(this.#fd, (error) => {
-        this.#ended();
+      const ended = (error: unknown) => {
         if (error === null) return resolve();
         this.#syncFailure = syncError(error, this.path);
         reject(this.#syncFailure);
+      };
+      if (this.#isBlocking) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
+      this.#busy++;
+      fs.fdatasync(this.#fd, (error) => {
+        this.#ended();
+        ended(error);
       });
     });
   }
@@ -146,5 +164,15 @@ export class FilesystemFile implements StorageFile {
   #ended(): void {
     this.#busy--;
     if (this.#busy === 0 && this.#whenIdle !== null) this.#whenIdle();
+  }
+}
+
+/** What the call throws, or null. */
+function thrownBy(call: () => void): unknown {
+  try {
+    call();
+    return null;
+  } catch (error) {
+    return error;
   }
 }

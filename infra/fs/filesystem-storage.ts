@@ -15,15 +15,22 @@ export interface FilesystemStorageOptions {
   indexRoot?: string;
   /** Refuse a data directory that does not exist yet, with `file_not_found`: for commands that only look at one. */
   mustExist?: boolean;
+  /**
+   * Read, write and sync on the caller's thread, for a worker that has nothing else to do: the process has one small
+   * pool of threads for file calls, in which appends must not stand behind a scavenge. Default false.
+   */
+  isBlocking?: boolean;
 }
 
 /** Files in a directory of the local machine. Works on one thread or many: workers build one each over the same folders. */
 export class FilesystemStorage implements Storage {
   readonly root: string;
   readonly indexRoot: string;
+  readonly #isBlocking: boolean;
 
   constructor(options: FilesystemStorageOptions) {
     this.root = path.resolve(options.root);
+    this.#isBlocking = options.isBlocking ?? false;
     this.indexRoot = path.resolve(options.indexRoot ?? path.join(this.root, 'index'));
     if (options.mustExist === true && !fs.existsSync(this.root)) {
       throw new SkuaError('file_not_found', `The data directory ${this.root} does not exist. Check the path given with --db.`, { path: this.root });
@@ -61,7 +68,7 @@ export class FilesystemStorage implements Storage {
     const file = this.#file(name);
     try {
       if (access === 'write') await liftSeal(file);
-      return openFile(name, file, access === 'write' ? fs.constants.O_RDWR : fs.constants.O_RDONLY);
+      return openFile(this.#isBlocking, name, file, access === 'write' ? fs.constants.O_RDWR : fs.constants.O_RDONLY);
     } catch (error) {
       throw storageError(error, name);
     }
@@ -72,7 +79,7 @@ export class FilesystemStorage implements Storage {
     const folder = path.dirname(file);
     try {
       await makeFolder(folder);
-      const created = openFile(name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
+      const created = openFile(this.#isBlocking, name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
       try {
         await syncFolder(folder);
       } catch (error) {
@@ -141,12 +148,12 @@ export class FilesystemStorage implements Storage {
   }
 }
 
-function openFile(name: string, file: string, flags: number): FilesystemFile {
+function openFile(isBlocking: boolean, name: string, file: string, flags: number): FilesystemFile {
   const fd = fs.openSync(file, flags, 0o644);
   try {
     const found = fs.fstatSync(fd);
     if (!found.isFile()) throw new SkuaError('io_error', `${file} is not a file. Move it out of the data directory.`, { path: name });
-    return new FilesystemFile(name, fd, found.size, (flags & fs.constants.O_RDWR) !== 0);
+    return new FilesystemFile(name, fd, found.size, (flags & fs.constants.O_RDWR) !== 0, isBlocking);
   } catch (error) {
     fs.closeSync(fd);
     throw error;

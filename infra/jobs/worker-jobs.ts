@@ -35,7 +35,7 @@ export class WorkerJobs implements Jobs {
   constructor(options: WorkerJobsOptions) {
     const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, ...common } = options;
     this.#index = new WorkerPool({ ...common, threads });
-    this.#scavenge = new WorkerPool({ ...common, threads: scavengeThreads });
+    this.#scavenge = new WorkerPool({ ...common, threads: scavengeThreads, isBackground: true });
   }
 
   /** Worker threads that exist now. */

@@ -15,6 +15,8 @@ export interface WorkerPoolOptions {
   readonly indexRoot: string;
   /** Most workers at a time. */
   readonly threads: number;
+  /** Their threads give way to others when the processor is busy. Default false. */
+  readonly isBackground?: boolean;
   readonly idleMs?: number | undefined;
   /** Entry point of a worker, where a bundle has moved it. */
   readonly workerUrl?: URL | undefined;
@@ -94,9 +96,9 @@ export class WorkerPool {
   #idleWorker(): PooledWorker | null {
     for (const worker of this.#workers) if (worker.task === null) return worker;
     if (this.#workers.size >= this.#options.threads) return null;
-    const { root, indexRoot, jobsUrl } = this.#options;
+    const { root, indexRoot, jobsUrl, isBackground = false } = this.#options;
     const url = this.#options.workerUrl ?? new URL('./worker.ts', import.meta.url);
-    const worker = new PooledWorker(url, { root, indexRoot, jobsUrl: jobsUrl?.href }, (idle) => this.#rest(idle), (gone) => this.#forget(gone));
+    const worker = new PooledWorker(url, { root, indexRoot, isBackground, jobsUrl: jobsUrl?.href }, (idle) => this.#rest(idle), (gone) => this.#forget(gone));
     this.#workers.add(worker);
     return worker;
   }

@@ -1,94 +1,12 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import { JOBS } from '../../core/jobs.ts';
-import { jobAborted, jobUnknown } from '../../core/ports/inline-jobs.ts';
-import type { Job, JobContext, JobProgress } from '../../core/ports/jobs.ts';
-import { streamHasher } from '../../core/index/stream-hash.ts';
-import { systemClock } from '../clock.ts';
-import { nodeDigests } from '../digests.ts';
-import { FilesystemStorage } from '../fs/filesystem-storage.ts';
-import { systemIds } from '../ids.ts';
-import { SqliteScavengeStates } from '../sqlite/scavenge-states.ts';
-import { ABORT, imageOfError } from './messages.ts';
-import type { RunMessage, WorkerMessage, WorkerSetup } from './messages.ts';
+import * as os from 'node:os';
+import { workerData } from 'node:worker_threads';
+import type { WorkerSetup } from './messages.ts';
 
-/** Shortest time in milliseconds between two progress messages. */
-const PROGRESS_EVERY_MS = 100;
-/** Longest time in milliseconds that a sleeping job does not look at its signal. */
-const SLEEP_SLICE_MS_MAX = 100;
+/** Niceness of a thread that gives way: the lowest priority there is. */
+const BACKGROUND_NICENESS = 19;
 
-const setup = workerData as WorkerSetup;
-const port = parentPort!;
-const jobs: Readonly<Record<string, Job>> = setup.jobsUrl === undefined ? JOBS : (await import(setup.jobsUrl) as { JOBS: Record<string, Job> }).JOBS;
-const storage = new FilesystemStorage({ root: setup.root, indexRoot: setup.indexRoot });
-const scavengeStates = new SqliteScavengeStates({ indexRoot: setup.indexRoot });
+// Linux has a priority for each thread, and 0 means the calling one; elsewhere it would be the whole process.
+if ((workerData as WorkerSetup).isBackground && process.platform === 'linux') os.setPriority(0, BACKGROUND_NICENESS);
 
-/** Sends progress at most every PROGRESS_EVERY_MS, and what was held back when the job ends. */
-class ProgressThrottle {
-  #lastMs = -Infinity;
-  #heldBack: JobProgress | null = null;
-
-  report(progress: JobProgress): void {
-    const now = performance.now();
-    if (now - this.#lastMs < PROGRESS_EVERY_MS) {
-      this.#heldBack = progress;
-      return;
-    }
-    this.#lastMs = now;
-    this.#heldBack = null;
-    send({ kind: 'progress', progress });
-  }
-
-  flush(): void {
-    if (this.#heldBack !== null) send({ kind: 'progress', progress: this.#heldBack });
-  }
-}
-
-function send(message: WorkerMessage): void {
-  port.postMessage(message);
-}
-
-function fail(error: unknown): void {
-  const image = imageOfError(error);
-  try {
-    send({ kind: 'failed', error: image });
-  } catch {
-    // Data that can't be copied to another thread must not hide the error that carries it.
-    send({ kind: 'failed', error: { ...image, data: {} } });
-  }
-}
-
-async function run(message: RunMessage): Promise<void> {
-  const throttle = new ProgressThrottle();
-  const endWhenAborted = () => {
-    if (Atomics.load(setup.signal, 0) === ABORT) throw jobAborted(message.name);
-  };
-  const context: JobContext = {
-    storage,
-    digests: nodeDigests,
-    ids: systemIds,
-    hasher: streamHasher,
-    scavengeStates,
-    progress: (progress) => throttle.report(progress),
-    monotonicMs: () => performance.now(),
-    sleep: async (ms) => {
-      const endMs = performance.now() + ms;
-      for (let leftMs = ms; leftMs > 0; leftMs = endMs - performance.now()) {
-        endWhenAborted();
-        await systemClock.sleep(Math.min(leftMs, SLEEP_SLICE_MS_MAX));
-      }
-      endWhenAborted();
-    },
-    checkpoint: async () => endWhenAborted(),
-  };
-  try {
-    const job = jobs[message.name];
-    if (job === undefined) throw jobUnknown(message.name);
-    const result = await job(message.args as never, context);
-    throttle.flush();
-    send({ kind: 'done', result });
-  } catch (error) {
-    fail(error);
-  }
-}
-
-port.on('message', (message: RunMessage) => { void run(message); });
+// Loading the jobs is work already, so it comes only now.
+await import('./job-loop.ts');

@@ -10,13 +10,13 @@ const UNITS_MAX = 16_777_216;
  * hash selects, least recently used last, so that a look-up compares a few strings and allocates nothing.
  */
 export class NameCache {
-  readonly #names: string[];
+  /** Empty until the first name comes: most connections never register one. */
+  #names: string[] = [];
   readonly #sets: number;
   #units = 0;
 
   constructor(entries: number) {
     this.#sets = Math.max(1, Math.floor(Math.min(entries, ENTRIES_MAX) / WAYS));
-    this.#names = Array.from({ length: this.#sets * WAYS }, () => '');
   }
 
   has(name: string, lo: number): boolean {
@@ -33,6 +33,7 @@ export class NameCache {
 
   /** Adds a name that is absent. */
   add(name: string, lo: number): void {
+    if (this.#names.length === 0) this.#names = Array.from({ length: this.#sets * WAYS }, () => '');
     const names = this.#names;
     const first = ((lo >>> 0) % this.#sets) * WAYS;
     this.#units += name.length - names[first + WAYS - 1]!.length;

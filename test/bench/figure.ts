@@ -84,7 +84,7 @@ export async function alternate(windows: number, limit: () => number | Promise<n
 }
 
 export function row(title: string, unit: string, measured: { limit: number[]; ours: number[] }, target: Target | null, notes: readonly string[] = []): Row {
-  const ratios = measured.ours.map((value, i) => value / measured.limit[i]!);
+  const ratios = measured.ours.map((value, i) => value / (measured.limit[i] ?? measured.limit[0]!));
   const limit = side(measured.limit);
   const ours = side(measured.ours);
   return { title, unit, limit, ours, ratio: ours.median / limit.median, ratioMin: Math.min(...ratios), ratioMax: Math.max(...ratios), target, notes };

@@ -11,21 +11,14 @@ import { sharedLog } from '../shared-log.ts';
 
 export const scavengeAccumulation: Figure = {
   name: 'scavenge-accumulation',
-  how: 'The accumulation job over the completed chunks of the log of the reading figures (events of 256 bytes), in a worker thread, with a new scavenge database each time. The limit is the loop of the reading figures over the same range.',
+  how: 'The accumulation job over the log of the reading figures (events of 256 bytes), in a worker thread, with a new scavenge database each time. The limit is the loop of the reading figures.',
   async run(settings) {
     const log = await sharedLog(settings);
     const scan = new RawScan(log.folder);
     const bench = await jobBench(log.folder, scan.chunkBytes);
-    const end = bench.settings.point.position;
-    // A small log lies in one chunk, which is still being written.
-    if (bench.files.chunks.length === 0) {
-      const all = { ...bench.files, chunks: [{ name: 'chunk-000000.000000', ongoingBytes: scan.end }] };
-      bench.files = all;
-      bench.settings = { ...bench.settings, point: { ...bench.settings.point, position: scan.end } };
-    }
     const limit = (): number => {
       const begin = performance.now();
-      return scan.range(0, end === 0 ? scan.end : end) / (performance.now() - begin) * 1000;
+      return scan.range(0, scan.end) / (performance.now() - begin) * 1000;
     };
     const ours = async (): Promise<number> => {
       rmSync(join(log.folder, 'index', 'scavenging'), { recursive: true, force: true });
