@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { fileClosed, fileReadOnly } from '../../core/ports/storage-path.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { storageError, syncError } from './errors.ts';
+import { SyncPace } from './sync-pace.ts';
 
 /**
  * Largest write in bytes that is made at once, on the caller's thread: copying it into the page cache takes less time
@@ -19,6 +20,7 @@ export class FilesystemFile implements StorageFile {
   #isWritable: boolean;
   #isOpen = true;
   #syncFailure: unknown = null;
+  readonly #pace = new SyncPace();
   /** Calls under way: the descriptor's number may be given to another file only after they have ended. */
   #busy = 0;
   #whenIdle: (() => void) | null = null;
@@ -83,6 +85,7 @@ export class FilesystemFile implements StorageFile {
   }
 
   #writeLater(position: number, bytes: Uint8Array): Promise<void> {
+    this.#pace.expectSlow();
     return new Promise((resolve, reject) => {
       this.#busy++;
       this.#writeOn(bytes, 0, position, resolve, reject);
@@ -108,6 +111,7 @@ export class FilesystemFile implements StorageFile {
   }
 
   truncate(size: number): Promise<void> {
+    this.#pace.expectSlow();
     return new Promise((resolve, reject) => {
       if (!this.#isOpen) throw fileClosed(this.path);
       if (!this.#isWritable) throw fileReadOnly(this.path);
@@ -126,12 +130,14 @@ export class FilesystemFile implements StorageFile {
       if (!this.#isOpen) throw fileClosed(this.path);
       // After a failure the system may report success for pages that it has dropped.
       if (this.#syncFailure !== null) throw this.#syncFailure;
+      const begin = performance.now();
       const ended = (error: unknown) => {
+        this.#pace.note(performance.now() - begin);
         if (error === null) return resolve();
         this.#syncFailure = syncError(error, this.path);
         reject(this.#syncFailure);
       };
-      if (this.#isBlocking) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
+      if (this.#isBlocking || this.#pace.isOnTheSpot) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
       this.#busy++;
       fs.fdatasync(this.#fd, (error) => {
         this.#ended();
