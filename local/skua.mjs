@@ -1,5 +1,6 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=8
 // Starts the command line, under the Node.js that the project pins where the machine's own is too old to run TypeScript.
+// The flag keeps the space for young objects at 24 MiB, which else grows to a hundred under load and never shrinks.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -27,7 +28,7 @@ function pinnedNode() {
 }
 
 function runUnder(node) {
-  const child = spawn(node, [fileURLToPath(program), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, ['--max-semi-space-size=8', fileURLToPath(program), ...process.argv.slice(2)], { stdio: 'inherit' });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       // A terminal sends Ctrl+C to both processes already.

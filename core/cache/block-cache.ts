@@ -141,11 +141,6 @@ export class BlockCache {
     return loading;
   }
 
-  /** @internal */
-  put(file: CachedFile, index: number, bytes: Uint8Array): void {
-    this.#keep(file.id * FILE_STRIDE + index, 1, bytes, false);
-  }
-
   #keep(firstKey: number, count: number, bytes: Uint8Array, readOn: boolean): void {
     // It counts as used, so that it is not the first to go before whoever waits for it has seen it.
     const load: Load = { firstKey, count, sizeBytes: bytes.length, used: true };
@@ -272,11 +267,6 @@ export class CachedFile {
       filled += part.length;
     }
     return filled < length ? out.subarray(0, filled) : out;
-  }
-
-  /** Puts a block that has just been filled by a writer into the cache. */
-  put(index: number, bytes: Uint8Array): void {
-    this.#cache.put(this, index, bytes);
   }
 
   /** Shows `bytes` as block `index`, the growing last block of a file that is still written; -1 ends that. */

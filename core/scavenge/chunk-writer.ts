@@ -12,7 +12,7 @@ const BUFFER_BYTES = 1_048_576;
 /** As many bytes or more are written from where they lie. */
 const DIRECT_BYTES_MIN = 262_144;
 /** Bytes after which the disk is set to work, so that the last sync does not hold up everyone else's. */
-const SYNC_EVERY_BYTES = 2_097_152;
+const SYNC_EVERY_BYTES = 4_194_304;
 
 /** Opens a complete chunk that is to be rewritten, past every cache. Throws `log_corrupt` when it belongs to another log. */
 export async function openSource(storage: Storage, name: string, chunkSize: number): Promise<Chunk> {

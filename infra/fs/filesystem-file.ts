@@ -14,7 +14,7 @@ const WRITE_AT_ONCE_BYTES_MAX = 65_536;
 export class FilesystemFile implements StorageFile {
   readonly path: string;
   readonly #fd: number;
-  /** Every call is made on the caller's thread. */
+  /** Reads and writes are made on the caller's thread; a sync leaves it free to go on. */
   readonly #isBlocking: boolean;
   #size: number;
   #isWritable: boolean;
@@ -137,7 +137,7 @@ export class FilesystemFile implements StorageFile {
         this.#syncFailure = syncError(error, this.path);
         reject(this.#syncFailure);
       };
-      if (this.#isBlocking || this.#pace.isOnTheSpot) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
+      if (!this.#isBlocking && this.#pace.isOnTheSpot) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
       this.#busy++;
       fs.fdatasync(this.#fd, (error) => {
         this.#ended();

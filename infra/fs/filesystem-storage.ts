@@ -16,7 +16,7 @@ export interface FilesystemStorageOptions {
   /** Refuse a data directory that does not exist yet, with `file_not_found`: for commands that only look at one. */
   mustExist?: boolean;
   /**
-   * Read, write and sync on the caller's thread, for a worker that has nothing else to do: the process has one small
+   * Read and write on the caller's thread, for a worker that has nothing else to do: the process has one small
    * pool of threads for file calls, in which appends must not stand behind a scavenge. Default false.
    */
   isBlocking?: boolean;

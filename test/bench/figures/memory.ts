@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { startHelper } from '../child.ts';
+import { NODE_FLAGS, startHelper } from '../child.ts';
 import { row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
 import type { MemoryRequest, MemoryResult } from '../processes/memory-child.ts';
@@ -12,7 +12,7 @@ export const memory: Figure = {
   name: 'memory',
   how: `A process of its own, with all its worker threads, appends one event to each of a million new streams through 64 clients, and then to another million, and a third. Measured is its largest resident size (VmHWM). The first memtable is written, and the worker that does it started, only when the first million is complete; what that takes once comes on top in the second. So growth is judged from the second million to the third, which may raise the peak by at most ${Math.round((FLAT_RATIO - 1) * 100)} %.`,
   async run(settings) {
-    const child = startHelper(['test/bench/processes/memory-child.ts', join(settings.folder, 'memory')]);
+    const child = startHelper([...NODE_FLAGS, 'test/bench/processes/memory-child.ts', join(settings.folder, 'memory')]);
     try {
       const append = (from: number, to: number): Promise<MemoryResult> => child.ask<MemoryResult>({ from, to } satisfies MemoryRequest);
       const first = await append(0, settings.memoryStreams);

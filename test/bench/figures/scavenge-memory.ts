@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { startHelper } from '../child.ts';
+import { NODE_FLAGS, startHelper } from '../child.ts';
 import { row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
 import type { ScavengeMemoryRequest, ScavengeMemoryResult } from '../processes/scavenge-memory-child.ts';
@@ -12,7 +12,7 @@ export const scavengeMemory: Figure = {
   async run(settings) {
     const folder = join(settings.folder, 'many-streams');
     const ask = async (request: ScavengeMemoryRequest): Promise<ScavengeMemoryResult> => {
-      const child = startHelper(['test/bench/processes/scavenge-memory-child.ts', folder]);
+      const child = startHelper([...NODE_FLAGS, 'test/bench/processes/scavenge-memory-child.ts', folder]);
       try {
         return await child.ask<ScavengeMemoryResult>(request);
       } finally {
