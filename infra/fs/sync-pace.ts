@@ -1,5 +1,5 @@
 /** Quick syncs in a row after which the next is made on the caller's thread. */
-const QUICK_IN_A_ROW = 16;
+const QUICK_IN_A_ROW = 4;
 /** A sync is quick when it takes no longer than this, which is less than what a group of appends takes to encode. */
 const QUICK_MS_MAX = 0.5;
 /** A sync on the caller's thread that takes longer ends that for a while. */
