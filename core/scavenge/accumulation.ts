@@ -4,13 +4,11 @@ import type { Chunk } from '../log/chunk.ts';
 import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, SYSTEM, type RecordFrame } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
-import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { ChunkWeights } from './chunk-weights.ts';
 import { Learner } from './learner.ts';
 import { Lessons } from './lessons.ts';
 import type { RunFiles, RunSettings } from './run-files.ts';
-import { RunSources } from './run-sources.ts';
-import { Throttle } from './throttle.ts';
+import { type LearningParts, withLearningParts } from './run-sources.ts';
 import { TimeRange } from './time-range.ts';
 
 /** Learning from the log what streams' metadata, tombstones and shared hashes are; scavenge.md section 4. */
@@ -38,29 +36,14 @@ export interface AccumulateResult {
 const PAUSE_RECORDS = 1_024;
 const DOLLAR = 36;
 
-export async function accumulate(args: AccumulateArgs, context: JobContext): Promise<AccumulateResult> {
-  const { settings } = args;
-  const state = context.scavengeStates.open(settings.state);
-  try {
-    const sources = await RunSources.open(args.files, settings.point.position, context);
-    try {
-      const throttle = new Throttle(settings.throttle, context);
-      const counts = await new Accumulation({ state, sources, settings, throttle, chunkSize: args.files.chunkSize, fromChunk: args.fromChunk }, context).run();
-      return { ...counts, restedMs: throttle.restedMs };
-    } finally {
-      await sources.close();
-    }
-  } finally {
-    state.close();
-  }
+export function accumulate(args: AccumulateArgs, context: JobContext): Promise<AccumulateResult> {
+  return withLearningParts(args, context, async (parts) => {
+    const counts = await new Accumulation({ ...parts, fromChunk: args.fromChunk }, context).run();
+    return { ...counts, restedMs: parts.throttle.restedMs };
+  });
 }
 
-export interface AccumulationParts {
-  readonly state: ScavengeState;
-  readonly sources: RunSources;
-  readonly settings: RunSettings;
-  readonly throttle: Throttle;
-  readonly chunkSize: number;
+export interface AccumulationParts extends LearningParts {
   readonly fromChunk: number;
 }
 

@@ -22,7 +22,7 @@ export interface Scavenger {
   dryRun(scavengeId: string): Promise<DryRunReport | null>;
   /** What a scavenge that began now would do to a stream. Rejects with `stream_not_found`, `invalid_stream_name` or `too_busy`. */
   explain(stream: string): Promise<Explanation>;
-  /** Resolves when no run is active: for tests and for the end of the process. */
+  /** Resolves when no run is active. */
   idle(): Promise<void>;
   /** Ends a run without its completion event, as a shutdown does, and waits for it. */
   close(): Promise<void>;

@@ -3,14 +3,13 @@ import { Hash64 } from '../index/stream-hash.ts';
 import { SkuaError } from '../errors.ts';
 import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
-import type { ActiveOriginal, ScavengeState, StreamHandle } from '../ports/scavenge-state.ts';
+import type { ActiveOriginal, StreamHandle } from '../ports/scavenge-state.ts';
 import { encodeText } from '../text.ts';
 import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './chunk-weights.ts';
 import { decide, DISCARD, GONE, KEEP, MAYBE, statusOf, StreamLimits, TOMBSTONE_I32, type Decision } from './decide.ts';
 import type { RunFiles, RunSettings } from './run-files.ts';
 import type { IndexKey } from './run-index.ts';
-import { RunSources } from './run-sources.ts';
-import { Throttle } from './throttle.ts';
+import { type LearningParts, withLearningParts } from './run-sources.ts';
 
 /** Discard points and weights of all active streams; scavenge.md section 5. */
 export const CALCULATE_JOB = 'scavenge.calculate';
@@ -35,33 +34,15 @@ const SLICE_NUMBERS = 8_192;
 /** Index entries, and streams, after which it is asked whether to stop or to rest. */
 const PAUSE_ENTRIES = 1_024;
 
-export async function calculate(args: CalculateArgs, context: JobContext): Promise<CalculateResult> {
-  const { settings } = args;
-  const state = context.scavengeStates.open(settings.state);
-  try {
-    const sources = await RunSources.open(args.files, settings.point.position, context);
-    try {
-      const throttle = new Throttle(settings.throttle, context);
-      const streams = await new Calculation({ state, sources, settings, throttle, chunkSize: args.files.chunkSize }, context).run(args.after);
-      return { restedMs: throttle.restedMs, streams };
-    } finally {
-      await sources.close();
-    }
-  } finally {
-    state.close();
-  }
-}
-
-export interface CalculationParts {
-  readonly state: ScavengeState;
-  readonly sources: RunSources;
-  readonly settings: RunSettings;
-  readonly throttle: Throttle;
-  readonly chunkSize: number;
+export function calculate(args: CalculateArgs, context: JobContext): Promise<CalculateResult> {
+  return withLearningParts(args, context, async (parts) => {
+    const streams = await new Calculation(parts, context).run(args.after);
+    return { restedMs: parts.throttle.restedMs, streams };
+  });
 }
 
 export class Calculation {
-  readonly #parts: CalculationParts;
+  readonly #parts: LearningParts;
   readonly #context: JobContext;
   readonly #weights = new ChunkWeights();
   readonly #ranges: ChunkRanges;
@@ -72,7 +53,7 @@ export class Calculation {
   readonly #fields = new PrepareFields();
   #sincePause = 0;
 
-  constructor(parts: CalculationParts, context: JobContext) {
+  constructor(parts: LearningParts, context: JobContext) {
     this.#parts = parts;
     this.#context = context;
     this.#ranges = new ChunkRanges(parts.state);

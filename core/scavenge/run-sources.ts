@@ -3,10 +3,12 @@ import { BloomBudget } from '../index/table-bloom.ts';
 import { TableReader } from '../index/table-reader.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { silentLog } from '../ports/log.ts';
+import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { FrozenMemTable } from './frozen-mem-table.ts';
 import { RunChunks } from './run-chunks.ts';
-import type { RunFiles } from './run-files.ts';
+import type { RunFiles, RunSettings } from './run-files.ts';
 import { RunIndex } from './run-index.ts';
+import { Throttle } from './throttle.ts';
 
 /** Bytes that a job caches of chunks and tables together. */
 export const RUN_CACHE_BYTES = 16_777_216;
@@ -49,5 +51,29 @@ export class RunSources {
   async close(): Promise<void> {
     for (const table of this.#tables) await table.close();
     await this.chunks.close();
+  }
+}
+
+/** What the jobs that learn from the log work with. */
+export interface LearningParts {
+  readonly state: ScavengeState;
+  readonly sources: RunSources;
+  readonly settings: RunSettings;
+  readonly throttle: Throttle;
+  readonly chunkSize: number;
+}
+
+/** Opens the scavenge database and the files of the run for `work`, and closes them after it, whatever it came to. */
+export async function withLearningParts<T>({ files, settings }: { readonly files: RunFiles; readonly settings: RunSettings }, context: JobContext, work: (parts: LearningParts) => Promise<T>): Promise<T> {
+  const state = context.scavengeStates.open(settings.state);
+  try {
+    const sources = await RunSources.open(files, settings.point.position, context);
+    try {
+      return await work({ state, sources, settings, throttle: new Throttle(settings.throttle, context), chunkSize: files.chunkSize });
+    } finally {
+      await sources.close();
+    }
+  } finally {
+    state.close();
   }
 }

@@ -46,11 +46,6 @@ async function end(result: 'Success' | 'Stopped' | 'Errored', error: string | nu
   scavenger.end(result, error);
 }
 
-/** Resolves when the text was written. */
-async function written(io: FakeIo, find: RegExp): Promise<void> {
-  while (!find.test(io.out + io.err)) await systemClock.sleep(10);
-}
-
 describe('start', () => {
   test('tells the id, and how to follow', async () => {
     expect(await run('scavenge start --threads 2 --threshold -1 --throttle-percent 100 --sync-only')).toEqual({ code: 0, out: `Scavenge ${FIRST} has started. Follow it with \`skua scavenge watch\`.\n`, err: '' });
@@ -73,7 +68,7 @@ describe('start', () => {
     const io = new FakeIo();
     scavenger.progressNow = PROGRESS;
     const running = run('scavenge start --wait', io);
-    while (scavenger.current() === null) await systemClock.sleep(10);
+    await scavenger.begun();
     await end('Success');
     expect(await running).toEqual({ code: 0, out: `Done after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed.\n`, err: '' });
   });
@@ -82,9 +77,9 @@ describe('start', () => {
     const io = new FakeIo({ isTTY: true, env: { NO_COLOR: '1' } });
     scavenger.progressNow = PROGRESS;
     const running = run('scavenge start --watch', io);
-    await written(io, /\[#+-+\]/);
+    await io.written(/\[#+-+\]/);
     scavenger.progressNow = { ...PROGRESS, chunksDone: 2, bytesDone: 209_715_200 };
-    await written(io, /\[############------------\] chunk execution: 50 %, 200\.0 MiB of 400\.0 MiB, /);
+    await io.written(/\[############------------\] chunk execution: 50 %, 200\.0 MiB of 400\.0 MiB, /);
     await end('Success');
     const { code, out } = await running;
     expect({ code, out }).toEqual({ code: 0, out: `Done after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed.\n` });
@@ -98,9 +93,9 @@ describe('watch', () => {
     scavenger.progressNow = PROGRESS;
     const io = new FakeIo();
     const running = run('scavenge watch --json', io);
-    await written(io, /"chunksDone":1/);
+    await io.written(/"chunksDone":1/);
     scavenger.progressNow = { ...PROGRESS, chunksDone: 2, elapsedSeconds: 3 };
-    await written(io, /"chunksDone":2/);
+    await io.written(/"chunksDone":2/);
     await end('Errored', 'Error while scavenging DB: no space.');
     const { code, out, err } = await running;
     expect({ code, err }).toEqual({ code: 1, err: '' });
@@ -170,7 +165,7 @@ describe('dry run', () => {
 
   test('a table, sums, and that nothing was changed', async () => {
     const running = run('scavenge start --dry-run --threshold 500');
-    while (scavenger.current() === null) await systemClock.sleep(10);
+    await scavenger.begun();
     scavenger.reports.set(FIRST, report);
     const { code, out, err } = await running;
     expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -190,7 +185,7 @@ describe('dry run', () => {
 
   test('--json is exact', async () => {
     const running = run('scavenge start --dry-run --json');
-    while (scavenger.current() === null) await systemClock.sleep(10);
+    await scavenger.begun();
     scavenger.reports.set(FIRST, report);
     expect(JSON.parse((await running).out)).toMatchObject({ threshold: 500, chunks: report.chunks, totals: report.totals });
   });
@@ -200,7 +195,7 @@ describe('dry run', () => {
     scavenger.progressNow = { ...PROGRESS, phase: 'Accumulation' };
     const io = new FakeIo();
     const running = run('scavenge watch --json', io);
-    await written(io, /"phase":"Accumulation"/);
+    await io.written(/"phase":"Accumulation"/);
     scavenger.reports.set(FIRST, report);
     scavenger.end('Success');
     const { code, out } = await running;
@@ -215,7 +210,7 @@ describe('dry run', () => {
 
   test('one that fails: 1, with the reason', async () => {
     const running = run('scavenge start --dry-run');
-    while (scavenger.current() === null) await systemClock.sleep(10);
+    await scavenger.begun();
     scavenger.reports.set(FIRST, new SkuaError('scavenge_failed', 'Found Tombstone in metadata stream $$a.'));
     expect(await running).toEqual({ code: 1, out: '', err: 'error scavenge_failed: Found Tombstone in metadata stream $$a.\n' });
   });

@@ -4,6 +4,7 @@ import type { Io } from '../../local/cli/io.ts';
 export class FakeIo implements Io {
   out = '';
   err = '';
+  readonly #waiting: { readonly find: RegExp; readonly resolve: () => void }[] = [];
   readonly stdout;
   readonly stderr;
   readonly env: Readonly<Record<string, string>>;
@@ -11,7 +12,19 @@ export class FakeIo implements Io {
   constructor(options: { isTTY?: boolean; env?: Record<string, string> } = {}) {
     const isTTY = options.isTTY ?? false;
     this.env = options.env ?? {};
-    this.stdout = { isTTY, columns: 100, write: (text: string) => { this.out += text; } };
-    this.stderr = { isTTY, columns: 100, write: (text: string) => { this.err += text; } };
+    this.stdout = { isTTY, columns: 100, write: (text: string) => { this.out += text; this.#tell(); } };
+    this.stderr = { isTTY, columns: 100, write: (text: string) => { this.err += text; this.#tell(); } };
+  }
+
+  /** Resolves when the text has been written. */
+  written(find: RegExp): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ find, resolve });
+      this.#tell();
+    });
+  }
+
+  #tell(): void {
+    for (const { find, resolve } of this.#waiting) if (find.test(this.out + this.err)) resolve();
   }
 }

@@ -29,6 +29,7 @@ function event(random: Random, data: Uint8Array = new Uint8Array(random.int(200,
 class Follower {
   readonly seen: StoredEvent[] = [];
   readonly #ending = new AbortController();
+  #onEvent: () => void = () => {};
   readonly #done: Promise<void>;
 
   constructor(follow: (signal: AbortSignal) => AsyncIterable<SubscriptionMessage>) {
@@ -36,6 +37,7 @@ class Follower {
       for await (const message of follow(this.#ending.signal)) {
         if (message.kind !== 'event') continue;
         this.seen.push(message.event);
+        this.#onEvent();
         // A reader that takes its time stays in chunks that are replaced under it.
         if (this.seen.length % 16 === 0) await systemClock.yield();
       }
@@ -43,8 +45,12 @@ class Follower {
     this.#done.catch(() => {});
   }
 
-  async reaches(isThere: (seen: readonly StoredEvent[]) => boolean): Promise<void> {
-    while (!isThere(this.seen)) await Promise.race([systemClock.sleep(1), this.#done.then(() => { throw new Error('The subscription ended.'); })]);
+  async reaches(isLast: (event: StoredEvent) => boolean): Promise<void> {
+    const there = new Promise<void>((resolve) => {
+      this.#onEvent = () => { const last = this.seen.at(-1); if (last !== undefined && isLast(last)) resolve(); };
+      this.#onEvent();
+    });
+    await Promise.race([there, this.#done.then(() => { throw new Error('The subscription ended.'); })]);
     this.#ending.abort();
     await this.#done;
   }
@@ -95,7 +101,7 @@ async function play(open: OpenStore): Promise<void> {
   }
   await append('kept-2');
   const last = written.at(-1)!;
-  for (const follower of [first, one, ...late]) await follower.reaches((seen) => keptOf(seen).at(-1) === last);
+  for (const follower of [first, one, ...late]) await follower.reaches((e) => `${e.number}@${e.stream}` === last);
   expect(one.seen.map((e) => e.number)).toEqual(one.seen.map((_, i) => i));
   for (const { seen } of [first, ...late]) {
     expect(keptOf(seen)).toEqual(written);

@@ -13,6 +13,7 @@ export class FakeScavenger implements Scavenger {
   #current: string | null = null;
   #last: LastScavenge | null = null;
   #ended: PromiseWithResolvers<void> | null = null;
+  readonly #begun = Promise.withResolvers<void>();
   /** When false, `stop` waits until the test ends the run. */
   stopsAtOnce = true;
 
@@ -32,9 +33,13 @@ export class FakeScavenger implements Scavenger {
     const scavengeId = `00000000-0000-4000-8000-00000000000${this.started.length}`;
     this.#current = scavengeId;
     this.#ended = Promise.withResolvers();
+    this.#begun.resolve();
     if (!isDry) this.#last = { scavengeId, result: 'InProgress', error: null };
     return { scavengeId };
   }
+
+  /** Resolves when the first run has begun. */
+  begun(): Promise<void> { return this.#begun.promise; }
 
   /** Ends the active run. */
   end(result: ScavengeResult, error: string | null = null): void {
