@@ -1,3 +1,5 @@
+import type { SkuaError } from '../errors.ts';
+
 /**
  * What the store offers to handlers and other parts of the core. Event numbers and positions are safe integers;
  * TOMBSTONE (core/log/records.ts) is the number of the event that hard-deletes a stream.
@@ -113,6 +115,13 @@ export interface AllFilter {
   readonly excludeSystemEvents?: boolean;
 }
 
+/**
+ * Decides whether a write is allowed, by the stream's metadata at the end of the log (for a metadata stream that of the
+ * stream it belongs to): the error that refuses it, or null. It is asked while the write takes its place in the log, so
+ * that no change of an access list can come between.
+ */
+export type Authorize = (metadata: StreamMetadata) => SkuaError | null;
+
 export interface ReadStreamOptions {
   readonly direction: 'forward' | 'backward';
   /** Number of the first event wanted; `end` is the last event. */
@@ -166,12 +175,13 @@ export interface EventStore {
   /**
    * Appends events to a stream, durably and all or nothing.
    * Errors: `invalid_stream_name`, `invalid_expected_version`, `invalid_event`, `event_too_large`, `batch_too_large`,
-   * `wrong_expected_version` (data: expected, actual), `stream_deleted`, `too_busy`, `disk_full`, `writer_stopped`.
+   * `wrong_expected_version` (data: expected, actual), `stream_deleted`, `too_busy`, `disk_full`, `writer_stopped`, and
+   * what `authorize` refuses with.
    */
-  append(stream: string, expectedVersion: number, events: readonly NewEvent[]): Promise<AppendResult>;
+  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult>;
 
   /** Soft delete (the stream can be written again) or hard delete (a tombstone, for ever). Errors as `append`. */
-  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard'): Promise<{ readonly position: number }>;
+  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }>;
 
   /** Errors: `stream_not_found`, `stream_deleted`, `invalid_stream_name`, `invalid_count`, `page_too_large`, `invalid_event_number`. */
   readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage>;

@@ -14,7 +14,7 @@ import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
 import { CONFLICT, NEW, RepeatCheck, REPEAT, type RepeatScope, type Verdict, WAIT } from './repeat-check.ts';
 import { deletedError } from './store-context.ts';
-import type { StreamState } from './stream-state.ts';
+import type { StreamState, StreamVersion } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
 
 /** The request is in the group: written, recognised, or refused. */
@@ -75,7 +75,8 @@ export class AppendPlacer {
   #append(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
     const version = state.latest;
     const decision = decideAppend(version, request.isMeta, request.expected);
-    if (decision === 'deleted') return refuse(request, deletedError(request.stream));
+    const refusal = refusalOf(request, version, decision);
+    if (refusal !== null) return refuse(request, refusal);
     const verdict = decision === 'write' ? NEW : decision === 'conflict' ? CONFLICT : this.#compare(request, state, group, decision === 'compare-ids');
     if (verdict === NEW) return request.events.length === 0 ? this.#writeEmpty(request, state, group) : this.#write(request, state, group);
     if (verdict === CONFLICT) return refuse(request, conflictError(request.stream, request.expected, lastNumberOf(version, request.isMeta)));
@@ -149,7 +150,8 @@ export class AppendPlacer {
 
   #delete(request: AppendRequest, state: StreamState, group: AppendGroup, decision: Decision): Placed {
     const version = state.latest;
-    if (decision === 'deleted') return refuse(request, deletedError(request.stream));
+    const refusal = refusalOf(request, version, decision);
+    if (refusal !== null) return refuse(request, refusal);
     if (decision === 'conflict') return refuse(request, conflictError(request.stream, request.expected, version.lastNumber));
     const isSoft = request.kind === 'soft-delete';
     const bytes = isSoft ? metadataBytes(state, SOFT_DELETE_JSON) : prepareFrameBytes(state.key.bytes.length, TOMBSTONE_TYPE.length, 0, 0);
@@ -184,6 +186,13 @@ export class AppendPlacer {
 
 function metadataBytes(state: StreamState, json: Uint8Array): number {
   return prepareFrameBytes(state.metaKey.bytes.length, METADATA_TYPE.length, json.length, 0);
+}
+
+/** Why nothing may be written, whatever the request expects: a stream that is gone for ever says so to everyone. */
+function refusalOf(request: AppendRequest, version: StreamVersion, decision: Decision): SkuaError | null {
+  if (version.isTombstoned) return deletedError(request.stream);
+  const denied = request.authorize === null ? null : request.authorize(version.metadata);
+  return denied === null && decision === 'deleted' ? deletedError(request.stream) : denied;
 }
 
 /** The refusal is told with the group's outcome, because the state behind it may be that of the group. */

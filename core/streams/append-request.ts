@@ -2,7 +2,7 @@ import { SkuaError } from '../errors.ts';
 import { guidFromText, guidIsEmpty } from '../guid.ts';
 import { prepareFrameBytes } from '../log/records.ts';
 import { encodeText } from '../text.ts';
-import { ANY, type AppendResult, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';
+import { ANY, type AppendResult, type Authorize, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';
 import { isMetastream, originalOf, utf8Length } from './names.ts';
 
 export type RequestKind = 'append' | 'soft-delete' | 'hard-delete' | 'epoch' | 'complete-chunk';
@@ -33,6 +33,8 @@ export class AppendRequest {
   readonly epoch: EpochInput | null;
   /** The chunk must end behind this write. */
   readonly completeChunkAfter: boolean;
+  /** Asked before anything is decided but whether the stream is deleted. */
+  authorize: Authorize | null = null;
   error: unknown = null;
   first = -1;
   last = -1;

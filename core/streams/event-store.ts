@@ -1,7 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type {
-  AllPage, AppendResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
+  AllPage, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
@@ -68,23 +68,23 @@ class Store implements EventStoreInternals {
 
   get end(): number { return this.#deps.reader.end; }
 
-  append(stream: string, expectedVersion: number, events: readonly NewEvent[]): Promise<AppendResult> {
+  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
     if (events.length === 0) return Promise.reject(new SkuaError('batch_empty', 'The request has no events: send at least one.', { stream }));
-    return this.appendInternal(stream, expectedVersion, events);
+    return this.appendInternal(stream, expectedVersion, events, undefined, authorize);
   }
 
-  appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions): Promise<AppendResult> {
+  appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions, authorize?: Authorize): Promise<AppendResult> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) return Promise.reject(refusal);
     const request = appendRequest(stream, expectedVersion, events, options?.completeChunkAfter === true || isPoint(stream, events));
-    return request instanceof SkuaError ? Promise.reject(request) : this.#send(request);
+    return request instanceof SkuaError ? Promise.reject(request) : this.#send(request, authorize);
   }
 
-  async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard'): Promise<{ readonly position: number }> {
+  async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) throw refusal;
     if (isMetastream(stream)) throw new SkuaError('access_denied', `${stream} is a metadata stream, which lives and dies with its stream: delete that.`, { stream });
-    const { position } = await this.#send(deleteRequest(stream, expectedVersion, kind));
+    const { position } = await this.#send(deleteRequest(stream, expectedVersion, kind), authorize);
     return { position };
   }
 
@@ -100,7 +100,8 @@ class Store implements EventStoreInternals {
     return (await this.#send(epochRequest(EPOCH_STREAM, epoch))).position;
   }
 
-  #send(request: AppendRequest): Promise<AppendResult> {
+  #send(request: AppendRequest, authorize?: Authorize): Promise<AppendResult> {
+    if (authorize !== undefined) request.authorize = authorize;
     return new Promise((resolve, reject) => {
       request.resolve = resolve;
       request.reject = reject;
