@@ -29,6 +29,10 @@ export type ErrorCode =
   | 'invalid_position' | 'invalid_event_number' | 'too_busy' | 'aborted'
   // Scavenging
   | 'scavenge_in_progress' | 'scavenge_not_found' | 'scavenge_state_invalid' | 'scavenge_failed'
+  // Security
+  | 'not_authenticated' | 'too_many_failures' | 'not_ready' | 'user_not_found' | 'user_exists' | 'wrong_password' | 'invalid_user'
+  // Configuration and certificates
+  | 'certificate_invalid' | 'reload_failed'
   // HTTP
   | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'method_not_allowed';
 

@@ -1,16 +1,19 @@
 import { IttyRouter } from 'itty-router';
 import type { IRequest } from 'itty-router';
 import { SkuaError } from '../core/errors.ts';
-import { ANONYMOUS, DEFAULT_OPTIONS } from './context.ts';
-import type { App, AppContext, Call, Handler } from './context.ts';
+import { ANONYMOUS } from '../core/security/principal.ts';
+import { authenticate } from './authentication.ts';
+import { requireAccess } from './authorization.ts';
+import { DEFAULT_OPTIONS } from './context.ts';
+import type { App, AppContext, Call } from './context.ts';
 import { baseOf } from './links.ts';
 import { isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './path.ts';
 import { failure } from './problem.ts';
 import { empty, redirect } from './reply.ts';
-import { ROUTES } from './routes.ts';
+import { routesFor } from './routes.ts';
 import { appendTo } from './streams-append.ts';
 
-export type { AppContext, AppOptions, Principal } from './context.ts';
+export type { AppContext, AppOptions } from './context.ts';
 
 type Router = { fetch(call: Call, app: App): Promise<Response | undefined> };
 
@@ -19,11 +22,12 @@ const APPEND_METHODS = 'POST, DELETE, GET, OPTIONS';
 /** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
 export function createApp(context: AppContext): (request: Request) => Response | Promise<Response> {
   const app: App = { ...context, options: { ...DEFAULT_OPTIONS, ...context.options } };
-  const router = createRouter();
+  const router = createRouter(app);
   return async (request) => {
     const call = callOf(request);
     try {
-      if (app.authenticate !== undefined) call.principal = await app.authenticate(request);
+      const caller = authenticate(call, app);
+      call.principal = caller instanceof Promise ? await caller : caller;
       if (call.method === 'POST') {
         const segment = streamSegment(call.path);
         if (segment !== null) {
@@ -65,14 +69,15 @@ function slashRedirect(call: Call): Response {
 }
 
 /** Every route, and behind its methods the answers that need to know the path: OPTIONS and 405. */
-function createRouter(): Router {
+function createRouter(app: App): Router {
   const router = IttyRouter<IRequest & Call, [App]>();
-  for (const { path, methods, handlers } of ROUTES) {
-    for (const [method, handler] of Object.entries(handlers)) {
+  for (const { path, methods, operations } of routesFor(app.options)) {
+    for (const [method, { access, handler }] of Object.entries(operations)) {
       const register = router[method.toLowerCase() as 'get'];
       register<IRequest & Call, [App]>(path, (call, app) => {
         call.methods = methods;
-        return (handler as Handler)(call, app);
+        requireAccess(call, app, access);
+        return handler(call, app);
       });
     }
     router.all<IRequest & Call, [App]>(path, (call) => {

@@ -1,17 +1,12 @@
 import type { Scavenger } from '../core/scavenge/api.ts';
+import type { Security } from '../core/security/api.ts';
+import type { Principal } from '../core/security/principal.ts';
 import type { EventStore } from '../core/streams/api.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Ids } from '../core/ports/ids.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Meter } from '../core/ports/meter.ts';
-
-/** Who is calling. The anonymous caller has no name. */
-export interface Principal {
-  readonly name: string | null;
-  readonly roles: readonly string[];
-}
-
-export const ANONYMOUS: Principal = { name: null, roles: [] };
+import type { NodeControl } from './node-control.ts';
 
 export interface AppOptions {
   /** Largest request body in bytes; a larger one is 413. */
@@ -20,9 +15,26 @@ export interface AppOptions {
   readonly disableHttpCaching: boolean;
   /** Shown at `/`. */
   readonly version: string;
+  /** Routes of sections 2.2 of options-and-security.md that can be switched off: they are 404 then. */
+  readonly disableAdminUi: boolean;
+  readonly disableStatsOnHttp: boolean;
+  readonly disableGossipOnHttp: boolean;
+  readonly disableAtomPub: boolean;
+  /** The anonymous caller may see `/stats` and `/metrics`. */
+  readonly allowAnonymousEndpointAccess: boolean;
+  /** The anonymous caller may see `/gossip`. */
+  readonly allowAnonymousGossip: boolean;
+  /** A proxy in front of the node names the caller in `ES-TrustedAuth` (section 6.4). */
+  readonly enableTrustedAuth: boolean;
+  readonly logFailedAuthenticationAttempts: boolean;
+  readonly logHttpRequests: boolean;
 }
 
-export const DEFAULT_OPTIONS: AppOptions = { bodyBytesMax: 30_000_000, disableHttpCaching: false, version: '0.1.0' };
+export const DEFAULT_OPTIONS: AppOptions = {
+  bodyBytesMax: 30_000_000, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
+  disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, enableTrustedAuth: false, logFailedAuthenticationAttempts: false,
+  logHttpRequests: false,
+};
 
 /** All that the handlers need of the world. */
 export interface AppContext {
@@ -33,8 +45,14 @@ export interface AppContext {
   readonly log: Log;
   readonly meter: Meter;
   readonly options?: Partial<AppOptions>;
-  /** Names the caller; without it everybody is anonymous and may do everything. */
-  readonly authenticate?: (request: Request) => Principal | Promise<Principal>;
+  /** Users and access lists; null while security is off: then everybody is the system user and may do everything. */
+  readonly security: Security | null;
+  /** The node around the handlers; null where there is none (tests of streams, functions): its routes are absent then. */
+  readonly node: NodeControl | null;
+  /** Where a request comes from; null where that is not known. */
+  readonly addressOf?: (request: Request) => string | null;
+  /** The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win. */
+  readonly peerOf?: (request: Request) => Principal | null;
   /**
    * Reads a body of at most `bytesMax` bytes, or throws `body_too_large`. A server adapter gives a direct way to its
    * own buffers here; without it the web platform's `Request` is read.

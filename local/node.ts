@@ -62,7 +62,7 @@ function endpointOf({ ip, port }: NodeOptions): string {
 }
 
 function serve({ ip, port, log }: NodeOptions, { store, scavenger }: OpenStore): Promise<HttpServer> {
-  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log, meter: silentMeter, readBody, options: { version: VERSION } });
+  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log, meter: silentMeter, readBody, security: null, node: null, options: { version: VERSION } });
   return startServer({ hostname: ip, port, fetch: app, log });
 }
 

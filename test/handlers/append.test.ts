@@ -234,9 +234,3 @@ describe('the size of bodies', () => {
     expect(storedData(h)).toBe('30000000');
   });
 });
-
-test('the caller is known to be authenticated before anything else happens', async () => {
-  const h = harness({ authenticate: () => { throw new SkuaError('access_denied', 'Not you.'); } });
-  expect((await h.send('POST', '/streams/s', BATCH, one)).status).toBe(403);
-  expect((await h.get('/streams/s')).status).toBe(403);
-});

@@ -20,7 +20,7 @@ async function replay(spoil: (response: Response) => Response | Promise<Response
   const clock = new ManualClock(RECORDED_AT_MS, 'microtask');
   const opened = await openTestStore({ storage, clock, scavenge: { nodeEndpoint: RECORDED_ENDPOINT } });
   try {
-    const app = createApp({ store: opened.store, scavenger: opened.scavenger, clock, ids: new SeededIds(), log: silentLog, meter: silentMeter });
+    const app = createApp({ store: opened.store, scavenger: opened.scavenger, clock, ids: new SeededIds(), log: silentLog, meter: silentMeter, security: null, node: null });
     return await replayExchanges(async (request) => spoil(await app(request)), exchanges, () => opened.scavenger.idle());
   } finally {
     await opened.close();

@@ -26,7 +26,7 @@ export function harness(context: Partial<AppContext> = {}) {
   const ids = new SeededIds();
   const store = new ModelStore(clock, ids);
   const scavenger = new FakeScavenger();
-  const app = createApp({ store, scavenger, clock, ids, log: silentLog, meter: silentMeter, ...context });
+  const app = createApp({ store, scavenger, clock, ids, log: silentLog, meter: silentMeter, security: null, node: null, ...context });
   let nextId = 0;
 
   const raw = async (method: string, path: string, headers: Record<string, string> = {}, body: BodyInitLike = null, signal?: AbortSignal): Promise<Response> =>

@@ -29,7 +29,7 @@ let server: HttpServer;
 beforeEach(async () => {
   scavenger = new FakeScavenger();
   store = new ModelStore(systemClock, systemIds);
-  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, readBody });
+  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, readBody });
   server = await startServer({ hostname: '127.0.0.1', port: 0, fetch: app, log: silentLog });
 });
 afterEach(async () => { await server.stop(0); });

@@ -20,7 +20,7 @@ async function replay(): Promise<Replay> {
   await installFiles(storage, unpackSet('orders-1-before'));
   const clock = new ManualClock(oracleTimeMs('orders-1-before'), 'microtask');
   const opened = await openTestStore({ storage, clock, scavenge: { nodeEndpoint: RECORDED_ENDPOINT } });
-  const handler = createApp({ store: opened.store, scavenger: opened.scavenger, clock, ids: new SeededIds(7), log: silentLog, meter: silentMeter });
+  const handler = createApp({ store: opened.store, scavenger: opened.scavenger, clock, ids: new SeededIds(7), log: silentLog, meter: silentMeter, security: null, node: null });
   const result = await replayExchanges(handler, loadExchanges(fixturePath('http-exchanges.json')), () => opened.scavenger.idle());
   await opened.close();
   return result;

@@ -1,0 +1,74 @@
+import type { Authorize } from '../streams/api.ts';
+import type { Principal } from './principal.ts';
+
+/** What the security of a node offers to handlers; options-and-security.md sections 6 to 8. */
+
+export interface Security {
+  readonly authenticator: Authenticator;
+  readonly access: StreamAccess;
+  readonly users: Users;
+}
+
+export interface Authenticator {
+  /**
+   * The user with this name and password; at once where that was verified a short time ago and the user has not
+   * changed since. `address` is where the caller comes from, as far as it is known.
+   * Errors: `not_authenticated` (unknown, disabled, or another password), `too_many_failures` (data: retryAfterSeconds),
+   * `not_ready` (the users can't be read yet).
+   */
+  login(name: string, password: string, address: string | null): Principal | Promise<Principal>;
+}
+
+/** `$r`, `$w`, `$d`, `$mr`, `$mw`. */
+export type StreamAction = 'read' | 'write' | 'delete' | 'metadataRead' | 'metadataWrite';
+
+/**
+ * Who may do what with a stream; options-and-security.md section 8.2. For a metadata stream (`$$x`) reading and writing
+ * are the metadata actions of its stream, and deleting is refused. Refusals are `not_authenticated` for the anonymous
+ * caller and `access_denied` for everyone else.
+ */
+export interface StreamAccess {
+  /** Throws, or rejects, unless the action is allowed. Returns nothing to wait for where that is known at once. */
+  check(principal: Principal, action: StreamAction, stream: string): void | Promise<void>;
+  /**
+   * For writes, which are decided when they take their place in the log: what to hand to the store; null where the
+   * caller may write whatever the access list says. Throws where nothing could allow it.
+   */
+  authorizeWrite(principal: Principal, action: 'write' | 'delete', stream: string): Authorize | null | Promise<Authorize | null>;
+}
+
+export interface User {
+  readonly loginName: string;
+  readonly fullName: string | null;
+  readonly groups: readonly string[];
+  readonly isDisabled: boolean;
+  /** When the record was last written; UTC milliseconds. */
+  readonly updatedMs: number;
+}
+
+export interface NewUser {
+  readonly loginName: string;
+  readonly fullName: string | null;
+  readonly groups: readonly string[];
+  readonly password: string;
+}
+
+/** Users kept in `$user-...` streams; options-and-security.md section 7, http-api.md section 6. */
+export interface Users {
+  /** In the order of their creation, each once, deleted ones left out. */
+  list(): Promise<User[]>;
+  /** Errors: `user_not_found`. */
+  get(loginName: string): Promise<User>;
+  /** Creating a user again with the stored password changes nothing. Errors: `invalid_user`, `user_exists` (with another password). */
+  create(user: NewUser): Promise<void>;
+  /** Errors: `invalid_user`, `user_not_found`. */
+  update(loginName: string, change: { readonly fullName: string | null; readonly groups: readonly string[] }): Promise<void>;
+  /** Errors: `user_not_found`. */
+  delete(loginName: string): Promise<void>;
+  enable(loginName: string): Promise<void>;
+  disable(loginName: string): Promise<void>;
+  /** Errors: `user_not_found`, `invalid_user`. */
+  resetPassword(loginName: string, password: string): Promise<void>;
+  /** Errors: `user_not_found`, `wrong_password`, `too_many_failures`. */
+  changePassword(loginName: string, currentPassword: string, newPassword: string): Promise<void>;
+}

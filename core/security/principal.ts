@@ -1,0 +1,30 @@
+/** Who is calling; options-and-security.md section 6.3. The anonymous caller has no name. */
+export interface Principal {
+  /** Login name, which counts as a role wherever roles are compared; null for the anonymous caller. */
+  readonly name: string | null;
+  /** Groups of the user. */
+  readonly roles: readonly string[];
+}
+
+export const ADMINISTRATORS = '$admins';
+export const OPERATORS = '$ops';
+/** The seeds write the administrators' group once without its last letter; whoever is in it counts as an administrator. */
+const ADMINISTRATORS_ALIAS = '$admin';
+
+export const ANONYMOUS: Principal = { name: null, roles: [] };
+/** The node itself, and everybody while security is off. */
+export const SYSTEM: Principal = { name: 'system', roles: ['system', ADMINISTRATORS] };
+
+export function isAnonymous(principal: Principal): boolean {
+  return principal.name === null;
+}
+
+/** The group `$admins`, or the user `admin`. */
+export function isAdministrator({ name, roles }: Principal): boolean {
+  return name === 'admin' || roles.includes(ADMINISTRATORS) || roles.includes(ADMINISTRATORS_ALIAS);
+}
+
+/** The groups `$ops` and `$admins`, or the users `ops` and `admin`. */
+export function isOperator(principal: Principal): boolean {
+  return principal.name === 'ops' || principal.roles.includes(OPERATORS) || isAdministrator(principal);
+}

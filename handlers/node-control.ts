@@ -1,0 +1,97 @@
+/** What the handlers need of the node that they run in, beyond its store. */
+
+/** State names of http-api.md 4.1, as `/gossip` writes them; `/info` has them in lower case. */
+export type NodeState = 'Initializing' | 'Leader' | 'ResigningLeader' | 'ShuttingDown';
+
+/** One option as it is in force; members of both generations (http-api.md 4.2). */
+export interface OptionView {
+  readonly name: string;
+  readonly description: string;
+  readonly group: string;
+  /** As text; `********` for what is secret. */
+  readonly value: string;
+  /** `Command Line`, `Environment Variables`, `Yaml`, `<DEFAULT>`. */
+  readonly configurationSource: string;
+  readonly deprecationMessage: string | null;
+  readonly possibleValues: readonly string[] | null;
+  readonly schema: { readonly type: 'boolean' | 'integer' | 'string' };
+}
+
+/** The node as `/gossip` shows it (http-api.md 4.4). */
+export interface GossipMember {
+  readonly instanceId: string;
+  readonly state: NodeState;
+  readonly host: string;
+  readonly port: number;
+  readonly isSecure: boolean;
+  readonly lastCommitPosition: number;
+  readonly writerCheckpoint: number;
+  readonly chaserCheckpoint: number;
+  readonly epochPosition: number;
+  readonly epochNumber: number;
+  readonly epochId: string;
+  readonly nodePriority: number;
+}
+
+/** What keeps a node from serving, with how far it has come. */
+export interface StartUpWork {
+  /** Such as `recovering-log`, `rebuilding-index`. */
+  readonly phase: string;
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+  readonly elapsedSeconds: number;
+  /** Null while nothing can be said. */
+  readonly remainingSeconds: number | null;
+}
+
+export interface LoadedCertificate {
+  /** `node`, `intermediate` or `root`. */
+  readonly kind: 'node' | 'intermediate' | 'root';
+  readonly subject: string;
+  readonly serial: string;
+  readonly thumbprint: string;
+  /** ISO 8601, UTC. */
+  readonly notAfter: string;
+  readonly daysLeft: number;
+}
+
+/** What a reload did. */
+export interface ReloadResult {
+  /** Options that took effect. Values that are secret are masked. */
+  readonly options: readonly { readonly name: string; readonly from: string; readonly to: string }[];
+  /** Options whose new value needs a restart. */
+  readonly ignoredOptions: readonly string[];
+  /** Whether the certificates in force are other ones than before. */
+  readonly certificatesChanged: boolean;
+  /** Empty without TLS. */
+  readonly certificates: readonly LoadedCertificate[];
+}
+
+/** A tree of statistics, as deep as its keys have dashes (http-api.md 4.3). */
+export type StatsTree = { readonly [key: string]: string | number | StatsTree };
+
+export interface NodeControl {
+  readonly version: string;
+  /** UUID of this run of the node. */
+  readonly instanceId: string;
+  readonly state: NodeState;
+  /** `internal`, or `insecure` while security is off. */
+  readonly authenticationType: 'internal' | 'insecure';
+  readonly options: readonly OptionView[];
+  member(): GossipMember;
+  /** Null once the node serves. */
+  startUpWork(): StartUpWork | null;
+  /** The statistics collected last. */
+  stats(): StatsTree;
+  /** The metrics in the format that suits `accept`. */
+  metrics(accept: string | null): Promise<{ readonly contentType: string; readonly body: string }>;
+  /** Begins to stop the process in good order. */
+  shutdown(): void;
+  /** Errors: `reload_failed` (data: file, reason): nothing was changed. */
+  reload(): Promise<ReloadResult>;
+  /** Merges index tables in the background, up to any level. Returns the id of the work. */
+  mergeIndexes(): string;
+  setPriority(priority: number): void;
+  /** What came of it, in words. */
+  resign(): string;
+}

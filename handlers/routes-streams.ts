@@ -1,0 +1,71 @@
+import { scavengeHistory } from './admin-scavenge-history.ts';
+import { operation } from './route.ts';
+import type { Operation, Route } from './route.ts';
+import { allBackward, allForward, allHead, filteredBackward, filteredForward, filteredHead } from './streams-all.ts';
+import { appendHandler, appendIncoming, appendMetadata } from './streams-append.ts';
+import { deleteHandler } from './streams-delete.ts';
+import { latestMetadata, metadataBackward, metadataByNumber, metadataForward } from './streams-metadata.ts';
+import { singleEvent, streamBackward, streamForward, streamHead } from './streams-read.ts';
+
+const READ_ALL = operation('stream', allHead, { summary: 'The newest events of all streams' });
+const APPEND = operation('stream', appendHandler, { summary: 'Append events to a stream' });
+const DELETE_STREAM = operation('stream', deleteHandler, { summary: 'Delete a stream' });
+const READ_FILTERED = operation('stream', filteredHead, { summary: 'The newest events that pass a filter' });
+const PAGE_FILTERED_BACKWARD = operation('stream', filteredBackward, { summary: 'A filtered page of all streams, going backward' });
+const PAGE_FILTERED_FORWARD = operation('stream', filteredForward, { summary: 'A filtered page of all streams, going forward' });
+const READ_METADATA = operation('stream', latestMetadata, { summary: 'The metadata of a stream' });
+const SET_METADATA = operation('stream', appendMetadata, { summary: 'Set the metadata of a stream' });
+const PAGE_ALL_BACKWARD = operation('stream', allBackward, { summary: 'A page of all streams, going backward' });
+const PAGE_ALL_FORWARD = operation('stream', allForward, { summary: 'A page of all streams, going forward' });
+const READ_STREAM = operation('stream', streamHead, { summary: 'The newest events of a stream' });
+const READ_EVENT = operation('stream', singleEvent, { summary: 'One event of a stream' });
+const APPEND_INCOMING = operation('stream', appendIncoming, { summary: 'Append one event under an id, repeatably' });
+const READ_METADATA_EVENT = operation('stream', metadataByNumber, { summary: 'An earlier metadata event' });
+const PAGE_BACKWARD = operation('stream', streamBackward, { summary: 'A page of a stream, going backward' });
+const PAGE_FORWARD = operation('stream', streamForward, { summary: 'A page of a stream, going forward' });
+const PAGE_METADATA_BACKWARD = operation('stream', metadataBackward, { summary: 'A page of metadata events, going backward' });
+const PAGE_METADATA_FORWARD = operation('stream', metadataForward, { summary: 'A page of metadata events, going forward' });
+const SCAVENGE_HISTORY = operation('stream', scavengeHistory, { summary: 'The events of one scavenge' });
+
+/**
+ * `$all` in a path, and `$scavenges` below. The router makes a regular expression of them, where a bare `$` would mean
+ * the end; requests are normalised to the escaped form before (path.ts).
+ */
+const ALL = '/streams/%24all';
+const SCAVENGES = '/streams/%24scavenges';
+const STREAM = '/streams/:stream';
+
+/** The paths under `/streams` (http-api.md section 2). `$all` and literal segments come before variables. */
+export const STREAM_ROUTES: readonly Route[] = [
+  { path: ALL, methods: 'POST, DELETE, GET, GET, OPTIONS', operations: named('$all', { GET: READ_ALL, POST: APPEND, DELETE: DELETE_STREAM }) },
+  { path: `${ALL}/filtered`, methods: 'GET, GET, OPTIONS', operations: { GET: READ_FILTERED } },
+  { path: `${ALL}/filtered/:position/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_FILTERED_BACKWARD } },
+  { path: `${ALL}/filtered/:position/backward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_FILTERED_BACKWARD } },
+  { path: `${ALL}/filtered/:position/forward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_FILTERED_FORWARD } },
+  { path: `${ALL}/metadata`, methods: 'GET, POST, GET, OPTIONS', operations: named('$all', { GET: READ_METADATA, POST: SET_METADATA }) },
+  { path: `${ALL}/:position/:count`, methods: 'GET, GET, OPTIONS', operations: { GET: PAGE_ALL_BACKWARD } },
+  { path: `${ALL}/:position/backward/:count`, methods: 'GET, GET, OPTIONS', operations: { GET: PAGE_ALL_BACKWARD } },
+  { path: `${ALL}/:position/forward/:count`, methods: 'GET, GET, OPTIONS', operations: { GET: PAGE_ALL_FORWARD } },
+  { path: SCAVENGES, methods: 'POST, DELETE, GET, GET, OPTIONS', operations: named('$scavenges', { GET: READ_STREAM, POST: APPEND, DELETE: DELETE_STREAM }) },
+  { path: STREAM, methods: 'POST, DELETE, GET, OPTIONS', operations: { GET: READ_STREAM, POST: APPEND, DELETE: DELETE_STREAM } },
+  { path: `${STREAM}/metadata`, methods: 'GET, POST, GET, OPTIONS', operations: { GET: READ_METADATA, POST: SET_METADATA } },
+  { path: `${STREAM}/:event`, methods: 'GET, OPTIONS', operations: { GET: READ_EVENT } },
+  { path: `${STREAM}/incoming/:guid`, methods: 'POST, GET, OPTIONS', operations: { POST: APPEND_INCOMING } },
+  { path: `${STREAM}/metadata/:event`, methods: 'GET, GET, OPTIONS', operations: { GET: READ_METADATA_EVENT } },
+  { path: `${STREAM}/:event/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_BACKWARD } },
+  { path: `${STREAM}/:event/forward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_FORWARD } },
+  { path: `${STREAM}/:event/backward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_BACKWARD } },
+  { path: `${STREAM}/metadata/:event/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_METADATA_BACKWARD } },
+  { path: `${STREAM}/metadata/:event/forward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_METADATA_FORWARD } },
+  { path: `${STREAM}/metadata/:event/backward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_METADATA_BACKWARD } },
+  // Behind the pages of the stream itself, whose `forward` and `backward` are no event numbers.
+  { path: `${SCAVENGES}/:scavenge/:event/:count`, methods: 'GET, OPTIONS', operations: { GET: SCAVENGE_HISTORY } },
+];
+
+/** Operations of a path whose stream is a literal. */
+function named(stream: string, operations: Record<string, Operation>): Record<string, Operation> {
+  return Object.fromEntries(Object.entries(operations).map(([method, { access, handler, doc }]) => [method, operation(access, (call, app) => {
+    call.params = { ...call.params, stream };
+    return handler(call, app);
+  }, doc)]));
+}
