@@ -60,10 +60,24 @@ export interface StartProgress {
   readonly bytesTotal: number;
 }
 
+/** Where the store stands; positions in the log unless said otherwise. */
+export interface StoreStatus {
+  /** Of the checkpoint files, as last written. `writer` is the end of what is durable. */
+  readonly checkpoints: { readonly writer: number; readonly chaser: number; readonly epoch: number; readonly proposal: number; readonly truncate: number };
+  /** Up to here index tables on disk know the log; -1 for none. */
+  readonly indexCheckpoint: number;
+  readonly existenceCheckpoint: number;
+  readonly indexTables: number;
+  /** Entries in memtables. */
+  readonly indexEntriesInMemory: number;
+  readonly chunks: number;
+}
+
 export interface OpenStore {
   readonly store: EventStore;
   readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;
+  status(): StoreStatus;
   /** Settles only when the store can't go on (the writer stopped, a chunk proved damaged): the process should end. */
   readonly failed: Promise<SkuaError>;
   /** Finishes what was accepted, flushes index and checkpoints, releases the lock. */
@@ -207,6 +221,19 @@ class RunningStore implements OpenStore {
         if (!signal.aborted && isInForce(chunk)) this.#options.log.warn('a chunk could not be verified', { file: chunk.name, error: String(error) });
       }
     }
+  }
+
+  status(): StoreStatus {
+    const { checkpoints, table } = this.#log;
+    const { chaser, epoch, proposal, truncate } = checkpoints;
+    return {
+      checkpoints: { writer: this.#log.end, chaser: chaser.value, epoch: epoch.value, proposal: proposal.value, truncate: truncate.value },
+      indexCheckpoint: this.#index.commitCheckpoint,
+      existenceCheckpoint: this.#index.existenceCheckpoint,
+      indexTables: this.#index.tables().length,
+      indexEntriesInMemory: this.#index.memTables().reduce((sum, { count }) => sum + count, 0),
+      chunks: [...table.all()].length,
+    };
   }
 
   close(): Promise<void> {
