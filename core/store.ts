@@ -22,7 +22,7 @@ import type { Scavenger } from './scavenge/api.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig } from './scavenge/run-context.ts';
 import { createScavenger } from './scavenge/scavenger.ts';
 import type { EventStore } from './streams/api.ts';
-import { createEventStore, type EventStoreInternals } from './streams/event-store.ts';
+import { createEventStore, type EventStoreInternals, type StreamFigures } from './streams/event-store.ts';
 
 export interface OpenStoreOptions {
   readonly storage: Storage;
@@ -67,10 +67,18 @@ export interface StoreStatus {
   /** Up to here index tables on disk know the log; -1 for none. */
   readonly indexCheckpoint: number;
   readonly existenceCheckpoint: number;
+  /** Commit position of the last event. */
+  readonly lastCommitPosition: number;
   readonly indexTables: number;
+  readonly indexTableEntries: number;
   /** Entries in memtables. */
   readonly indexEntriesInMemory: number;
+  /** Merges of index tables since the start. */
+  readonly indexMerges: number;
+  readonly isIndexMerging: boolean;
   readonly chunks: number;
+  readonly cache: { readonly hits: number; readonly misses: number; readonly usedBytes: number; readonly capacityBytes: number };
+  readonly streams: StreamFigures;
 }
 
 export interface OpenStore {
@@ -80,6 +88,8 @@ export interface OpenStore {
   status(): StoreStatus;
   /** Settles only when the store can't go on (the writer stopped, a chunk proved damaged): the process should end. */
   readonly failed: Promise<SkuaError>;
+  /** Merges all index tables into one in the background (http-api.md section 3.6). Returns the id of the work, which is the same until it has ended. */
+  mergeIndexes(): string;
   /** Finishes what was accepted, flushes index and checkpoints, releases the lock. */
   close(): Promise<void>;
 }
@@ -114,7 +124,7 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
       config: { ...DEFAULT_CONFIG, ...options.scavenge },
     });
     undo.push(() => scavenger.close());
-    return new RunningStore(options, { log, index, store, scavenger }, undo);
+    return new RunningStore(options, { log, cache, index, store, scavenger }, undo);
   } catch (error) {
     for (const step of undo.reverse()) await step().catch(() => {});
     throw error;
@@ -158,6 +168,7 @@ async function beginEpoch(options: OpenStoreOptions, log: TransactionLog, store:
 
 interface StoreParts {
   readonly log: TransactionLog;
+  readonly cache: BlockCache;
   readonly index: StreamIndex;
   readonly store: EventStoreInternals;
   readonly scavenger: Scavenger;
@@ -170,6 +181,7 @@ class RunningStore implements OpenStore {
   readonly failed: Promise<SkuaError>;
   readonly #options: OpenStoreOptions;
   readonly #log: TransactionLog;
+  readonly #cache: BlockCache;
   readonly #index: StreamIndex;
   readonly #internals: EventStoreInternals;
   readonly #undo: readonly (() => Promise<unknown>)[];
@@ -178,12 +190,13 @@ class RunningStore implements OpenStore {
   #fail: (error: SkuaError) => void = () => {};
   #closing: Promise<void> | null = null;
 
-  constructor(options: OpenStoreOptions, { log, index, store, scavenger }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
+  constructor(options: OpenStoreOptions, { log, cache, index, store, scavenger }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
     this.store = store;
     this.scavenger = scavenger;
     this.chunkSizeBytes = log.chunkSize;
     this.#options = options;
     this.#log = log;
+    this.#cache = cache;
     this.#index = index;
     this.#internals = store;
     this.#undo = undo;
@@ -226,14 +239,26 @@ class RunningStore implements OpenStore {
   status(): StoreStatus {
     const { checkpoints, table } = this.#log;
     const { chaser, epoch, proposal, truncate } = checkpoints;
+    const tables = this.#index.tables();
     return {
       checkpoints: { writer: this.#log.end, chaser: chaser.value, epoch: epoch.value, proposal: proposal.value, truncate: truncate.value },
       indexCheckpoint: this.#index.commitCheckpoint,
       existenceCheckpoint: this.#index.existenceCheckpoint,
-      indexTables: this.#index.tables().length,
-      indexEntriesInMemory: this.#index.memTables().reduce((sum, { count }) => sum + count, 0),
+      lastCommitPosition: this.#index.lastCommitPosition,
+      indexTables: tables.length,
+      indexTableEntries: tables.reduce((sum, { entries }) => sum + entries, 0),
+      indexEntriesInMemory: this.#index.entriesInMemory,
+      indexMerges: this.#index.merges,
+      isIndexMerging: this.#index.isMerging,
       chunks: [...table.all()].length,
+      cache: { hits: this.#cache.hits, misses: this.#cache.misses, usedBytes: this.#cache.usedBytes, capacityBytes: this.#cache.capacityBytes },
+      streams: this.#internals.figures(),
     };
+  }
+
+  mergeIndexes(): string {
+    if (this.#closing !== null) throw new SkuaError('store_closed', 'The store is closing, so no merge of its index can begin.');
+    return this.#index.mergeAll();
   }
 
   close(): Promise<void> {

@@ -6,8 +6,7 @@ function tooLarge(bytesMax: number): SkuaError {
 }
 
 /** The whole body. A declared length beyond the limit is refused before anything is read; an undeclared one is counted. */
-export function readBody(call: Call, app: App): Promise<Uint8Array> {
-  const bytesMax = app.options.bodyBytesMax;
+export function readBody(call: Call, app: App, bytesMax: number = app.options.bodyBytesMax): Promise<Uint8Array> {
   const declared = call.request.headers.get('content-length');
   if (declared !== null && Number(declared) > bytesMax) return Promise.reject(tooLarge(bytesMax));
   if (app.readBody !== undefined) return app.readBody(call.request, bytesMax);

@@ -38,24 +38,36 @@ export function decodeSegment(segment: string): string {
   return name;
 }
 
-/** `$all` and `$scavenges` may come escaped in any way; routes know the forms `%24all` and `%24scavenges`. */
+const USERS = '/users/';
+/** Segments that routes name, in the form in which these do. */
+const STREAM_LITERALS: ReadonlyMap<string, string> = new Map([['$all', '%24all'], ['$scavenges', '%24scavenges']]);
+const USER_LITERALS: ReadonlyMap<string, string> = new Map([['$current', '%24current']]);
+
+/**
+ * `$all`, `$scavenges` and `$current` may come escaped in any way; routes know the forms `%24all`, `%24scavenges` and
+ * `%24current`. The list of users may be asked for with a slash at its end (http-api.md section 6).
+ */
 export function normaliseLiterals(path: string): string {
-  if (!path.startsWith(STREAMS)) return path;
-  const end = path.indexOf('/', STREAMS.length);
-  const segment = end < 0 ? path.slice(STREAMS.length) : path.slice(STREAMS.length, end);
-  const literal = literalOf(segment);
-  return literal === null ? path : `${STREAMS}${literal}${end < 0 ? '' : path.slice(end)}`;
+  if (path.startsWith(STREAMS)) return withLiteral(path, STREAMS, STREAM_LITERALS);
+  if (!path.startsWith(USERS)) return path;
+  return path === USERS ? '/users' : withLiteral(path, USERS, USER_LITERALS);
+}
+
+function withLiteral(path: string, prefix: string, literals: ReadonlyMap<string, string>): string {
+  const end = path.indexOf('/', prefix.length);
+  const segment = end < 0 ? path.slice(prefix.length) : path.slice(prefix.length, end);
+  const literal = literalOf(segment, literals);
+  return literal === null || literal === segment ? path : `${prefix}${literal}${end < 0 ? '' : path.slice(end)}`;
 }
 
 /** Three times the length of `$scavenges`, with every character escaped. */
 const LITERAL_LENGTH_MAX = 30;
 
-/** The form that routes know, or null for every other stream and what has that form already. */
-function literalOf(segment: string): string | null {
+/** The form that routes know, or null for every other segment. */
+function literalOf(segment: string, literals: ReadonlyMap<string, string>): string | null {
   const first = segment.charCodeAt(0);
-  if ((first !== 36 && first !== 37) || segment.length > LITERAL_LENGTH_MAX || segment === '%24all' || segment === '%24scavenges') return null;
-  const name = segment.replace(/%([2-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return name === '$all' ? '%24all' : name === '$scavenges' ? '%24scavenges' : null;
+  if ((first !== 36 && first !== 37) || segment.length > LITERAL_LENGTH_MAX) return null;
+  return literals.get(segment.replace(/%([2-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))) ?? null;
 }
 
 const WITH_SLASH = /^\/streams\/[^/]+(?:\/metadata)?\/$/;

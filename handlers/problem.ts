@@ -17,6 +17,9 @@ const WRITER_STOPPED: Outcome = { status: 503, reason: 'Server Is Not Ready' };
 /** Failures of long work that an administrator asked for: the reason is shown, unlike that of an internal error. */
 const WORK_FAILED: Outcome = { status: 500, reason: 'Internal Server Error' };
 const INTERNAL: Outcome = { status: 500, reason: 'Internal Server Error' };
+/** Clients send credentials only when they are challenged; the charset lets them send other letters than those of English. */
+const UNAUTHORIZED: Outcome = { status: 401, reason: 'Unauthorized', headers: { 'www-authenticate': 'Basic realm="Skua", charset="UTF-8"' } };
+const CONFLICT: Outcome = { status: 409, reason: 'Conflict' };
 
 /** The one table from error codes to statuses and reason phrases (design decisions in section 9; http-api.md 1.6, 2.4 to 2.6). */
 const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
@@ -47,7 +50,16 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   too_busy: { status: 503, reason: 'Server Is Too Busy', headers: { 'retry-after': '1' } },
   writer_stopped: WRITER_STOPPED,
   sync_failed: WRITER_STOPPED,
-  scavenge_in_progress: { status: 409, reason: 'Conflict' },
+  not_authenticated: UNAUTHORIZED,
+  too_many_failures: { status: 429, reason: 'Too Many Requests' },
+  not_ready: { status: 503, reason: 'Server Is Not Ready', headers: { 'retry-after': '5' } },
+  user_not_found: NOT_FOUND,
+  user_exists: CONFLICT,
+  invalid_user: BAD_REQUEST,
+  wrong_password: UNAUTHORIZED,
+  reload_failed: CONFLICT,
+  certificate_invalid: CONFLICT,
+  scavenge_in_progress: CONFLICT,
   scavenge_not_found: NOT_FOUND,
   scavenge_state_invalid: WORK_FAILED,
   scavenge_failed: WORK_FAILED,
@@ -62,9 +74,28 @@ export function outcomeOf(code: ErrorCode): Outcome {
   return OUTCOMES[code] ?? INTERNAL;
 }
 
-/** The problem document: `code`, `title`, `detail`, a `hint` where there is more to say than the documented text, and the scavenge it is about. */
+/** Names that the reference's users API has for failures (http-api.md section 6): its clients look at `success` and `error`. */
+const USERS_ERRORS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  user_not_found: 'NotFound', user_exists: 'Conflict', wrong_password: 'Unauthorized', invalid_user: 'Error',
+};
+
+/** What else to show where a reload failed: elsewhere paths of files are not the caller's business. */
+function placeOf({ code, data }: SkuaError): Record<string, unknown> | undefined {
+  return code === 'reload_failed' || code === 'certificate_invalid' ? { file: data['file'], reason: data['reason'] } : undefined;
+}
+
+/** The problem document: `code`, `title`, `detail`, a `hint` where there is more to say than the documented text, and what it is about. */
 export function problemText(error: SkuaError, reason: string): string {
-  return JSON.stringify({ code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message, hint: error.data['hint'], scavengeId: error.data['scavengeId'] });
+  const usersError = USERS_ERRORS[error.code];
+  return JSON.stringify({
+    code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message,
+    hint: error.data['hint'], scavengeId: error.data['scavengeId'], ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
+  });
+}
+
+/** Refused before a handler ran, the reference announces no methods (http-api.md 1.2). */
+function announcesMethods(call: Call, known: SkuaError | null): boolean {
+  return call.methods !== '' && known?.code !== 'not_authenticated' && known?.code !== 'access_denied';
 }
 
 /** The reply to a failed call. Errors outside the table are bugs or broken storage: they are logged, and the caller sees no internals. */
@@ -73,14 +104,15 @@ export function failure(error: unknown, call: Call, app: App): Response {
   const outcome = known === null ? INTERNAL : outcomeOf(known.code);
   if (outcome === INTERNAL) {
     app.log.error('request failed', { method: call.method, path: call.path, error });
-    app.meter.count('http_requests_failed');
+    app.meter.count('eventstore_http_requests_failed_total');
   }
-  const headers: Record<string, string> = { ...(call.methods === '' ? undefined : corsHeaders(call.methods)), ...outcome.headers, 'content-type': 'application/problem+json; charset=utf-8' };
+  const headers: Record<string, string> = { ...(announcesMethods(call, known) ? corsHeaders(call.methods) : undefined), ...outcome.headers, 'content-type': 'application/problem+json; charset=utf-8' };
   if (known?.code === 'wrong_expected_version') {
     const current = String(known.data['actual'] ?? -1);
     headers['es-currentversion'] = current;
     headers['kurrent-currentversion'] = current;
   }
+  if (known?.code === 'too_many_failures') headers['retry-after'] = String(Math.max(1, Math.ceil(Number(known.data['retryAfterSeconds'] ?? 1))));
   if (known?.code === 'method_not_allowed') headers['allow'] = call.methods;
   const reason = known?.code === 'stream_deleted' && call.method === 'GET' ? 'Deleted' : outcome.reason;
   const body = known !== null && outcome !== INTERNAL ? problemText(known, reason)

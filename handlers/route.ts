@@ -14,9 +14,58 @@ export interface Operation {
   readonly doc: OperationDoc;
 }
 
-/** What the OpenAPI document says of an operation. */
+/**
+ * What the OpenAPI document says of an operation. What follows from the route itself is added there: the parameters of
+ * the path, and the answers that every operation or every operation of an access can give.
+ */
 export interface OperationDoc {
   readonly summary: string;
+  /** CommonMark. */
+  readonly description?: string;
+  /** Of the query and in headers; of the path only where the usual description of the name does not fit. */
+  readonly parameters?: readonly ParameterDoc[];
+  readonly body?: BodyDoc;
+  /** By status. */
+  readonly responses?: Readonly<Record<number, ResponseDoc>>;
+}
+
+export interface ParameterDoc {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly description: string;
+  /** Those of the path are required anyway. */
+  readonly required?: boolean;
+  readonly schema: Schema;
+  /** A value that works, as it stands in a URL or header once escaped. */
+  readonly example: string | number | boolean;
+}
+
+export interface BodyDoc {
+  readonly description?: string;
+  readonly required: boolean;
+  readonly content: MediaDocs;
+}
+
+export interface ResponseDoc {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, HeaderDoc>>;
+  /** Absent: the answer has no body. */
+  readonly content?: MediaDocs;
+}
+
+export interface HeaderDoc {
+  readonly description: string;
+  /** Whether every such answer has it. */
+  readonly required?: boolean;
+  readonly schema: Schema;
+}
+
+/** What a body holds, by media type. */
+export type MediaDocs = Readonly<Record<string, { readonly schema?: Schema; readonly example?: unknown }>>;
+
+/** A JSON schema of the dialect 2020-12. */
+export interface Schema {
+  readonly [keyword: string]: unknown;
 }
 
 /** A path and what it answers. */

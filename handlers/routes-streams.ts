@@ -1,4 +1,5 @@
 import { scavengeHistory } from './admin-scavenge-history.ts';
+import { STREAM_DOCS as DOCS } from './openapi-streams.ts';
 import { operation } from './route.ts';
 import type { Operation, Route } from './route.ts';
 import { allBackward, allForward, allHead, filteredBackward, filteredForward, filteredHead } from './streams-all.ts';
@@ -7,25 +8,25 @@ import { deleteHandler } from './streams-delete.ts';
 import { latestMetadata, metadataBackward, metadataByNumber, metadataForward } from './streams-metadata.ts';
 import { singleEvent, streamBackward, streamForward, streamHead } from './streams-read.ts';
 
-const READ_ALL = operation('stream', allHead, { summary: 'The newest events of all streams' });
-const APPEND = operation('stream', appendHandler, { summary: 'Append events to a stream' });
-const DELETE_STREAM = operation('stream', deleteHandler, { summary: 'Delete a stream' });
-const READ_FILTERED = operation('stream', filteredHead, { summary: 'The newest events that pass a filter' });
-const PAGE_FILTERED_BACKWARD = operation('stream', filteredBackward, { summary: 'A filtered page of all streams, going backward' });
-const PAGE_FILTERED_FORWARD = operation('stream', filteredForward, { summary: 'A filtered page of all streams, going forward' });
-const READ_METADATA = operation('stream', latestMetadata, { summary: 'The metadata of a stream' });
-const SET_METADATA = operation('stream', appendMetadata, { summary: 'Set the metadata of a stream' });
-const PAGE_ALL_BACKWARD = operation('stream', allBackward, { summary: 'A page of all streams, going backward' });
-const PAGE_ALL_FORWARD = operation('stream', allForward, { summary: 'A page of all streams, going forward' });
-const READ_STREAM = operation('stream', streamHead, { summary: 'The newest events of a stream' });
-const READ_EVENT = operation('stream', singleEvent, { summary: 'One event of a stream' });
-const APPEND_INCOMING = operation('stream', appendIncoming, { summary: 'Append one event under an id, repeatably' });
-const READ_METADATA_EVENT = operation('stream', metadataByNumber, { summary: 'An earlier metadata event' });
-const PAGE_BACKWARD = operation('stream', streamBackward, { summary: 'A page of a stream, going backward' });
-const PAGE_FORWARD = operation('stream', streamForward, { summary: 'A page of a stream, going forward' });
-const PAGE_METADATA_BACKWARD = operation('stream', metadataBackward, { summary: 'A page of metadata events, going backward' });
-const PAGE_METADATA_FORWARD = operation('stream', metadataForward, { summary: 'A page of metadata events, going forward' });
-const SCAVENGE_HISTORY = operation('stream', scavengeHistory, { summary: 'The events of one scavenge' });
+const READ_ALL = operation('stream', allHead, DOCS.readAll);
+const APPEND = operation('stream', appendHandler, DOCS.append);
+const DELETE_STREAM = operation('stream', deleteHandler, DOCS.deleteStream);
+const READ_FILTERED = operation('stream', filteredHead, DOCS.readFiltered);
+const PAGE_FILTERED_BACKWARD = operation('stream', filteredBackward, DOCS.pageFilteredBackward);
+const PAGE_FILTERED_FORWARD = operation('stream', filteredForward, DOCS.pageFilteredForward);
+const READ_METADATA = operation('stream', latestMetadata, DOCS.readMetadata);
+const SET_METADATA = operation('stream', appendMetadata, DOCS.setMetadata);
+const PAGE_ALL_BACKWARD = operation('stream', allBackward, DOCS.pageAllBackward);
+const PAGE_ALL_FORWARD = operation('stream', allForward, DOCS.pageAllForward);
+const READ_STREAM = operation('stream', streamHead, DOCS.readStream);
+const READ_EVENT = operation('stream', singleEvent, DOCS.readEvent);
+const APPEND_INCOMING = operation('stream', appendIncoming, DOCS.appendIncoming);
+const READ_METADATA_EVENT = operation('stream', metadataByNumber, DOCS.readMetadataEvent);
+const PAGE_BACKWARD = operation('stream', streamBackward, DOCS.pageBackward);
+const PAGE_FORWARD = operation('stream', streamForward, DOCS.pageForward);
+const PAGE_METADATA_BACKWARD = operation('stream', metadataBackward, DOCS.pageMetadataBackward);
+const PAGE_METADATA_FORWARD = operation('stream', metadataForward, DOCS.pageMetadataForward);
+const SCAVENGE_HISTORY = operation('stream', scavengeHistory, DOCS.scavengeHistory);
 
 /**
  * `$all` in a path, and `$scavenges` below. The router makes a regular expression of them, where a bare `$` would mean

@@ -9,6 +9,7 @@ import { longPollSecondsOf } from './headers.ts';
 import { heldRead } from './long-poll.ts';
 import { FEED_KINDS, HEAD_KINDS, negotiate } from './negotiate.ts';
 import type { Representation } from './negotiate.ts';
+import { checkStream, readAllowed, withoutForbidden } from './streams-access.ts';
 import { allLines, pageLines, parsePosition } from './streams-lines.ts';
 import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, readHeaders } from './streams-read.ts';
 import { subscribeToAll } from './streams-subscribe.ts';
@@ -18,22 +19,34 @@ export const FILTER_REGEX_LENGTH_MAX = 1_000;
 /** Most prefixes in one filter. */
 export const FILTER_PREFIXES_MAX = 1_000;
 
-export const allHead: Handler = (call, app) => headOf(call, app, undefined);
-export const allBackward: Handler = (call, app) => pageOf(call, app, 'backward', undefined);
-export const allForward: Handler = (call, app) => pageOf(call, app, 'forward', undefined);
-export const filteredHead: Handler = (call, app) => headOf(call, app, filterOf(call));
-export const filteredBackward: Handler = (call, app) => pageOf(call, app, 'backward', filterOf(call));
-export const filteredForward: Handler = (call, app) => pageOf(call, app, 'forward', filterOf(call));
+/** Its access list decides about `$all` as a whole; events in it are not looked at one by one. */
+export const ALL_STREAM = '$all';
 
-function headOf(call: Call, app: App, filter: AllFilter | undefined): Response | Promise<Response> {
+export const allHead: Handler = (call, app) => headOf(call, app, unfiltered);
+export const allBackward: Handler = (call, app) => pageOf(call, app, 'backward', unfiltered);
+export const allForward: Handler = (call, app) => pageOf(call, app, 'forward', unfiltered);
+export const filteredHead: Handler = (call, app) => headOf(call, app, filterOf);
+export const filteredBackward: Handler = (call, app) => pageOf(call, app, 'backward', filterOf);
+export const filteredForward: Handler = (call, app) => pageOf(call, app, 'forward', filterOf);
+
+/** Asked only once the caller is known to be allowed to read: compiling an expression is work for others. */
+type FilterOf = (call: Call) => AllFilter | undefined;
+
+const unfiltered: FilterOf = () => undefined;
+
+async function headOf(call: Call, app: App, filtered: FilterOf): Promise<Response> {
   const chosen = negotiate(call, HEAD_KINDS);
+  await checkStream(call, app, 'read', ALL_STREAM);
+  const filter = filtered(call);
   if (chosen.kind === 'lines') return allLines(call, app, readHeaders(call, false), filter, chosen);
   if (chosen.kind === 'live') return subscribeToAll(call, app, readHeaders(call, false), filter);
   return backward(call, app, 'head', PAGE_EVENTS_DEFAULT, filter, chosen);
 }
 
-function pageOf(call: Call, app: App, direction: 'forward' | 'backward', filter: AllFilter | undefined): Promise<Response> {
+async function pageOf(call: Call, app: App, direction: 'forward' | 'backward', filtered: FilterOf): Promise<Response> {
   const chosen = negotiate(call, FEED_KINDS);
+  await checkStream(call, app, 'read', ALL_STREAM);
+  const filter = filtered(call);
   const { position = '' } = call.params;
   const count = countOf(call.params['count'] ?? '');
   return direction === 'forward' ? forward(call, app, position, count, filter, chosen) : backward(call, app, position, count, filter, chosen);
@@ -42,8 +55,10 @@ function pageOf(call: Call, app: App, direction: 'forward' | 'backward', filter:
 async function backward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
   const isHead = token === 'head';
   const from = isHead ? 'end' : tokenPosition(token);
-  if (chosen.kind === 'description') return described(call, app, '$all', chosen);
-  const page = await app.store.readAll({ direction: 'backward', from, count, resolveLinks: readHeaders(call, false), ...(filter && { filter }) });
+  if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
+  const resolveLinks = readHeaders(call, false);
+  const page = await app.store.readAll({ direction: 'backward', from, count, resolveLinks, ...(filter && { filter }) });
+  if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = from !== 'end' && from.commit <= page.lastCommitPosition;
   const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
@@ -53,16 +68,17 @@ async function backward(call: Call, app: App, token: string, count: number, filt
 
 async function forward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
   const from = tokenPosition(token);
-  if (chosen.kind === 'description') return described(call, app, '$all', chosen);
+  if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
   const resolveLinks = readHeaders(call, false);
   const page = await heldRead(call, app, {
     seconds: longPollSecondsOf(call.request.headers),
-    read: () => app.store.readAll({ direction: 'forward', from, count, resolveLinks, ...(filter && { filter }) }),
+    read: () => readAllowed(call, app, ALL_STREAM, () => app.store.readAll({ direction: 'forward', from, count, resolveLinks, ...(filter && { filter }) })),
     isWaiting: (read) => read.isEnd && read.events.length === 0,
     // Only the end as it was before the read counts: what came during it has been read.
     arrival: (signal) => app.store.waitForLog(app.store.end, signal),
     endsAtOnce: false,
   });
+  if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const caching = page.events.length === count ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
   const asked = { direction: 'forward', isHead: false, count, token: token.toUpperCase(), isFiltered: filter !== undefined } as const;

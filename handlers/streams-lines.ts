@@ -7,6 +7,7 @@ import { eventLine } from './event-line.ts';
 import { integer64 } from './headers.ts';
 import type { Representation } from './negotiate.ts';
 import { document } from './reply.ts';
+import { checkStream, readAllowed, withoutForbidden } from './streams-access.ts';
 import { streamText } from './text-stream.ts';
 
 /**
@@ -28,9 +29,14 @@ export function pageLines(call: Call, app: App, events: readonly StoredEvent[], 
 
 /** A stream from an event number on. The first page is read before the reply begins, so that a missing stream is a 404. */
 export async function streamLines(call: Call, app: App, stream: string, resolveLinks: boolean, chosen: Representation): Promise<Response> {
+  await checkStream(call, app, 'read', stream);
   const from = startNumber(call);
   const limit = limitOf(call);
-  const read = (at: number, count: number) => app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks });
+  const read = async (at: number, count: number) => {
+    const page = await readAllowed(call, app, stream, () => app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks }));
+    if (resolveLinks) await withoutForbidden(call, app, page.events);
+    return page;
+  };
   const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
   async function* lines(): AsyncGenerator<string> {
     let left = limit;
@@ -47,7 +53,11 @@ export async function streamLines(call: Call, app: App, stream: string, resolveL
 export async function allLines(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
   const from = startPosition(call) ?? 'start';
   const limit = limitOf(call);
-  const read = (at: AllPosition | 'start', count: number) => app.store.readAll({ direction: 'forward', from: at, count, resolveLinks, ...(filter && { filter }) });
+  const read = async (at: AllPosition | 'start', count: number) => {
+    const page = await readAllowed(call, app, '$all', () => app.store.readAll({ direction: 'forward', from: at, count, resolveLinks, ...(filter && { filter }) }));
+    if (resolveLinks) await withoutForbidden(call, app, page.events);
+    return page;
+  };
   const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
   async function* lines(): AsyncGenerator<string> {
     let left = limit;

@@ -6,6 +6,7 @@ import type { Representation } from './negotiate.ts';
 import { decodeSegment } from './path.ts';
 import { document } from './reply.ts';
 import { metadataStreamOf } from './streams-append.ts';
+import { checkStream, oneWithoutForbidden } from './streams-access.ts';
 import { backwardPage, countOf, forwardPage, numberOf, readHeaders, representEvent } from './streams-read.ts';
 
 /** Reading stream metadata (http-api.md 2.13). Writing it is in streams-append.ts. */
@@ -22,12 +23,13 @@ export const metadataForward: Handler = (call, app) =>
 /** One event of the metadata stream. Where there is none but the stream exists, the metadata is `{}`. */
 async function metadataEvent(call: Call, app: App, event: string): Promise<Response> {
   const chosen = negotiate(call, EVENT_KINDS);
+  const stream = metadataStreamOf(call);
+  await checkStream(call, app, 'read', stream);
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
-  const stream = metadataStreamOf(call);
   const resolveLinks = readHeaders(call, false);
   try {
-    const found = await app.store.readEvent(stream, number, resolveLinks);
+    const found = await oneWithoutForbidden(call, app, await app.store.readEvent(stream, number, resolveLinks));
     return representEvent(call, found, chosen, isHead ? changing(app, etagOf((found.link ?? found).number, chosen)) : unchanging(app));
   } catch (error) {
     if (!isSkuaError(error, 'stream_not_found') && !isSkuaError(error, 'event_not_found')) throw error;

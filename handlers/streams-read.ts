@@ -15,6 +15,7 @@ import { EVENT_KINDS, FEED_KINDS, HEAD_KINDS, negotiate } from './negotiate.ts';
 import type { Representation } from './negotiate.ts';
 import { decodeSegment } from './path.ts';
 import { document, empty } from './reply.ts';
+import { checkStream, oneWithoutForbidden, readAllowed, withoutForbidden } from './streams-access.ts';
 import { pageLines, streamLines } from './streams-lines.ts';
 import { subscribeToStream } from './streams-subscribe.ts';
 
@@ -50,11 +51,13 @@ export const singleEvent: Handler = (call, app) => {
 
 /** A page going backward from a number or `head`. `resolves`: whether links are resolved when no header says. */
 export async function backwardPage(call: Call, app: App, stream: string, event: string, count: number, resolves: boolean, chosen: Representation): Promise<Response> {
+  await checkStream(call, app, 'read', stream);
   const isHead = event === 'head';
   const from = isHead ? 'end' : numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
   const resolveLinks = readHeaders(call, resolves);
   const page = await app.store.readStream(stream, { direction: 'backward', from, count, resolveLinks });
+  if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = !isHead && page.from <= page.lastEventNumber;
   const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
@@ -63,16 +66,18 @@ export async function backwardPage(call: Call, app: App, stream: string, event: 
 
 /** A page going forward from a number, held by a long poll when it starts behind the last event. */
 export async function forwardPage(call: Call, app: App, stream: string, event: string, count: number, resolves: boolean, chosen: Representation): Promise<Response> {
+  await checkStream(call, app, 'read', stream);
   const from = numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
   const resolveLinks = readHeaders(call, resolves);
   const page = await heldRead(call, app, {
     seconds: longPollSecondsOf(call.request.headers),
-    read: () => app.store.readStream(stream, { direction: 'forward', from, count, resolveLinks }),
+    read: () => readAllowed(call, app, stream, () => app.store.readStream(stream, { direction: 'forward', from, count, resolveLinks })),
     isWaiting: (read) => from > read.lastEventNumber,
     arrival: (signal) => app.store.waitForStream(stream, signal),
     endsAtOnce: true,
   });
+  if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = from + count - 1 <= page.lastEventNumber;
   const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
@@ -91,9 +96,10 @@ export function described(call: Call, app: App, stream: string, chosen: Represen
 
 /** One event by number, or the newest. A link whose target is gone counts as absent. */
 export async function eventReply(call: Call, app: App, stream: string, event: string, resolves: boolean, chosen: Representation): Promise<Response> {
+  await checkStream(call, app, 'read', stream);
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
-  const found = await app.store.readEvent(stream, number, readHeaders(call, resolves));
+  const found = await oneWithoutForbidden(call, app, await app.store.readEvent(stream, number, readHeaders(call, resolves)));
   if (found.linkTargetMissing) throw new SkuaError('event_not_found', `Event ${event} of stream '${stream}' is a link, and the event it points to is gone.`, { stream });
   if (!isHead) return representEvent(call, found, chosen, unchanging(app));
   const { metadata } = await app.store.streamInfo(stream);

@@ -8,6 +8,7 @@ import { eventLine, positionText } from './event-line.ts';
 import { integer64 } from './headers.ts';
 import { numberText } from './links.ts';
 import { outcomeOf, problemText } from './problem.ts';
+import { checkStream, oneWithoutForbidden } from './streams-access.ts';
 import { parsePosition } from './streams-lines.ts';
 
 /**
@@ -21,20 +22,21 @@ import { parsePosition } from './streams-lines.ts';
 export const IDLE_COMMENT_MS = 15_000;
 
 export async function subscribeToStream(call: Call, app: App, stream: string, resolveLinks: boolean): Promise<Response> {
+  await checkStream(call, app, 'read', stream);
   const text = resumeText(call);
   const after = text === null ? -1 : text === 'end' ? 'end' : integer64(text);
   if (after === null || (typeof after === 'number' && after < -1)) throw new SkuaError('invalid_event_number', `'${text}' is not valid event number`);
   const info = await app.store.streamInfo(stream);
   if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
   const subscribe = (signal: AbortSignal) => app.store.subscribeToStream(stream, { after, resolveLinks, signal });
-  return live(call, app, subscribe, (event) => numberText((event.link ?? event).number));
+  return live(call, app, { stream, subscribe, idOf: (event) => numberText((event.link ?? event).number) });
 }
 
 export function subscribeToAll(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined): Response {
   const text = resumeText(call);
   const after = text === null ? 'start' : text === 'end' ? 'end' : parsePosition(text);
   const subscribe = (signal: AbortSignal) => app.store.subscribeToAll({ after, resolveLinks, signal, ...(filter && { filter }) });
-  return live(call, app, subscribe, positionText);
+  return live(call, app, { stream: '$all', subscribe, idOf: positionText });
 }
 
 /** A client that reconnects sends `Last-Event-ID`; it knows better than the address it first used. */
@@ -42,19 +44,25 @@ function resumeText(call: Call): string | null {
   return call.request.headers.get('last-event-id') || queryOf(call, 'from') || null;
 }
 
-type Subscribe = (signal: AbortSignal) => AsyncIterable<SubscriptionMessage>;
+/** What is followed, and how it is read. */
+interface Source {
+  /** Whose access list is asked again for each event: it may change while the subscription goes on. */
+  readonly stream: string;
+  subscribe(signal: AbortSignal): AsyncIterable<SubscriptionMessage>;
+  idOf(event: StoredEvent): string;
+}
 
-function live(call: Call, app: App, subscribe: Subscribe, idOf: (event: StoredEvent) => string): Response {
+function live(call: Call, app: App, source: Source): Response {
   const ending = new AbortController();
   const signal = AbortSignal.any([ending.signal, call.request.signal]);
-  const messages = subscribe(signal)[Symbol.asyncIterator]();
+  const messages = source.subscribe(signal)[Symbol.asyncIterator]();
   let lastSentMs = app.clock.monotonicMs();
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       void comments(controller);
     },
     async pull(controller) {
-      const text = await nextText(messages, idOf, call, app);
+      const text = await nextText(messages, source, call, app);
       if (signal.aborted) return;
       lastSentMs = app.clock.monotonicMs();
       if (text.content !== '') controller.enqueue(encodeText(text.content));
@@ -93,12 +101,14 @@ interface Piece {
   readonly isLast: boolean;
 }
 
-async function nextText(messages: AsyncIterator<SubscriptionMessage>, idOf: (event: StoredEvent) => string, call: Call, app: App): Promise<Piece> {
+async function nextText(messages: AsyncIterator<SubscriptionMessage>, { stream, idOf }: Source, call: Call, app: App): Promise<Piece> {
   try {
     const next = await messages.next();
     if (next.done === true) return { content: '', isLast: true };
     if (next.value.kind === 'caught-up') return { content: 'event: caught-up\ndata: {}\n\n', isLast: false };
-    const { event } = next.value;
+    const checking = checkStream(call, app, 'read', stream);
+    if (checking !== undefined) await checking;
+    const event = await oneWithoutForbidden(call, app, next.value.event);
     return { content: `id: ${idOf(event)}\ndata: ${eventLine(event)}\n\n`, isLast: false };
   } catch (error) {
     const known = error instanceof SkuaError ? error : null;

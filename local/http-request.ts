@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { NodeRequest } from 'srvx/node';
 import { SkuaError } from '../core/errors.ts';
+import type { Principal } from '../core/security/principal.ts';
+import { peerOfSocket } from './tls/peer.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -68,6 +71,10 @@ export class LocalRequest extends WebRequest {
     return this.#signal;
   }
 
+  get socket(): Socket {
+    return this.#message.socket;
+  }
+
   /** The whole body. Rejects with `body_too_large` beyond `bytesMax` bytes, and with `aborted` when the client goes away. */
   readBytes(bytesMax: number): Promise<Uint8Array> {
     const message = this.#message;
@@ -89,6 +96,17 @@ export class LocalRequest extends WebRequest {
       message.on('error', () => reject(clientGone()));
     });
   }
+}
+
+/** Where a request comes from; null once its connection is gone. IPv4 addresses are shown as such on a socket for both. */
+export function addressOf(request: Request): string | null {
+  const address = (request as unknown as LocalRequest).socket.remoteAddress;
+  return address === undefined ? null : address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
+}
+
+/** The caller whom the connection itself proves by a node's certificate; null for none. */
+export function peerOf(request: Request): Principal | null {
+  return peerOfSocket((request as unknown as LocalRequest).socket);
 }
 
 /** Reads a body by the direct way where there is one: the handlers' `readBody`. */

@@ -1,58 +1,110 @@
 import pino from 'pino';
 import type { Log } from '../core/ports/log.ts';
-import { coloursFor, type Colours } from './cli/colour.ts';
-import type { Io, Output } from './cli/io.ts';
+import type { Io } from './cli/io.ts';
+import { LogFiles } from './log/log-files.ts';
+import type { LogFileSettings } from './log/log-files.ts';
+import { jsonLine, plainLine, terminalLine } from './log/log-line.ts';
+import type { LineLevel, LogEvent, LogLevel } from './log/log-line.ts';
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'off';
+export type { LogLevel } from './log/log-line.ts';
+export { logFolder } from './log/log-files.ts';
 
-/** Longest rendering of one field on a terminal. */
-const FIELD_LENGTH_MAX = 400;
+const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, off: 4 };
+const NO_FIELDS = {};
+
+export interface LogSettings {
+  readonly level: LogLevel;
+  /** Of stderr; null for lines for people on a terminal, and JSON elsewhere. */
+  readonly format?: 'Plain' | 'Json' | null;
+  /** Null for no files. */
+  readonly files?: LogFileSettings | null;
+  readonly nowMs?: () => number;
+}
+
+/** The log of a node. */
+export interface NodeLog extends Log {
+  readonly level: LogLevel;
+  /** Takes effect with the next line. */
+  setLevel(level: LogLevel): void;
+  /** A line of statistics, which goes into the file of statistics only. */
+  stats(values: Readonly<Record<string, unknown>>): void;
+  /** Writes out what waits for the log files, in bounded time. What is logged afterwards goes to stderr only. */
+  close(): Promise<void>;
+}
+
+/** The structured log on stderr, for commands that need no more. */
+export function createLog(io: Io, level: LogLevel): NodeLog {
+  return createNodeLog(io, { level });
+}
 
 /**
- * The structured log on stderr: one JSON object a line, or a compact rendering for people where stderr is a terminal.
- * Lines are written at once, so that none is missing when the process ends.
+ * The structured log: on stderr, written at once so that no line is missing when the process ends, and in files. Files
+ * that can't be written cost a warning on stderr and nothing else.
  */
-export function createLog(io: Io, level: LogLevel): Log {
-  const destination = io.stderr.isTTY === true ? { write: (text: string) => { io.stderr.write(forTerminal(text, io.stderr, io.env)); } }
-    : io.stderr === process.stderr ? pino.destination({ fd: 2, sync: true }) : { write: (text: string) => { io.stderr.write(text); } };
-  const logger = pino({
-    level: level === 'off' ? 'silent' : level,
-    base: undefined,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    serializers: { error: errorFields },
-  }, destination);
-  return {
-    debug: (message, fields) => logger.debug(fields, message),
-    info: (message, fields) => logger.info(fields, message),
-    warn: (message, fields) => logger.warn(fields, message),
-    error: (message, fields) => logger.error(fields, message),
-  };
+export function createNodeLog(io: Io, settings: LogSettings): NodeLog {
+  return new ConsoleAndFiles(io, settings);
 }
 
-/** An error as fields: what it is, what it says, its data, and where it came from. */
-function errorFields(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const { code, data } = error as { code?: unknown; data?: unknown };
-  return { code, message: error.message, data, stack: error.stack, cause: error.cause === undefined ? undefined : errorFields(error.cause) };
+class ConsoleAndFiles implements NodeLog {
+  readonly #nowMs: () => number;
+  readonly #writeConsole: (event: LogEvent, line: () => string) => void;
+  #files: LogFiles | null;
+  #level: LogLevel;
+
+  constructor(io: Io, { level, format = null, files = null, nowMs = Date.now }: LogSettings) {
+    this.#level = level;
+    this.#nowMs = nowMs;
+    this.#writeConsole = consoleOf(io, format);
+    this.#files = files === null ? null : new LogFiles(files, (file, error) => this.#warnOfFiles(file, error), nowMs);
+  }
+
+  get level(): LogLevel { return this.#level; }
+  setLevel(level: LogLevel): void { this.#level = level; }
+
+  debug(message: string, fields?: Record<string, unknown>): void { this.#log('debug', message, fields); }
+  info(message: string, fields?: Record<string, unknown>): void { this.#log('info', message, fields); }
+  warn(message: string, fields?: Record<string, unknown>): void { this.#log('warn', message, fields); }
+  error(message: string, fields?: Record<string, unknown>): void { this.#log('error', message, fields); }
+
+  stats(values: Readonly<Record<string, unknown>>): void {
+    this.#files?.writeStats({ atMs: this.#nowMs(), level: 'info', message: 'statistics', fields: { stats: values } });
+  }
+
+  async close(): Promise<void> {
+    const files = this.#files;
+    this.#files = null;
+    await files?.close();
+  }
+
+  #log(level: LineLevel, message: string, fields: Record<string, unknown> = NO_FIELDS): void {
+    if (RANKS[level] < RANKS[this.#level]) return;
+    const atMs = this.#nowMs();
+    try {
+      this.#write({ atMs, level, message, fields });
+    } catch (error) {
+      // A field that can't be shown (a getter that throws, say) must not turn logging into a failure.
+      this.#write({ atMs, level, message, fields: { logging: String(error) } });
+    }
+  }
+
+  #write(event: LogEvent): void {
+    let made: string | null = null;
+    const line = () => made ??= jsonLine(event);
+    this.#writeConsole(event, line);
+    this.#files?.write(event, line());
+  }
+
+  #warnOfFiles(file: string, error: unknown): void {
+    const event: LogEvent = { atMs: this.#nowMs(), level: 'warn', message: 'log files can not be written; they are tried again every minute, and lines until then are on stderr only', fields: { file, error } };
+    if (this.#level !== 'off') this.#writeConsole(event, () => jsonLine(event));
+  }
 }
 
-function forTerminal(text: string, output: Output, env: Io['env']): string {
-  const { level, time, msg, ...fields } = JSON.parse(text) as { level: string; time: string; msg?: string } & Record<string, unknown>;
-  const colours = coloursFor(output, env);
-  const rest = Object.entries(fields).map(([name, value]) => ` ${colours.dim(`${name}=`)}${fieldText(value)}`).join('');
-  // A progress bar may stand on the line: it is wiped, and drawn again later.
-  return `\r\u001B[2K${colours.dim(time.slice(11, 19))} ${levelText(level, colours)} ${msg ?? ''}${rest}\n`;
-}
-
-function levelText(level: string, colours: Colours): string {
-  const padded = level.padEnd(5);
-  if (level === 'error') return colours.red(padded);
-  if (level === 'warn') return colours.yellow(padded);
-  return level === 'info' ? colours.green(padded) : colours.dim(padded);
-}
-
-function fieldText(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value) ?? '';
-  return text.length > FIELD_LENGTH_MAX ? `${text.slice(0, FIELD_LENGTH_MAX)}…` : text;
+function consoleOf({ stderr, env }: Io, format: LogSettings['format']): (event: LogEvent, line: () => string) => void {
+  // pino's destination goes on where a pipe is full for a moment, which a plain write to the descriptor does not.
+  const direct = stderr === process.stderr && stderr.isTTY !== true ? pino.destination({ fd: 2, sync: true }) : null;
+  const write = (text: string) => { (direct ?? stderr).write(text); };
+  if (format === 'Json' || (format !== 'Plain' && stderr.isTTY !== true)) return (_event, line) => write(line());
+  if (stderr.isTTY === true) return (event) => write(terminalLine(event, stderr, env));
+  return (event) => write(plainLine(event));
 }

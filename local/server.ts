@@ -1,25 +1,39 @@
 import { createServer, STATUS_CODES } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { Log } from '../core/ports/log.ts';
 import { CommandError } from './cli/failure.ts';
 import { EXIT } from './cli/io.ts';
+import { FreshConnections } from './fresh-connections.ts';
+import { refuseMalformed, REQUEST_LINE_BYTES_MAX } from './http-malformed.ts';
 import { sendReply, useFastResponses } from './http-reply.ts';
 import { awaitsContinue, Ending, LocalRequest } from './http-request.ts';
+import type { CertificateSet } from './tls/certificate-set.ts';
+import { serverContext } from './tls/certificate-set.ts';
+import { guardHandshakes } from './tls/handshakes.ts';
+import type { Handshakes } from './tls/handshakes.ts';
 
-/** Longest request line in bytes; beyond it 414 (http-api.md 1.2). */
-const REQUEST_LINE_BYTES_MAX = 8_192;
 /** Longest head of a request in bytes; beyond it 431. */
 const HEAD_BYTES_MAX = 32_768;
-/** A client that has not sent its headers, or its whole request, after this long is cut off with 408. */
-const HEADERS_MS_MAX = 20_000;
-const REQUEST_MS_MAX = 120_000;
 /** Idle connections are kept this long: longer than proxies keep theirs, so that those close first. */
 const KEEP_ALIVE_MS = 75_000;
 const CONNECTIONS_MAX = 10_000;
 /** While the server stops, connections that have become idle are closed this often. */
 const CLOSE_IDLE_MS = 20;
+
+export interface Patience {
+  /** A client that has not sent its headers, or its whole request, after this long is cut off with 408. */
+  readonly headersMs: number;
+  readonly requestMs: number;
+  /** How often that is looked at. */
+  readonly checkMs: number;
+  /** A TLS handshake that takes longer is cut off. */
+  readonly handshakeMs: number;
+}
+
+const PATIENCE: Patience = { headersMs: 20_000, requestMs: 120_000, checkMs: 5_000, handshakeMs: 10_000 };
 
 export type Fetch = (request: Request) => Response | Promise<Response>;
 
@@ -29,11 +43,16 @@ export interface HttpServerOptions {
   readonly port: number;
   readonly fetch: Fetch;
   readonly log: Log;
+  /** HTTPS with these certificates; left out, plain HTTP. */
+  readonly tls?: { readonly certificates: CertificateSet };
+  readonly patience?: Partial<Patience>;
 }
 
 export interface HttpServer {
   readonly url: string;
   readonly port: number;
+  /** New connections see these certificates from now on; those that exist go on as they began. Only with `tls`. */
+  setCertificates(certificates: CertificateSet): void;
   /**
    * Takes no new connections, aborts the signal of every request (which ends long polls and subscriptions), and waits
    * for the requests under way, at most `graceMs`. True when all ended by themselves.
@@ -45,11 +64,13 @@ export interface HttpServer {
 export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
   useFastResponses();
   const ending = new Ending();
-  const server = createServer({
-    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: HEADERS_MS_MAX, requestTimeout: REQUEST_MS_MAX, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true,
-  });
+  const { server, handshakes } = create(options);
   server.maxConnections = CONNECTIONS_MAX;
-  const respond = (message: IncomingMessage, reply: ServerResponse) => { void answer(message, reply, options, ending); };
+  const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
+  const respond = (message: IncomingMessage, reply: ServerResponse) => {
+    fresh.used(message.socket);
+    void answer(message, reply, options, ending);
+  };
   server.on('request', respond);
   server.on('checkContinue', (message: IncomingMessage, reply: ServerResponse) => {
     awaitsContinue(message);
@@ -58,8 +79,31 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   server.on('clientError', refuseMalformed);
   await listen(server, options);
   const { address, family, port } = server.address() as AddressInfo;
-  const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
-  return { url, port, stop: (graceMs) => stop(server, ending, graceMs) };
+  const url = `${handshakes === null ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  return {
+    url, port,
+    setCertificates: (certificates) => {
+      if (handshakes === null) throw new Error('A server without TLS has no certificates to set.');
+      handshakes.setCertificates(certificates);
+    },
+    stop: (graceMs) => {
+      const stopped = stop(server, ending, graceMs);
+      handshakes?.abort();
+      fresh.abort();
+      return stopped;
+    },
+  };
+}
+
+function create({ tls, patience, log }: HttpServerOptions): { server: Server; handshakes: Handshakes | null } {
+  const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
+  const limits: ServerOptions = {
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true,
+  };
+  if (tls === undefined) return { server: createServer(limits), handshakes: null };
+  // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
+  const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, requestCert: true, rejectUnauthorized: false });
+  return { server, handshakes: guardHandshakes(server, tls.certificates, log) };
 }
 
 async function answer(message: IncomingMessage, reply: ServerResponse, options: HttpServerOptions, ending: Ending): Promise<void> {
@@ -79,20 +123,6 @@ async function answer(message: IncomingMessage, reply: ServerResponse, options: 
 function refuse(reply: ServerResponse, status: number): void {
   reply.writeHead(status, STATUS_CODES[status], ['content-length', '0', 'connection', 'close']);
   reply.end();
-}
-
-/** What the parser could not read never becomes a request; the reply is written to the bare connection. */
-function refuseMalformed(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? (isLongRequestLine(error.rawPacket) ? 414 : 431) : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-}
-
-function isLongRequestLine(packet: Buffer | undefined): boolean {
-  return packet !== undefined && /^[A-Z]+ [^\r\n]{8192}/.test(packet.toString('latin1', 0, REQUEST_LINE_BYTES_MAX + 64));
 }
 
 function listen(server: Server, { hostname, port }: HttpServerOptions): Promise<void> {

@@ -1,5 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import type { StorageFile } from '../ports/storage.ts';
+import { LoneReads } from './lone-reads.ts';
 
 /** Unit of caching in bytes. */
 export const BLOCK_BYTES = 65_536;
@@ -42,14 +43,18 @@ export class BlockCache {
   #lastBytes: Uint8Array = new Uint8Array(0);
   readonly #inFlight = new Map<number, Promise<void>>();
   #spans: Span[] = [];
+  /** @internal */ readonly lone: LoneReads;
+  /** Looks for a block, other than for the one that was asked for last, that were in the cache; and reads of storage. */
   hits = 0;
   misses = 0;
 
   constructor(capacityBytes: number) {
     this.#capacityBytes = Math.max(capacityBytes, 64 * BLOCK_BYTES);
+    this.lone = new LoneReads(Math.floor(this.#capacityBytes / BLOCK_BYTES));
   }
 
   get usedBytes(): number { return this.#usedBytes; }
+  get capacityBytes(): number { return this.#capacityBytes; }
 
   attach(file: StorageFile): CachedFile {
     return new CachedFile(this, file, this.#nextFile++);
@@ -64,14 +69,15 @@ export class BlockCache {
   }
 
   /** @internal */
-  block(file: CachedFile, index: number): Uint8Array | null {
+  block(file: CachedFile, index: number, isSparse: boolean): Uint8Array | null {
     const key = file.id * FILE_STRIDE + index;
     // Records come by the hundred from one block: the last one needs no search.
     if (key === this.#lastKey) return this.#lastBytes;
     const entry = this.#entries.get(key);
-    if (entry === undefined) return this.#miss(file, index, key);
+    if (entry === undefined) return this.#miss(file, index, key, isSparse);
     entry.load.used = true;
-    if (entry.readOn) {
+    this.hits++;
+    if (entry.readOn && !isSparse) {
       entry.readOn = false;
       this.#readAhead(file, index + entry.load.count);
     }
@@ -80,13 +86,13 @@ export class BlockCache {
     return entry.bytes;
   }
 
-  #miss(file: CachedFile, index: number, key: number): Uint8Array | null {
+  #miss(file: CachedFile, index: number, key: number, isSparse: boolean): Uint8Array | null {
     const already = this.#inFlight.get(key);
     if (already !== undefined) {
       this.#pending = already;
       return null;
     }
-    const isSequential = index === file.expectedMiss && !file.answersAtOnce;
+    const isSequential = !isSparse && index === file.expectedMiss && !file.answersAtOnce;
     const count = isSequential ? Math.max(1, this.#runLength(file, index)) : 1;
     file.expectedMiss = index + count;
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
@@ -105,8 +111,23 @@ export class BlockCache {
     const count = this.#runLength(file, index);
     if (count === 0) return;
     file.expectedMiss = index + count;
+    this.#loadAhead(file, index, count);
+  }
+
+  /** @internal */
+  prefetch(file: CachedFile, index: number): void {
+    if (!file.answersAtOnce && index < file.wholeBlocks() && !this.holds(file, index)) this.#loadAhead(file, index, 1);
+  }
+
+  #loadAhead(file: CachedFile, index: number, count: number): void {
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (!(got instanceof Uint8Array)) void this.#load(file, index, count, got, true);
+    if (!(got instanceof Uint8Array)) void this.#load(file, index, count, got, count > 1);
+  }
+
+  /** @internal Whether the block is there or on its way. */
+  holds(file: CachedFile, index: number): boolean {
+    const key = file.id * FILE_STRIDE + index;
+    return this.#entries.has(key) || this.#inFlight.has(key);
   }
 
   /** Blocks from `index` that may be read at once: up to READ_AHEAD_BLOCKS, an eighth of the cache, and the first that is known. */
@@ -238,9 +259,36 @@ export class CachedFile {
     this.id = id;
   }
 
-  /** Block `index` (shorter at the end of the file), or null after a miss. */
-  block(index: number): Uint8Array | null {
-    return index === this.#tailIndex ? this.#tail : this.#cache.block(this, index);
+  /** Block `index` (shorter at the end of the file), or null after a miss. Nothing is read ahead of a sparse reader. */
+  block(index: number, isSparse = false): Uint8Array | null {
+    return index === this.#tailIndex ? this.#tail : this.#cache.block(this, index, isSparse);
+  }
+
+  /** Begins to load block `index`, unless it is there. */
+  prefetch(index: number): void {
+    this.#cache.prefetch(this, index);
+  }
+
+  /**
+   * Up to `length` bytes from `offset`, past the cache, for a record that is wanted without its neighbours; null when
+   * its block is in the cache, belongs there as this record is wanted again and again, or the storage would have to
+   * wait: then `block` is the way. The bytes stay valid if `keepAlone` follows; else until the next call.
+   */
+  alone(offset: number, length: number): Uint8Array | null {
+    const index = Math.floor(offset / BLOCK_BYTES);
+    const { lone } = this.#cache;
+    if (this.file.readNow === undefined || index === this.#tailIndex || this.#cache.holds(this, index) || lone.isRepeated(this.id, offset)) return null;
+    return lone.read(this.file, offset, length);
+  }
+
+  /** More bytes after `alone` gave too few of them. */
+  readNow(offset: number, length: number): Uint8Array | null {
+    return this.#cache.lone.read(this.file, offset, length);
+  }
+
+  /** Keeps the first `length` of the bytes that `alone` or `readNow` just gave. */
+  keepAlone(length: number): void {
+    this.#cache.lone.keep(length);
   }
 
   /** Exactly the bytes [offset, offset + length), fewer only at the end of the file; null after a miss. The result is a view: never write to it. */

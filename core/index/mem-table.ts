@@ -3,10 +3,12 @@ import type { EntryList, IndexEntry } from './entries.ts';
 /** Entries for which room is made at first. */
 const ENTRIES_FIRST = 4_096;
 /**
- * From here on room is made for all the entries to come, up to the second number: the system gives memory for what is
- * used of it only, and a growing table would halt the writer for longer and longer copies.
+ * From here on room is made for all the entries to come, up to the last number: a growing table would halt the writer for
+ * longer and longer copies. The second number counts while another table has such room: it is being written and will
+ * leave its room soon.
  */
 const ENTRIES_SMALL = 65_536;
+const ENTRIES_LARGE = 262_144;
 const ENTRIES_AT_ONCE = 1_048_576;
 
 /**
@@ -25,9 +27,41 @@ export interface MemTableColumns {
   readonly hashes: number;
 }
 
+/** All columns of a table, and what only the table itself needs. */
+interface Room {
+  readonly capacity: number;
+  readonly hashHi: Uint32Array;
+  readonly hashLo: Uint32Array;
+  readonly versions: Float64Array;
+  readonly positions: Float64Array;
+  readonly prev: Int32Array;
+  readonly jump: Int32Array<ArrayBuffer>;
+  readonly below: Int32Array<ArrayBuffer>;
+  readonly heads: Int32Array;
+}
+
+/** Room for many entries that an emptied table has left to the next one that grows so far; no caller can tell it from new room. */
+let spareRoom: Room | null = null;
+/** Some table has got such room. */
+let isRoomInUse = false;
+
 function int32s(length: number): Int32Array { return new Int32Array(new SharedArrayBuffer(length * 4)); }
 function uint32s(length: number): Uint32Array { return new Uint32Array(new SharedArrayBuffer(length * 4)); }
 function float64s(length: number): Float64Array { return new Float64Array(new SharedArrayBuffer(length * 8)); }
+
+function roomFor(capacity: number): Room {
+  const room = spareRoom;
+  const isLarge = capacity > ENTRIES_SMALL;
+  isRoomInUse ||= isLarge;
+  if (room !== null && isLarge && capacity <= room.capacity) {
+    spareRoom = null;
+    return room;
+  }
+  return {
+    capacity, hashHi: uint32s(capacity), hashLo: uint32s(capacity), versions: float64s(capacity), positions: float64s(capacity),
+    prev: int32s(capacity), jump: new Int32Array(capacity), below: new Int32Array(capacity), heads: int32s(capacity * 2),
+  };
+}
 
 /**
  * The index entries that are in no table yet. The entries of one hash form a list from the greatest (version,
@@ -56,13 +90,14 @@ export class MemTable {
   /** `entriesExpected` is the usual number of entries; more are taken too. */
   constructor(entriesExpected: number) {
     this.#entriesExpected = Math.min(entriesExpected, ENTRIES_AT_ONCE);
-    this.#resize(ENTRIES_FIRST);
+    this.#move(roomFor(ENTRIES_FIRST));
   }
 
   #grow(): void {
     let capacity = this.#capacity * 2;
-    while (this.#capacity >= ENTRIES_SMALL && capacity < this.#entriesExpected) capacity *= 2;
-    this.#resize(capacity);
+    const isAtOnce = this.#capacity >= (spareRoom === null && isRoomInUse ? ENTRIES_LARGE : ENTRIES_SMALL);
+    while (isAtOnce && capacity < this.#entriesExpected) capacity *= 2;
+    this.#move(roomFor(capacity));
   }
 
   get count(): number { return this.#count; }
@@ -73,7 +108,10 @@ export class MemTable {
     return this.columns();
   }
 
-  /** Forgets all entries and keeps the memory, which would else wait for the garbage collectors of all threads that have seen it. */
+  /**
+   * Forgets all entries. Room for many is kept for the next table that needs it: it would else wait for the garbage
+   * collectors of all threads that have seen it, and a table that had room of its own would need as much memory again.
+   */
   clear(): void {
     this.#heads.fill(0);
     if (this.#isLinked) {
@@ -83,6 +121,12 @@ export class MemTable {
     this.#isLinked = false;
     this.#count = 0;
     this.#hashes = 0;
+    if (this.#capacity <= ENTRIES_SMALL || this.#capacity < this.#entriesExpected) return;
+    spareRoom = {
+      capacity: this.#capacity, hashHi: this.#hashHi, hashLo: this.#hashLo, versions: this.#versions, positions: this.#positions,
+      prev: this.#prev, jump: this.#jump, below: this.#below, heads: this.#heads,
+    };
+    this.#use(roomFor(ENTRIES_FIRST));
   }
 
   columns(): MemTableColumns {
@@ -92,21 +136,28 @@ export class MemTable {
     };
   }
 
-  #resize(capacity: number): void {
-    const grow = <T extends Int32Array | Uint32Array | Float64Array>(to: T, from: T): T => {
-      to.set(from);
-      return to;
-    };
-    this.#capacity = capacity;
-    this.#hashHi = grow(uint32s(capacity), this.#hashHi);
-    this.#hashLo = grow(uint32s(capacity), this.#hashLo);
-    this.#versions = grow(float64s(capacity), this.#versions);
-    this.#positions = grow(float64s(capacity), this.#positions);
-    this.#prev = grow(int32s(capacity), this.#prev);
-    this.#jump = grow(new Int32Array(capacity), this.#jump);
-    this.#below = grow(new Int32Array(capacity), this.#below);
+  #use(room: Room): void {
+    this.#capacity = room.capacity;
+    this.#hashHi = room.hashHi;
+    this.#hashLo = room.hashLo;
+    this.#versions = room.versions;
+    this.#positions = room.positions;
+    this.#prev = room.prev;
+    this.#jump = room.jump;
+    this.#below = room.below;
+    this.#heads = room.heads;
+  }
+
+  #move(room: Room): void {
+    room.hashHi.set(this.#hashHi);
+    room.hashLo.set(this.#hashLo);
+    room.versions.set(this.#versions);
+    room.positions.set(this.#positions);
+    room.prev.set(this.#prev);
+    room.jump.set(this.#jump);
+    room.below.set(this.#below);
     const old = this.#heads;
-    this.#heads = int32s(capacity * 2);
+    this.#use(room);
     for (let i = 0; i < old.length; i++) {
       const head = old[i]!;
       if (head !== 0) this.#heads[this.#slotOf(this.#hashHi[head - 1]!, this.#hashLo[head - 1]!)] = head;

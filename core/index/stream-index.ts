@@ -12,6 +12,7 @@ import { FILTER_BYTES_MAX, FILTER_BYTES_MIN } from './bloom.ts';
 import { type EntryList, IndexEntry } from './entries.ts';
 import { ExistenceFilter } from './existence-filter.ts';
 import { buildExistence } from './existence-build.ts';
+import { newGuid } from './index-map.ts';
 import { MemTable, type MemTableColumns } from './mem-table.ts';
 import { type StreamHasher, streamHasher } from './stream-hash.ts';
 import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './table-format.ts';
@@ -102,6 +103,8 @@ export class StreamIndex {
   #room: PromiseWithResolvers<void> | null = null;
   /** While above 0, no merge begins. */
   #mergeHolds = 0;
+  /** Id of the merge of all tables that was asked for and has not ended. */
+  #mergeAllId: string | null = null;
 
   private constructor(options: StreamIndexOptions, tables: TableStore, existence: ExistenceFilter | null) {
     this.#options = options;
@@ -114,7 +117,7 @@ export class StreamIndex {
     this.#jobOptions = { signal: this.#ending.signal };
     const world = { clock: options.clock, log: options.log, signal: this.#ending.signal };
     this.#writing = new Background('Writing an index table', () => this.#writeOldest(), world);
-    this.#merging = new Background('Merging index tables', async () => this.#mergeHolds === 0 && tables.mergeOnce(this.#jobOptions), world);
+    this.#merging = new Background('Merging index tables', () => this.#merge(), world);
   }
 
   /**
@@ -143,6 +146,13 @@ export class StreamIndex {
 
   /** Commit position up to which the tables reach; -1 when there are none. */
   get commitCheckpoint(): number { return this.#tables.commitCheckpoint; }
+  /** Commit position of the last transaction in the index, be it in a table or in memory; -1 when it is empty. */
+  get lastCommitPosition(): number { return Math.max(this.#bulkCommit, this.commitCheckpoint); }
+  /** Merges of tables that have ended, and whether one is under way. */
+  get merges(): number { return this.#tables.merges; }
+  get isMerging(): boolean { return this.#tables.isMerging; }
+  /** Entries that are in no table yet. */
+  get entriesInMemory(): number { return this.#frozen.reduce((sum, { table }) => sum + table.count, this.#active.count); }
   /** Position of the last prepare that is in the tables; -1 when there are none. */
   get prepareCheckpoint(): number { return this.#tables.prepareCheckpoint; }
 
@@ -304,6 +314,34 @@ export class StreamIndex {
     if (this.#active.count > 0) this.#freeze();
     await this.#writing.idle();
     await this.#merging.idle();
+  }
+
+  /**
+   * Merges all tables into one, whatever their levels, in the background; after the merge and the hold there are now.
+   * Returns the id of the work, which is the same until it has ended. One that fails is logged and not tried again.
+   */
+  mergeAll(): string {
+    this.#mergeAllId ??= newGuid(this.#options.ids);
+    this.#merging.kick();
+    return this.#mergeAllId;
+  }
+
+  async #merge(): Promise<boolean> {
+    if (this.#mergeHolds > 0) return false;
+    const id = this.#mergeAllId;
+    if (id === null) return this.#tables.mergeOnce(this.#jobOptions);
+    const { log, clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    try {
+      const tables = this.#tables.newestFirst.length;
+      const wasMerged = await this.#tables.mergeAll(this.#jobOptions);
+      log.info('The merge of all index tables has ended.', { mergeIndexesId: id, tables, wasMerged, elapsedMs: clock.monotonicMs() - startedMs });
+    } catch (error) {
+      if (!this.#ending.signal.aborted) log.error('The merge of all index tables failed; the tables are as they were. Ask for it again when the cause is gone.', { mergeIndexesId: id, error });
+    } finally {
+      this.#mergeAllId = null;
+    }
+    return true;
   }
 
   /**

@@ -50,6 +50,9 @@ export class TableStore {
   /** The tables in the order in which they are searched: levels upwards, in each from the last to the first. */
   newestFirst: readonly TableReader[] = [];
   wasReset: string | null = null;
+  /** Merges that have ended, and whether one is under way. */
+  merges = 0;
+  isMerging = false;
 
   private constructor(options: TableStoreOptions) {
     this.#options = options;
@@ -169,13 +172,35 @@ export class TableStore {
   async mergeOnce(jobOptions: JobOptions): Promise<boolean> {
     const level = this.#levels.findIndex((tables) => tables.length >= this.#options.tablesPerLevelMax);
     if (level < 0) return false;
-    const sources = this.#levels[level]!;
-    const args: MergeTablesArgs = { ...this.#newFiles(), sources: sources.map((table) => table.path).toReversed() };
-    await this.#options.jobs.run(MERGE_TABLES_JOB, args, jobOptions);
+    await this.#merge(this.#levels[level]!.toReversed(), level + 1, jobOptions);
+    return true;
+  }
+
+  /**
+   * Merges all tables there are now into one, which takes the highest level they had: merges to come find it where the
+   * largest table was. False when there are fewer than two.
+   */
+  async mergeAll(jobOptions: JobOptions): Promise<boolean> {
+    const sources = this.newestFirst;
+    if (sources.length < 2) return false;
+    await this.#merge(sources, this.#levels.findLastIndex((tables) => tables.length > 0), jobOptions);
+    return true;
+  }
+
+  /** Merges tables, given newest first, into one at the end of `level`. Tables that are written meanwhile stay beside it. */
+  async #merge(sources: readonly TableReader[], level: number, jobOptions: JobOptions): Promise<void> {
+    const args: MergeTablesArgs = { ...this.#newFiles(), sources: sources.map((table) => table.path) };
+    this.isMerging = true;
+    try {
+      await this.#options.jobs.run(MERGE_TABLES_JOB, args, jobOptions);
+      this.merges++;
+    } finally {
+      this.isMerging = false;
+    }
     const merged = await this.#openTable(args.path, false, jobOptions);
     const swap = (levels: Levels): Levels => {
       const next = levels.map((tables) => tables.filter((table) => !sources.includes(table)));
-      next[level + 1] = [...(next[level + 1] ?? []), merged];
+      next[level] = [...(next[level] ?? []), merged];
       return next;
     };
     try {
@@ -185,7 +210,6 @@ export class TableStore {
       throw error;
     }
     for (const table of sources) await this.#retire(table);
-    return true;
   }
 
   /** Where the table stands in the index map. */

@@ -84,9 +84,13 @@ export class ChunkTable implements LogReader {
     return this.#cache.fill();
   }
 
-  readAt(position: number, frame: RecordFrame): Outcome {
+  readAt(position: number, frame: RecordFrame, isSparse = false): Outcome {
     if (position < 0 || position >= this.end) return END;
-    return this.#existing(position).readAt(position, frame);
+    return this.#existing(position).readAt(position, frame, isSparse);
+  }
+
+  prefetch(position: number): void {
+    if (position >= 0 && position < this.end) this.chunkAt(position)?.prefetch(position);
   }
 
   readForward(position: number, frame: RecordFrame): Outcome {

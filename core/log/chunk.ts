@@ -1,5 +1,6 @@
 import { i32 } from '../bytes.ts';
 import { BLOCK_BYTES, type CachedFile } from '../cache/block-cache.ts';
+import { ALONE_BYTES } from '../cache/lone-reads.ts';
 import { SkuaError } from '../errors.ts';
 import { HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
 import { END, HIT, MISS, type Outcome } from './log-reader.ts';
@@ -55,9 +56,9 @@ export class Chunk {
   }
 
   /** The record at exactly `position`; END when a scavenge removed it. Throws `log_corrupt` when there is none in an unscavenged chunk. */
-  readAt(position: number, frame: RecordFrame): Outcome {
+  readAt(position: number, frame: RecordFrame, isSparse = false): Outcome {
     const local = position - this.startPosition;
-    if (!this.isScavenged) return this.#readFrame(local, position, frame);
+    if (!this.isScavenged) return this.#readFrame(local, position, frame, isSparse);
     if (position === this.#scanPosition) {
       if (this.#scanActual + FRAME_BYTES > this.physicalBytes) return END;
       const outcome = this.#readFrame(this.#scanActual, -1, frame);
@@ -67,9 +68,20 @@ export class Chunk {
     if (index < 0) return MISS;
     if (index >= this.mapCount || mapFound.logical !== local) return END;
     const { actual } = mapFound;
-    const outcome = this.#readFrame(actual, -1, frame);
+    const outcome = this.#readFrame(actual, -1, frame, isSparse);
     if (outcome === HIT && frame.position !== position) throw this.corrupt(actual, `a record that names position ${frame.position} where the position map names ${position}`);
     return outcome;
+  }
+
+  /** Begins to load the block in which the record at `position` starts, unless the position map must be loaded first. */
+  prefetch(position: number): void {
+    let actual = position - this.startPosition;
+    if (this.isScavenged) {
+      const index = this.#mapSearch(actual);
+      if (index < 0 || index >= this.mapCount) return;
+      actual = mapFound.actual;
+    }
+    this.file.prefetch(Math.floor((HEADER_BYTES + actual) / BLOCK_BYTES));
   }
 
   /** The first record at or after `position`; END when the chunk holds none. */
@@ -128,15 +140,16 @@ export class Chunk {
   }
 
   /** `expected` is the record's global position, or -1 where only the record itself knows it. */
-  #readFrame(actual: number, expected: number, frame: RecordFrame): Outcome {
+  #readFrame(actual: number, expected: number, frame: RecordFrame, isSparse = false): Outcome {
     if (actual + FRAME_BYTES > this.physicalBytes) {
       if (expected < 0 || actual < 0 || !this.isCompleted) throw this.corrupt(actual, 'no room for a record');
       return END;
     }
     const raw = HEADER_BYTES + actual;
-    const block = this.file.block(Math.floor(raw / BLOCK_BYTES));
+    const alone = isSparse ? this.file.alone(raw, Math.min(ALONE_BYTES, this.physicalBytes - actual)) : null;
+    const block = alone ?? this.file.block(Math.floor(raw / BLOCK_BYTES), isSparse);
     if (block === null) return MISS;
-    const offset = raw % BLOCK_BYTES;
+    const offset = alone === null ? raw % BLOCK_BYTES : 0;
     let length: number;
     if (offset + 4 <= block.length) length = i32(block, offset);
     else {
@@ -148,11 +161,12 @@ export class Chunk {
     let bytes = block;
     let at = offset;
     if (offset + length + FRAME_BYTES > block.length) {
-      const whole = this.file.bytes(raw, length + FRAME_BYTES);
+      const whole = (alone === null ? null : this.file.readNow(raw, length + FRAME_BYTES)) ?? this.file.bytes(raw, length + FRAME_BYTES);
       if (whole === null) return MISS;
       bytes = whole;
       at = 0;
     }
+    if (alone !== null) this.file.keepAlone(length + FRAME_BYTES);
     if (i32(bytes, at + 4 + length) !== length) throw this.corrupt(actual, 'a record whose two lengths differ');
     frame.bytes = bytes;
     frame.at = at + 4;

@@ -17,8 +17,13 @@ export type Outcome = typeof HIT | typeof MISS | typeof END;
 export interface LogReader {
   /** Position after the last durable record: nothing at or beyond it exists for readers. */
   readonly end: number;
-  /** Reads the record that starts at exactly `position`. */
-  readAt(position: number, frame: RecordFrame): Outcome;
+  /**
+   * Reads the record that starts at exactly `position`. `isSparse` says that the caller wants none of the records around
+   * it, so that it is better read alone than with the blocks in which it lies.
+   */
+  readAt(position: number, frame: RecordFrame, isSparse?: boolean): Outcome;
+  /** Begins to load what `readAt` of the position will need, as far as that is known already. */
+  prefetch(position: number): void;
   /** Reads the first record at or after `position`, which is a record's start, a record's end or a chunk boundary. END at the log's end. */
   readForward(position: number, frame: RecordFrame): Outcome;
   /** Reads the last record that ends at or before `position`, which is such a place too. END at the log's start. */

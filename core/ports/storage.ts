@@ -41,6 +41,12 @@ export interface StorageFile {
    */
   read(position: number, length: number, into?: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /**
+   * Puts up to `length` bytes from `position` into `into` from `at` on, at once, and gives their count, fewer at the end
+   * of the file; or -1 when they are likely to take longer than a few microseconds: then `read` is the way. For
+   * single records far from each other. An implementation whose `read` never waits, or always does, leaves it out.
+   */
+  readNow?(position: number, length: number, into: Uint8Array, at: number): number;
+  /**
    * Writes all bytes at `position`, growing the file as needed. The bytes have been taken over when the call (or its
    * promise) ends, so the buffer may then be used again. Small writes may complete at once without a promise. On an
    * error the range's content is undefined.

@@ -44,6 +44,8 @@ export interface User {
   readonly isDisabled: boolean;
   /** When the record was last written; UTC milliseconds. */
   readonly updatedMs: number;
+  /** 100 ns units (0 to 9999) beyond. */
+  readonly updatedTicks?: number;
 }
 
 export interface NewUser {
@@ -55,7 +57,7 @@ export interface NewUser {
 
 /** Users kept in `$user-...` streams; options-and-security.md section 7, http-api.md section 6. */
 export interface Users {
-  /** In the order of their creation, each once, deleted ones left out. */
+  /** In the order of their names, as the reference database lists them; deleted ones left out. */
   list(): Promise<User[]>;
   /** Errors: `user_not_found`. */
   get(loginName: string): Promise<User>;
@@ -69,6 +71,6 @@ export interface Users {
   disable(loginName: string): Promise<void>;
   /** Errors: `user_not_found`, `invalid_user`. */
   resetPassword(loginName: string, password: string): Promise<void>;
-  /** Errors: `user_not_found`, `wrong_password`, `too_many_failures`. */
-  changePassword(loginName: string, currentPassword: string, newPassword: string): Promise<void>;
+  /** `address` as for a login, whose failures these are too. Errors: `user_not_found`, `invalid_user`, `wrong_password`, `too_many_failures`. */
+  changePassword(loginName: string, currentPassword: string, newPassword: string, address?: string | null): Promise<void>;
 }

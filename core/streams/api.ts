@@ -168,6 +168,16 @@ export const STREAM_NAME_LENGTH_MAX = 1_024;
 /** Longest event type in UTF-16 code units. */
 export const EVENT_TYPE_LENGTH_MAX = 1_024;
 
+export interface StreamInfo {
+  /** -1 without events, TOMBSTONE after a hard delete. */
+  readonly lastEventNumber: number;
+  readonly isTombstoned: boolean;
+  readonly isSoftDeleted: boolean;
+  readonly metadata: StreamMetadata;
+  /** Last event number of the metadata stream, -1 without metadata. */
+  readonly metadataVersion: number;
+}
+
 export interface EventStore {
   /** Position after the last durable record. */
   readonly end: number;
@@ -193,7 +203,9 @@ export interface EventStore {
   readAll(options: ReadAllOptions): Promise<AllPage>;
 
   /** State of a stream without reading its events; `lastEventNumber` -1 when it has none. */
-  streamInfo(stream: string): Promise<{ readonly lastEventNumber: number; readonly isTombstoned: boolean; readonly isSoftDeleted: boolean; readonly metadata: StreamMetadata; readonly metadataVersion: number }>;
+  streamInfo(stream: string): Promise<StreamInfo>;
+  /** What `streamInfo` says, at once, where nothing has to be read for it; else, and for what is no stream name, null. */
+  streamInfoNow?(stream: string): StreamInfo | null;
 
   /**
    * History and then live events, in order, without gap or duplicate. The reader sets the pace: nothing is buffered

@@ -6,6 +6,7 @@ import { AppendQueue } from './append-queue.ts';
 import type { AppendRequest } from './append-request.ts';
 import type { EventStoreDeps, EventStoreOptions } from './deps.ts';
 import type { Lookup } from './lookup.ts';
+import { measureGroup } from './group-metrics.ts';
 import { RecentIds } from './recent-ids.ts';
 import type { StreamStates } from './stream-states.ts';
 import { closedError, type Waiters } from './waiters.ts';
@@ -30,6 +31,8 @@ export class Appender {
   readonly #queue: AppendQueue;
   readonly #group: AppendGroup;
   readonly #placer: AppendPlacer;
+  /** Since when the first of those that wait for the next group has been waiting; monotonic. */
+  #waitingSinceMs = 0;
   #running: Promise<void> | null = null;
   /** Why nothing can be written any more. */
   #stopped: unknown = null;
@@ -48,6 +51,8 @@ export class Appender {
     this.#placer = new AppendPlacer(lookup, states, this.recent, deps.commitLog, deps.ids);
   }
 
+  get queued(): number { return this.#queue.length; }
+
   /** Takes a request in. The answer comes by its `resolve` and `reject`. */
   enqueue(request: AppendRequest): void {
     if (this.#stopped !== null) {
@@ -59,6 +64,7 @@ export class Appender {
       request.reject(refusal);
       return;
     }
+    if (this.#queue.length === 1) this.#waitingSinceMs = this.#deps.clock.monotonicMs();
     // Starts reading what the check will need, so that the loop does not wait for one disk read after the other.
     const state = this.#states.load(request.owner);
     if (state instanceof Promise) state.catch(ignore);
@@ -145,13 +151,15 @@ export class Appender {
   }
 
   async #commit(group: AppendGroup): Promise<void> {
-    const { commitLog, index, meter } = this.#deps;
+    const { commitLog, index, meter, clock } = this.#deps;
+    const sinceMs = this.#waitingSinceMs;
+    const startMs = clock.monotonicMs();
+    this.#waitingSinceMs = startMs;
     const appended = commitLog.append(group.bytes());
     group.rememberIds();
     await appended;
     group.publish(index, this.#states, this.#waiters);
-    meter.observe('append_group_requests', group.requests.length);
-    meter.observe('append_group_bytes', group.length);
+    measureGroup(meter, group, { sinceMs, startMs, endMs: clock.monotonicMs() });
   }
 
   /** Completes the chunk behind a write that asks for it. The write is durable whatever becomes of this; the next round tries again. */

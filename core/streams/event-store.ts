@@ -1,20 +1,22 @@
 import { SkuaError } from '../errors.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type {
-  AllPage, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
+  AllPage, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
 import { appendRequest, type AppendRequest, checkExpected, completeChunkRequest, deleteRequest, type EpochInput, epochRequest } from './append-request.ts';
 import { DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions } from './deps.ts';
+import { countRead } from './group-metrics.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
+import { METASTREAM_METADATA } from './metadata.ts';
 import { checkNumber, checkReadableName, checkWritableName, EPOCH_STREAM, isMetastream, POINT_TYPE, POINTS_STREAM } from './names.ts';
 import { readAllPage } from './read-all.ts';
 import { readPage, readVisible } from './read-stream.ts';
 import { primeRecentIds } from './recent-ids-prime.ts';
 import { assertReadable, type StoreContext, stateOf, viewOf } from './store-context.ts';
-import { StreamView } from './stream-state.ts';
+import { type StreamState, StreamView } from './stream-state.ts';
 import { StreamStates } from './stream-states.ts';
 import { subscribeToAll } from './subscribe-all.ts';
 import { subscribeToStream } from './subscribe-stream.ts';
@@ -23,6 +25,16 @@ import { Waiters } from './waiters.ts';
 export interface InternalAppendOptions {
   /** End the chunk behind this write, as a scavenge point needs it. */
   readonly completeChunkAfter?: boolean;
+}
+
+/** Figures of the moment; hits and misses since the start. */
+export interface StreamFigures {
+  readonly appendsQueued: number;
+  readonly statesInMemory: number;
+  readonly stateHits: number;
+  readonly stateMisses: number;
+  /** Subscriptions and waits. */
+  readonly subscriptions: number;
 }
 
 /** The store with what only parts of the node itself use. */
@@ -40,6 +52,7 @@ export interface EventStoreInternals extends EventStore {
   writeEpoch(epoch: EpochInput): Promise<number>;
   /** Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised. Call it before the first append. */
   primeRecentIds(): Promise<void>;
+  figures(): StreamFigures;
   /** Finishes what is in flight, rejects what waits, ends subscriptions. Later calls that write reject with `store_closed`. */
   close(): Promise<void>;
 }
@@ -61,12 +74,17 @@ class Store implements EventStoreInternals {
     this.#options = { ...DEFAULT_OPTIONS, ...deps.options };
     const lookup = new Lookup(deps.reader, deps.index);
     const states = new StreamStates(lookup, deps.index.hasher, this.#options.streamStatesMax);
-    this.#context = { lookup, states, clock: deps.clock, options: this.#options };
+    this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
     this.#appender = new Appender(deps, this.#options, lookup, states, this.#waiters);
   }
 
   get end(): number { return this.#deps.reader.end; }
+
+  figures(): StreamFigures {
+    const { states } = this.#context;
+    return { appendsQueued: this.#appender.queued, statesInMemory: states.size, stateHits: states.hits, stateMisses: states.misses, subscriptions: this.#waiters.count };
+  }
 
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
     if (events.length === 0) return Promise.reject(new SkuaError('batch_empty', 'The request has no events: send at least one.', { stream }));
@@ -114,6 +132,7 @@ class Store implements EventStoreInternals {
     if (options.from !== 'end') checkNumber(options.from);
     const view = await this.#readable(stream);
     const page = await readPage(this.#context, view, options);
+    countRead(this.#deps.meter, page.events);
     if (options.resolveLinks === true) await resolveLinks(this.#context, page.events);
     return page;
   }
@@ -123,6 +142,7 @@ class Store implements EventStoreInternals {
     const view = await this.#readable(stream);
     const event = await readVisible(this.#context, view, number === 'last' ? view.lastNumber : number);
     if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or it has expired.`, { stream, number });
+    countRead(this.#deps.meter, [event]);
     return withLinks ? resolveLink(this.#context, event) : event;
   }
 
@@ -134,7 +154,9 @@ class Store implements EventStoreInternals {
         throw new SkuaError('invalid_position', `The position ${from.commit}/${from.prepare} is none: give two whole numbers, or start or end.`, { ...from });
       }
     }
-    return readAllPage(this.#context, options);
+    const page = await readAllPage(this.#context, options);
+    countRead(this.#deps.meter, page.events);
+    return page;
   }
 
   async #readable(stream: string): Promise<StreamView> {
@@ -145,20 +167,19 @@ class Store implements EventStoreInternals {
     return view;
   }
 
-  async streamInfo(stream: string): ReturnType<EventStore['streamInfo']> {
+  async streamInfo(stream: string): Promise<StreamInfo> {
     const refusal = checkReadableName(stream);
     if (refusal !== null) throw refusal;
-    const isMeta = isMetastream(stream);
-    const state = await stateOf(this.#context, stream);
-    const { committed } = state;
-    const view = new StreamView(state, isMeta);
-    return {
-      lastEventNumber: view.isTombstoned ? TOMBSTONE : view.lastNumber,
-      isTombstoned: view.isTombstoned,
-      isSoftDeleted: !isMeta && committed.isSoftDeleted,
-      metadata: view.metadata,
-      metadataVersion: isMeta ? -1 : committed.metadataVersion,
-    };
+    return infoOf(stream, await stateOf(this.#context, stream));
+  }
+
+  streamInfoNow(stream: string): StreamInfo | null {
+    if (checkReadableName(stream) !== null) return null;
+    const state = stateOf(this.#context, stream);
+    if (!(state instanceof Promise)) return infoOf(stream, state);
+    // Whoever asks again with a promise gets the error.
+    state.catch(() => {});
+    return null;
   }
 
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
@@ -200,6 +221,19 @@ class Store implements EventStoreInternals {
     await this.#appender.close();
     this.#waiters.close();
   }
+}
+
+function infoOf(stream: string, state: StreamState): StreamInfo {
+  const isMeta = isMetastream(stream);
+  const { committed } = state;
+  const { isTombstoned } = committed;
+  return {
+    lastEventNumber: isTombstoned ? TOMBSTONE : isMeta ? committed.metadataVersion : committed.lastNumber,
+    isTombstoned,
+    isSoftDeleted: !isMeta && committed.isSoftDeleted,
+    metadata: isMeta ? METASTREAM_METADATA : committed.metadata,
+    metadataVersion: isMeta ? -1 : committed.metadataVersion,
+  };
 }
 
 /** Whoever writes a scavenge point, it ends its chunk; scavenge.md section 1.2. */

@@ -58,9 +58,9 @@ export class Lookup {
     this.index = index;
   }
 
-  /** HIT when the record at `position` belongs to the stream; END when it is gone or another stream's. */
-  confirm(position: number, key: StreamKey): Outcome {
-    const outcome = this.reader.readAt(position, this.frame);
+  /** HIT when the record at `position` belongs to the stream; END when it is gone or another stream's. `isSparse` as in LogReader. */
+  confirm(position: number, key: StreamKey, isSparse = false): Outcome {
+    const outcome = this.reader.readAt(position, this.frame, isSparse);
     if (outcome !== HIT) {
       this.#missedInLog = true;
       return outcome;

@@ -88,6 +88,8 @@ export function parseAccessList(raw: string): AccessList | null {
     const key = Object.hasOwn(ACL_KEYS, member.key) ? ACL_KEYS[member.key] : undefined;
     if (key === undefined) return null;
     const value: unknown = JSON.parse(member.raw);
+    // As if it was not there; options-and-security.md section 8.2.
+    if (value === null) continue;
     if (typeof value === 'string') out[key] = [value];
     else if (Array.isArray(value) && value.every((role) => typeof role === 'string')) out[key] = value;
     else return null;

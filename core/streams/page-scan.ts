@@ -8,6 +8,15 @@ import { createdAtMs, storedEvent } from './stored-event.ts';
 /** The step did its share: let other work run and take it again. */
 export const PAUSE = 3;
 
+/** Entries are judged together in runs of this many: whether their records lie far apart. */
+const RUN_ENTRIES = 64;
+/** Records that lie further apart than this in the mean are read one by one: copying a block costs more. */
+const SPARSE_BYTES = 16_384;
+/** A record read alone takes as much of a slice as this many others. */
+const SPARSE_COST = 4;
+/** Records whose blocks are loaded at once when one had to be waited for. */
+const PREFETCHED_RECORDS = 16;
+
 /** Lists kept for the next pages, so that a page does not allocate columns. */
 const SPARE_LISTS_MAX = 16;
 const spareLists: EntryList[] = [];
@@ -28,6 +37,8 @@ export class PageScan {
   #isListed = false;
   #at = 0;
   #lastNumber = -1;
+  #isSparse = false;
+  #judgedTo = 0;
 
   constructor(key: StreamKey, from: number, to: number, oldestMs: number) {
     this.#key = key;
@@ -47,18 +58,35 @@ export class PageScan {
       this.#isListed = true;
       if (outcome === END) list.clear();
     }
-    const stop = Math.min(list.length, this.#at + slice);
     const { versions, positions } = list;
-    while (this.#at < stop) {
+    for (let left = slice; this.#at < list.length && left > 0; left -= this.#isSparse ? SPARSE_COST : 1) {
+      if (this.#at >= this.#judgedTo) this.#judge();
       const number = versions[this.#at]!;
       if (number !== this.#lastNumber) {
-        const outcome = lookup.confirm(positions[this.#at]!, this.#key);
-        if (outcome === MISS) return MISS;
+        const outcome = lookup.confirm(positions[this.#at]!, this.#key, this.#isSparse);
+        if (outcome === MISS) {
+          if (this.#isSparse) this.#prefetch(lookup);
+          return MISS;
+        }
         if (outcome === HIT) this.#take(lookup, number);
       }
       this.#at++;
     }
     return this.#at < list.length ? PAUSE : HIT;
+  }
+
+  /** Finds out how far the records of the next run of entries lie apart. */
+  #judge(): void {
+    const { positions, length } = this.#list;
+    this.#judgedTo = Math.min(length, this.#at + RUN_ENTRIES);
+    const last = this.#judgedTo - 1;
+    this.#isSparse = positions[last]! - positions[this.#at]! > (last - this.#at) * SPARSE_BYTES;
+  }
+
+  /** Who had to wait for one record should not wait for each of the next ones in turn. */
+  #prefetch(lookup: Lookup): void {
+    const end = Math.min(this.#judgedTo, this.#at + 1 + PREFETCHED_RECORDS);
+    for (let i = this.#at + 1; i < end; i++) lookup.reader.prefetch(this.#list.positions[i]!);
   }
 
   #take(lookup: Lookup, number: number): void {

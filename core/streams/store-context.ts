@@ -1,5 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Meter } from '../ports/meter.ts';
 import type { EventStoreOptions } from './deps.ts';
 import type { Lookup } from './lookup.ts';
 import { isMetastream, originalOf } from './names.ts';
@@ -11,6 +12,7 @@ export interface StoreContext {
   readonly lookup: Lookup;
   readonly states: StreamStates;
   readonly clock: Clock;
+  readonly meter: Meter;
   readonly options: EventStoreOptions;
 }
 

@@ -39,6 +39,9 @@ export class StreamStates {
   #young = new Map<string, Packed>();
   #old = new Map<string, Packed>();
   readonly #loading = new Map<string, Loading>();
+  /** Of `load`, since the start. */
+  hits = 0;
+  misses = 0;
 
   constructor(lookup: Lookup, hasher: StreamHasher, statesMax: number) {
     const max = Math.max(statesMax, STATES_MIN);
@@ -68,7 +71,11 @@ export class StreamStates {
   /** The state of the stream; at once where nothing has to be read from disk. `name` is no metastream. */
   load(name: string): StreamState | Promise<StreamState> {
     const known = this.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.hits++;
+      return known;
+    }
+    this.misses++;
     const running = this.#loading.get(name);
     if (running !== undefined) return running.promise;
     const state = new StreamState(name, this.#hasher);

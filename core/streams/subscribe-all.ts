@@ -1,4 +1,5 @@
 import type { AllPosition, SubscribeAllOptions, SubscriptionMessage } from './api.ts';
+import { countRead } from './group-metrics.ts';
 import { resolveLinks } from './links.ts';
 import { readAllAfter, readAllFrom } from './read-all.ts';
 import type { StoreContext } from './store-context.ts';
@@ -15,6 +16,7 @@ export async function* subscribeToAll(context: StoreContext, waiters: Waiters, o
       waiter.arm();
       const read = isAfter ? readAllAfter : readAllFrom;
       const { page, isEnd } = await read(context, from, context.options.subscriptionPageEvents, options.filter);
+      countRead(context.meter, page.events);
       if (options.resolveLinks === true) await resolveLinks(context, page.events);
       for (const event of page.events) {
         yield { kind: 'event', event };

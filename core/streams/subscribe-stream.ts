@@ -1,6 +1,7 @@
 import { HIT } from '../log/log-reader.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type { StoredEvent, SubscribeStreamOptions, SubscriptionMessage } from './api.ts';
+import { countRead } from './group-metrics.ts';
 import { FloorSearch, runSearch } from './lookup.ts';
 import { resolveLinks } from './links.ts';
 import { checkNumber, checkReadableName, isMetastream } from './names.ts';
@@ -23,6 +24,7 @@ export async function* subscribeToStream(context: StoreContext, waiters: Waiters
       waiter.arm();
       const view = await viewOf(context, stream);
       const part = await readPart(context, view, from);
+      countRead(context.meter, part.events);
       if (options.resolveLinks === true) await resolveLinks(context, part.events);
       for (const event of part.events) {
         yield { kind: 'event', event };

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { fileClosed, fileReadOnly } from '../../core/ports/storage-path.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { storageError, syncError } from './errors.ts';
+import { ReadPace } from './read-pace.ts';
 import { SyncPace } from './sync-pace.ts';
 
 /**
@@ -21,6 +22,7 @@ export class FilesystemFile implements StorageFile {
   #isOpen = true;
   #syncFailure: unknown = null;
   readonly #pace = new SyncPace();
+  readonly #readPace = new ReadPace();
   /** Calls under way: the descriptor's number may be given to another file only after they have ended. */
   #busy = 0;
   #whenIdle: (() => void) | null = null;
@@ -40,17 +42,26 @@ export class FilesystemFile implements StorageFile {
       if (!this.#isOpen) throw fileClosed(this.path);
       // Uninitialised memory of its own, as a plain Uint8Array: `slice` of a Buffer would not copy.
       const bytes = into?.subarray(0, length) ?? new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
-      if (this.#isBlocking) return resolve(this.#readNow(bytes, position));
+      if (this.#isBlocking) return resolve(bytes.subarray(0, this.#readBlocking(bytes, 0, length, position)));
       this.#busy++;
       this.#readOn(bytes, 0, position, resolve, reject);
     });
   }
 
-  #readNow(bytes: Uint8Array, position: number): Uint8Array {
+  readNow(position: number, length: number, into: Uint8Array, at: number): number {
+    if (!this.#isOpen) throw fileClosed(this.path);
+    if (!this.#isBlocking && !this.#readPace.admits()) return -1;
+    const begin = performance.now();
+    const count = this.#readBlocking(into, at, length, position);
+    this.#readPace.note(performance.now() - begin);
+    return count;
+  }
+
+  #readBlocking(into: Uint8Array, at: number, length: number, position: number): number {
     try {
       let filled = 0;
-      for (let count = -1; filled < bytes.length && count !== 0; filled += count) count = fs.readSync(this.#fd, bytes, filled, bytes.length - filled, position + filled);
-      return bytes.subarray(0, filled);
+      for (let count = -1; filled < length && count !== 0; filled += count) count = fs.readSync(this.#fd, into, at + filled, length - filled, position + filled);
+      return filled;
     } catch (error) {
       throw storageError(error, this.path);
     }

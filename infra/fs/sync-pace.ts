@@ -1,11 +1,11 @@
 /** Quick syncs in a row after which the next is made on the caller's thread. */
 const QUICK_IN_A_ROW = 4;
-/** A sync is quick when it takes no longer than this, which is less than what a group of appends takes to encode. */
-const QUICK_MS_MAX = 0.5;
+/** A sync through the thread pool is quick when it takes no longer than this, the trip and what the loop does meanwhile included. */
+const QUICK_MS_MAX = 0.75;
 /** A sync on the caller's thread that takes longer ends that for a while. */
 const SLOW_MS = 1;
-/** Syncs that go through the thread pool after a slow one. */
-const POOLED_AFTER_SLOW = 1_024;
+/** At most one sync on the caller's thread in this many may be a slow one: after a second one the rest of them goes through the thread pool. */
+const SLOW_EVERY = 1_024;
 
 /**
  * Decides for one file whether its next sync goes through the thread pool. The way there and back costs a hundred
@@ -14,14 +14,20 @@ const POOLED_AFTER_SLOW = 1_024;
  * follows a large write or a truncation.
  */
 export class SyncPace {
+  /** Quick ones in a row; below 0: those that still go through the pool. */
   #quick = 0;
+  /** Syncs since a slow one on the caller's thread. */
+  #sinceSlow = 0;
 
   get isOnTheSpot(): boolean { return this.#quick >= QUICK_IN_A_ROW; }
 
   /** Takes in how long a sync took, as seen by whoever waited. */
   note(ms: number): void {
+    this.#sinceSlow++;
     if (this.isOnTheSpot) {
-      if (ms > SLOW_MS) this.#quick = -POOLED_AFTER_SLOW;
+      if (ms <= SLOW_MS) return;
+      this.#quick = Math.min(0, this.#sinceSlow - SLOW_EVERY);
+      this.#sinceSlow = 0;
     } else if (this.#quick < 0 || ms <= QUICK_MS_MAX) this.#quick++;
     else this.#quick = 0;
   }

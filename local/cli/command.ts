@@ -1,3 +1,4 @@
+import type { Colours } from './colour.ts';
 import type { ExitCode, Io } from './io.ts';
 import type { OptionTable, OptionValues } from './options.ts';
 
@@ -18,18 +19,17 @@ export interface Command<O extends OptionTable = OptionTable> {
   readonly details?: string;
   readonly positionals?: readonly Positional[];
   readonly options: O;
-  /** Names that still work, with a warning, and the names that took their place. */
-  readonly deprecated?: Readonly<Record<string, string>>;
   readonly examples: readonly { readonly line: string; readonly does: string }[];
+  /** A command that understands its words itself gets all of them as positionals, and has a help of its own. */
+  readonly ownHelp?: (colours: Colours) => string;
   readonly run: (input: Input<O>, io: Io) => Promise<ExitCode>;
 }
 
 export interface Input<O extends OptionTable> {
   readonly options: OptionValues<O>;
-  /** Options named on the command line, under their present names. */
+  /** Options named on the command line. */
   readonly given: ReadonlySet<string>;
   readonly positionals: readonly string[];
-  readonly warnings: readonly string[];
 }
 
 /** Keeps the types of a command's own options while it stands in a list with others. */

@@ -56,7 +56,7 @@ export function commandHelp(command: Command, colours: Colours): string {
   ] as const);
   const positionals = (command.positionals ?? []).map((positional) => [positional.name, sentence(positional.help)] as const);
   const lines = [`${command.summary}.`, ''];
-  if (command.details !== undefined) lines.push(...wrap(command.details, WIDTH), '');
+  if (command.details !== undefined) lines.push(...wrapHelp(command.details), '');
   lines.push(colours.bold('Usage'), `  ${usageOf(command)}`, '');
   if (positionals.length > 0) lines.push(colours.bold('Arguments'), ...table(positionals), '');
   lines.push(colours.bold('Options'), ...table([...options, ['--help', 'Show this help']]), '');
@@ -77,16 +77,21 @@ function sentence(text: string): string {
 }
 
 /** Two columns, the second one wrapped. */
-function table(rows: readonly (readonly [string, string])[]): string[] {
+export function table(rows: readonly (readonly [string, string])[]): string[] {
   const left = Math.max(...rows.map(([first]) => first.length)) + 2;
   return rows.flatMap(([first, second]) =>
     wrap(second, WIDTH - left - 2).map((text, i) => `  ${(i === 0 ? first : '').padEnd(left)}${text}`.trimEnd()));
 }
 
+/** Lines of running text. */
+export function wrapHelp(text: string): string[] {
+  return wrap(text, WIDTH);
+}
+
 /** Space at which no line is broken. */
 const HARD_SPACE = '\u00a0';
 
-function unbroken(text: string): string {
+export function unbroken(text: string): string {
   return text.replaceAll(' ', HARD_SPACE);
 }
 

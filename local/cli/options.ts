@@ -40,15 +40,6 @@ export function texts(placeholder: string, help: string): Option<readonly string
   return { placeholder, fallback: [], fallbackText: '', help, parse, isList: true };
 }
 
-/** A power of two within limits, both of which are powers of two. */
-export function powerOfTwo(placeholder: string, min: number, max: number, fallback: number, help: string): Option<number> {
-  const parse = (given: string) => {
-    const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
-    return value >= min && value <= max && Number.isInteger(Math.log2(value)) ? { value } : { allowed: `a power of two from ${min} to ${max}` };
-  };
-  return { placeholder, fallback, fallbackText: String(fallback), help, parse };
-}
-
 /** A whole number within limits. */
 export function integer(placeholder: string, min: number, max: number, fallback: number, help: string): Option<number> {
   const parse = (given: string) => {
@@ -56,35 +47,6 @@ export function integer(placeholder: string, min: number, max: number, fallback:
     return value >= min && value <= max ? { value } : { allowed: `a whole number from ${min} to ${max}` };
   };
   return { placeholder, fallback, fallbackText: String(fallback), help, parse };
-}
-
-/** One of a few words. */
-export function oneOf<W extends string>(placeholder: string, words: readonly W[], fallback: W, help: string): Option<W> {
-  const parse = (given: string) => {
-    const value = words.find((word) => word === given.toLowerCase());
-    return value === undefined ? { allowed: `one of ${words.join(', ')}` } : { value };
-  };
-  return { placeholder, fallback, fallbackText: fallback, help: `${help} (${words.join(', ')})`, parse };
-}
-
-export interface SizeLimits {
-  readonly min: number;
-  readonly max: number;
-  readonly multipleOf: number;
-}
-
-const UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, kb: 1024, kib: 1024, m: 1_048_576, mb: 1_048_576, mib: 1_048_576, g: 1_073_741_824, gb: 1_073_741_824, gib: 1_073_741_824 };
-
-/** A number of bytes, with an optional unit (KiB, MiB, GiB). Null unless given. */
-export function size(placeholder: string, limits: SizeLimits, fallbackText: string, help: string): Option<number | null> {
-  const parse = (given: string) => {
-    const parts = /^(\d{1,15}) ?([a-z]*)$/i.exec(given);
-    const unit = parts === null ? undefined : UNITS[parts[2]!.toLowerCase()];
-    const value = parts === null || unit === undefined ? Number.NaN : Number(parts[1]) * unit;
-    if (value >= limits.min && value <= limits.max && value % limits.multipleOf === 0) return { value };
-    return { allowed: `a number of bytes from ${sizeText(limits.min)} to ${sizeText(limits.max)} in steps of ${sizeText(limits.multipleOf)}, such as 67108864 or 64MiB` };
-  };
-  return { placeholder, fallback: null, fallbackText, help, parse };
 }
 
 /** Bytes in the largest unit that divides them. */

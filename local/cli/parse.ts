@@ -17,7 +17,6 @@ export function parseArguments<O extends OptionTable>(command: Command<O>, words
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(command.options)) values[name] = option.fallback;
   const given = new Set<string>();
-  const warnings: string[] = [];
   const positionals: string[] = [];
   for (let at = 0; at < words.length; at++) {
     const word = words[at]!;
@@ -26,7 +25,7 @@ export function parseArguments<O extends OptionTable>(command: Command<O>, words
       positionals.push(word);
       continue;
     }
-    const { name, inline } = splitOption(command, word, warnings);
+    const { name, inline } = splitOption(command, word);
     const option = command.options[name]!;
     let value = inline;
     if (value === null && option.placeholder === null) value = 'true';
@@ -41,18 +40,13 @@ export function parseArguments<O extends OptionTable>(command: Command<O>, words
     given.add(name);
   }
   checkPositionals(command, positionals);
-  return { kind: 'run', input: { options: values as Input<O>['options'], given, positionals, warnings } };
+  return { kind: 'run', input: { options: values as Input<O>['options'], given, positionals } };
 }
 
-function splitOption<O extends OptionTable>(command: Command<O>, word: string, warnings: string[]): { name: string; inline: string | null } {
+function splitOption<O extends OptionTable>(command: Command<O>, word: string): { name: string; inline: string | null } {
   const equals = word.indexOf('=');
   const written = (equals < 0 ? word : word.slice(0, equals)).replace(/^--?/, '');
   const inline = equals < 0 ? null : word.slice(equals + 1);
-  const alias = word.startsWith('--') && Object.hasOwn(command.deprecated ?? {}, written) ? command.deprecated![written]! : null;
-  if (alias !== null) {
-    warnings.push(`--${written} is deprecated: use --${alias}.`);
-    return { name: alias, inline };
-  }
   if (word.startsWith('--') && Object.hasOwn(command.options, written)) return { name: written, inline };
   const known = Object.keys(command.options).concat('help');
   throw new UsageError(`Unknown option ${word.slice(0, equals < 0 ? undefined : equals)}.${didYouMean(written, known, '--')}`);

@@ -47,7 +47,13 @@ async function dispatch(program: Program, words: readonly string[], io: Io): Pro
     io.stdout.write(groupHelp(asked[0]!, groupOf(program, asked[0]!), colours));
     return EXIT.ok;
   }
-  const parsed = isHelp ? { kind: 'help' as const } : parseArguments(command, asked.slice(command.name.split(' ').length));
+  const behind = asked.slice(command.name.split(' ').length);
+  if (command.ownHelp !== undefined) {
+    if (!isHelp) return command.run({ options: {}, given: new Set(), positionals: behind }, io);
+    io.stdout.write(command.ownHelp(colours));
+    return EXIT.ok;
+  }
+  const parsed = isHelp ? { kind: 'help' as const } : parseArguments(command, behind);
   if (parsed.kind === 'help') {
     io.stdout.write(commandHelp(command, colours));
     return EXIT.ok;

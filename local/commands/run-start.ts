@@ -5,11 +5,12 @@ import type { Log } from '../../core/ports/log.ts';
 import type { StartProgress } from '../../core/store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { coloursFor } from '../cli/colour.ts';
-import type { Input } from '../cli/command.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import { EXIT, line } from '../cli/io.ts';
 import { sizeText } from '../cli/options.ts';
-import { UsageError } from '../cli/usage-error.ts';
+import type { Config } from '../config/config.ts';
+import type { Values } from '../config/options.ts';
+import { logLevelOf } from '../config/table/logging.ts';
 import { refuseFile } from '../directory.ts';
 import { createLog } from '../logger.ts';
 import { startNode } from '../node.ts';
@@ -17,7 +18,6 @@ import type { RunningNode } from '../node.ts';
 import { Progress } from '../progress.ts';
 import { signalHandler } from '../signals.ts';
 import { VERSION } from '../version.ts';
-import type { startOptions } from './start.ts';
 
 const PHASES: Readonly<Record<StartProgress['phase'], string>> = {
   'recovering-log': 'recovering the log',
@@ -26,31 +26,30 @@ const PHASES: Readonly<Record<StartProgress['phase'], string>> = {
 };
 
 /** Runs a node until a signal, or until it can't go on. */
-export async function runStart({ options, given, warnings }: Input<typeof startOptions>, io: Io): Promise<ExitCode> {
-  const isMemory = options['mem-db'];
-  if (isMemory && (given.has('db') || given.has('index'))) throw new UsageError('--mem-db keeps everything in memory: leave out --db and --index.');
-  const log = createLog(io, options['log-level']);
-  for (const warning of warnings) log.warn(warning);
-  const directory = isMemory ? null : path.resolve(options.db);
-  if (directory !== null) await refuseFile(directory, '--db');
+export async function runStart(config: Config, io: Io): Promise<ExitCode> {
+  const { values } = config;
+  const log = createLog(io, logLevelOf(values.LogLevel));
+  for (const warning of config.warnings) log.warn(warning);
+  const directory = values.MemDb ? null : path.resolve(values.Db);
+  if (directory !== null) await refuseFile(directory, config.spelling('Db'));
   const ending = listenForSignals(io, log);
   const progress = new Progress({
     output: io.stderr, env: io.env, clock: systemClock,
     onLine: (message, { bytesDone, bytesTotal }) => log.info(message, { bytesDone, bytesTotal }),
   });
   try {
-    if (options['unsafe-ignore-hard-delete']) {
-      log.warn('--unsafe-ignore-hard-delete: a scavenge will remove the marks of hard-deleted streams, and their names can then be used again');
+    if (values.UnsafeIgnoreHardDelete) {
+      log.warn('UnsafeIgnoreHardDelete: a scavenge will remove the marks of hard-deleted streams, and their names can then be used again');
     }
     log.info('starting', { version: VERSION, directory, pid: process.pid });
     const node = await startNode({
-      db: directory, index: options.index, ip: options['node-ip'], port: options['node-port'], chunkSizeBytes: options['chunk-size'], log,
-      scavenge: scavengeSettings(options),
+      db: directory, index: values.Index, ip: values.NodeIp, port: values.NodePort, chunkSizeBytes: config.given('ChunkSize') ? values.ChunkSize : null, log,
+      scavenge: scavengeSettings(values),
       onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
     });
     progress.clear();
-    if (given.has('chunk-size') && options['chunk-size'] !== node.chunkSizeBytes) {
-      log.warn(`--chunk-size was not used: the directory already has chunks of ${sizeText(node.chunkSizeBytes)}`);
+    if (config.given('ChunkSize') && values.ChunkSize !== node.chunkSizeBytes) {
+      log.warn(`${config.spelling('ChunkSize')} was not used: the directory already has chunks of ${sizeText(node.chunkSizeBytes)}`);
     }
     log.info('listening', { url: node.url });
     banner(io, node, directory);
@@ -62,15 +61,14 @@ export async function runStart({ options, given, warnings }: Input<typeof startO
 }
 
 /** The options as the store takes them: the page size is given in KiB. */
-function scavengeSettings(options: Input<typeof startOptions>['options']) {
-  const cacheBytes = options['scavenge-backend-cache-size'];
+function scavengeSettings(values: Values) {
   return {
-    pageSizeBytes: options['scavenge-backend-page-size'] * 1_024,
-    hashUsersCacheEntries: options['scavenge-hash-users-cache-capacity'],
-    historyMaxAgeDays: options['scavenge-history-max-age'],
-    disableMerging: options['disable-scavenge-merging'],
-    unsafeIgnoreHardDelete: options['unsafe-ignore-hard-delete'],
-    ...(cacheBytes !== null && { cacheBytes }),
+    pageSizeBytes: values.ScavengeBackendPageSize * 1_024,
+    cacheBytes: values.ScavengeBackendCacheSize,
+    hashUsersCacheEntries: values.ScavengeHashUsersCacheCapacity,
+    historyMaxAgeDays: values.ScavengeHistoryMaxAge,
+    disableMerging: values.DisableScavengeMerging,
+    unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete,
   };
 }
 

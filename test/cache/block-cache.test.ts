@@ -26,6 +26,19 @@ function knownFile(size: number, reads: Read[], fails: (position: number) => boo
   };
 }
 
+/** The same file, whose bytes are at hand. */
+function withReadNow(file: StorageFile, reads: Read[]): StorageFile {
+  return {
+    ...file,
+    readNow(position, length, into, at) {
+      reads.push({ position, length });
+      const count = Math.max(0, Math.min(length, file.size - position));
+      for (let i = 0; i < count; i++) into[at + i] = byteAt(position + i);
+      return count;
+    },
+  };
+}
+
 function byteAt(position: number): number {
   return Math.imul(position ^ (position >>> 13), 2_654_435_761) >>> 24;
 }
@@ -93,6 +106,60 @@ describe('block cache', () => {
     await expect(bytesOf(cache, file, bad, 10)).rejects.toMatchObject({ code: 'io_error' });
     isBad = false;
     expect(isRight(await bytesOf(cache, file, bad, 10), bad)).toBe(true);
+  });
+
+  it('reads a record that is wanted alone past its blocks, until it is wanted again', async () => {
+    const reads: Read[] = [];
+    const cache = new BlockCache(256 * BLOCK_BYTES);
+    const size = 200 * BLOCK_BYTES;
+    const file = cache.attach(withReadNow(knownFile(size, reads), reads));
+    const kept: { offset: number; bytes: Uint8Array }[] = [];
+    for (let offset = 77; offset < size; offset += BLOCK_BYTES) {
+      const bytes = file.alone(offset, 4_096)!;
+      expect(bytes.length).toBe(4_096);
+      file.keepAlone(1_000);
+      kept.push({ offset, bytes: bytes.subarray(0, 1_000) });
+    }
+    for (const { offset, bytes } of kept) expect(isRight(bytes, offset)).toBe(true);
+    expect(cache.usedBytes).toBe(0);
+    expect(reads.every((read) => read.length === 4_096)).toBe(true);
+    // Long ago by now, other than the last ones.
+    expect(file.alone(77, 4_096)).not.toBeNull();
+    expect(file.alone(kept.at(-1)!.offset, 4_096)).toBeNull();
+    expect(file.block(199, true)).toBeNull();
+    expect(file.alone(199 * BLOCK_BYTES, 4_096)).toBeNull();
+    await cache.fill();
+    expect(file.alone(199 * BLOCK_BYTES + 5_000, 4_096)).toBeNull();
+    expect(file.block(199, true)).not.toBeNull();
+  });
+
+  it('brings places that are read alone again and again into the cache', async () => {
+    const cache = new BlockCache(256 * BLOCK_BYTES);
+    const file = cache.attach(withReadNow(knownFile(200 * BLOCK_BYTES, []), []));
+    let alone = 0;
+    for (let pass = 0; pass < 6; pass++) {
+      alone = 0;
+      for (let block = 0; block < 100; block++) {
+        const offset = block * 2 * BLOCK_BYTES + block * 37;
+        if (file.alone(offset, 500) !== null) alone++;
+        else if (file.block(block * 2, true) === null) await cache.fill();
+      }
+    }
+    expect(alone).toBeLessThan(5);
+  });
+
+  it('leaves records to the blocks where the storage would have to wait, and loads some of those at once', async () => {
+    const reads: Read[] = [];
+    const cache = new BlockCache(256 * BLOCK_BYTES);
+    const slow = knownFile(100 * BLOCK_BYTES, reads);
+    const file = cache.attach({ ...slow, readNow: () => -1 });
+    expect(file.alone(10, 100)).toBeNull();
+    expect(file.block(0, true)).toBeNull();
+    for (const block of [3, 5, 5, 0, 99, 100]) file.prefetch(block);
+    expect(reads.map((read) => read.position / BLOCK_BYTES)).toEqual([0, 3, 5, 99]);
+    await cache.fill();
+    for (const block of [0, 3, 5, 99]) expect(file.block(block, true)).not.toBeNull();
+    expect(reads.length).toBe(4);
   });
 
   it('forgets a file that is detached, and what is still under way for it', async () => {

@@ -168,6 +168,23 @@ function bytesOfFiles(tools: Tools): void {
     expect(Buffer.compare(await file.read(1_048_000, 1_500_000), bytes.subarray(1_047_993, 2_547_993))).toBe(0);
   });
 
+  test('bytes that are at hand go to their place in the given memory, fewer at the end of the file', async () => {
+    const { open, storage } = tools();
+    const bytes = new Random(9).bytes(10_000);
+    await write(storage, 'a', bytes);
+    const file = await open('a', 'read');
+    const into = new Uint8Array(8_000).fill(7);
+    for (const [position, length] of [[0, 4_096], [1_234, 1], [9_000, 4_096], [10_000, 5], [20_000, 5]] as const) {
+      const count = file.readNow?.(position, length, into, 100) ?? -1;
+      const wanted = bytes.subarray(position, position + length);
+      if (count >= 0) expect(into).toEqual(Uint8Array.from([...into.subarray(0, 100).fill(7), ...wanted, ...into.subarray(100 + wanted.length)]));
+      expect([wanted.length, -1]).toContain(count);
+      into.fill(7);
+    }
+    await file.close();
+    if (file.readNow !== undefined) expect(() => file.readNow?.(0, 1, into, 0)).toThrow(expect.objectContaining({ code: 'io_error' }));
+  });
+
   test('random writes and truncations leave what a plain array would hold', async () => {
     const { storage, create } = tools();
     const random = new Random(7);

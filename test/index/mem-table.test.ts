@@ -42,6 +42,26 @@ describe('memtable', () => {
     }
   });
 
+  it('leaves its room, emptied, to the next table that grows large', () => {
+    const out = new IndexEntry();
+    const first = new MemTable(100_000);
+    for (let i = 0; i < 100_000; i++) first.add(i % 50_000, 1, i, i);
+    const { positions } = first.columns();
+    first.clear();
+    expect(first.count).toBe(0);
+    expect(first.floor(7, 1, 100_000, 0, out)).toBe(false);
+    const second = new MemTable(100_000);
+    for (let i = 0; i < 70_000; i++) second.add(i, 2, 0, i);
+    expect(second.columns().positions).toBe(positions);
+    expect(second.floor(7, 1, 100_000, 0, out)).toBe(false);
+    // Nothing of the first table's lists shows in those that grow here.
+    for (let i = 1; i < 40; i++) second.add(7, 2, i, i);
+    for (let i = 0; i < 40; i++) expect(second.floor(7, 2, i, 100, out) && out.version).toBe(i);
+    for (let i = 0; i < 10; i++) first.add(i, 3, 0, i);
+    expect(first.floor(7, 3, 0, 7, out) && out.position).toBe(7);
+    expect(first.columns().positions).not.toBe(positions);
+  });
+
   it('keeps its answers while it grows, and takes logarithmic steps in a long stream', () => {
     const table = new MemTable(200_000);
     const out = new IndexEntry();

@@ -2,6 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { runProgram } from '../../local/cli/run.ts';
 import { COMMANDS } from '../../local/commands/all.ts';
 import { FakeIo } from './support.ts';
+import { commandLineName } from '../../local/config/names.ts';
+import { OPTIONS } from '../../local/config/options.ts';
+
+const startOptions = Object.entries(OPTIONS).filter(([, option]) => !option.isEnvironmentOnly).map(([name]) => commandLineName(name).slice(2));
 
 async function run(words: string[], io = new FakeIo()) {
   const code = await runProgram({ commands: COMMANDS, version: '1.2.3' }, words, io);
@@ -20,7 +24,7 @@ describe('help', () => {
     const command = COMMANDS.find((each) => each.name === name)!;
     const { code, out } = await run([...name.split(' '), '--help']);
     expect(code).toBe(0);
-    for (const option of Object.keys(command.options)) expect(out).toContain(`--${option}`);
+    for (const option of name === 'start' ? startOptions : Object.keys(command.options)) expect(out).toContain(`--${option}`);
     for (const example of command.examples) expect(out).toContain(example.line);
     expect((await run(['help', ...name.split(' ')])).out).toBe(out);
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
@@ -51,8 +55,8 @@ describe('wrong usage is exit code 2, on stderr, with a way on', () => {
     [['strat'], "error: Unknown command 'strat'. Did you mean skua start?\nSee: skua --help\n"],
     [['help', 'verfy'], "error: Unknown command 'verfy'. Did you mean skua verify?\nSee: skua --help\n"],
     [['--db', 'x'], "error: The first word must be a command, not '--db'.\nSee: skua --help\n"],
-    [['start', '--prot', '1'], 'error: Unknown option --prot.\nSee: skua start --help\n'],
-    [['start', '--node-prot', '1'], 'error: Unknown option --node-prot. Did you mean --node-port?\nSee: skua start --help\n'],
+    [['start', '--prot', '1'], 'error: Unknown option --prot.\nTo start all the same, add --allow-unknown-options.\nSee: skua start --help\n'],
+    [['start', '--node-prot', '1'], 'error: Unknown option --node-prot. Did you mean --node-port?\nTo start all the same, add --allow-unknown-options.\nSee: skua start --help\n'],
     [['start', '--mem-db', '--db', 'x'], 'error: --mem-db keeps everything in memory: leave out --db and --index.\nSee: skua start --help\n'],
     [['scavenge', 'strat'], "error: Unknown command 'scavenge strat'. Did you mean skua scavenge start?\nSee: skua scavenge --help\n"],
     [['scavenge', '--watch'], 'error: skua scavenge needs a command before --watch.\nSee: skua scavenge --help\n'],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { defineCommand } from '../../local/cli/command.ts';
 import type { ExitCode } from '../../local/cli/io.ts';
-import { address, flag, integer, oneOf, powerOfTwo, size, text, texts } from '../../local/cli/options.ts';
+import { address, flag, integer, text, texts } from '../../local/cli/options.ts';
 import { parseArguments } from '../../local/cli/parse.ts';
 import { didYouMean, editDistance, UsageError } from '../../local/cli/usage-error.ts';
 
@@ -13,14 +13,10 @@ const command = defineCommand({
     db: text('DIR', './data', 'Directory'),
     'node-port': integer('PORT', 0, 65_535, 2113, 'Port'),
     'mem-db': flag('Memory'),
-    'chunk-size': size('BYTES', { min: 131_072, max: 1_073_741_824, multipleOf: 4_096 }, '256 MiB', 'Chunk'),
-    'log-level': oneOf('LEVEL', ['debug', 'info'], 'info', 'Level'),
     node: address('URL', 'none', 'Node'),
-    'page-size': powerOfTwo('KIB', 1, 64, 16, 'Page'),
     threshold: integer('WEIGHT', -5, 5, 0, 'Threshold'),
     event: texts('ID', 'Events'),
   },
-  deprecated: { 'http-port': 'node-port' },
   examples: [{ line: 'skua try .', does: 'Try' }],
   run: async (): Promise<ExitCode> => 0,
 });
@@ -43,12 +39,12 @@ function refusal(...words: string[]): string {
 
 describe('what is accepted', () => {
   test('defaults', () => {
-    expect(parse().options).toEqual({ db: './data', 'node-port': 2113, 'mem-db': false, 'chunk-size': null, 'log-level': 'info', node: null, 'page-size': 16, threshold: 0, event: [] });
+    expect(parse().options).toEqual({ db: './data', 'node-port': 2113, 'mem-db': false, node: null, threshold: 0, event: [] });
   });
   test('both forms of a value, and the last of several', () => {
-    const { options, given } = parse('--db', 'a', '--node-port=0', '--db=b', '--mem-db', '--log-level', 'DEBUG');
-    expect(options).toMatchObject({ db: 'b', 'node-port': 0, 'mem-db': true, 'log-level': 'debug' });
-    expect([...given]).toEqual(['db', 'node-port', 'mem-db', 'log-level']);
+    const { options, given } = parse('--db', 'a', '--node-port=0', '--db=b', '--mem-db');
+    expect(options).toMatchObject({ db: 'b', 'node-port': 0, 'mem-db': true });
+    expect([...given]).toEqual(['db', 'node-port', 'mem-db']);
   });
   test('a value that begins with a dash, and one with an equals sign', () => {
     expect(parse('--db=-x').options).toMatchObject({ db: '-x' });
@@ -62,9 +58,6 @@ describe('what is accepted', () => {
     expect(parse('--threshold', '-5').options).toMatchObject({ threshold: -5 });
     expect(parse('--threshold=-1').options).toMatchObject({ threshold: -1 });
   });
-  test.each([1, 2, 16, 64])('power of two %i', (value) => {
-    expect(parse('--page-size', String(value)).options).toMatchObject({ 'page-size': value });
-  });
   test('arguments that may be left out, and given several times', () => {
     const several = defineCommand({ name: 'several', summary: '', options: {}, positionals: [{ name: 'ID', help: '', isOptional: true, isRepeated: true }], examples: [], run: async (): Promise<ExitCode> => 0 });
     expect(parseArguments(several, [])).toMatchObject({ input: { positionals: [] } });
@@ -72,15 +65,6 @@ describe('what is accepted', () => {
   });
   test('a switch with a value', () => {
     expect(parse('--mem-db', '--mem-db=false').options).toMatchObject({ 'mem-db': false });
-  });
-  test.each([['131072', 131_072], ['128KiB', 131_072], ['64 MiB', 67_108_864], ['64m', 67_108_864], ['1GiB', 1_073_741_824]])('size %s', (given, bytes) => {
-    expect(parse('--chunk-size', given).options).toMatchObject({ 'chunk-size': bytes });
-  });
-  test('a deprecated name, with a warning', () => {
-    const { options, given, warnings } = parse('--http-port=1');
-    expect(options).toMatchObject({ 'node-port': 1 });
-    expect(given.has('node-port')).toBe(true);
-    expect(warnings).toEqual(['--http-port is deprecated: use --node-port.']);
   });
   test('behind -- all words are arguments', () => {
     expect(parseArguments(command, ['--', '--odd']).kind === 'run' && parseArguments(command, ['--', '--odd'])).toMatchObject({ input: { positionals: ['--odd'] } });
@@ -95,7 +79,7 @@ describe('what is refused', () => {
   test.each([
     [['.', '--nod-port', '1'], 'Unknown option --nod-port. Did you mean --node-port?'],
     [['.', '--memdb=true'], 'Unknown option --memdb. Did you mean --mem-db?'],
-    [['.', '--chunk'], 'Unknown option --chunk. Did you mean --chunk-size?'],
+    [['.', '--thresh'], 'Unknown option --thresh. Did you mean --threshold?'],
     [['.', '--zzzzzz'], 'Unknown option --zzzzzz.'],
     [['.', '--toString'], 'Unknown option --toString.'],
     [['.', '-x'], 'Unknown option -x.'],
@@ -107,18 +91,12 @@ describe('what is refused', () => {
     [['.', '--node-port', '-1'], "--node-port must be a whole number from 0 to 65535, not '-1'."],
     [['.', '--node-port', '0x10'], "--node-port must be a whole number from 0 to 65535, not '0x10'."],
     [['.', '--threshold', '-6'], "--threshold must be a whole number from -5 to 5, not '-6'."],
-    [['.', '--page-size', '3'], "--page-size must be a power of two from 1 to 64, not '3'."],
-    [['.', '--page-size', '128'], "--page-size must be a power of two from 1 to 64, not '128'."],
     [['.', '--event='], "--event must be a text that is not empty, not ''."],
-    [['.', '--log-level', 'loud'], "--log-level must be one of debug, info, not 'loud'."],
     [['.', '--node', '127.0.0.1:2113'], "--node must be an address such as http://127.0.0.1:2113, not '127.0.0.1:2113'."],
     [[], 'DIR is missing: the directory.'],
     [['a', 'b'], "Unexpected argument 'b'."],
   ])('%j', (words, message) => {
     expect(refusal(...words)).toBe(message);
-  });
-  test.each(['131071', '131073', '64KiB', '2GiB', '1.5MiB', '64Mx', 'big', ''])('size %s', (given) => {
-    expect(refusal('.', `--chunk-size=${given}`)).toBe(`--chunk-size must be a number of bytes from 128 KiB to 1 GiB in steps of 4 KiB, such as 67108864 or 64MiB, not '${given}'.`);
   });
 });
 

@@ -113,6 +113,8 @@ export class MemoryLog implements LogReader, CommitLog {
     return HIT;
   }
 
+  prefetch(): void {}
+
   readAt(position: number, frame: RecordFrame): Outcome {
     if (this.misses.next()) return MISS;
     const i = this.#firstFrom(position);

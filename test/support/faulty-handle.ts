@@ -33,6 +33,11 @@ export class FaultyHandle implements StorageFile {
     return this.#storage.read(this.path, this.#file, position, length);
   }
 
+  readNow(position: number, length: number, into: Uint8Array, at: number): number {
+    if (!this.#isOpen) throw fileClosed(this.path);
+    return this.#storage.readAlone(this.path, this.#file, position, length, into, at);
+  }
+
   writeAt(position: number, bytes: Uint8Array): void | Promise<void> {
     this.#checkWritable();
     if (bytes.length > WRITE_AT_ONCE_BYTES_MAX) return Promise.resolve().then(() => this.#write(position, bytes));

@@ -57,6 +57,7 @@ export class FaultyStorage implements Storage {
   readonly #random: Random;
   #capacityBytes: number;
   #usedBytes = 0;
+  #readsAlone = 0;
   #crashAt = 0;
   #crashMoment: CrashMoment | undefined;
   #failures = new Map<number, ErrorCode>();
@@ -234,6 +235,14 @@ export class FaultyStorage implements Storage {
   read(path: string, file: FaultyFile, position: number, length: number): Uint8Array | Promise<Uint8Array> {
     if (this.#options.reads === 'async') return Promise.resolve().then(() => this.#readNow(path, file, position, length));
     return this.#readNow(path, file, position, length);
+  }
+
+  /** @internal Where reads answer with a promise, every second one of single records would have to. */
+  readAlone(path: string, file: FaultyFile, position: number, length: number, into: Uint8Array, at: number): number {
+    if (this.#options.reads === 'async' && ++this.#readsAlone % 2 === 0) return -1;
+    const bytes = this.#readNow(path, file, position, length);
+    into.set(bytes, at);
+    return bytes.length;
   }
 
   #readNow(path: string, file: FaultyFile, position: number, length: number): Uint8Array {

@@ -1,0 +1,138 @@
+import { isSkuaError, SkuaError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Keys } from '../ports/keys.ts';
+import type { Meter, MeterLabels } from '../ports/meter.ts';
+import { encodeText } from '../text.ts';
+import type { Authenticator } from './api.ts';
+import { encodeBase64 } from './base64.ts';
+import type { Failures } from './failures.ts';
+import { fitsPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
+import { LOGIN_LIFE_MS, LoginCache, type VerifiedLogin } from './login-cache.ts';
+import type { Passwords } from './passwords.ts';
+import type { Principal } from './principal.ts';
+import { infoNow, isUnchanged, type ObservableStore } from './stream-info.ts';
+import { userStream, type UserStreams } from './user-streams.ts';
+
+export interface PasswordAuthenticatorParts {
+  readonly store: ObservableStore;
+  readonly streams: UserStreams;
+  readonly passwords: Passwords;
+  readonly failures: Failures;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly meter: Meter;
+}
+
+const MAC_KEY_BYTES = 32;
+/** How often a password is verified again because its user changed meanwhile. */
+const ATTEMPTS_MAX = 3;
+const NO_MAC = new Uint8Array(0);
+/** How logins end, as the metric names it. */
+const AUTHENTICATIONS = 'eventstore_authentications_total';
+const VERIFIED = { result: 'verified' };
+const CACHED = { result: 'cached' };
+const FAILED = { result: 'failed' };
+
+/**
+ * Verifies names and passwords; options-and-security.md sections 6.2 and 6.5. A verified login is remembered for a short
+ * time, and is worth nothing as soon as the user's stream or its metadata has been written to. Callers who log in with
+ * the same credentials at the same time share one derivation.
+ */
+export class PasswordAuthenticator implements Authenticator {
+  readonly #parts: PasswordAuthenticatorParts;
+  readonly #macKey: Uint8Array;
+  readonly #cache: LoginCache;
+  /** Derivations under way, by name and HMAC of the password. */
+  readonly #running = new Map<string, Promise<Principal | null>>();
+  #isReady = false;
+
+  constructor(parts: PasswordAuthenticatorParts) {
+    this.#parts = parts;
+    this.#macKey = parts.keys.randomBytes(MAC_KEY_BYTES);
+    this.#cache = new LoginCache(parts.clock);
+  }
+
+  /** The users are there: from now on credentials are looked at. */
+  open(): void {
+    this.#isReady = true;
+  }
+
+  login(name: string, password: string, address: string | null): Principal | Promise<Principal> {
+    if (!this.#isReady) throw notReady();
+    const { failures, store } = this.#parts;
+    failures.check(name, address);
+    const isPossible = name.length <= LOGIN_NAME_LENGTH_MAX && fitsPassword(password);
+    const mac = isPossible ? this.#parts.keys.hmacSha256(this.#macKey, encodeText(password)) : NO_MAC;
+    const known = this.#cached(name, mac);
+    if (known !== null) {
+      const info = infoNow(store, known.stream);
+      if (info !== null && isUnchanged(known, info)) return this.#counted(CACHED, known.principal);
+    }
+    return this.#loginLater(name, password, mac, address, known);
+  }
+
+  #cached(name: string, mac: Uint8Array): VerifiedLogin | null {
+    const login = this.#cache.get(name);
+    return login !== null && this.#parts.keys.equal(login.mac, mac) ? login : null;
+  }
+
+  async #loginLater(name: string, password: string, mac: Uint8Array, address: string | null, known: VerifiedLogin | null): Promise<Principal> {
+    const { failures, store } = this.#parts;
+    try {
+      if (known !== null && isUnchanged(known, await store.streamInfo(known.stream))) return this.#counted(CACHED, known.principal);
+      const key = `${encodeBase64(mac)} ${name.slice(0, LOGIN_NAME_LENGTH_MAX)}`;
+      const running = this.#running.get(key);
+      const principal = running === undefined ? await this.#start(key, name, password, mac, address) : await running;
+      if (principal !== null) return this.#counted(VERIFIED, principal);
+      // Who only waited for another's guess made it all the same.
+      if (running !== undefined) failures.note(name, address);
+    } catch (error) {
+      throw isSkuaError(error, 'store_closed') ? notReady() : error;
+    }
+    this.#parts.meter.count(AUTHENTICATIONS, 1, FAILED);
+    throw new SkuaError('not_authenticated', 'There is no user with this name and password, or the user is disabled: check both.');
+  }
+
+  #counted(result: MeterLabels, principal: Principal): Principal {
+    this.#parts.meter.count(AUTHENTICATIONS, 1, result);
+    return principal;
+  }
+
+  async #start(key: string, name: string, password: string, mac: Uint8Array, address: string | null): Promise<Principal | null> {
+    const { failures } = this.#parts;
+    failures.begin(name, address);
+    let isFailure = false;
+    try {
+      const verified = this.#verify(name, password, mac);
+      this.#running.set(key, verified);
+      const principal = await verified;
+      isFailure = principal === null;
+      return principal;
+    } finally {
+      this.#running.delete(key);
+      failures.end(name, address, isFailure);
+    }
+  }
+
+  /** The user, or null; judged by a record that was still the last one when the derivation had ended. */
+  async #verify(name: string, password: string, mac: Uint8Array): Promise<Principal | null> {
+    const { store, streams, passwords, clock } = this.#parts;
+    for (let i = 0; i < ATTEMPTS_MAX; i++) {
+      const stored = await streams.read(name);
+      const isPassword = await passwords.matches(stored === null ? null : stored.record, password);
+      if (stored === null || !isPassword || stored.record.isDisabled) return null;
+      const stream = userStream(name);
+      const { lastEventNumber, metadataVersion } = await store.streamInfo(stream);
+      const still = await streams.read(name);
+      if (still === null || still.number !== stored.number || lastEventNumber !== stored.number) continue;
+      const principal: Principal = { name, roles: stored.record.groups };
+      this.#cache.set(name, { principal, stream, mac, lastEventNumber, metadataVersion, expiresMs: clock.monotonicMs() + LOGIN_LIFE_MS });
+      return principal;
+    }
+    throw new SkuaError('too_busy', 'The user is being changed again and again: try again.', { retryAfterSeconds: 1 });
+  }
+}
+
+function notReady(): SkuaError {
+  return new SkuaError('not_ready', 'The users can not be read yet: try again in a few seconds.', { retryAfterSeconds: 5 });
+}

@@ -1,0 +1,50 @@
+import { SkuaError } from '../errors.ts';
+import { STREAM_NAME_LENGTH_MAX } from '../streams/api.ts';
+import { checkWritableName, metastreamOf, utf8Length } from '../streams/names.ts';
+
+/** What a user may be made of. Data of the reference database is read whatever it holds; only what we write is checked. */
+
+export const USER_STREAM_PREFIX = '$user-';
+/** UTF-16 code units: with its prefix the name must be a stream's, and so must that of its metadata. */
+export const LOGIN_NAME_LENGTH_MAX = STREAM_NAME_LENGTH_MAX - metastreamOf(USER_STREAM_PREFIX).length;
+/** UTF-16 code units. */
+export const FULL_NAME_LENGTH_MAX = 1_024;
+export const GROUPS_MAX = 100;
+/** UTF-16 code units. */
+export const GROUP_LENGTH_MAX = 256;
+/** UTF-8 bytes: a derivation reads the password several times. */
+export const PASSWORD_BYTES_MAX = 1_024;
+
+export function invalidUser(message: string, data: Record<string, unknown> = {}): SkuaError {
+  return new SkuaError('invalid_user', message, data);
+}
+
+export function checkLoginName(loginName: string): void {
+  if (loginName === '') throw invalidUser('The login name is empty: give one.');
+  if (loginName.length > LOGIN_NAME_LENGTH_MAX) throw invalidUser(`The login name has ${loginName.length} characters: give at most ${LOGIN_NAME_LENGTH_MAX}.`, { limit: LOGIN_NAME_LENGTH_MAX });
+  const refusal = checkWritableName(USER_STREAM_PREFIX + loginName);
+  if (refusal !== null) throw invalidUser('The login name holds characters that no stream name may have, such as control characters: remove them.');
+}
+
+export function checkDetails(fullName: string | null, groups: readonly string[]): void {
+  if (fullName !== null && (fullName.length > FULL_NAME_LENGTH_MAX || !fullName.isWellFormed())) {
+    throw invalidUser(`The full name is no text of at most ${FULL_NAME_LENGTH_MAX} characters: shorten it.`, { limit: FULL_NAME_LENGTH_MAX });
+  }
+  if (groups.length > GROUPS_MAX) throw invalidUser(`The user has ${groups.length} groups: give at most ${GROUPS_MAX}.`, { limit: GROUPS_MAX });
+  for (const group of groups) {
+    if (group === '' || group.length > GROUP_LENGTH_MAX || !group.isWellFormed()) {
+      throw invalidUser(`The name of a group is no text of 1 to ${GROUP_LENGTH_MAX} characters: change it.`, { limit: GROUP_LENGTH_MAX });
+    }
+  }
+}
+
+/** There are no rules but a length; an empty password is one. */
+export function checkPassword(password: string): void {
+  if (!password.isWellFormed()) throw invalidUser('The password is no valid Unicode text: remove the lone surrogate.');
+  if (!fitsPassword(password)) throw invalidUser(`The password is longer than ${PASSWORD_BYTES_MAX} bytes: shorten it.`, { limit: PASSWORD_BYTES_MAX });
+}
+
+/** False for what is too long to be anyone's password. */
+export function fitsPassword(password: string): boolean {
+  return password.length <= PASSWORD_BYTES_MAX && utf8Length(password) <= PASSWORD_BYTES_MAX;
+}

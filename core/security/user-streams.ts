@@ -1,0 +1,150 @@
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { isSkuaError } from '../errors.ts';
+import type { Ids } from '../ports/ids.ts';
+import { ANY, type EventStore, type NewEvent, PAGE_EVENTS_MAX, type StoredEvent, type StreamMetadata } from '../streams/api.ts';
+import { formatMetadata } from '../streams/metadata.ts';
+import { METADATA_TYPE, metastreamOf } from '../streams/names.ts';
+import { decodeText, encodeText } from '../text.ts';
+import { invalidUser, LOGIN_NAME_LENGTH_MAX, USER_STREAM_PREFIX } from './limits.ts';
+import { ADMINISTRATORS } from './principal.ts';
+import { formatJson, formatUserRecord, parseUserRecord, type UserRecord } from './user-record.ts';
+
+/** The streams that users are kept in, as the reference database has them; options-and-security.md sections 6.5 and 7.1. */
+
+const NAMES_STREAM = '$users';
+const NOTIFICATIONS_STREAM = '$users-password-notifications';
+const NOTIFICATIONS_METADATA: StreamMetadata = { maxAge: 3_600 };
+const ACCESS = { write: [ADMINISTRATORS], delete: [ADMINISTRATORS], metadataWrite: [ADMINISTRATORS] };
+/** How often a write that met another one is tried again. */
+const ATTEMPTS_MAX = 16;
+const NO_BYTES = new Uint8Array(0);
+
+/** A record and where it stands. */
+export interface StoredUser {
+  readonly record: UserRecord;
+  /** Event number, which a change of the record expects. */
+  readonly number: number;
+  readonly updatedMs: number;
+  readonly updatedTicks: number;
+}
+
+export function userStream(loginName: string): string {
+  return USER_STREAM_PREFIX + loginName;
+}
+
+/** Repeats what met a concurrent write, from reading on. Errors: `wrong_expected_version` when that goes on. */
+export async function retryConflicts<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let i = 1; ; i++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (i >= ATTEMPTS_MAX || !isSkuaError(error, 'wrong_expected_version')) throw error;
+    }
+  }
+}
+
+export class UserStreams {
+  readonly #store: EventStore;
+  readonly #ids: Ids;
+
+  constructor(store: EventStore, ids: Ids) {
+    this.#store = store;
+    this.#ids = ids;
+  }
+
+  /** The user's record; null when there is none, the user was deleted, or the name is no user's. */
+  async read(loginName: string): Promise<StoredUser | null> {
+    if (loginName.length > LOGIN_NAME_LENGTH_MAX) return null;
+    const event = await this.#last(userStream(loginName));
+    const record = event === null ? null : parseUserRecord(loginName, event.data);
+    return event === null || record === null ? null : { record, number: event.number, updatedMs: event.createdMs, updatedTicks: event.createdTicks };
+  }
+
+  async #last(stream: string): Promise<StoredEvent | null> {
+    try {
+      return await this.#store.readEvent(stream, 'last');
+    } catch (error) {
+      if (isSkuaError(error) && ABSENT.has(error.code)) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Writes the first record of a user that `read` does not find: access list first, then the record, each with the
+   * version that was found, so that of two at once one meets a conflict. After a crash between the two it goes on with
+   * the second. What a deleted user of that name left is hidden before the access list brings the stream back: else
+   * the old record would count until the new one is there.
+   */
+  async create(record: UserRecord): Promise<void> {
+    const stream = userStream(record.loginName);
+    const info = await this.#store.streamInfo(stream);
+    if (info.isTombstoned) throw invalidUser(`The stream of the user ${record.loginName} was deleted for ever: choose another login name.`, { loginName: record.loginName });
+    const last = info.lastEventNumber;
+    const metadata = formatMetadata({ ...(last >= 0 && { truncateBefore: last + 1 }), acl: ACCESS });
+    if (formatMetadata(info.metadata) !== metadata) await this.#writeMetadata(stream, info.metadataVersion, metadata);
+    await this.#store.append(stream, last, [this.#event('$UserCreated', true, formatUserRecord(record))]);
+  }
+
+  /** Errors: `wrong_expected_version` when the record is no longer the one that was read. */
+  async update(record: UserRecord, expected: number): Promise<void> {
+    await this.#store.append(userStream(record.loginName), expected, [this.#event('$UserUpdated', true, formatUserRecord(record))]);
+  }
+
+  async delete(loginName: string, expected: number): Promise<void> {
+    await this.#store.deleteStream(userStream(loginName), expected, 'soft');
+  }
+
+  /** Login names in the order of their first creation, those of deleted users included. */
+  async names(): Promise<Set<string>> {
+    return (await this.#readNames()).names;
+  }
+
+  async #readNames(): Promise<{ names: Set<string>; last: number }> {
+    const names = new Set<string>();
+    let last = -1;
+    try {
+      for (let from = 0, isEnd = false; !isEnd; ) {
+        const page = await this.#store.readStream(NAMES_STREAM, { direction: 'forward', from, count: PAGE_EVENTS_MAX });
+        for (const event of page.events) names.add(decodeText(event.data));
+        ({ isEnd, nextEventNumber: from, lastEventNumber: last } = page);
+      }
+    } catch (error) {
+      if (!isSkuaError(error) || !ABSENT.has(error.code)) throw error;
+      last = (await this.#store.streamInfo(NAMES_STREAM)).lastEventNumber;
+    }
+    return { names, last };
+  }
+
+  /** Makes sure that the name is listed. */
+  async addName(loginName: string): Promise<void> {
+    let attempts = 0;
+    await retryConflicts(async () => {
+      const { names, last } = await this.#readNames();
+      if (names.has(loginName)) return;
+      // A name listed twice does no harm, one that is not listed does.
+      const expected = ++attempts < ATTEMPTS_MAX ? last : ANY;
+      await this.#store.append(NAMES_STREAM, expected, [this.#event('$User', false, encodeText(loginName))]);
+    });
+  }
+
+  /** Tells nodes of the reference database, which poll for this, to forget what they have verified. */
+  async notify(loginName: string): Promise<void> {
+    const info = await this.#store.streamInfo(NOTIFICATIONS_STREAM);
+    if (info.metadataVersion < 0) {
+      await this.#writeMetadata(NOTIFICATIONS_STREAM, info.metadataVersion, formatMetadata(NOTIFICATIONS_METADATA)).catch((error: unknown) => {
+        if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+      });
+    }
+    await this.#store.append(NOTIFICATIONS_STREAM, ANY, [this.#event('$PasswordChanged', true, formatJson({ loginName }))]);
+  }
+
+  async #writeMetadata(stream: string, expected: number, json: string): Promise<void> {
+    await this.#store.append(metastreamOf(stream), expected, [this.#event(METADATA_TYPE, true, encodeText(json))]);
+  }
+
+  #event(type: string, isJson: boolean, data: Uint8Array): NewEvent {
+    return { id: guidToText(guidFromUuidBytes(this.#ids.uuidBytes()), 0), type, isJson, data, metadata: NO_BYTES };
+  }
+}
+
+const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found', 'invalid_stream_name']);

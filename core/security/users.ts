@@ -1,0 +1,144 @@
+import { SkuaError } from '../errors.ts';
+import type { Log } from '../ports/log.ts';
+import type { NewUser, User, Users } from './api.ts';
+import type { Failures } from './failures.ts';
+import { checkDetails, checkLoginName, checkPassword } from './limits.ts';
+import type { Passwords, Secret } from './passwords.ts';
+import { retryConflicts, type StoredUser, type UserStreams } from './user-streams.ts';
+import type { UserRecord } from './user-record.ts';
+
+export interface UserManagerParts {
+  readonly streams: UserStreams;
+  readonly passwords: Passwords;
+  readonly failures: Failures;
+  readonly log: Log;
+}
+
+/** Users over their streams. Every change expects the record that it was made from, and is made anew when that has changed. */
+export class UserManager implements Users {
+  readonly #streams: UserStreams;
+  readonly #passwords: Passwords;
+  readonly #failures: Failures;
+  readonly #log: Log;
+
+  constructor({ streams, passwords, failures, log }: UserManagerParts) {
+    this.#streams = streams;
+    this.#passwords = passwords;
+    this.#failures = failures;
+    this.#log = log;
+  }
+
+  async list(): Promise<User[]> {
+    const users: User[] = [];
+    for (const name of await this.#streams.names()) {
+      const stored = await this.#streams.read(name);
+      if (stored !== null) users.push(userOf(stored));
+    }
+    return users.sort((a, b) => (a.loginName < b.loginName ? -1 : 1));
+  }
+
+  async get(loginName: string): Promise<User> {
+    return userOf(await this.#read(loginName));
+  }
+
+  async #read(loginName: string): Promise<StoredUser> {
+    const stored = await this.#streams.read(loginName);
+    if (stored === null) throw new SkuaError('user_not_found', `There is no user ${loginName}: check the login name.`, { loginName });
+    return stored;
+  }
+
+  async create({ loginName, fullName, groups, password }: NewUser): Promise<void> {
+    checkLoginName(loginName);
+    checkDetails(fullName, groups);
+    checkPassword(password);
+    let secret: Secret | null = null;
+    await retryConflicts(async () => {
+      const stored = await this.#streams.read(loginName);
+      if (stored !== null) return this.#expectPassword(stored, password);
+      secret ??= await this.#passwords.create(password);
+      await this.#streams.create({ loginName, fullName, ...secret, isDisabled: false, groups: [...groups] });
+    });
+    // Also for a user that was there: whoever created it may have been cut off before this.
+    await this.#streams.addName(loginName);
+  }
+
+  async #expectPassword({ record }: StoredUser, password: string): Promise<void> {
+    if (await this.#passwords.matches(record, password)) return;
+    const { loginName } = record;
+    throw new SkuaError('user_exists', `There is a user ${loginName} already, with another password: choose another login name, or change that user.`, { loginName });
+  }
+
+  async update(loginName: string, { fullName, groups }: { readonly fullName: string | null; readonly groups: readonly string[] }): Promise<void> {
+    checkDetails(fullName, groups);
+    await this.#change(loginName, (record) => ({ ...record, fullName, groups: [...groups] }));
+    await this.#notify(loginName);
+  }
+
+  async delete(loginName: string): Promise<void> {
+    await retryConflicts(async () => {
+      const { number } = await this.#read(loginName);
+      await this.#streams.delete(loginName, number);
+    });
+    await this.#notify(loginName);
+  }
+
+  async enable(loginName: string): Promise<void> {
+    await this.#change(loginName, (record) => (record.isDisabled ? { ...record, isDisabled: false } : null));
+  }
+
+  async disable(loginName: string): Promise<void> {
+    await this.#change(loginName, (record) => (record.isDisabled ? null : { ...record, isDisabled: true }));
+    await this.#notify(loginName);
+  }
+
+  async resetPassword(loginName: string, password: string): Promise<void> {
+    checkPassword(password);
+    let secret: Secret | null = null;
+    await this.#change(loginName, async (record) => ({ ...record, ...(secret ??= await this.#passwords.create(password)) }));
+    await this.#notify(loginName);
+  }
+
+  async changePassword(loginName: string, currentPassword: string, newPassword: string, address: string | null = null): Promise<void> {
+    checkPassword(newPassword);
+    let secret: Secret | null = null;
+    await this.#change(loginName, async (record) => {
+      await this.#expectCurrent(record, currentPassword, address);
+      secret ??= await this.#passwords.create(newPassword);
+      return { ...record, ...secret };
+    });
+    await this.#notify(loginName);
+  }
+
+  async #expectCurrent(record: UserRecord, password: string, address: string | null): Promise<void> {
+    const { loginName } = record;
+    this.#failures.begin(loginName, address);
+    let isFailure = false;
+    try {
+      isFailure = !(await this.#passwords.matches(record, password));
+    } finally {
+      this.#failures.end(loginName, address, isFailure);
+    }
+    if (isFailure) throw new SkuaError('wrong_password', 'The current password is another one: check it, or let an administrator reset it.', { loginName });
+  }
+
+  /** Replaces the record by what `build` makes of it; null for no change. */
+  async #change(loginName: string, build: (record: UserRecord) => UserRecord | null | Promise<UserRecord | null>): Promise<void> {
+    await retryConflicts(async () => {
+      const { record, number } = await this.#read(loginName);
+      const changed = await build(record);
+      if (changed !== null) await this.#streams.update(changed, number);
+    });
+  }
+
+  /** The change is in force by now, and our own cache knows it by the stream: what fails here concerns other programs. */
+  async #notify(loginName: string): Promise<void> {
+    await this.#streams.notify(loginName).catch((error: unknown) => {
+      this.#log.warn('the change of a user could not be announced in $users-password-notifications', { loginName, error: String(error) });
+    });
+  }
+}
+
+function userOf({ record, updatedMs, updatedTicks }: StoredUser): User {
+  const { loginName, fullName, groups, isDisabled } = record;
+  return { loginName, fullName, groups, isDisabled, updatedMs, updatedTicks };
+}

@@ -1,0 +1,83 @@
+import { SkuaError, isSkuaError } from '../core/errors.ts';
+import type { NewUser } from '../core/security/api.ts';
+import { readBody } from './body.ts';
+import type { App, Call } from './context.ts';
+
+/** Bodies of the users API (http-api.md section 6). Members are found in any case; those that mean nothing are ignored. */
+
+/** Largest body of a request about a user. */
+export const USER_BODY_BYTES_MAX = 65_536;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+type Members = ReadonlyMap<string, unknown>;
+
+export async function newUserOf(call: Call, app: App): Promise<NewUser> {
+  const members = await membersOf(call, app);
+  return { loginName: textOf(members, 'loginName'), fullName: fullNameOf(members), groups: groupsOf(members), password: textOf(members, 'password') };
+}
+
+export async function userChangeOf(call: Call, app: App): Promise<{ readonly fullName: string | null; readonly groups: readonly string[] }> {
+  const members = await membersOf(call, app);
+  return { fullName: fullNameOf(members), groups: groupsOf(members) };
+}
+
+export async function newPasswordOf(call: Call, app: App): Promise<string> {
+  return textOf(await membersOf(call, app), 'newPassword');
+}
+
+export async function passwordChangeOf(call: Call, app: App): Promise<{ readonly currentPassword: string; readonly newPassword: string }> {
+  const members = await membersOf(call, app);
+  return { currentPassword: textOf(members, 'currentPassword'), newPassword: textOf(members, 'newPassword') };
+}
+
+async function membersOf(call: Call, app: App): Promise<Members> {
+  requireJson(call.request.headers.get('content-type'));
+  const value = parse(await bytesOf(call, app));
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SkuaError('bad_json', 'The body must be a JSON object.');
+  return new Map(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
+}
+
+const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
+
+function requireJson(contentType: string | null): void {
+  if (contentType !== null && JSON_TYPE.test(contentType)) return;
+  throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
+}
+
+async function bytesOf(call: Call, app: App): Promise<Uint8Array> {
+  try {
+    return await readBody(call, app, USER_BODY_BYTES_MAX);
+  } catch (error) {
+    if (!isSkuaError(error, 'body_too_large')) throw error;
+    throw new SkuaError('body_too_large', `The request body exceeds ${USER_BODY_BYTES_MAX} bytes, more than a user can need.`, { limit: USER_BODY_BYTES_MAX });
+  }
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    // The reason that the parser gives quotes the body, and with it passwords.
+    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
+  }
+}
+
+function textOf(members: Members, name: string): string {
+  const value = members.get(name.toLowerCase()) ?? null;
+  if (value === null) throw new SkuaError('invalid_user', `The body has no ${name}. Give it as a string.`, { member: name });
+  if (typeof value !== 'string') throw new SkuaError('invalid_user', `${name} must be a string.`, { member: name });
+  return value;
+}
+
+function fullNameOf(members: Members): string | null {
+  const value = members.get('fullname') ?? null;
+  if (value !== null && typeof value !== 'string') throw new SkuaError('invalid_user', 'fullName must be a string.', { member: 'fullName' });
+  return value;
+}
+
+function groupsOf(members: Members): readonly string[] {
+  const value = members.get('groups') ?? [];
+  if (Array.isArray(value) && value.every((group) => typeof group === 'string')) return value;
+  throw new SkuaError('invalid_user', 'groups must be an array of strings.', { member: 'groups' });
+}

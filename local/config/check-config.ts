@@ -1,0 +1,64 @@
+import * as path from 'node:path';
+import type { Config } from './config.ts';
+import { ConfigError } from './config-error.ts';
+import type { Source } from './merge.ts';
+import type { OptionName, Values } from './options.ts';
+
+/** How connections are protected. */
+export type TlsMode = 'off' | 'dev' | 'certificates';
+
+export function tlsModeOf({ Insecure, DisableTls, Dev }: Values): TlsMode {
+  if (Insecure || DisableTls) return 'off';
+  return Dev ? 'dev' : 'certificates';
+}
+
+/**
+ * Combinations that a node refuses to start with (section 3): throws a ConfigError with all of them. Gives warnings of
+ * what will be ignored.
+ */
+export function checkConfig(config: Config): string[] {
+  const problems = [...directoryProblems(config), ...memoryProblems(config), ...clusterProblems(config)];
+  if (problems.length > 0) throw new ConfigError(problems);
+  return ignored(config);
+}
+
+function directoryProblems({ values, spelling }: Config): string[] {
+  const problems: string[] = [];
+  for (const name of ['Db', 'Index', 'Log'] as const) {
+    if (values[name]?.startsWith('~')) problems.push(`${spelling(name)} starts with ~, which only a shell understands: write the directory out.`);
+  }
+  if (!values.MemDb && values.Index !== null && path.resolve(values.Db) === path.resolve(values.Index)) {
+    problems.push(`${spelling('Index')} and ${spelling('Db')} are the same directory: give the index one of its own.`);
+  }
+  return problems;
+}
+
+/** The weight of a source; an option of a weightier one may make one of a lighter one pointless, but not the reverse. */
+const RANK: Readonly<Record<Source, number>> = { '<DEFAULT>': 0, Yaml: 1, 'Environment Variables': 2, 'Command Line': 3 };
+
+function memoryProblems(config: Config): string[] {
+  if (!config.values.MemDb) return [];
+  const rank = (name: OptionName) => RANK[config.settings.get(name)!.source];
+  if (!(['Db', 'Index'] as const).some((name) => config.given(name) && rank(name) >= rank('MemDb'))) return [];
+  return [`${config.spelling('MemDb')} keeps everything in memory: leave out ${config.spelling('Db')} and ${config.spelling('Index')}.`];
+}
+
+function clusterProblems({ values, spelling }: Config): string[] {
+  const { ClusterSize } = values;
+  if (ClusterSize === 1) return [];
+  return [ClusterSize <= 0 ? `${spelling('ClusterSize')} must be at least 1, not ${ClusterSize}.` : `${spelling('ClusterSize')} must be 1, not ${ClusterSize}: this version runs single nodes only.`];
+}
+
+const CERTIFICATE_OPTIONS = ['CertificateFile', 'CertificatePrivateKeyFile', 'CertificatePassword', 'CertificatePrivateKeyPassword', 'CertificateReservedNodeCommonName'] as const satisfies readonly OptionName[];
+const PASSWORD_OPTIONS = ['DefaultAdminPassword', 'DefaultOpsPassword'] as const satisfies readonly OptionName[];
+
+function ignored({ values, given, spelling }: Config): string[] {
+  const warnings: string[] = [];
+  const warn = (names: readonly OptionName[], because: OptionName) => {
+    for (const name of names) if (given(name)) warnings.push(`${spelling(name)} has no effect because of ${spelling(because)}.`);
+  };
+  if (values.Insecure) warn([...CERTIFICATE_OPTIONS, ...PASSWORD_OPTIONS, 'DisableTls', 'Dev'], 'Insecure');
+  else if (values.DisableTls) warn([...CERTIFICATE_OPTIONS, 'Dev'], 'DisableTls');
+  else if (values.Dev) warn(CERTIFICATE_OPTIONS, 'Dev');
+  return warnings;
+}

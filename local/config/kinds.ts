@@ -1,0 +1,116 @@
+import { isIP } from 'node:net';
+import { sizeText } from '../cli/options.ts';
+
+/** What kind of value an option takes: how it is read from text, shown, and described. */
+export interface Kind<T> {
+  /** Type in `/info/options`. */
+  readonly schema: 'boolean' | 'integer' | 'string';
+  /** For the documentation, such as `integer from 1 to 5`. */
+  readonly description: string;
+  /** What the value stands for in `--help`; null for a switch, which may stand alone. */
+  readonly placeholder: string | null;
+  /** All values there are, where they can be listed. */
+  readonly words: readonly string[] | null;
+  /** YAML may give a sequence. */
+  readonly isList: boolean;
+  /** The value, or a text that says what is allowed. */
+  parse(text: string): { readonly value: T } | { readonly allowed: string };
+  show(value: T): string;
+}
+
+const common = { schema: 'string', words: null, isList: false, show: String } as const;
+
+/** `true` or `false` in any case, nothing else. */
+export const boolean: Kind<boolean> = {
+  ...common, schema: 'boolean', description: 'boolean', placeholder: null,
+  parse: (text) => {
+    const word = text.toLowerCase();
+    return word === 'true' || word === 'false' ? { value: word === 'true' } : { allowed: 'true or false' };
+  },
+};
+
+const INT32_MIN = -2_147_483_648;
+const INT32_MAX = 2_147_483_647;
+
+/** A whole number within limits, decimal or hexadecimal (`0x10`); without limits one of 32 bits. */
+export function integer(placeholder: string, min = INT32_MIN, max = INT32_MAX): Kind<number> {
+  const allowed = min === INT32_MIN && max === INT32_MAX ? 'a whole number' : `a whole number from ${min} to ${max}`;
+  const parse = (text: string) => {
+    const value = /^(-?\d{1,15}|0x[0-9a-f]{1,12})$/i.test(text) ? Number(text) : Number.NaN;
+    return value >= min && value <= max ? { value } : { allowed };
+  };
+  return { ...common, schema: 'integer', description: allowed.slice(2), placeholder, parse };
+}
+
+/** A power of two within limits, both of which are powers of two. */
+export function powerOfTwo(placeholder: string, min: number, max: number): Kind<number> {
+  const allowed = `a power of two from ${min} to ${max}`;
+  const parse = (text: string) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    return value >= min && value <= max && Number.isInteger(Math.log2(value)) ? { value } : { allowed };
+  };
+  return { ...common, schema: 'integer', description: allowed.slice(2), placeholder, parse };
+}
+
+export interface SizeLimits {
+  readonly min: number;
+  readonly max: number;
+  readonly multipleOf?: number;
+  /** A value outside of the limits that means something else, such as 0 for "off". */
+  readonly or?: number;
+}
+
+const UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, kb: 1024, kib: 1024, m: 1_048_576, mb: 1_048_576, mib: 1_048_576, g: 1_073_741_824, gb: 1_073_741_824, gib: 1_073_741_824 };
+
+/** A number of bytes, with an optional unit: `67108864`, `64MiB`, `64 MiB`. */
+export function size({ min, max, multipleOf = 1, or }: SizeLimits): Kind<number> {
+  const steps = multipleOf === 1 ? '' : ` in steps of ${sizeText(multipleOf)}`;
+  const bound = (bytes: number) => (/^\d{1,4} .iB$/.test(sizeText(bytes)) ? sizeText(bytes) : String(bytes));
+  const limits = `number of bytes from ${bound(min)} to ${bound(max)}${steps}${or === undefined ? '' : `, or ${or}`}`;
+  const parse = (text: string) => {
+    if (or !== undefined && text === String(or)) return { value: or };
+    const parts = /^(\d{1,15}) ?([a-z]*)$/i.exec(text);
+    const unit = parts === null ? undefined : UNITS[parts[2]!.toLowerCase()];
+    const value = parts === null || unit === undefined ? Number.NaN : Number(parts[1]) * unit;
+    if (value >= min && value <= max && value % multipleOf === 0) return { value };
+    return { allowed: `a ${limits}, such as 67108864 or 64MiB` };
+  };
+  return { ...common, schema: 'integer', description: limits, placeholder: 'BYTES', parse };
+}
+
+/** Any text; an empty one only where that says something (a password). */
+export function text(placeholder: string, { mayBeEmpty = false } = {}): Kind<string> {
+  const parse = (given: string) => (given === '' && !mayBeEmpty ? { allowed: 'a text that is not empty' } : { value: given });
+  return { ...common, description: 'text', placeholder, parse };
+}
+
+/** A path of the file system, relative ones from where the node was started. */
+export function path(placeholder: 'DIR' | 'FILE'): Kind<string> {
+  const parse = (given: string) => (given === '' || given.includes('\0') ? { allowed: 'a path' } : { value: given });
+  return { ...common, description: placeholder === 'DIR' ? 'path of a directory' : 'path of a file', placeholder, parse };
+}
+
+/** An IP address; a host name is none. */
+export const ip: Kind<string> = {
+  ...common, description: 'IP address', placeholder: 'ADDRESS',
+  parse: (given) => (isIP(given) === 0 ? { allowed: 'an IP address such as 127.0.0.1 or ::1 (0.0.0.0 for all)' } : { value: given }),
+};
+
+/** One of a few words, in any case; `also` are other spellings of them. */
+export function oneOf<const W extends string>(placeholder: string, words: readonly W[], also: Readonly<Record<string, NoInfer<W>>> = {}): Kind<W> {
+  const parse = (given: string) => {
+    const wanted = given.toLowerCase();
+    const value = words.find((word) => word.toLowerCase() === wanted) ?? (Object.hasOwn(also, wanted) ? also[wanted] : undefined);
+    return value === undefined ? { allowed: `one of ${words.join(', ')}` } : { value };
+  };
+  return { ...common, description: 'one of the words below', placeholder, words, parse };
+}
+
+/** Texts with commas between them; YAML may give a sequence. */
+export function list(placeholder: string): Kind<readonly string[]> {
+  const parse = (given: string) => {
+    const items = given.split(',').map((item) => item.trim());
+    return /[;\t]/.test(given) || items.includes('') ? { allowed: `a list with commas, such as ${placeholder},${placeholder}` } : { value: items };
+  };
+  return { ...common, description: 'list, with commas', placeholder: `${placeholder},...`, isList: true, parse, show: (items) => items.join(',') };
+}

@@ -1,0 +1,100 @@
+import { checkConfig } from './check-config.ts';
+import { readCommandLine } from './command-line.ts';
+import { diffOf, viewOf } from './config.ts';
+import type { Config } from './config.ts';
+import { ConfigError } from './config-error.ts';
+import { readEnvironment } from './environment.ts';
+import type { Environment } from './environment.ts';
+import type { Merged, SourceReading } from './merge.ts';
+import { mergeReadings } from './merge.ts';
+import { commandLineName, Names } from './names.ts';
+import type { OptionGroup } from './option.ts';
+import { OPTION_GROUPS, OPTIONS } from './options.ts';
+import type { OptionName, Values } from './options.ts';
+import { NOTHING } from './reading.ts';
+import type { Reading } from './reading.ts';
+import { readYaml } from './yaml.ts';
+
+export interface ConfigSources {
+  /** The words behind `skua start`. */
+  readonly argv: readonly string[];
+  readonly env: Environment;
+  /** The text of a file; null where there is none. Throws what keeps it from being read. */
+  readonly readFile: (path: string) => string | null;
+}
+
+/**
+ * The options of a node: defaults, under the YAML file, under the environment, under the command line. Throws a
+ * ConfigError with everything that is wrong: unknown names, values, combinations (options-and-security.md sections 1
+ * and 3).
+ */
+export function loadConfig(sources: ConfigSources, groups: readonly OptionGroup[] = OPTION_GROUPS): Config {
+  const names = new Names(groups);
+  const commandLine = readCommandLine(sources.argv, names);
+  const environment = readEnvironment(sources.env, names);
+  const place = fileOf([commandLine, environment]);
+  const { file } = place;
+  const build = (): Config => {
+    const yaml = readFile(sources, place, names);
+    const readings: SourceReading[] = [
+      { source: 'Command Line', reading: commandLine },
+      { source: 'Environment Variables', reading: environment },
+      { source: 'Yaml', reading: yaml ?? NOTHING },
+    ];
+    return configOf(mergeReadings(groups, readings), yaml === null ? null : file, reread);
+  };
+  // Command line and environment of a process don't change: what is wrong now must be wrong in the file.
+  const reread = () => {
+    try {
+      return build();
+    } catch (error) {
+      throw error instanceof ConfigError ? new ConfigError(error.problems, file) : error;
+    }
+  };
+  return build();
+}
+
+interface Place {
+  readonly file: string;
+  /** How it was named; null for the default file, which may be missing. */
+  readonly spelling: string | null;
+}
+
+/** The file that command line or environment name, or the default one. */
+function fileOf(readings: readonly Reading[]): Place {
+  for (const { given } of readings) {
+    const found = given.findLast(({ name }) => name === 'Config');
+    if (found !== undefined) return { file: found.text, spelling: found.spelling };
+  }
+  return { file: OPTIONS.Config.fallback, spelling: null };
+}
+
+/** Null for the default file that is not there, and for an empty path, which is refused as the value that it is. */
+function readFile({ readFile: read }: ConfigSources, { file, spelling }: Place, names: Names): Reading | null {
+  if (file === '') return null;
+  let text: string | null;
+  try {
+    text = read(file);
+  } catch (error) {
+    throw new ConfigError([`The configuration file ${file} can't be read: ${error instanceof Error ? error.message : String(error)}.`], file);
+  }
+  if (text === null && spelling !== null) throw new ConfigError([`The configuration file ${file} is not there. Create it, or leave out ${spelling}.`], file);
+  return text === null ? null : readYaml(text, file, names);
+}
+
+function configOf(merged: Merged, file: string | null, reread: () => Config): Config {
+  const { settings, unknown } = merged;
+  const values = Object.fromEntries([...settings].map(([name, { value }]) => [name, value])) as Values;
+  const given = (name: OptionName) => settings.get(name)!.source !== '<DEFAULT>';
+  if (unknown.length > 0 && !values.AllowUnknownOptions) throw new ConfigError([...unknown, 'To start all the same, add --allow-unknown-options.']);
+  const warnings = [...merged.warnings, ...unknown];
+  const config: Config = {
+    values, settings, file, warnings, given, reread,
+    views: [...settings.values()].map(viewOf),
+    spelling: (name) => settings.get(name)?.spelling ?? commandLineName(name),
+    diff: (other) => diffOf(config, other),
+  };
+  // What is only shown need not be able to start.
+  if (!values.WhatIf) warnings.push(...checkConfig(config));
+  return config;
+}

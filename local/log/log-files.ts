@@ -1,0 +1,198 @@
+import { readdirSync } from 'node:fs';
+import { readdir, unlink } from 'node:fs/promises';
+import * as path from 'node:path';
+import { createStream } from 'rotating-file-stream';
+import type { RotatingFileStream } from 'rotating-file-stream';
+import type { LogEvent } from './log-line.ts';
+import { jsonLine } from './log-line.ts';
+
+export type LogInterval = 'Minute' | 'Hour' | 'Day' | 'Month' | 'Year' | 'Infinite';
+
+export interface LogFileSettings {
+  /** Folder of this node's files: `<Log>/<NodeIp>-<NodePort>-cluster-node`. */
+  readonly folder: string;
+  /** A file that has reached this is continued in another. */
+  readonly sizeBytes: number;
+  readonly interval: LogInterval;
+  /** Files of each family that are kept, the present one among them. */
+  readonly retention: number;
+}
+
+/** Lines that wait for a slow disk; beyond that lines are dropped. */
+const WAITING_BYTES_MAX = 8_388_608;
+/** A disk that failed is tried again after this long. */
+const RETRY_MS = 60_000;
+/** What is left to write gets this long when the process ends. */
+const CLOSE_MS = 3_000;
+
+/** Digits of the period in a file's name, of `yyyyMMddHHmm`. */
+const PERIOD_DIGITS: Readonly<Record<LogInterval, number>> = { Minute: 12, Hour: 10, Day: 8, Month: 6, Year: 4, Infinite: 0 };
+/** When the stream asks for a name again. It knows no years: asked every month, it gets the same name until the year is over. */
+const ROTATION: Readonly<Record<LogInterval, string>> = { Minute: '1m', Hour: '1h', Day: '1d', Month: '1M', Year: '1M', Infinite: '1200M' };
+
+/** The folder of a node's log files. */
+export function logFolder(log: string, nodeIp: string, nodePort: number): string {
+  return path.join(log, `${nodeIp.replaceAll(':', '_')}-${nodePort}-cluster-node`);
+}
+
+/** Name of a file: the family, the period in local time without separators, and from the second file of a period on its number. */
+export function logFileName(family: string, interval: LogInterval, atMs: number, index: number): string {
+  const at = new Date(atMs);
+  const digits = [at.getFullYear(), at.getMonth() + 1, at.getDate(), at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join('');
+  return `${family}${digits.slice(0, PERIOD_DIGITS[interval])}${index <= 1 ? '' : `_${String(index - 1).padStart(3, '0')}`}.json`;
+}
+
+/** What a file's name says, or null when it is none of the family's. */
+function partsOf(family: string, name: string): { readonly name: string; readonly period: string; readonly index: number } | null {
+  const match = new RegExp(`^${family}(\\d*)(?:_(\\d{3,}))?\\.json$`).exec(name);
+  return match === null ? null : { name, period: match[1]!, index: Number(match[2] ?? 0) + 1 };
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+interface Trouble { (family: string, error: unknown): void }
+
+/** The three families of log files. None is created before its first line, and none ever stops the node. */
+export class LogFiles {
+  readonly #all: Family;
+  readonly #errors: Family;
+  readonly #stats: Family;
+
+  /** `onTrouble` is told of a disk that fails, once until it works again. */
+  constructor(settings: LogFileSettings, onTrouble: (file: string, error: unknown) => void, nowMs: () => number) {
+    let isTroubled = false;
+    const trouble: Trouble = (family, error) => {
+      if (!isTroubled) onTrouble(path.join(settings.folder, family), error);
+      isTroubled = true;
+    };
+    const works = () => { isTroubled = false; };
+    const family = (name: string) => new Family(name, settings, trouble, works, nowMs);
+    this.#all = family('log');
+    this.#errors = family('log-err');
+    this.#stats = family('log-stats');
+  }
+
+  write(event: LogEvent, line: string): void {
+    this.#all.write(line);
+    if (event.level === 'error' || event.fields['error'] instanceof Error) this.#errors.write(line);
+  }
+
+  writeStats(event: LogEvent): void {
+    this.#stats.write(jsonLine(event));
+  }
+
+  /** Writes what waits, as far as that is possible within a few seconds. */
+  async close(): Promise<void> {
+    await Promise.all([this.#all.close(), this.#errors.close(), this.#stats.close()]);
+  }
+}
+
+class Family {
+  readonly #name: string;
+  readonly #settings: LogFileSettings;
+  readonly #onTrouble: Trouble;
+  readonly #onWorks: () => void;
+  readonly #nowMs: () => number;
+  #stream: RotatingFileStream | null = null;
+  #failedMs = Number.NEGATIVE_INFINITY;
+  #dropped = 0;
+  /** Of the newest file of the period: the stream goes on there. */
+  #firstIndex = 1;
+  #removing: Promise<void> = Promise.resolve();
+
+  constructor(name: string, settings: LogFileSettings, onTrouble: Trouble, onWorks: () => void, nowMs: () => number) {
+    this.#name = name;
+    this.#settings = settings;
+    this.#onTrouble = onTrouble;
+    this.#onWorks = onWorks;
+    this.#nowMs = nowMs;
+  }
+
+  write(line: string): void {
+    if (this.#stream === null && this.#nowMs() - this.#failedMs < RETRY_MS) return;
+    try {
+      const stream = this.#stream ??= this.#open();
+      if (stream.writableLength > WAITING_BYTES_MAX) {
+        this.#dropped++;
+        return;
+      }
+      if (this.#dropped > 0) stream.write(jsonLine({ atMs: this.#nowMs(), level: 'warn', message: 'lines were left out: the disk of the log files is too slow', fields: { lines: this.#dropped } }));
+      this.#dropped = 0;
+      stream.write(line);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #open(): RotatingFileStream {
+    const { folder, sizeBytes, interval } = this.#settings;
+    const name = (time: number | Date | null, index = 1) => {
+      const atMs = time === null ? this.#nowMs() : Number(time);
+      // The stream looks for a file with room from the first of the period on, which may have been removed by now.
+      if (time !== null && index === 1) this.#firstIndex = this.#lastIndexOf(atMs);
+      return logFileName(this.#name, interval, atMs, this.#firstIndex + index - 1);
+    };
+    const stream = createStream(name, { path: folder, size: `${sizeBytes}B`, interval: ROTATION[interval], immutable: true, intervalBoundary: true });
+    stream.on('error', (error) => this.#failed(error, stream));
+    stream.on('open', () => {
+      this.#onWorks();
+      this.#removing = this.#removing.then(() => this.#removeOld());
+    });
+    return stream;
+  }
+
+  /** Number of the newest file of a period; 1 when there is none. */
+  #lastIndexOf(atMs: number): number {
+    const { folder, interval } = this.#settings;
+    const period = partsOf(this.#name, logFileName(this.#name, interval, atMs, 1))!.period;
+    let last = 1;
+    try {
+      for (const name of readdirSync(folder)) {
+        const parts = partsOf(this.#name, name);
+        if (parts?.period === period) last = Math.max(last, parts.index);
+      }
+    } catch {
+      // The folder is made with the first file, and if it can't be read the stream will say why.
+    }
+    return last;
+  }
+
+  #failed(error: unknown, stream: RotatingFileStream | null = null): void {
+    if (stream !== null && stream !== this.#stream) return;
+    this.#stream = null;
+    this.#failedMs = this.#nowMs();
+    this.#onTrouble(this.#name, error);
+  }
+
+  /** Removes the oldest files of the family beyond those that are kept. Their names tell their age. */
+  async #removeOld(): Promise<void> {
+    const { folder, retention } = this.#settings;
+    try {
+      const files = (await readdir(folder)).flatMap((name) => partsOf(this.#name, name) ?? []);
+      files.sort((a, b) => compareText(a.period.padEnd(12, '0'), b.period.padEnd(12, '0')) || a.index - b.index);
+      for (const { name } of files.slice(0, Math.max(0, files.length - retention))) await unlink(path.join(folder, name));
+    } catch (error) {
+      this.#onTrouble(this.#name, error);
+    }
+  }
+
+  async close(): Promise<void> {
+    const stream = this.#stream;
+    this.#stream = null;
+    this.#failedMs = Number.POSITIVE_INFINITY;
+    if (stream !== null) {
+      let timer: NodeJS.Timeout | undefined;
+      const ended = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, CLOSE_MS);
+        stream.once('close', () => resolve());
+        stream.once('error', () => resolve());
+        stream.end();
+      });
+      await ended;
+      clearTimeout(timer);
+    }
+    await this.#removing;
+  }
+}

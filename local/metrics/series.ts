@@ -1,0 +1,156 @@
+import type { MeterLabels } from '../../core/ports/meter.ts';
+import type { MetricDefinition } from './definition.ts';
+
+/** A metric never has more combinations of label values than this; more would be a defect, and must not eat the memory. */
+export const SERIES_MAX = 1_024;
+/** A recent maximum covers the running slice of time and the ones before it. */
+const SLICE_MS = 4_000;
+const SLICES = 5;
+/** What the window of 4 whole slices and a begun one covers. */
+export const RANGE_LABEL = '16-20 seconds';
+
+interface Entry {
+  readonly labels: MeterLabels;
+  value: number;
+  /** Of a histogram: counts by bucket, the last beyond all bounds. `value` is the sum then. */
+  readonly counts: Float64Array | null;
+  /** Of a recent maximum: by slice, and the number of the slice that was written last. */
+  readonly slices: Float64Array | null;
+  lastSlice: number;
+  /** Of a recent maximum, since the start. */
+  last: number;
+  sum: number;
+  count: number;
+  max: number;
+}
+
+/** What was observed since the start. */
+export interface Summary {
+  readonly last: number;
+  readonly mean: number;
+  readonly max: number;
+}
+
+/** One line of the exposition: `name{labels} value`. */
+export interface Sample {
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** The values of one metric. Writing is a lookup and an addition; the text is made when somebody asks for it. */
+export class Series {
+  readonly name: string;
+  readonly definition: MetricDefinition;
+  readonly #labelNames: readonly string[];
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(name: string, definition: MetricDefinition) {
+    this.name = name;
+    this.definition = definition;
+    this.#labelNames = (definition.labels ?? []).filter((label) => label !== 'range');
+    if (this.#labelNames.length === 0) this.#entryOf(undefined);
+  }
+
+  add(by: number, labels?: MeterLabels): void {
+    const entry = this.#entryOf(labels);
+    if (entry !== null && by >= 0) entry.value += by;
+  }
+
+  set(value: number, labels?: MeterLabels): void {
+    const entry = this.#entryOf(labels);
+    if (entry !== null && !Number.isNaN(value)) entry.value = value;
+  }
+
+  observe(value: number, nowMs: number, labels?: MeterLabels): void {
+    const entry = this.#entryOf(labels);
+    if (entry === null || Number.isNaN(value)) return;
+    if (entry.slices !== null) noteMaximum(entry, entry.slices, value, nowMs);
+    else if (entry.counts !== null) {
+      const bounds = this.definition.buckets!;
+      let bucket = 0;
+      while (bucket < bounds.length && value > bounds[bucket]!) bucket++;
+      entry.counts[bucket]!++;
+      entry.value += value;
+    }
+  }
+
+  /** Forgets all combinations of labels. */
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  /** Null when there are too many combinations already. */
+  #entryOf(labels: MeterLabels | undefined): Entry | null {
+    const names = this.#labelNames;
+    let key = '';
+    if (names.length === 1) key = labels?.[names[0]!] ?? '';
+    else for (let i = 0; i < names.length; i++) key += `${labels?.[names[i]!] ?? ''}\n`;
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    if (this.#entries.size >= SERIES_MAX) return null;
+    const { kind, buckets } = this.definition;
+    const entry: Entry = {
+      labels: Object.fromEntries(names.filter((name) => labels?.[name] !== undefined).map((name) => [name, labels![name]!])),
+      value: 0,
+      counts: kind === 'histogram' ? new Float64Array(buckets!.length + 1) : null,
+      slices: kind === 'recent-max' ? new Float64Array(SLICES) : null,
+      lastSlice: 0,
+      last: 0,
+      sum: 0,
+      count: 0,
+      max: 0,
+    };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  /** Of a recent maximum with these labels; null before the first value. */
+  summary(labels?: MeterLabels): Summary | null {
+    const entry = this.#entryOf(labels);
+    return entry === null || entry.count === 0 ? null : { last: entry.last, mean: entry.sum / entry.count, max: entry.max };
+  }
+
+  samples(nowMs: number): Sample[] {
+    const samples: Sample[] = [];
+    for (const entry of this.#entries.values()) {
+      if (entry.counts !== null) this.#histogram(entry, entry.counts, samples);
+      else if (entry.slices !== null) samples.push({ labels: { ...entry.labels, range: RANGE_LABEL }, value: maximum(entry, entry.slices, nowMs) });
+      else samples.push({ labels: entry.labels, value: entry.value });
+    }
+    return samples;
+  }
+
+  #histogram(entry: Entry, counts: Float64Array, out: Sample[]): void {
+    let total = 0;
+    const bounds = this.definition.buckets!;
+    for (let i = 0; i < counts.length; i++) {
+      total += counts[i]!;
+      out.push({ metricName: `${this.name}_bucket`, labels: { ...entry.labels, le: bounds[i] ?? '+Inf' }, value: total });
+    }
+    out.push({ metricName: `${this.name}_sum`, labels: entry.labels, value: entry.value }, { metricName: `${this.name}_count`, labels: entry.labels, value: total });
+  }
+}
+
+/** Empties the slices that have passed since the last write. */
+function turn(entry: Entry, slices: Float64Array, nowMs: number): number {
+  const slice = Math.floor(nowMs / SLICE_MS);
+  if (slice - entry.lastSlice >= SLICES) slices.fill(0);
+  else for (let passed = entry.lastSlice + 1; passed <= slice; passed++) slices[passed % SLICES] = 0;
+  entry.lastSlice = Math.max(slice, entry.lastSlice);
+  return entry.lastSlice % SLICES;
+}
+
+function noteMaximum(entry: Entry, slices: Float64Array, value: number, nowMs: number): void {
+  const at = turn(entry, slices, nowMs);
+  if (value > slices[at]!) slices[at] = value;
+  entry.last = value;
+  entry.sum += value;
+  entry.count++;
+  if (value > entry.max) entry.max = value;
+}
+
+function maximum(entry: Entry, slices: Float64Array, nowMs: number): number {
+  turn(entry, slices, nowMs);
+  return Math.max(...slices);
+}

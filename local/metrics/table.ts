@@ -1,0 +1,70 @@
+import { DURATION_BUCKETS, GROUP_BUCKETS } from './definition.ts';
+import type { MetricDefinition } from './definition.ts';
+
+/**
+ * Every metric of a node. Names are those of http-api.md section 5 and scavenge.md section 11 where these have one, so
+ * that dashboards go on working; the rest are ours.
+ */
+export const METRICS: Readonly<Record<string, MetricDefinition>> = {
+  // What the node does
+  eventstore_statuses: { kind: 'gauge', help: 'Present status of a part of the node; the value is the time in seconds since 1970.', labels: ['name', 'status'] },
+  eventstore_checkpoints: { kind: 'gauge', help: 'Positions in the log: end of the durable log (writer), and how far others have followed. proposal is the number of an epoch.', labels: ['name', 'read'] },
+  eventstore_io_bytes_total: { kind: 'counter', help: 'Bytes of the data and metadata of events that clients read, and bytes of records written to the log.', labels: ['activity'] },
+  eventstore_io_events_total: { kind: 'counter', help: 'Events that clients read, and events written to the log.', labels: ['activity'] },
+
+  // Writing
+  eventstore_append_duration_seconds: { kind: 'histogram', help: 'From the arrival of a write to its acknowledgement: of each group commit, the write that waited longest.', buckets: DURATION_BUCKETS },
+  eventstore_append_group_requests: { kind: 'histogram', help: 'Writes that one group commit made durable together.', buckets: GROUP_BUCKETS },
+  eventstore_append_queue_length: { kind: 'gauge', help: 'Writes that wait for the next group commit.' },
+  eventstore_writer_flush_size_max: { kind: 'recent-max', help: 'Largest group of records in bytes.', labels: ['range'] },
+  eventstore_writer_flush_duration_max_seconds: { kind: 'recent-max', help: 'Longest time that a group took to become durable.', labels: ['range'] },
+  eventstore_queue_queueing_duration_max_seconds: { kind: 'recent-max', help: 'Longest wait for a turn.', labels: ['name', 'range'] },
+
+  // Caches and index
+  eventstore_cache_hits_misses_total: { kind: 'counter', help: 'Lookups: of blocks of files (chunk) and of states of streams (stream-info).', labels: ['cache', 'kind'] },
+  eventstore_cache_resources_bytes: { kind: 'gauge', help: 'Bytes in a cache, and how many it may hold.', labels: ['cache', 'kind'] },
+  eventstore_cache_resources_entries: { kind: 'gauge', help: 'Entries in a cache.', labels: ['cache', 'kind'] },
+  eventstore_index_memtable_entries: { kind: 'gauge', help: 'Index entries that are in no table yet.' },
+  eventstore_index_table_entries: { kind: 'gauge', help: 'Index entries in tables.' },
+  eventstore_index_tables: { kind: 'gauge', help: 'Index tables.' },
+  eventstore_index_merges_total: { kind: 'counter', help: 'Merges of index tables.' },
+  eventstore_log_chunks: { kind: 'gauge', help: 'Chunk files in force.' },
+  eventstore_subscriptions: { kind: 'gauge', help: 'Subscriptions and waiting reads.' },
+
+  // Start and scavenge
+  eventstore_start_done_bytes: { kind: 'gauge', help: 'Bytes that the present step of the start has worked through.' },
+  eventstore_start_total_bytes: { kind: 'gauge', help: 'Bytes that the present step of the start has before it.' },
+  eventstore_scavenge_chunks_done: { kind: 'gauge', help: 'Chunks that the present phase of the scavenge has worked through.' },
+  eventstore_scavenge_chunks_total: { kind: 'gauge', help: 'Chunks of the present phase of the scavenge.' },
+  eventstore_scavenge_done_bytes: { kind: 'gauge', help: 'Bytes that the present phase of the scavenge has worked through.' },
+  eventstore_scavenge_total_bytes: { kind: 'gauge', help: 'Bytes of the present phase of the scavenge.' },
+  eventstore_scavenge_reclaimed_bytes: { kind: 'gauge', help: 'Bytes that the scavenge has given back to the disk.' },
+
+  // HTTP, users, certificates
+  eventstore_http_requests_total: { kind: 'counter', help: 'HTTP requests answered.', labels: ['method', 'status', 'area'] },
+  eventstore_http_request_duration_seconds: { kind: 'histogram', help: 'From a request to its reply, without the waiting of long polls and the body of a subscription.', labels: ['method', 'area'], buckets: DURATION_BUCKETS },
+  eventstore_http_requests_under_way: { kind: 'gauge', help: 'HTTP requests that have no reply yet.' },
+  eventstore_http_requests_failed_total: { kind: 'counter', help: 'HTTP requests that failed inside the node.' },
+  eventstore_kestrel_connections: { kind: 'gauge', help: 'Open HTTP connections.' },
+  eventstore_authentications_total: { kind: 'counter', help: 'Logins by outcome: verified with the password, cached (verified a short time ago), or failed.', labels: ['result'] },
+  eventstore_password_derivations_total: { kind: 'counter', help: 'Passwords derived, each of which takes a processor some tens of milliseconds.' },
+  eventstore_certificate_expiry_days: { kind: 'gauge', help: 'Days until the certificate of the node expires; negative when it has.' },
+
+  // The process and its machine
+  eventstore_proc_up_time_seconds_total: { kind: 'counter', help: 'Seconds since the process started.', labels: ['pid'] },
+  eventstore_proc_cpu: { kind: 'gauge', help: 'Processor time that the process uses, in percent of one processor.' },
+  eventstore_proc_cpu_seconds_total: { kind: 'counter', help: 'Processor time that the process has used.', labels: ['kind'] },
+  eventstore_proc_mem_bytes: { kind: 'gauge', help: 'Memory of the process.', labels: ['kind'] },
+  eventstore_disk_io_bytes_total: { kind: 'counter', help: 'Bytes that the process has read from and written to disks.', labels: ['activity'] },
+  eventstore_disk_io_operations_total: { kind: 'counter', help: 'System calls of the process that read and wrote.', labels: ['activity'] },
+  eventstore_gc_collection_count_total: { kind: 'counter', help: 'Garbage collections.', labels: ['generation'] },
+  eventstore_gc_time_in_gc: { kind: 'gauge', help: 'Time spent in garbage collections lately, in percent.' },
+  eventstore_gc_pause_duration_max_seconds: { kind: 'recent-max', help: 'Longest garbage collection.', labels: ['range'] },
+  eventstore_gc_heap_size_bytes: { kind: 'gauge', help: 'Bytes of JavaScript objects.' },
+  eventstore_gc_generation_size_bytes: { kind: 'gauge', help: 'Bytes of JavaScript objects by generation.', labels: ['generation'] },
+  eventstore_event_loop_delay_seconds: { kind: 'gauge', help: 'How late timers of the process fired lately.', labels: ['kind'] },
+  eventstore_event_loop_utilization: { kind: 'gauge', help: 'Part of the recent time in which the event loop was busy, 0 to 1.' },
+  eventstore_sys_load_avg: { kind: 'gauge', help: 'Load average of the machine.', labels: ['period'] },
+  eventstore_sys_mem_bytes: { kind: 'gauge', help: 'Memory of the machine.', labels: ['kind'] },
+  eventstore_sys_disk_bytes: { kind: 'gauge', help: 'Space of the disk that holds the data directory.', labels: ['disk', 'kind'] },
+};

@@ -1,0 +1,96 @@
+import type { X509Certificate } from 'node:crypto';
+import { constants, createHash } from 'node:crypto';
+import type { SecureContextOptions } from 'node:tls';
+import type { LoadedCertificate } from '../../handlers/node-control.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Certificates that were verified together, ready to be used for connections. */
+export interface CertificateSet {
+  /** The node's certificate with its intermediates and key, and the trusted roots. Holds secrets: never log it. */
+  readonly secureContext: KeyMaterial & { readonly ca: readonly string[] };
+  /** Common name by which certificates of other nodes are known: as configured, else the node's own; null where it has none. */
+  readonly reservedNodeCommonName: string | null;
+  /** The node's certificate first, then intermediates, then roots. */
+  readonly loaded: readonly LoadedCertificate[];
+  /** When the node's certificate expires; UTC milliseconds. */
+  readonly notAfterMs: number;
+}
+
+/** PEM texts, or a PKCS#12 file as it is. */
+export type KeyMaterial =
+  | { readonly cert: string; readonly key: string }
+  | { readonly pfx: Buffer; readonly passphrase?: string };
+
+/** A certificate and the file that it came from. */
+export interface HeldCertificate {
+  readonly certificate: X509Certificate;
+  readonly file: string;
+}
+
+export interface CertificateParts {
+  readonly material: KeyMaterial;
+  readonly node: HeldCertificate;
+  readonly intermediates: readonly HeldCertificate[];
+  readonly roots: readonly HeldCertificate[];
+  readonly reservedNodeCommonName: string | null;
+  readonly nowMs: number;
+}
+
+export function certificateSet({ material, node, intermediates, roots, reservedNodeCommonName, nowMs }: CertificateParts): CertificateSet {
+  return {
+    secureContext: { ...material, ca: roots.map(({ certificate }) => certificate.toString()) },
+    reservedNodeCommonName,
+    loaded: [
+      describe('node', node.certificate, nowMs),
+      ...intermediates.map(({ certificate }) => describe('intermediate', certificate, nowMs)),
+      ...roots.map(({ certificate }) => describe('root', certificate, nowMs)),
+    ],
+    notAfterMs: node.certificate.validToDate.getTime(),
+  };
+}
+
+function describe(kind: LoadedCertificate['kind'], certificate: X509Certificate, nowMs: number): LoadedCertificate {
+  const notAfter = certificate.validToDate;
+  return {
+    kind,
+    subject: subjectText(certificate),
+    serial: certificate.serialNumber,
+    thumbprint: certificate.fingerprint.replaceAll(':', ''),
+    notAfter: notAfter.toISOString(),
+    daysLeft: Math.floor((notAfter.getTime() - nowMs) / DAY_MS),
+  };
+}
+
+/** The subject on one line. */
+export function subjectText(certificate: X509Certificate): string {
+  return (certificate.subject ?? '').split('\n').join(', ');
+}
+
+/** Days until the node's certificate expires; negative when it has. */
+export function daysLeft(set: CertificateSet, nowMs: number): number {
+  return (set.notAfterMs - nowMs) / DAY_MS;
+}
+
+/** Whether both sets hold the same certificates and accept the same nodes. */
+export function isSameSet(a: CertificateSet, b: CertificateSet): boolean {
+  return identityOf(a) === identityOf(b);
+}
+
+/**
+ * The options of a TLS server. A session is bound to the certificates under which it began: one from before a reload
+ * is not resumed, so that its client sees the new certificate, and is checked by the new roots.
+ */
+export function serverContext(set: CertificateSet): SecureContextOptions {
+  return {
+    ...set.secureContext,
+    ca: [...set.secureContext.ca],
+    minVersion: 'TLSv1.2',
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    sessionIdContext: createHash('sha256').update(identityOf(set)).digest('hex').slice(0, 32),
+  };
+}
+
+function identityOf({ loaded, reservedNodeCommonName }: CertificateSet): string {
+  return JSON.stringify([reservedNodeCommonName, ...loaded.map(({ kind, thumbprint }) => `${kind} ${thumbprint}`)]);
+}

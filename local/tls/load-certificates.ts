@@ -1,0 +1,132 @@
+import type { X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { certificateSet, serverContext, subjectText } from './certificate-set.ts';
+import type { CertificateSet, HeldCertificate, KeyMaterial } from './certificate-set.ts';
+import { commonNameOf, matchesReservedName } from './common-name.ts';
+import { pathLengthReader } from './path-length.ts';
+import { readPkcs12 } from './pkcs12.ts';
+import { readPrivateKey } from './private-key.ts';
+import { certificateInvalid, refuse } from './problems.ts';
+import type { Problem } from './problems.ts';
+import { parseCertificates, readBounded, readRoots } from './read-certificates.ts';
+import { buildChain } from './verify-chain.ts';
+
+/** The options of options-and-security.md section 2.6. */
+export interface CertificateOptions {
+  readonly certificateFile: string;
+  /** Null where the certificate's file is PKCS#12 and holds the key, too. */
+  readonly certificatePrivateKeyFile: string | null;
+  /** Of a PKCS#12 file. */
+  readonly certificatePassword: string | null;
+  readonly certificatePrivateKeyPassword: string | null;
+  readonly trustedRootCertificatesPath: string;
+  /** Null for the node's own common name. */
+  readonly certificateReservedNodeCommonName: string | null;
+}
+
+/** The same as the options are named in the configuration. */
+export interface CertificateValues {
+  readonly CertificateFile: string | null;
+  readonly CertificatePrivateKeyFile: string | null;
+  readonly CertificatePassword: string | null;
+  readonly CertificatePrivateKeyPassword: string | null;
+  readonly TrustedRootCertificatesPath: string;
+  readonly CertificateReservedNodeCommonName: string | null;
+}
+
+/** Loads what the options name. Errors: as `loadCertificates`, also when no certificate is named. */
+export async function loadConfigured(values: CertificateValues, nowMs: number): Promise<CertificateSet> {
+  if (values.CertificateFile === null) refuse('CertificateFile', 'No certificate is named, and TLS needs one.');
+  return loadCertificates({
+    certificateFile: values.CertificateFile,
+    certificatePrivateKeyFile: values.CertificatePrivateKeyFile,
+    certificatePassword: values.CertificatePassword,
+    certificatePrivateKeyPassword: values.CertificatePrivateKeyPassword,
+    trustedRootCertificatesPath: values.TrustedRootCertificatesPath,
+    certificateReservedNodeCommonName: values.CertificateReservedNodeCommonName || null,
+  }, nowMs);
+}
+
+interface NodeParts {
+  readonly material: KeyMaterial;
+  readonly node: HeldCertificate;
+  readonly intermediates: readonly HeldCertificate[];
+}
+
+/**
+ * Loads the node's certificate, its key and the trusted roots, and verifies them (options-and-security.md sections 5.1
+ * and 5.2). Nothing of the operating system's certificates is used, and nothing is fetched. Errors: `certificate_invalid`
+ * (data: file and reason of the first problem, and all `problems`).
+ */
+export async function loadCertificates(options: CertificateOptions, nowMs: number): Promise<CertificateSet> {
+  const parts = options.certificatePrivateKeyFile === null ? await fromPkcs12(options) : await fromPem(options, options.certificatePrivateKeyFile);
+  const roots = await readRoots(options.trustedRootCertificatesPath);
+  const { node, intermediates } = parts;
+  checkName(node, options.certificateReservedNodeCommonName);
+  checkKinds(intermediates, roots);
+  const pathLengthOf = intermediates.length === 0 ? () => null : await pathLengthReader();
+  const chain = buildChain({ node, intermediates, roots, nowMs, pathLengthOf });
+  if ('problem' in chain) throw certificateInvalid([chain.problem]);
+  const set = certificateSet({
+    material: inOrder(parts.material, chain.path, intermediates), node, intermediates, roots, nowMs,
+    reservedNodeCommonName: options.certificateReservedNodeCommonName ?? commonNameOf(node.certificate),
+  });
+  checkUsable(set, node);
+  return set;
+}
+
+async function fromPkcs12({ certificateFile, certificatePassword }: CertificateOptions): Promise<NodeParts> {
+  const pfx = await readBounded(certificateFile);
+  const [node, ...intermediates] = await readPkcs12(pfx, certificatePassword, certificateFile);
+  return { material: { pfx, ...(certificatePassword !== null && { passphrase: certificatePassword }) }, node: node!, intermediates };
+}
+
+async function fromPem({ certificateFile, certificatePrivateKeyPassword }: CertificateOptions, keyFile: string): Promise<NodeParts> {
+  const [node, ...intermediates] = parseCertificates(await readBounded(certificateFile), certificateFile);
+  const key = await readPrivateKey(keyFile, certificatePrivateKeyPassword);
+  if (!node!.certificate.checkPrivateKey(key)) refuse(keyFile, `The private key does not belong to the certificate in ${certificateFile}.`);
+  return { material: { cert: pem(node!.certificate), key: key.export({ type: 'pkcs8', format: 'pem' }) as string }, node: node!, intermediates };
+}
+
+/** Fails alone, before all else is looked at. */
+function checkName({ certificate, file }: HeldCertificate, reservedName: string | null): void {
+  if (reservedName === null) return;
+  const commonName = commonNameOf(certificate);
+  if (commonName === null) refuse(file, `The certificate has no common name; CertificateReservedNodeCommonName is ${reservedName}.`);
+  if (!matchesReservedName(commonName, reservedName)) refuse(file, `The common name ${commonName} does not match CertificateReservedNodeCommonName, which is ${reservedName}.`);
+}
+
+function checkKinds(intermediates: readonly HeldCertificate[], roots: readonly HeldCertificate[]): void {
+  const problems: Problem[] = [];
+  for (const { certificate, file } of intermediates) {
+    if (isSelfSigned(certificate)) problems.push({ file, reason: `"${subjectText(certificate)}" behind the node's certificate is a root (subject and issuer are the same). Only intermediate certificates belong there.` });
+  }
+  for (const { certificate, file } of roots) {
+    if (!isSelfSigned(certificate)) problems.push({ file, reason: `"${subjectText(certificate)}" is no root certificate (subject and issuer differ). Only roots belong into TrustedRootCertificatesPath.` });
+  }
+  if (problems.length > 0) throw certificateInvalid(problems);
+}
+
+function isSelfSigned({ subject, issuer }: X509Certificate): boolean {
+  return subject === issuer;
+}
+
+/** Clients want the chain in the order in which it is verified. */
+function inOrder(material: KeyMaterial, path: readonly HeldCertificate[], intermediates: readonly HeldCertificate[]): KeyMaterial {
+  if (!('cert' in material)) return material;
+  const rest = intermediates.filter((one) => !path.includes(one));
+  return { ...material, cert: [...path, ...rest].map(({ certificate }) => pem(certificate)).join('') };
+}
+
+function pem(certificate: X509Certificate): string {
+  return certificate.toString();
+}
+
+/** What the TLS library would refuse later, such as a key that is too short, is refused here. */
+function checkUsable(set: CertificateSet, { file }: HeldCertificate): void {
+  try {
+    createSecureContext(serverContext(set));
+  } catch (error) {
+    refuse(file, `The certificate can not be used for TLS: ${(error as Error).message}.`);
+  }
+}

@@ -1,0 +1,125 @@
+import type { Access } from '../../handlers/route.ts';
+import type { StreamAction } from '../../core/security/api.ts';
+
+/**
+ * What every operation of the route table is expected to answer, and to whom; options-and-security.md sections 8 and 9,
+ * written down here a second time so that a change of the route table or of the rules shows.
+ */
+
+export const CALLERS = ['anonymous', 'wrong', 'plain', 'ops', 'admin'] as const;
+export type Caller = (typeof CALLERS)[number];
+
+/** Who gets the answer of the operation itself; everyone else is refused. */
+type Admitted = readonly Caller[];
+
+const EVERYONE: Admitted = ['anonymous', 'plain', 'ops', 'admin'];
+const KNOWN: Admitted = ['plain', 'ops', 'admin'];
+const OPERATORS: Admitted = ['ops', 'admin'];
+const ADMINISTRATORS: Admitted = ['admin'];
+const NOBODY: Admitted = [];
+
+/** By the access of a route. `self` and `stream` are decided in the handlers, and have tables of their own. */
+export const ADMITTED: Readonly<Record<Exclude<Access, 'stream' | 'self'>, Admitted>> = {
+  probe: ['anonymous', 'wrong', 'plain', 'ops', 'admin'], anyone: EVERYONE, gossip: EVERYONE, statistics: KNOWN, authenticated: KNOWN, operators: OPERATORS, administrators: ADMINISTRATORS,
+};
+
+/** The streams that the table is made for; see `access.test.ts` for what they are. */
+export const STREAM_KINDS = ['open', 'guarded', 'closed', 'system', 'metastream'] as const;
+export type StreamKind = (typeof STREAM_KINDS)[number] | 'all' | 'scavenges';
+
+export const ADMITTED_TO_STREAM: Readonly<Record<StreamKind, Readonly<Record<StreamAction, Admitted>>>> = {
+  // Without an access list.
+  open: { read: KNOWN, write: KNOWN, delete: KNOWN, metadataRead: KNOWN, metadataWrite: KNOWN },
+  // `$ops` for everything but writing, which has no entry.
+  guarded: { read: OPERATORS, write: KNOWN, delete: OPERATORS, metadataRead: OPERATORS, metadataWrite: OPERATORS },
+  // Empty lists.
+  closed: { read: ADMINISTRATORS, write: ADMINISTRATORS, delete: ADMINISTRATORS, metadataRead: ADMINISTRATORS, metadataWrite: ADMINISTRATORS },
+  // A name that begins with `$`, without an access list.
+  system: { read: ADMINISTRATORS, write: ADMINISTRATORS, delete: ADMINISTRATORS, metadataRead: ADMINISTRATORS, metadataWrite: ADMINISTRATORS },
+  // The metadata of an open stream, under its own name.
+  metastream: { read: KNOWN, write: KNOWN, delete: NOBODY, metadataRead: NOBODY, metadataWrite: NOBODY },
+  all: { read: ADMINISTRATORS, write: NOBODY, delete: NOBODY, metadataRead: ADMINISTRATORS, metadataWrite: ADMINISTRATORS },
+  // As the node writes it: read by `$ops`, everything else empty.
+  scavenges: { read: OPERATORS, write: ADMINISTRATORS, delete: ADMINISTRATORS, metadataRead: ADMINISTRATORS, metadataWrite: ADMINISTRATORS },
+};
+
+/** The status that everyone gets who is not admitted: wrong credentials and no credentials are 401, a missing role 403. */
+export function refusedStatus(caller: Caller): number {
+  return caller === 'anonymous' || caller === 'wrong' ? 401 : 403;
+}
+
+export interface OperationExpectation {
+  readonly access: Exclude<Access, 'stream'>;
+  /** Who gets `status`; for `self` only, where the user in the path is the plain caller. */
+  readonly admitted?: Admitted;
+  readonly status: number;
+  readonly body?: unknown;
+  /** Values of the path's parameters. */
+  readonly params?: Readonly<Record<string, string>>;
+}
+
+export interface StreamExpectation {
+  readonly access: 'stream';
+  readonly action: StreamAction;
+  readonly status: number;
+  /** The kind of the stream where the path names it; by default all of STREAM_KINDS are tried. */
+  readonly kind?: StreamKind;
+  readonly params?: Readonly<Record<string, string>>;
+}
+
+export type Expectation = OperationExpectation | StreamExpectation;
+
+export const SCAVENGE_ID = '00000000-0000-4000-8000-000000000001';
+const VICTIM = { login: 'victim' };
+const PLAIN = { login: 'kim' };
+const START = '0'.repeat(32);
+
+const reads = (params: Record<string, string> = {}, kind?: StreamKind): StreamExpectation => ({ access: 'stream', action: 'read', status: 200, params, ...(kind && { kind }) });
+const metadata = (params: Record<string, string> = {}, kind?: StreamKind): StreamExpectation => ({ access: 'stream', action: 'metadataRead', status: 200, params, ...(kind && { kind }) });
+const writes = (action: 'write' | 'delete' | 'metadataWrite', kind?: StreamKind): StreamExpectation => ({ access: 'stream', action, status: action === 'delete' ? 204 : 201, ...(kind && { kind }) });
+const is = (access: OperationExpectation['access'], status = 200, more: Partial<OperationExpectation> = {}): OperationExpectation => ({ access, status, ...more });
+
+/** `metadataNumber` stands for the number of the last metadata event of the stream. */
+const STREAMS: Record<string, StreamExpectation> = {
+  'GET /streams/%24all': reads({}, 'all'), 'POST /streams/%24all': writes('write', 'all'), 'DELETE /streams/%24all': writes('delete', 'all'),
+  'GET /streams/%24all/:position/:count': reads({ position: 'head', count: '2' }, 'all'), 'GET /streams/%24all/:position/backward/:count': reads({ position: 'head', count: '2' }, 'all'),
+  'GET /streams/%24all/:position/forward/:count': reads({ position: START, count: '2' }, 'all'),
+  'GET /streams/%24all/filtered': reads({}, 'all'), 'GET /streams/%24all/filtered/:position/:count': reads({ position: 'head', count: '2' }, 'all'),
+  'GET /streams/%24all/filtered/:position/backward/:count': reads({ position: 'head', count: '2' }, 'all'), 'GET /streams/%24all/filtered/:position/forward/:count': reads({ position: START, count: '2' }, 'all'),
+  'GET /streams/%24all/metadata': metadata({}, 'all'), 'POST /streams/%24all/metadata': writes('metadataWrite', 'all'),
+  'GET /streams/%24scavenges': reads({}, 'scavenges'), 'POST /streams/%24scavenges': writes('write', 'scavenges'), 'DELETE /streams/%24scavenges': writes('delete', 'scavenges'),
+  'GET /streams/%24scavenges/:scavenge/:event/:count': reads({ scavenge: SCAVENGE_ID, event: 'head', count: '2' }, 'scavenges'),
+  'GET /streams/:stream': reads(), 'POST /streams/:stream': writes('write'), 'DELETE /streams/:stream': writes('delete'), 'POST /streams/:stream/incoming/:guid': writes('write'),
+  'GET /streams/:stream/:event': reads({ event: '0' }), 'GET /streams/:stream/:event/:count': reads({ event: 'head', count: '2' }),
+  'GET /streams/:stream/:event/backward/:count': reads({ event: 'head', count: '2' }), 'GET /streams/:stream/:event/forward/:count': reads({ event: '0', count: '2' }),
+  'GET /streams/:stream/metadata': metadata(), 'POST /streams/:stream/metadata': writes('metadataWrite'),
+  'GET /streams/:stream/metadata/:event': metadata({ event: 'metadataNumber' }), 'GET /streams/:stream/metadata/:event/:count': metadata({ event: 'head', count: '2' }),
+  'GET /streams/:stream/metadata/:event/backward/:count': metadata({ event: 'head', count: '2' }), 'GET /streams/:stream/metadata/:event/forward/:count': metadata({ event: '0', count: '2' }),
+};
+
+const ADMIN: Record<string, OperationExpectation> = {
+  'POST /admin/scavenge': is('operators'), 'GET /admin/scavenge/current': is('operators'), 'DELETE /admin/scavenge/current': is('operators'), 'GET /admin/scavenge/last': is('operators'),
+  'GET /admin/scavenge/progress': is('operators'), 'DELETE /admin/scavenge/:scavenge': is('operators', 200, { params: { scavenge: SCAVENGE_ID } }),
+  'GET /admin/scavenge/dry-run/:scavenge': is('operators', 202, { params: { scavenge: SCAVENGE_ID } }), 'GET /admin/scavenge/explain/:stream': is('operators', 200, { params: { stream: 'explained' } }),
+  'POST /admin/shutdown': is('operators'), 'POST /admin/reloadconfig': is('operators'), 'POST /admin/mergeindexes': is('operators'),
+  'POST /admin/node/priority/:n': is('operators', 200, { params: { n: '3' } }), 'POST /admin/node/resign': is('operators'), 'GET /admin/login': is('authenticated'),
+};
+
+const USERS: Record<string, OperationExpectation> = {
+  'GET /users': is('administrators'), 'POST /users': is('administrators', 201, { body: { loginName: 'newcomer', password: 'x' } }),
+  'GET /users/%24current': is('authenticated'), 'PUT /users/%24current': is('administrators', 404, { body: {} }), 'DELETE /users/%24current': is('administrators', 404),
+  'GET /users/:login': is('self', 200, { params: PLAIN, admitted: ['plain', 'admin'] }), 'PUT /users/:login': is('administrators', 200, { params: VICTIM, body: { fullName: 'V' } }), 'DELETE /users/:login': is('administrators', 200, { params: VICTIM }),
+  'POST /users/:login/command/enable': is('administrators', 200, { params: VICTIM }), 'POST /users/:login/command/disable': is('administrators', 200, { params: VICTIM }),
+  'POST /users/:login/command/reset-password': is('administrators', 200, { params: VICTIM, body: { newPassword: 'y' } }),
+  'POST /users/:login/command/change-password': is('self', 200, { params: PLAIN, admitted: ['plain'], body: { currentPassword: 'kim:pass', newPassword: 'kim:pass' } }),
+};
+
+const NODE: Record<string, OperationExpectation> = {
+  'GET /health/live': is('probe', 204), 'HEAD /health/live': is('probe', 204), 'GET /health/ready': is('probe'), 'HEAD /health/ready': is('probe'),
+  'GET /': is('anyone'), 'GET /ping': is('anyone'), 'GET /info': is('anyone'), 'GET /openapi.json': is('anyone'), 'GET /info/options': is('operators'), 'GET /sys/subsystems': is('operators'),
+  'GET /gossip': is('gossip'), 'GET /metrics': is('statistics'), 'GET /stats': is('statistics'), 'GET /stats/replication': is('statistics'), 'GET /stats/tcp': is('statistics'),
+  'GET /stats/:path+': is('statistics', 200, { params: { 'path+': 'proc' } }),
+};
+
+/** By method and path of the route table. */
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...NODE };

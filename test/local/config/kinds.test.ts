@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { boolean, integer, ip, list, oneOf, path, powerOfTwo, size, text } from '../../../local/config/kinds.ts';
+import type { Kind } from '../../../local/config/kinds.ts';
+
+const chunk = size({ min: 131_072, max: 1_073_741_824, multipleOf: 4_096 });
+const filter = size({ min: 10_000, max: 4_000_000_000, or: 0 });
+const level = oneOf('LEVEL', ['Debug', 'None'], { off: 'None' });
+
+describe('values that are understood', () => {
+  test.each<[string, Kind<unknown>, string, unknown]>([
+    ['boolean', boolean, 'true', true], ['boolean', boolean, 'FALSE', false],
+    ['integer', integer('N', 0, 20), '7', 7], ['integer', integer('N', 0, 20), '0x10', 16], ['integer', integer('N', -5, 5), '-5', -5],
+    ['integer', integer('N'), '-2147483648', -2_147_483_648], ['integer', integer('N', 0, 20), '007', 7],
+    ['power of two', powerOfTwo('N', 1, 64), '1', 1], ['power of two', powerOfTwo('N', 1, 64), '64', 64],
+    ['size', chunk, '131072', 131_072], ['size', chunk, '128KiB', 131_072], ['size', chunk, '64 MiB', 67_108_864], ['size', chunk, '64m', 67_108_864], ['size', chunk, '1GiB', 1_073_741_824],
+    ['size or 0', filter, '0', 0], ['size or 0', filter, '10000', 10_000], ['size or -1', size({ min: 0, max: 10, or: -1 }), '-1', -1],
+    ['word', level, 'debug', 'Debug'], ['word', level, 'NONE', 'None'], ['other spelling', level, 'Off', 'None'],
+    ['address', ip, '0.0.0.0', '0.0.0.0'], ['address', ip, '::1', '::1'],
+    ['path', path('DIR'), './a b', './a b'], ['text', text('T'), ' x=y ', ' x=y '], ['empty text', text('T', { mayBeEmpty: true }), '', ''],
+    ['list', list('HOST:PORT'), 'a:1, b:2', ['a:1', 'b:2']], ['list', list('HOST:PORT'), 'a:1', ['a:1']],
+  ])('%s, %#', (_, kind, given, value) => {
+    expect(kind.parse(given)).toEqual({ value });
+  });
+});
+
+describe('values that are not', () => {
+  test.each<[string, Kind<unknown>, string]>([
+    ...['1', '0', 'yes', 'on', '', ' true'].map((given) => ['true or false', boolean, given] as [string, Kind<unknown>, string]),
+    ...['', '1_000', '1.5', '1e3', '21', '-1', '0x', '0x15', '١', '9007199254740993', 'Infinity'].map((given) => ['a whole number from 0 to 20', integer('N', 0, 20), given] as [string, Kind<unknown>, string]),
+    ['a whole number', integer('N'), '2147483648'],
+    ...['0', '3', '128', '0x10', ''].map((given) => ['a power of two from 1 to 64', powerOfTwo('N', 1, 64), given] as [string, Kind<unknown>, string]),
+    ...['131071', '131073', '64KiB', '2GiB', '1.5MiB', '64Mx', 'big', '', '-1', '0'].map((given) => ['a number of bytes from 128 KiB to 1 GiB in steps of 4 KiB, such as 67108864 or 64MiB', chunk, given] as [string, Kind<unknown>, string]),
+    ['a number of bytes from 10000 to 4000000000, or 0, such as 67108864 or 64MiB', filter, '9999'],
+    ['one of Debug, None', level, 'loud'], ['one of Debug, None', level, 'toString'], ['one of Debug, None', level, ''],
+    ...['localhost', '1.2.3', '[::1]', ''].map((given) => ['an IP address such as 127.0.0.1 or ::1 (0.0.0.0 for all)', ip, given] as [string, Kind<unknown>, string]),
+    ['a path', path('FILE'), ''], ['a path', path('FILE'), 'a\0b'], ['a text that is not empty', text('T'), ''],
+    ...['', 'a;b', 'a\tb', 'a,,b', 'a,'].map((given) => ['a list with commas, such as H,H', list('H'), given] as [string, Kind<unknown>, string]),
+  ])('%s, %#', (allowed, kind, given) => {
+    expect(kind.parse(given)).toEqual({ allowed });
+  });
+});
+
+test('what is shown is what may be given', () => {
+  for (const [kind, value] of [[boolean, true], [integer('N'), -3], [chunk, 1_048_576], [level, 'Debug'], [list('H'), ['a', 'b']]] as [Kind<unknown>, unknown][]) {
+    expect(kind.parse(kind.show(value))).toEqual({ value });
+  }
+});

@@ -1,0 +1,224 @@
+import { createPrivateKey } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { SkuaError } from '../../../core/errors.ts';
+import { daysLeft } from '../../../local/tls/certificate-set.ts';
+import { loadCertificates, loadConfigured } from '../../../local/tls/load-certificates.ts';
+import type { CertificateOptions } from '../../../local/tls/load-certificates.ts';
+import type { Problem } from '../../../local/tls/problems.ts';
+import { issue, issueNode, issueRoot } from '../../support/certificates.ts';
+import type { Issued } from '../../support/certificates.ts';
+import { Files } from './files.ts';
+import { GOOD, PASSWORD, ROOT_PEM, WITHOUT_KEY, WITHOUT_PASSWORD, WITH_ROOT } from './pkcs12-files.ts';
+
+const DAY_MS = 86_400_000;
+let root: Issued;
+let intermediate: Issued;
+let node: Issued;
+
+beforeAll(async () => {
+  root = await issueRoot();
+  intermediate = await issue({ commonName: 'Parcels Intermediate', isAuthority: true, pathLength: 0, by: root });
+  node = await issueNode(root);
+});
+
+const load = (options: CertificateOptions, nowMs = Date.now()) => loadCertificates(options, nowMs);
+
+async function problemsOf(options: CertificateOptions, nowMs = Date.now()): Promise<readonly Problem[]> {
+  const error = await load(options, nowMs).catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(SkuaError);
+  const { code, data, message } = error as SkuaError;
+  expect(code).toBe('certificate_invalid');
+  const problems = data['problems'] as Problem[];
+  expect(data).toMatchObject(problems[0]!);
+  for (const { file, reason } of problems) expect(message).toContain(`${file}: ${reason}`);
+  expect(JSON.stringify([message, data])).not.toMatch(/BEGIN [A-Z ]*KEY|s3cret/);
+  return problems;
+}
+
+describe('what loads', () => {
+  test('certificate and key in PEM, one root', async () => {
+    const files = await Files.of({ 'node.crt': node.cert, 'node.key': node.key, 'roots/ca.crt': root.cert });
+    const set = await load(files.options());
+    expect(set.loaded.map(({ kind, subject }) => [kind, subject])).toEqual([['node', 'CN=node.parcels.test'], ['root', 'CN=Parcels Root']]);
+    expect(set.loaded[0]).toMatchObject({ serial: node.parsed.serialNumber.toUpperCase(), daysLeft: 89, thumbprint: expect.stringMatching(/^[0-9A-F]{40}$/), notAfter: node.parsed.notAfter.toISOString() });
+    expect(set.reservedNodeCommonName).toBe('node.parcels.test');
+    expect(daysLeft(set, set.notAfterMs - 10 * DAY_MS)).toBe(10);
+  });
+  test('a certificate in DER; a root in DER', async () => {
+    const files = await Files.of({ 'node.crt': node.der, 'node.key': node.key, 'roots/ca.der': root.der });
+    expect((await load(files.options())).loaded).toHaveLength(2);
+  });
+  test('a bundle with intermediates in any order is brought into that of the chain', async () => {
+    const upper = await issue({ commonName: 'Upper', isAuthority: true, by: root });
+    const lower = await issue({ commonName: 'Lower', isAuthority: true, by: upper });
+    const unused = await issue({ commonName: 'Unused', isAuthority: true, by: root });
+    const leaf = await issueNode(lower);
+    const files = await Files.of({ 'node.crt': leaf.cert + unused.cert + upper.cert + lower.cert, 'node.key': leaf.key, 'roots/ca.crt': root.cert });
+    const { secureContext } = await load(files.options());
+    expect('cert' in secureContext && secureContext.cert).toBe([leaf, lower, upper, unused].map(({ cert }) => cert).join(''));
+  });
+  test.each(['pkcs8', 'sec1', 'encrypted'] as const)('a key of an elliptic curve: %s', async (kind) => {
+    const key = createPrivateKey(node.key);
+    const text = kind === 'encrypted' ? key.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 's3cret' }) : key.export({ type: kind, format: 'pem' });
+    const files = await Files.of({ 'node.crt': node.cert, 'node.key': text, 'roots/ca.crt': root.cert });
+    await load(files.options({ certificatePrivateKeyPassword: kind === 'encrypted' ? 's3cret' : null }));
+  });
+  test.each(['pkcs8', 'pkcs1', 'encrypted'] as const)('an RSA key: %s, also with a blank line and attributes around it', async (kind) => {
+    const rsa = await issueNode(root, 'node.parcels.test', { rsaBits: 2_048 });
+    const key = createPrivateKey(rsa.key);
+    const text = kind === 'encrypted' ? key.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 's3cret' }) : key.export({ type: kind, format: 'pem' });
+    const files = await Files.of({ 'node.crt': rsa.cert, 'node.key': `Bag Attributes\n${text}\n\n`, 'roots/ca.crt': root.cert });
+    await load(files.options({ certificatePrivateKeyPassword: kind === 'encrypted' ? 's3cret' : null }));
+  });
+  test('no common name, no alternative names, no usages: not looked at here', async () => {
+    const bare = await issue({ by: root });
+    const files = await Files.of({ 'node.crt': bare.cert, 'node.key': bare.key, 'roots/ca.crt': root.cert });
+    expect((await load(files.options())).reservedNodeCommonName).toBeNull();
+  });
+  test('a reserved name with a wildcard', async () => {
+    const files = await Files.of({ 'node.crt': node.cert, 'node.key': node.key, 'roots/ca.crt': root.cert });
+    expect((await load(files.options({ certificateReservedNodeCommonName: '*.parcels.test' }))).reservedNodeCommonName).toBe('*.parcels.test');
+  });
+  test('a self-signed certificate that is its own root', async () => {
+    const own = await issue({ commonName: 'localhost' });
+    const files = await Files.of({ 'node.crt': own.cert, 'node.key': own.key, 'roots/own.pem': own.cert });
+    expect((await load(files.options())).loaded).toHaveLength(2);
+  });
+  test('the directory of roots: endings in lower case only, one certificate a file, each root once, no subdirectories', async () => {
+    const other = await issueRoot('Other');
+    const files = await Files.of({
+      'node.crt': node.cert, 'node.key': node.key, 'roots/a.crt': root.cert, 'roots/b.pem': `text before\n${root.cert}`, 'roots/c.cert': other.cert + node.cert,
+      'roots/d.cer': other.der, 'roots/e.txt': 'junk', 'roots/f.CRT': 'junk', 'roots/g': 'junk',
+    });
+    await import('node:fs/promises').then(({ mkdir }) => mkdir(files.path('roots/sub.crt')));
+    expect((await load(files.options())).loaded.map(({ subject }) => subject)).toEqual(['CN=node.parcels.test', 'CN=Parcels Root', 'CN=Other']);
+  });
+});
+
+describe('PKCS#12', () => {
+  const NOW = Date.UTC(2027, 5, 1);
+  const p12 = async (bytes: Buffer, password: string | null) => {
+    const files = await Files.of({ 'node.p12': bytes, 'roots/ca.crt': ROOT_PEM });
+    return files.options({ certificateFile: files.path('node.p12'), certificatePrivateKeyFile: null, certificatePassword: password });
+  };
+
+  test('certificate, key and intermediate', async () => {
+    const set = await load(await p12(GOOD, PASSWORD), NOW);
+    expect(set.loaded.map(({ kind, subject }) => [kind, subject])).toEqual([['node', 'CN=node.parcels.test'], ['intermediate', 'CN=Parcels Intermediate'], ['root', 'CN=Parcels Root']]);
+  });
+  test.each([null, ''])('without a password: %s', async (password) => {
+    expect((await load(await p12(WITHOUT_PASSWORD, password), NOW)).loaded).toHaveLength(3);
+  });
+  test.each([
+    ['another password', GOOD, 's3cret', /CertificatePassword/],
+    ['no password', GOOD, null, /CertificatePassword/],
+    ['no key in it', WITHOUT_KEY, PASSWORD, /no private key/],
+    ['a root in it', WITH_ROOT, PASSWORD, /"CN=Parcels Root" behind the node's certificate is a root/],
+    ['cut short', GOOD.subarray(0, 700), PASSWORD, /not PKCS#12/],
+    ['junk', Buffer.from('junk'), PASSWORD, /not PKCS#12/],
+    ['empty', Buffer.alloc(0), PASSWORD, /not PKCS#12/],
+    ['PEM', Buffer.from(ROOT_PEM), PASSWORD, /CertificatePrivateKeyFile/],
+  ])('refused: %s', async (_, bytes, password, reason) => {
+    const options = await p12(bytes, password);
+    expect(await problemsOf(options, NOW)).toEqual([{ file: options.certificateFile, reason: expect.stringMatching(reason) }]);
+  });
+});
+
+describe('what does not load says which file, and why', () => {
+  const good = () => ({ 'node.crt': node.cert, 'node.key': node.key, 'roots/ca.crt': root.cert });
+  const refused = async (entries: Record<string, string | Buffer>, changed: Partial<CertificateOptions> = {}, nowMs?: number) => {
+    const files = await Files.of({ ...good(), ...entries });
+    return (await problemsOf(files.options(changed), nowMs)).map(({ file, reason }) => `${file.slice(files.folder.length + 1)}: ${reason}`);
+  };
+
+  test.each(['node.crt', 'node.key'])('missing: %s', async (name) => {
+    const files = await Files.of(good());
+    await files.remove(name);
+    expect(await problemsOf(files.options())).toEqual([{ file: files.path(name), reason: expect.stringContaining('does not exist') }]);
+  });
+  test('a directory in place of a file; a file that is too long', async () => {
+    const files = await Files.of({ ...good(), 'node.crt': Buffer.alloc(1_048_577) });
+    expect((await problemsOf(files.options({ certificateFile: files.folder })))[0]!.reason).toContain('directory');
+    expect((await problemsOf(files.options()))[0]!.reason).toContain('1048576');
+  });
+  test.each([
+    ['certificate that is junk', 'node.crt', 'junk', /neither as PEM nor as DER/],
+    ['empty certificate', 'node.crt', '', /neither as PEM nor as DER/],
+    ['key for a certificate', 'node.crt', '-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----\n', /no certificate in it/],
+    ['certificate cut short', 'node.crt', '-----BEGIN CERTIFICATE-----\nMIIB', /no end/],
+    ['damaged certificate', 'node.crt', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n', /Certificate 1 .* can not be read/],
+    ['empty key', 'node.key', '', /no private key/],
+    ['damaged key', 'node.key', '-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n', /damaged/],
+    ['key of another kind', 'node.key', '-----BEGIN DSA PRIVATE KEY-----\nMIIB\n-----END DSA PRIVATE KEY-----\n', /DSA PRIVATE KEY is not read/],
+    ['key encrypted in the old way', 'node.key', '-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIB\n-----END RSA PRIVATE KEY-----\n', /old kind/],
+    ['junk among the roots', 'roots/junk.pem', 'junk', /neither as PEM nor as DER/],
+  ])('%s', async (_, name, content, reason) => {
+    const problems = await refused({ [name]: content });
+    expect(problems).toEqual([expect.stringMatching(reason)]);
+    expect(problems[0]).toMatch(new RegExp(`^${name}: `));
+  });
+  test('an encrypted key without its password, or with another', async () => {
+    const key = createPrivateKey(node.key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 's3cret' });
+    for (const [password, reason] of [[null, /is encrypted.*CertificatePrivateKeyPassword/], ['', /is encrypted/], ['s3cret2', /could not be decrypted.*CertificatePrivateKeyPassword/]] as const) {
+      expect(await refused({ 'node.key': key }, { certificatePrivateKeyPassword: password })).toEqual([expect.stringMatching(reason)]);
+    }
+  });
+  test('the key of another certificate', async () => {
+    expect(await refused({ 'node.key': (await issueNode(root)).key })).toEqual([expect.stringMatching(/^node\.key: .*does not belong/)]);
+  });
+  test('no directory of roots; none in it', async () => {
+    const files = await Files.of({ 'node.crt': node.cert, 'node.key': node.key });
+    expect((await problemsOf(files.options()))[0]).toEqual({ file: files.path('roots'), reason: expect.stringContaining('no trusted root') });
+    expect((await problemsOf(files.options({ trustedRootCertificatesPath: files.path('absent') })))[0]!.reason).toContain('no such directory');
+  });
+  test('all unreadable roots are named', async () => {
+    expect(await refused({ 'roots/x.crt': 'junk', 'roots/y.der': 'junk' })).toEqual([expect.stringMatching(/^roots\/x\.crt/), expect.stringMatching(/^roots\/y\.der/)]);
+  });
+  test('a root behind the certificate and an intermediate among the roots are both named', async () => {
+    expect(await refused({ 'node.crt': node.cert + root.cert, 'roots/inter.crt': intermediate.cert })).toEqual([
+      expect.stringMatching(/^node\.crt: "CN=Parcels Root" behind/), expect.stringMatching(/^roots\/inter\.crt: "CN=Parcels Intermediate" is no root/),
+    ]);
+  });
+  test('a name that does not match is told alone', async () => {
+    expect(await refused({ 'node.crt': node.cert + root.cert }, { certificateReservedNodeCommonName: '*.other.test' })).toEqual([expect.stringMatching(/node\.parcels\.test does not match .*\*\.other\.test/)]);
+    const bare = await issue({ by: root });
+    expect(await refused({ 'node.crt': bare.cert, 'node.key': bare.key }, { certificateReservedNodeCommonName: 'x.test' })).toEqual([expect.stringMatching(/no common name/)]);
+  });
+  test('a certificate of a foreign authority, under another name and under the same', async () => {
+    for (const [name, reason] of [['Foreign', /issued by "CN=Foreign", which is neither/], ['Parcels Root', /another authority of the same name/]] as const) {
+      const stranger = await issueNode(await issueRoot(name));
+      expect(await refused({ 'node.crt': stranger.cert, 'node.key': stranger.key })).toEqual([expect.stringMatching(reason)]);
+    }
+  });
+  test('expired, not yet valid: node, intermediate, root', async () => {
+    const late = await issueNode(root, 'late.parcels.test', { from: -10, to: -1 });
+    expect(await refused({ 'node.crt': late.cert, 'node.key': late.key })).toEqual([expect.stringMatching(/^node\.crt: "CN=late\.parcels\.test" expired on/)]);
+    expect(await refused({}, {}, Date.now() - 5 * DAY_MS)).toEqual([expect.stringMatching(/not valid before .*clock/)]);
+    expect(await refused({}, {}, Date.now() + 91 * DAY_MS)).toEqual([expect.stringMatching(/expired/)]);
+    const oldInter = await issue({ commonName: 'Old', isAuthority: true, by: root, from: -10, to: -1 });
+    const below = await issueNode(oldInter);
+    expect(await refused({ 'node.crt': below.cert + oldInter.cert, 'node.key': below.key })).toEqual([expect.stringMatching(/^node\.crt: "CN=Old" expired/)]);
+    const oldRoot = await issueRoot('Old Root', { from: -10, to: -1 });
+    const under = await issueNode(oldRoot);
+    expect(await refused({ 'node.crt': under.cert, 'node.key': under.key, 'roots/old.crt': oldRoot.cert })).toEqual([expect.stringMatching(/^roots\/old\.crt: "CN=Old Root" expired/)]);
+  });
+  test('an issuer that is no authority, and one that allows no intermediates below it', async () => {
+    const under = await issueNode(node);
+    expect(await refused({ 'node.crt': under.cert + node.cert, 'node.key': under.key })).toEqual([expect.stringMatching(/is no certificate authority/)]);
+    const lower = await issue({ commonName: 'Lower', isAuthority: true, by: intermediate });
+    const below = await issueNode(lower);
+    expect(await refused({ 'node.crt': below.cert + lower.cert + intermediate.cert, 'node.key': below.key })).toEqual([expect.stringMatching(/allows 0 intermediates below it; there are 1/)]);
+  });
+  test('an intermediate is missing', async () => {
+    const below = await issueNode(intermediate);
+    expect(await refused({ 'node.crt': below.cert, 'node.key': below.key })).toEqual([expect.stringMatching(/issued by "CN=Parcels Intermediate", which is neither/)]);
+  });
+  test('a key too short for TLS', async () => {
+    const short = await issueNode(root, 'short.parcels.test', { rsaBits: 1_024 });
+    expect(await refused({ 'node.crt': short.cert, 'node.key': short.key })).toEqual([expect.stringMatching(/^node\.crt: .*can not be used for TLS.*too small/)]);
+  });
+  test('no certificate configured', async () => {
+    const values = { CertificateFile: null, CertificatePrivateKeyFile: null, CertificatePassword: null, CertificatePrivateKeyPassword: null, TrustedRootCertificatesPath: '/', CertificateReservedNodeCommonName: '' };
+    await expect(loadConfigured(values, 0)).rejects.toMatchObject({ code: 'certificate_invalid', data: { file: 'CertificateFile' } });
+  });
+});

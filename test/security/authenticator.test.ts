@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Principal } from '../../core/security/principal.ts';
+import { LOGIN_LIFE_MS, LOGINS_MAX } from '../../core/security/login-cache.ts';
+import { json, openWorld, outcome, setMetadata, type World } from './kit.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+  await world.security.users.create({ loginName: 'kim', fullName: null, groups: ['pickers'], password: 'secret' });
+  world.keys.derivations = [];
+});
+afterEach(() => world.close());
+
+const login = (name: string, password: string, address: string | null = null) => world.security.authenticator.login(name, password, address);
+const code = (name: string, password: string, address: string | null = null) => outcome(() => login(name, password, address));
+const KIM: Principal = { name: 'kim', roles: ['pickers'] };
+
+describe('a verified login', () => {
+  test('is answered at once the next time', async () => {
+    expect(await login('kim', 'secret')).toEqual(KIM);
+    // What the write before made the store forget is looked up once more.
+    expect(await login('kim', 'secret')).toEqual(KIM);
+    expect(login('kim', 'secret')).toEqual(KIM);
+    expect(world.keys.derivations).toHaveLength(1);
+  });
+
+  test('says nothing of another password, name or spelling', async () => {
+    await login('kim', 'secret');
+    for (const [name, password] of [['kim', 'Secret'], ['kim', ''], ['Kim', 'secret'], ['kim ', 'secret'], ['admin', 'secret']] as const) expect(await code(name, password)).toBe('not_authenticated');
+  });
+
+  test('lasts a minute', async () => {
+    await login('kim', 'secret');
+    await world.clock.advance(LOGIN_LIFE_MS - 1);
+    await login('kim', 'secret');
+    expect(world.keys.derivations).toHaveLength(1);
+    await world.clock.advance(1);
+    await login('kim', 'secret');
+    expect(world.keys.derivations).toHaveLength(2);
+  });
+
+  const changes: [string, string, () => Promise<unknown>][] = [
+    ['another password', 'not_authenticated', () => world.security.users.resetPassword('kim', 'new')],
+    ['being disabled', 'not_authenticated', () => world.security.users.disable('kim')],
+    ['a deletion', 'not_authenticated', () => world.security.users.delete('kim')],
+    ['a hard deletion', 'not_authenticated', () => world.store.deleteStream('$user-kim', -2, 'hard')],
+    ['a record written past us', 'not_authenticated', () => world.store.append('$user-kim', -2, [json('$UserUpdated', '{}')])],
+    ['metadata that hides the record', 'not_authenticated', () => setMetadata(world.store, '$user-kim', { $tb: 9 })],
+  ];
+  test.each(changes)('is over with %s', async (_, expected, change) => {
+    await login('kim', 'secret');
+    await login('kim', 'secret');
+    await change();
+    expect(await code('kim', 'secret')).toBe(expected);
+  });
+
+  test('has the groups of now after an update', async () => {
+    await login('kim', 'secret');
+    await world.security.users.update('kim', { fullName: null, groups: ['leads'] });
+    expect(await login('kim', 'secret')).toEqual({ name: 'kim', roles: ['leads'] });
+  });
+
+  test('is forgotten for the sake of a thousand later ones', async () => {
+    const names = Array.from({ length: LOGINS_MAX }, (_, i) => `u${i}`);
+    for (const loginName of names) {
+      const { salt, hash } = JSON.parse(new TextDecoder().decode((await world.store.readEvent('$user-kim', 'last')).data)) as { salt: string; hash: string };
+      await world.store.append(`$user-${loginName}`, -1, [json('$UserCreated', { loginName, salt, hash, groups: [] })]);
+    }
+    await login('kim', 'secret');
+    for (const name of names.slice(1)) await login(name, 'secret');
+    await login('kim', 'secret');
+    expect(world.keys.derivations).toHaveLength(LOGINS_MAX);
+    await login(names[0]!, 'secret');
+    await login('kim', 'secret');
+    expect(world.keys.derivations).toHaveLength(LOGINS_MAX + 1);
+    await login(names[1]!, 'secret');
+    expect(world.keys.derivations).toHaveLength(LOGINS_MAX + 2);
+  });
+});
+
+describe('logins at the same time', () => {
+  test('with the same credentials share a derivation', async () => {
+    const all = await Promise.all(Array.from({ length: 64 }, () => login('kim', 'secret', '10.0.0.1')));
+    expect(all).toEqual(Array.from({ length: 64 }, () => KIM));
+    expect(world.keys.derivations).toHaveLength(1);
+  });
+
+  test('with a wrong password share one too, and all count as failures', async () => {
+    const all = await Promise.all(Array.from({ length: 10 }, () => code('kim', 'wrong', '10.0.0.1')));
+    expect(new Set(all)).toEqual(new Set(['not_authenticated']));
+    expect(world.keys.derivations).toHaveLength(1);
+    expect(await code('kim', 'secret', '10.0.0.1')).toBe('too_many_failures');
+  });
+
+  test('with many passwords are not all checked', async () => {
+    const all = await Promise.all(Array.from({ length: 40 }, (_, i) => code('kim', `guess${i}`, '10.0.0.1')));
+    expect(all.filter((result) => result === 'not_authenticated')).toHaveLength(10);
+    expect(all.filter((result) => result === 'too_many_failures')).toHaveLength(30);
+    expect(world.keys.derivations).toHaveLength(10);
+  });
+
+  test.each([
+    ['disabled', 'not_authenticated', () => world.security.users.disable('kim')],
+    ['deleted', 'not_authenticated', () => world.security.users.delete('kim')],
+    ['updated', 'ok', () => world.security.users.update('kim', { fullName: 'K', groups: ['leads'] })],
+  ] as const)('as the user is %s: the end of the derivation decides', async (_, expected, change) => {
+    const open = world.keys.hold();
+    const attempt = login('kim', 'secret') as Promise<Principal>;
+    const result = outcome(() => attempt);
+    await world.clock.advance(1);
+    expect(world.keys.derivations).toHaveLength(1);
+    await change();
+    open();
+    expect(await result).toBe(expected);
+    if (expected === 'ok') expect((await attempt).roles).toEqual(['leads']);
+    expect(await code('kim', 'secret')).toBe(expected);
+  });
+});
+
+describe('failures', () => {
+  test('ten in a minute close the door for that user from that address, also for the right password', async () => {
+    await login('kim', 'secret', '10.0.0.1');
+    for (let i = 0; i < 10; i++) {
+      expect(await code('kim', `wrong${i}`, '10.0.0.1')).toBe('not_authenticated');
+      expect(await code('kim', 'secret', '10.0.0.1')).toBe(i < 9 ? 'ok' : 'too_many_failures');
+      await world.clock.advance(1_000);
+    }
+    expect(await code('kim', 'secret', '10.0.0.2')).toBe('ok');
+    expect(await code('admin', 'changeit', '10.0.0.1')).toBe('ok');
+    expect(await code('kim', 'secret')).toBe('ok');
+    expect(() => login('kim', 'secret', '10.0.0.1')).toThrow(expect.objectContaining({ data: { retryAfterSeconds: 50 } }));
+    await world.clock.advance(49_999);
+    expect(await code('kim', 'secret', '10.0.0.1')).toBe('too_many_failures');
+    await world.clock.advance(1);
+    expect(await code('kim', 'secret', '10.0.0.1')).toBe('ok');
+    // The window slides: one failure has left it, and one closes the door again.
+    expect(await code('kim', 'wrong', '10.0.0.1')).toBe('not_authenticated');
+    expect(await code('kim', 'secret', '10.0.0.1')).toBe('too_many_failures');
+  });
+
+  test('count for names that nobody has', async () => {
+    for (let i = 0; i < 10; i++) expect(await code('nobody', 'x', '10.0.0.1')).toBe('not_authenticated');
+    expect(await code('nobody', 'x', '10.0.0.1')).toBe('too_many_failures');
+    expect(world.keys.derivations).toHaveLength(10);
+  });
+
+  test('cost a derivation for unknown, disabled and known alike', async () => {
+    await world.security.users.disable('ops');
+    for (const [name, password] of [['kim', 'wrong'], ['nobody', 'x'], ['ops', 'changeit'], ['x'.repeat(3_000), 'x'], ['kim', 'x'.repeat(3_000)], ['\ud800', 'x']] as const) {
+      world.keys.derivations = [];
+      expect(await code(name, password)).toBe('not_authenticated');
+      expect(world.keys.derivations).toEqual(['scrypt']);
+    }
+  });
+});

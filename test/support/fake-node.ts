@@ -1,0 +1,65 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/node-control.ts';
+
+export const FAKE_INSTANCE_ID = '6f1c8f4e-2b0d-4f3a-9c57-0d4c1a2b3e4f';
+
+/** A node around the handlers that remembers what it was told and shows what a test gave it. */
+export class FakeNode implements NodeControl {
+  readonly version = '0.1.0';
+  readonly instanceId = FAKE_INSTANCE_ID;
+  state: NodeState = 'Leader';
+  authenticationType: 'internal' | 'insecure' = 'internal';
+  options: OptionView[] = [fakeOption('ChunkSize', '268435456', 'integer'), fakeOption('DefaultAdminPassword', '********', 'string', 'Environment Variables'), fakeOption('MemDb', 'false', 'boolean')];
+  work: StartUpWork | null = null;
+  tree: StatsTree = { proc: { id: 4711, cpu: 1.5, drive: { '/data': { usage: '40%', usedBytes: 4000, totalBytes: 10_000, availableBytes: 6000 } } }, sys: { freeMem: 1024 }, es: { checksum: 100 } };
+  metricsText = '# TYPE eventstore_up gauge\neventstore_up 1\n';
+  reloadResult: ReloadResult = { options: [], ignoredOptions: [], certificatesChanged: false, certificates: [] };
+  /** When set, `reload` rejects with it. */
+  reloadError: SkuaError | null = null;
+  mergeIndexesId = '2f0d6c2e-7d0a-4a83-9a39-5b1c1d0e9f10';
+  /** What was called, in order, with its argument. */
+  readonly calls: string[] = [];
+  #priority = 0;
+
+  member(): GossipMember {
+    return {
+      instanceId: this.instanceId, state: this.state, host: '127.0.0.1', port: 2113, isSecure: false, lastCommitPosition: 900, writerCheckpoint: 1000,
+      chaserCheckpoint: 1000, epochPosition: 0, epochNumber: 0, epochId: '3a5a1de2-8f65-4a5b-8f56-0ff1a8d2c1aa', nodePriority: this.#priority,
+    };
+  }
+
+  startUpWork(): StartUpWork | null { return this.work; }
+  stats(): StatsTree { return this.tree; }
+
+  async metrics(accept: string | null): Promise<{ readonly contentType: string; readonly body: string }> {
+    this.calls.push(`metrics ${accept ?? ''}`);
+    return { contentType: 'text/plain; version=0.0.4; charset=utf-8', body: this.metricsText };
+  }
+
+  shutdown(): void { this.calls.push('shutdown'); }
+
+  async reload(): Promise<ReloadResult> {
+    this.calls.push('reload');
+    if (this.reloadError !== null) throw this.reloadError;
+    return this.reloadResult;
+  }
+
+  mergeIndexes(): string {
+    this.calls.push('mergeIndexes');
+    return this.mergeIndexesId;
+  }
+
+  setPriority(priority: number): void {
+    this.calls.push(`setPriority ${priority}`);
+    this.#priority = priority;
+  }
+
+  resign(): string {
+    this.calls.push('resign');
+    return 'This node is the only member of its cluster. It stays the leader.';
+  }
+}
+
+export function fakeOption(name: string, value: string, type: OptionView['schema']['type'], configurationSource = '<DEFAULT>'): OptionView {
+  return { name, description: `The ${name}.`, group: 'Database Options', value, configurationSource, deprecationMessage: null, possibleValues: null, schema: { type } };
+}
