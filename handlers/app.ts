@@ -10,6 +10,7 @@ import { baseOf } from './links.ts';
 import { isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './path.ts';
 import { failure } from './problem.ts';
 import { empty, redirect } from './reply.ts';
+import type { Route } from './route.ts';
 import { routesFor } from './routes.ts';
 import { appendTo } from './streams-append.ts';
 
@@ -28,7 +29,7 @@ export function createApp(context: AppContext): (request: Request) => Response |
     try {
       const caller = authenticate(call, app);
       call.principal = caller instanceof Promise ? await caller : caller;
-      if (call.method === 'POST') {
+      if (call.method === 'POST' && !app.options.disableAtomPub) {
         const segment = streamSegment(call.path);
         if (segment !== null) {
           call.methods = APPEND_METHODS;
@@ -52,8 +53,8 @@ function callOf(request: Request): Call {
 }
 
 async function route(router: Router, call: Call, app: App): Promise<Response> {
-  if (call.path.length > 1 && call.path.endsWith('/')) return slashRedirect(call);
   const path = normaliseLiterals(call.path);
+  if (path.length > 1 && path.endsWith('/')) return slashRedirect(call);
   const routed = path === call.path ? call : Object.assign(call, { url: call.origin + path + call.url.slice(call.origin.length + call.path.length) });
   const response = await router.fetch(routed, app);
   if (response !== undefined) return response;
@@ -68,10 +69,15 @@ function slashRedirect(call: Call): Response {
   return redirect(call, `${baseOf(call)}${call.path.slice(0, -1)}${query}`, 'Moved Permanently', 'max-age=31536000, public');
 }
 
+/** Users can't be managed while security is off. */
+function routesOf(app: App): readonly Route[] {
+  return routesFor(app.options).filter(({ path }) => app.security !== null || !path.startsWith('/users'));
+}
+
 /** Every route, and behind its methods the answers that need to know the path: OPTIONS and 405. */
 function createRouter(app: App): Router {
   const router = IttyRouter<IRequest & Call, [App]>();
-  for (const { path, methods, operations } of routesFor(app.options)) {
+  for (const { path, methods, operations } of routesOf(app)) {
     for (const [method, { access, handler }] of Object.entries(operations)) {
       const register = router[method.toLowerCase() as 'get'];
       register<IRequest & Call, [App]>(path, (call, app) => {

@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { constants, createHash } from 'node:crypto';
+import { constants } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import type { LoadedCertificate } from '../../handlers/node-control.ts';
 
@@ -78,17 +78,11 @@ export function isSameSet(a: CertificateSet, b: CertificateSet): boolean {
 }
 
 /**
- * The options of a TLS server. A session is bound to the certificates under which it began: one from before a reload
- * is not resumed, so that its client sees the new certificate, and is checked by the new roots.
+ * The options of a TLS server. Each use of them has ticket keys of its own, so a session from before a reload is not
+ * resumed: its client sees the new certificate, and is checked by the new roots.
  */
-export function serverContext(set: CertificateSet): SecureContextOptions {
-  return {
-    ...set.secureContext,
-    ca: [...set.secureContext.ca],
-    minVersion: 'TLSv1.2',
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-    sessionIdContext: createHash('sha256').update(identityOf(set)).digest('hex').slice(0, 32),
-  };
+export function serverContext({ secureContext }: CertificateSet): SecureContextOptions {
+  return { ...secureContext, ca: [...secureContext.ca], minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 }
 
 function identityOf({ loaded, reservedNodeCommonName }: CertificateSet): string {

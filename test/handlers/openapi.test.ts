@@ -256,6 +256,20 @@ describe('a running node answers as documented', () => {
     }
   });
 
+  test('without security, too', async () => {
+    const open = openApiDocument(ROUTES, { version: '1', isSecured: false });
+    for (const [template, methods] of Object.entries(open.paths as typeof paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        const made = await world();
+        const app = createApp({ ...made.context, security: null });
+        for (const { what, asked } of casesOf(method, template, operation, made)) {
+          await expectDocumented(await app(requestOf(asked, ORIGIN)), operation, open, `${method} ${template} (${what}, open)`);
+        }
+        await made.open.close();
+      }
+    }
+  });
+
   test('every documented status was seen', () => {
     const missing = operations.flatMap(({ method, template, doc }) => {
       const statuses = Object.keys(paths[template]![method]!.responses).map(Number);

@@ -112,7 +112,7 @@ describe('systemd unit', () => {
       const path = join(folder, 'skua.service');
       await writeFile(path, unit.replace(/^ExecStart=.*/m, 'ExecStart=/bin/true').replace(/^(User|Group)=.*/gm, '$1=root'));
       expect(execFileSync(tool, ['verify', '--man=no', path], { encoding: 'utf8', stdio: 'pipe' })).toBe('');
-      expect(execFileSync(tool, ['security', '--offline=true', '--threshold=25', '--no-pager', path], { encoding: 'utf8', stdio: 'pipe' })).toContain('exposure level');
+      expect(execFileSync(tool, ['security', '--offline=true', '--threshold=40', '--no-pager', path], { encoding: 'utf8', stdio: 'pipe' })).toContain('exposure level');
     } finally {
       await rm(folder, { recursive: true });
     }

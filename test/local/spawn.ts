@@ -7,6 +7,8 @@ const MAIN = fileURLToPath(new URL('../../local/main.ts', import.meta.url));
 
 export interface Ended { readonly code: number | null; readonly out: string; readonly err: string }
 
+const LEVELS: Readonly<Record<string, string>> = { Debug: 'debug', Information: 'info', Warning: 'warn', Error: 'error' };
+
 /** A command in a process of its own. */
 export class Spawned {
   readonly child: ChildProcess;
@@ -34,9 +36,12 @@ export class Spawned {
     });
   }
 
-  /** The objects that were logged so far. */
+  /** The lines that were logged so far: their members as documented, and `level`, `time` and `msg` for short. */
   logged(): Record<string, unknown>[] {
-    return this.err.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Record<string, unknown>);
+    return this.err.split('\n').filter((line) => line.startsWith('{')).map((line) => {
+      const logged = JSON.parse(line) as Record<string, unknown>;
+      return { ...logged, level: LEVELS[String(logged['@l'])], time: logged['@t'], msg: logged['@mt'] };
+    });
   }
 
   #look(): void {
