@@ -1,0 +1,53 @@
+/**
+ * Runs users' routing scripts where they can do no harm: text in, text out, under limits of time, memory, stack and
+ * output. A call never sees another call's state and nothing of the host.
+ */
+export interface RoutingSandbox {
+  /** Syntax, top-level evaluation within the limit, and whether `route` is there. Null when all is well, else the reason for people. */
+  check(script: string): Promise<string | null>;
+  /** Runs `route(request)`. Never rejects, but with `aborted` after `close`. */
+  route(call: RoutingCall): Promise<RoutingResult>;
+  /** Lets go of what was prepared for a connector that stopped or has another script now. */
+  release(connectorId: string): void;
+  close(): Promise<void>;
+}
+
+export interface RoutingCall {
+  /** Calls of one connector never take more than one worker. */
+  readonly connectorId: string;
+  readonly script: string;
+  /** `{"body":…,"headers":…,"path":…,"query":…}`: the argument of `route`, as JSON. The body's text stands in it as received. */
+  readonly requestJson: string;
+  /** What `Date.now()` tells, UTC milliseconds. */
+  readonly nowMs: number;
+  /** Seed of `Math.random`, 32 bits. */
+  readonly seed: number;
+}
+
+/**
+ * What came of it (webhook-source.md, parts 2 and 7). `skipped`: null, undefined, or an object whose stream is empty or
+ * missing. `failed` covers a throw, a result that is no object, and a stream or schema that is no text; `reason` is for
+ * people, at most REASON_LENGTH_MAX characters.
+ */
+export type RoutingResult =
+  | { readonly kind: 'routed'; readonly stream: string; readonly schema: string | null; readonly cpuMs: number }
+  | { readonly kind: 'skipped'; readonly cpuMs: number }
+  | { readonly kind: 'failed'; readonly reason: string; readonly cpuMs: number }
+  | { readonly kind: 'timed-out'; readonly reason: string }
+  /** After repeated timeouts, or because too many calls wait. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterMs: number };
+
+export const REASON_LENGTH_MAX = 500;
+
+export interface RoutingLimits {
+  /** Processor time of one call. */
+  readonly timeoutMs: number;
+  readonly memoryBytesMax: number;
+  readonly stackBytesMax: number;
+  /** Characters of stream and schema together. */
+  readonly outputLengthMax: number;
+  readonly workers: number;
+  /** Calls that may wait, over all connectors and of one connector. */
+  readonly callsQueuedMax: number;
+  readonly connectorCallsQueuedMax: number;
+}

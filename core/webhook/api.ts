@@ -1,0 +1,78 @@
+/** What the webhook source offers to handlers and commands; webhook-source.md, and http-api.md sections 9 and 10. */
+
+export type ConnectorState = 'CONNECTOR_STATE_ACTIVATING' | 'CONNECTOR_STATE_RUNNING' | 'CONNECTOR_STATE_DEACTIVATING' | 'CONNECTOR_STATE_STOPPED';
+
+/** Flat settings: nested names joined with `:`, lists as `name:0`. Names compare without regard to case and keep the spelling of the documents. */
+export type Settings = ReadonlyMap<string, string>;
+
+export interface Connector {
+  readonly connectorId: string;
+  readonly instanceTypeName: 'webhook-source';
+  readonly name: string;
+  readonly state: ConnectorState;
+  readonly stateUpdatedMs: number;
+  /** Secrets are masked. */
+  readonly settings: Settings;
+  readonly settingsUpdatedMs: number;
+  readonly settingsRevision: number;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  readonly deletedMs: number | null;
+  /** Of a connector that a failure stopped. */
+  readonly error: { readonly code: number; readonly message: string } | null;
+}
+
+/**
+ * Management. Errors: `invalid_connector` (data: violations: {field, description}[]), `connector_exists`, `connector_not_found`,
+ * `connector_state` (wrong state for the command), `secret_refused` (a secret without a data-protection token).
+ */
+export interface Connectors {
+  /** All of them, deleted ones too, in the order of creation. */
+  list(): Promise<readonly Connector[]>;
+  get(connectorId: string): Promise<Connector>;
+  create(connectorId: string, name: string | null, settings: Settings): Promise<void>;
+  reconfigure(connectorId: string, settings: Settings): Promise<void>;
+  rename(connectorId: string, name: string): Promise<void>;
+  start(connectorId: string): Promise<void>;
+  /** Resolves when the connector has stopped: what it had accepted is written or recorded as lost. */
+  stop(connectorId: string): Promise<void>;
+  reset(connectorId: string): Promise<void>;
+  delete(connectorId: string): Promise<void>;
+  /** Runs the connector's script, or refuses as the ingest would, without writing anything. */
+  test(connectorId: string, input: TestInput): Promise<TestResult>;
+}
+
+export interface TestInput {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+export interface TestResult {
+  readonly outcome: 'routed' | 'skipped' | 'failed' | 'timed-out' | 'unavailable' | 'invalid-json';
+  readonly stream: string | null;
+  readonly schema: string | null;
+  readonly error: string | null;
+  readonly durationMs: number;
+}
+
+/** One call as it arrived, once its content type is known to be JSON. */
+export interface InboundCall {
+  readonly connectorId: string;
+  readonly path: string;
+  /** Lower-cased names; several values joined with a comma; empty ones left out. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly query: ReadonlyMap<string, string>;
+  readonly body: Uint8Array;
+  readonly arrivedMs: number;
+}
+
+/** Statuses of webhook-source.md part 7. */
+export type IngestStatus = 201 | 202 | 400 | 401 | 404 | 500 | 503 | 504;
+
+export interface WebhookIngest {
+  /** Whether a connector with this id takes calls here; otherwise the body is not even read (404). */
+  isActive(connectorId: string): boolean | Promise<boolean>;
+  /** Signature, JSON, script, pipeline; never rejects. `signal` ends the wait for a confirmation when the client goes away. */
+  receive(call: InboundCall, signal: AbortSignal): Promise<IngestStatus>;
+}
