@@ -31,6 +31,8 @@ export type ErrorCode =
   | 'scavenge_in_progress' | 'scavenge_not_found' | 'scavenge_state_invalid' | 'scavenge_failed'
   // Security
   | 'not_authenticated' | 'too_many_failures' | 'not_ready' | 'user_not_found' | 'user_exists' | 'wrong_password' | 'invalid_user'
+  // Connectors
+  | 'invalid_connector' | 'connector_exists' | 'connector_not_found' | 'connector_state' | 'secret_refused'
   // Configuration and certificates
   | 'certificate_invalid' | 'reload_failed'
   // HTTP

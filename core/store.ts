@@ -36,6 +36,8 @@ export interface OpenStoreOptions {
   readonly chunkSizeBytes?: number;
   /** Block cache, default 64 MiB. */
   readonly cacheBytes?: number;
+  /** Data and metadata of one append together, in bytes. Default: what fits a chunk. */
+  readonly appendBytesMax?: number;
   readonly memTableEntriesMax?: number;
   /** Stream existence filter, default 32 MiB; 0 switches it off. */
   readonly existenceFilterBytes?: number;
@@ -114,12 +116,12 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     const index = await openIndex(options, cache, log);
     undo.push(() => index.close());
     const { clock, ids, meter } = options;
-    const store = createEventStore({ reader: log.table, commitLog: log, index, clock, ids, log: options.log, meter });
+    const store = createEventStore({ reader: log.table, commitLog: log, index, clock, ids, log: options.log, meter, ...(options.appendBytesMax !== undefined && { options: { appendBytesMax: options.appendBytesMax } }) });
     undo.push(() => store.close());
     await store.primeRecentIds();
     if (options.writeEpoch ?? true) await beginEpoch(options, log, store);
     const scavenger = createScavenger({
-      storage: options.storage, cache, clock, ids, jobs: options.jobs, log: options.log, meter, store, index, table: log.table,
+      storage: options.storage, cache, clock, ids, jobs: options.jobs, log: options.log, meter, store, index, table: log.table, prepareChunk: () => log.prepareNext(),
       states: options.scavengeStates ?? MemoryScavengeStates.of(options.storage),
       config: { ...DEFAULT_CONFIG, ...options.scavenge },
     });

@@ -1,5 +1,6 @@
-import { createHash, hash, pbkdf2, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, hash, hkdfSync, pbkdf2, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { AES_GCM_TAG_BYTES } from '../core/ports/keys.ts';
 import type { Keys } from '../core/ports/keys.ts';
 
 const pbkdf2Async = promisify(pbkdf2);
@@ -50,6 +51,31 @@ function putDigest(text: Uint8Array, out: Uint8Array, at: number): void {
   for (let i = 0; i < SHA256_BYTES; i++) out[at + i] = digest.charCodeAt(i);
 }
 
+const AES_GCM = 'aes-256-gcm';
+
+function sealAesGcm(key: Uint8Array, nonce: Uint8Array, data: Uint8Array, context: Uint8Array): Uint8Array {
+  const cipher = createCipheriv(AES_GCM, key, nonce, { authTagLength: AES_GCM_TAG_BYTES }).setAAD(context);
+  const sealed = new Uint8Array(data.length + AES_GCM_TAG_BYTES);
+  sealed.set(cipher.update(data));
+  cipher.final();
+  sealed.set(cipher.getAuthTag(), data.length);
+  return sealed;
+}
+
+function openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, context: Uint8Array): Uint8Array | null {
+  const end = sealed.length - AES_GCM_TAG_BYTES;
+  if (end < 0) return null;
+  const decipher = createDecipheriv(AES_GCM, key, nonce, { authTagLength: AES_GCM_TAG_BYTES }).setAAD(context).setAuthTag(sealed.subarray(end));
+  const data = new Uint8Array(decipher.update(sealed.subarray(0, end)));
+  try {
+    decipher.final();
+    return data;
+  } catch {
+    // The tag does not fit: nothing of what was deciphered may be believed.
+    return null;
+  }
+}
+
 /** Keys by the native code of Node.js; derivations run in its thread pool. */
 export const nodeKeys: Keys = {
   async pbkdf2Sha1(password, salt, iterations, lengthBytes) {
@@ -61,5 +87,9 @@ export const nodeKeys: Keys = {
   },
   equal: (a, b) => a.length === b.length && timingSafeEqual(a, b),
   hmacSha256,
+  hmac: (hash, key, data) => new Uint8Array(createHmac(hash, key).update(data).digest()),
+  hkdfSha256: (secret, salt, info, lengthBytes) => new Uint8Array(hkdfSync('sha256', secret, salt, info, lengthBytes)),
+  sealAesGcm,
+  openAesGcm,
   randomBytes: (length) => new Uint8Array(randomBytes(length)),
 };

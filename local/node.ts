@@ -1,31 +1,55 @@
+import * as path from 'node:path';
 import type { SkuaError } from '../core/errors.ts';
 import type { Log } from '../core/ports/log.ts';
-import { silentMeter } from '../core/ports/meter.ts';
-import type { OpenStore, OpenStoreOptions, StartProgress } from '../core/store.ts';
+import { createSecurity } from '../core/security/security.ts';
+import type { RunningSecurity } from '../core/security/security.ts';
+import type { OpenStore, StartProgress } from '../core/store.ts';
 import { createApp } from '../handlers/app.ts';
+import type { AppOptions } from '../handlers/context.ts';
+import { ROUTES } from '../handlers/routes.ts';
+import { createStartingApp } from '../handlers/starting.ts';
 import { systemClock } from '../infra/clock.ts';
 import { systemIds } from '../infra/ids.ts';
-import { readBody } from './http-request.ts';
+import { nodeKeys } from '../infra/keys.ts';
+import { guidFromUuidBytes, guidToText } from '../core/guid.ts';
+import { checkStart, isLoopback } from './config/check-start.ts';
+import type { Config } from './config/config.ts';
+import type { Values } from './config/options.ts';
+import { logLevelOf } from './config/table/logging.ts';
+import { addressOf, peerOf, readBody } from './http-request.ts';
+import { lastEpoch } from './last-epoch.ts';
+import type { NodeLog } from './logger.ts';
+import { meterRequests } from './metrics/http-metrics.ts';
+import { createMetrics } from './metrics/metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import { watchProcess } from './metrics/process-metrics.ts';
+import type { ProcessMetrics } from './metrics/process-metrics.ts';
+import { nodeMetrics } from './metrics/store-metrics.ts';
+import { SingleNode } from './node-control.ts';
 import { openNode } from './open-node.ts';
 import type { OpenNode } from './open-node.ts';
+import { Readiness } from './readiness.ts';
+import { createReloader } from './reload.ts';
+import type { Reloader } from './reload.ts';
+import { logRequests } from './request-log.ts';
 import { startServer } from './server.ts';
-import type { HttpServer } from './server.ts';
+import type { Fetch, HttpServer } from './server.ts';
+import { StatsCollector } from './stats-collector.ts';
+import { daysLeft } from './tls/certificate-set.ts';
+import { watchExpiry } from './tls/expiry.ts';
+import { nodeCertificates } from './tls/node-certificates.ts';
+import type { NodeCertificates } from './tls/node-certificates.ts';
+import { startTracing } from './tracing/tracing.ts';
+import type { Tracing } from './tracing/tracing.ts';
 import { VERSION } from './version.ts';
 
 /** Requests under way get this long to end when the node stops. */
 const STOP_GRACE_MS = 10_000;
 
 export interface NodeOptions {
-  /** Data directory; null keeps everything in memory. */
-  readonly db: string | null;
-  /** Folder of the index; null for `index` in the data directory. */
-  readonly index: string | null;
-  readonly ip: string;
-  readonly port: number;
-  /** Null for the default, or what an existing directory has. */
-  readonly chunkSizeBytes: number | null;
-  readonly scavenge: Omit<NonNullable<OpenStoreOptions['scavenge']>, 'nodeEndpoint'>;
-  readonly log: Log;
+  readonly config: Config;
+  readonly log: NodeLog;
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
@@ -34,41 +58,217 @@ export interface RunningNode {
   readonly chunkSizeBytes: number;
   /** Settles only when the node can't go on. */
   readonly failed: Promise<SkuaError>;
+  /** Settles when somebody with the right to do so has asked for the end. */
+  readonly shutdownAsked: Promise<string>;
+  /** Of the development certificate; null without one. */
+  readonly fingerprint: string | null;
+  reload(trigger: string): Promise<unknown>;
   /** Ends a scavenge and the requests, and closes the store; everything acknowledged is on disk already. */
   stop(): Promise<void>;
 }
 
-/** Puts a node together: storage, jobs, store, handlers, server. Rejects with what keeps it from running. */
+/**
+ * Puts a node together: certificates, server, storage, jobs, store, users, handlers. The server listens from the
+ * beginning, so that health can be asked while the store is being opened. Rejects with what keeps the node from running.
+ */
 export async function startNode(options: NodeOptions): Promise<RunningNode> {
-  const { db, index, log, chunkSizeBytes, scavenge, onProgress } = options;
-  const node = await openNode({
-    db, index, mustExist: false, log,
-    // The endpoint as configured: a run that a restart cut off is recognised by it, whatever port 0 came to mean.
-    store: { scavenge: { ...scavenge, nodeEndpoint: endpointOf(options) }, ...(chunkSizeBytes !== null && { chunkSizeBytes }) },
-    ...(onProgress && { onProgress }),
-  });
-  const { open } = node;
+  const node = new Node(options);
   try {
-    const server = await serve(options, open);
-    return { url: server.url, chunkSizeBytes: open.chunkSizeBytes, failed: open.failed, stop: () => stop(server, node, log) };
+    await node.start();
+    return node;
   } catch (error) {
-    await node.close();
+    await node.stop();
     throw error;
   }
 }
 
-function endpointOf({ ip, port }: NodeOptions): string {
-  return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
+class Node implements RunningNode {
+  readonly #options: NodeOptions;
+  readonly #values: Values;
+  readonly #log: Log;
+  readonly #metrics: Metrics = createMetrics(systemClock);
+  readonly #readiness = new Readiness(systemClock);
+  readonly #process: ProcessMetrics;
+  readonly #stats: StatsCollector;
+  readonly #control: SingleNode;
+  readonly #stopping = new AbortController();
+  readonly #directory: string | null;
+  #certificates: NodeCertificates = { mode: 'off' };
+  #reloader: Reloader<Values> | null = null;
+  #tracing: Tracing | null = null;
+  #server: HttpServer | null = null;
+  #node: OpenNode | null = null;
+  #fetch: Fetch;
+
+  constructor(options: NodeOptions) {
+    const { config, log } = options;
+    const { values } = config;
+    this.#options = options;
+    this.#values = values;
+    this.#log = log;
+    this.#directory = values.MemDb ? null : path.resolve(values.Db);
+    this.#process = watchProcess(this.#metrics, systemClock, this.#directory);
+    this.#stats = new StatsCollector({
+      clock: systemClock, metrics: this.#metrics, process: this.#process, store: () => this.#node?.open ?? null, folder: this.#directory,
+      periodMs: values.StatsPeriodSec * 1_000, onCollected: (stats) => log.stats(stats),
+    });
+    this.#control = new SingleNode({
+      version: VERSION, instanceId: newUuid(), authenticationType: values.Insecure ? 'insecure' : 'internal',
+      host: values.NodeHostAdvertiseAs ?? values.NodeIp, port: () => values.NodePortAdvertiseAs || this.#server!.port,
+      isSecure: !values.Insecure && !values.DisableTls, priority: values.NodePriority, options: () => this.#config.views,
+      startUpWork: () => this.#readiness.work(), stats: () => this.#stats.current(), metrics: (accept) => this.#metrics.render(accept),
+      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'),
+    });
+    this.#fetch = createStartingApp({
+      startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
+      allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp,
+    });
+  }
+
+  get url(): string { return this.#server!.url; }
+  get chunkSizeBytes(): number { return this.#open.chunkSizeBytes; }
+  get failed(): Promise<SkuaError> { return this.#open.failed; }
+  get shutdownAsked(): Promise<string> { return this.#control.shutdownAsked; }
+  get fingerprint(): string | null { return this.#certificates.mode === 'dev' ? this.#certificates.fingerprint : null; }
+  get #open(): OpenStore { return this.#node!.open; }
+  get #config(): Config { return (this.#reloader?.config ?? this.#options.config) as Config; }
+
+  reload(trigger: string): Promise<unknown> {
+    return this.#reloader!.reload(trigger);
+  }
+
+  async start(): Promise<void> {
+    const { config } = this.#options;
+    this.#certificates = await nodeCertificates(config, systemClock, this.#log);
+    this.#tracing = await startTracing({ env: this.#options.env, version: VERSION, instanceId: this.#control.instanceId, log: this.#log, routes: ROUTES, addressOf });
+    this.#metrics.collect(nodeMetrics(this.#metrics, {
+      state: () => this.#control.state, store: () => this.#node?.open ?? null, startUpWork: () => this.#readiness.work(),
+      certificateDaysLeft: () => this.#daysLeft(), connections: () => this.#server?.connections() ?? 0,
+    }));
+    this.#server = await this.#listen();
+    this.#node = await openNode({ db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), onProgress: (progress) => this.#progress(progress) });
+    const security = this.#values.Insecure ? null : await this.#startSecurity(this.#open);
+    this.#control.opened(this.#open, await lastEpoch(this.#open.store));
+    this.#reloader = this.#createReloader();
+    await this.#stats.collect();
+    this.#fetch = createApp({
+      store: this.#open.store, scavenger: this.#open.scavenger, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
+      readBody, addressOf, peerOf, security, node: this.#control, options: appOptions(this.#values),
+    });
+    this.#readiness.ready();
+    void this.#stats.run(this.#stopping.signal);
+    if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: systemClock, log: this.#log, signal: this.#stopping.signal });
+  }
+
+  /** The server, and around what it serves all that watches requests. */
+  #listen(): Promise<HttpServer> {
+    const { NodeIp, NodePort, LogHttpRequests } = this.#values;
+    const certificates = this.#certificates;
+    let fetch: Fetch = meterRequests((request) => this.#fetch(request), { meter: this.#metrics, clock: systemClock });
+    if (this.#tracing !== null) fetch = this.#tracing.traceRequests(fetch);
+    if (LogHttpRequests) fetch = logRequests(fetch, { log: this.#log, clock: systemClock, addressOf });
+    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set } }) });
+  }
+
+  #progress(progress: StartProgress): void {
+    this.#readiness.update(progress);
+    this.#options.onProgress?.(progress);
+  }
+
+  async #startSecurity({ store }: OpenStore): Promise<RunningSecurity> {
+    const { PasswordFormat, AllowAnonymousStreamAccess, AllowDefaultPasswords, DefaultAdminPassword, DefaultOpsPassword, NodeIp } = this.#values;
+    const security = createSecurity(
+      { store, keys: nodeKeys, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
+      { passwordFormat: PasswordFormat, allowAnonymousStreamAccess: AllowAnonymousStreamAccess, adminPassword: DefaultAdminPassword, opsPassword: DefaultOpsPassword },
+    );
+    await security.start();
+    // Asking costs two derivations, and only matters where others reach the node.
+    const hasDefaultPasswords = !isLoopback(NodeIp) && !AllowDefaultPasswords && await security.hasDefaultPasswords();
+    checkStart(this.#options.config, { hasDefaultPasswords });
+    return security;
+  }
+
+  #createReloader(): Reloader<Values> {
+    const { config, log } = this.#options;
+    const certificates = this.#certificates;
+    return createReloader<Values>({
+      config, log,
+      certificates: certificates.mode !== 'certificates' ? { skipped: certificates.mode === 'off' ? 'TLS is off' : 'the development certificate is made at the start' } : {
+        inForce: certificates.set,
+        load: async (values) => (await import('./tls/load-certificates.ts')).loadConfigured(values, systemClock.nowMs()),
+        use: (set) => this.#server!.setCertificates(set),
+      },
+      apply: (values, changed) => { if (changed.has('LogLevel')) log.setLevel(logLevelOf(values.LogLevel)); },
+    });
+  }
+
+  #devSet() {
+    return (this.#certificates as Exclude<NodeCertificates, { mode: 'off' }>).set;
+  }
+
+  #daysLeft(): number | null {
+    if (this.#certificates.mode === 'off') return null;
+    return daysLeft(this.#reloader?.certificates ?? this.#devSet(), systemClock.nowMs());
+  }
+
+  #storeOptions() {
+    const values = this.#values;
+    const { config } = this.#options;
+    return {
+      // The endpoint as configured: a run that a restart cut off is recognised by it, whatever port 0 came to mean.
+      scavenge: { ...scavengeSettings(values), nodeEndpoint: endpointOf(values) },
+      cacheBytes: values.ChunksCacheSize, memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize,
+      truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify,
+      ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
+      ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
+    };
+  }
+
+  /** The scavenge comes first: whoever waits for its end then has an answer before connections are closed. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#control.stopping();
+    await this.#node?.open.scavenger.close();
+    if (this.#server !== null && !await this.#server.stop(STOP_GRACE_MS)) this.#log.warn('requests were cut off', { graceSeconds: STOP_GRACE_MS / 1000 });
+    await this.#node?.close();
+    await this.#tracing?.close();
+    this.#process.close();
+  }
 }
 
-function serve({ ip, port, log }: NodeOptions, { store, scavenger }: OpenStore): Promise<HttpServer> {
-  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log, meter: silentMeter, readBody, security: null, node: null, options: { version: VERSION } });
-  return startServer({ hostname: ip, port, fetch: app, log });
+function endpointOf({ NodeHostAdvertiseAs, NodeIp, NodePortAdvertiseAs, NodePort }: Values): string {
+  const host = NodeHostAdvertiseAs ?? NodeIp;
+  return `${host.includes(':') ? `[${host}]` : host}:${NodePortAdvertiseAs || NodePort}`;
 }
 
-/** The scavenge comes first: whoever waits for its end then has an answer before connections are closed. */
-async function stop(server: HttpServer, node: OpenNode, log: Log): Promise<void> {
-  await node.open.scavenger.close();
-  if (!await server.stop(STOP_GRACE_MS)) log.warn('requests were cut off', { graceSeconds: STOP_GRACE_MS / 1000 });
-  await node.close();
+/** The options as the store takes them: the page size is given in KiB. */
+function scavengeSettings(values: Values) {
+  return {
+    pageSizeBytes: values.ScavengeBackendPageSize * 1_024,
+    cacheBytes: values.ScavengeBackendCacheSize,
+    hashUsersCacheEntries: values.ScavengeHashUsersCacheCapacity,
+    historyMaxAgeDays: values.ScavengeHistoryMaxAge,
+    disableMerging: values.DisableScavengeMerging,
+    unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete,
+  };
+}
+
+function appOptions(values: Values): Partial<AppOptions> {
+  return {
+    version: VERSION,
+    disableHttpCaching: values.DisableHttpCaching,
+    disableAdminUi: values.DisableAdminUi,
+    disableStatsOnHttp: values.DisableStatsOnHttp,
+    disableGossipOnHttp: values.DisableGossipOnHttp,
+    disableAtomPub: !values.EnableAtomPubOverHttp && !values.Dev,
+    allowAnonymousEndpointAccess: values.AllowAnonymousEndpointAccess,
+    allowAnonymousGossip: values.OverrideAnonymousEndpointAccessForGossip,
+    enableTrustedAuth: values.EnableTrustedAuth,
+    logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts,
+    logHttpRequests: values.LogHttpRequests,
+  };
+}
+
+function newUuid(): string {
+  return guidToText(guidFromUuidBytes(systemIds.uuidBytes()), 0);
 }

@@ -4,6 +4,7 @@ import { InlineJobs } from '../core/ports/inline-jobs.ts';
 import type { Jobs } from '../core/ports/jobs.ts';
 import type { Log } from '../core/ports/log.ts';
 import { MemoryStorage } from '../core/ports/memory-storage.ts';
+import type { Meter } from '../core/ports/meter.ts';
 import { silentMeter } from '../core/ports/meter.ts';
 import type { Storage } from '../core/ports/storage.ts';
 import type { ScavengeStates } from '../core/ports/scavenge-state.ts';
@@ -25,7 +26,8 @@ export interface OpenNodeOptions {
   readonly mustExist: boolean;
   readonly log: Log;
   /** What else the store is opened with. */
-  readonly store: Pick<OpenStoreOptions, 'chunkSizeBytes' | 'writeEpoch' | 'verifyChunks' | 'scavenge'>;
+  readonly store: Omit<OpenStoreOptions, 'storage' | 'clock' | 'ids' | 'digests' | 'jobs' | 'log' | 'meter' | 'scavengeStates' | 'onProgress'>;
+  readonly meter?: Meter;
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
@@ -40,7 +42,7 @@ export async function openNode(options: OpenNodeOptions): Promise<OpenNode> {
   const { storage, jobs, scavengeStates } = worldOf(options);
   try {
     const open = await openStore({
-      storage, jobs, clock: systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: silentMeter,
+      storage, jobs, clock: systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: options.meter ?? silentMeter,
       ...options.store,
       ...(scavengeStates !== null && { scavengeStates }),
       ...(options.onProgress && { onProgress: options.onProgress }),

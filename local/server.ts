@@ -51,6 +51,8 @@ export interface HttpServerOptions {
 export interface HttpServer {
   readonly url: string;
   readonly port: number;
+  /** Open connections. */
+  connections(): Promise<number>;
   /** New connections see these certificates from now on; those that exist go on as they began. Only with `tls`. */
   setCertificates(certificates: CertificateSet): void;
   /**
@@ -82,6 +84,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   const url = `${handshakes === null ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
   return {
     url, port,
+    connections: () => new Promise((resolve) => { server.getConnections((error, count) => resolve(error === null ? count : 0)); }),
     setCertificates: (certificates) => {
       if (handshakes === null) throw new Error('A server without TLS has no certificates to set.');
       handshakes.setCertificates(certificates);

@@ -4,8 +4,8 @@ import type { EntryList, IndexEntry } from './entries.ts';
 const ENTRIES_FIRST = 4_096;
 /**
  * From here on room is made for all the entries to come, up to the last number: a growing table would halt the writer for
- * longer and longer copies. The second number counts while another table has such room: it is being written and will
- * leave its room soon.
+ * longer and longer copies. While another table has such room, which is being written and will leave it soon, room is
+ * made up to the second number only.
  */
 const ENTRIES_SMALL = 65_536;
 const ENTRIES_LARGE = 262_144;
@@ -95,8 +95,9 @@ export class MemTable {
 
   #grow(): void {
     let capacity = this.#capacity * 2;
-    const isAtOnce = this.#capacity >= (spareRoom === null && isRoomInUse ? ENTRIES_LARGE : ENTRIES_SMALL);
-    while (isAtOnce && capacity < this.#entriesExpected) capacity *= 2;
+    const isRoomAwaited = spareRoom === null && isRoomInUse && this.#capacity < ENTRIES_LARGE;
+    const expected = isRoomAwaited ? Math.min(this.#entriesExpected, ENTRIES_LARGE) : this.#entriesExpected;
+    while (this.#capacity >= ENTRIES_SMALL && capacity < expected) capacity *= 2;
     this.#move(roomFor(capacity));
   }
 

@@ -5,7 +5,7 @@ import type { Digest, Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
-import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, ongoingFileBytes } from './chunk-format.ts';
+import { align4096, type ChunkHeader, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, ongoingFileBytes } from './chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from './commit-slot.ts';
 
 /** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated. */
@@ -20,6 +20,40 @@ export interface OngoingOptions {
   readonly digests: Digests;
   readonly ids: Ids;
   readonly chunkSize: number;
+}
+
+/** The whole, durable file of a chunk that does not exist yet, under a temporary name. */
+export interface PreparedChunk {
+  readonly header: ChunkHeader;
+  readonly temporary: string;
+}
+
+/** Makes the file of chunk `number`; nobody sees it before `OngoingChunk.begin`, and the next start removes it. */
+export async function prepareChunk(options: OngoingOptions, number: number): Promise<PreparedChunk> {
+  const { storage, chunkSize } = options;
+  const header: ChunkHeader = { version: 3, chunkSize, startNumber: number, endNumber: number, isScavenged: false, chunkId: guidFromUuidBytes(options.ids.uuidBytes()) };
+  const temporary = `${chunkFileName(number, 0)}.${guidToText(options.ids.uuidBytes(), 0)}.tmp`;
+  const prepared = { header, temporary };
+  const file = await storage.create(temporary);
+  try {
+    await file.truncate(ongoingFileBytes(chunkSize));
+    await file.writeAt(0, encodeHeader(header));
+    await writeZeros(file, HEADER_BYTES, HEADER_BYTES + Math.min(ZERO_AHEAD_BYTES, chunkSize));
+    // The slots get their blocks now, so that no full disk can hinder one of them later.
+    await writeZeros(file, slotOffset(chunkSize, 0), slotOffset(chunkSize, 1) + SLOT_BYTES);
+    await file.sync();
+    await file.close();
+  } catch (error) {
+    await file.close().catch(() => {});
+    await discardPrepared(options, prepared);
+    throw error;
+  }
+  return prepared;
+}
+
+/** Removes the file of a chunk that is not needed after all. What can't be removed now goes at the next start. */
+export async function discardPrepared(options: OngoingOptions, prepared: PreparedChunk): Promise<void> {
+  await options.storage.remove(prepared.temporary).catch(() => {});
 }
 
 /**
@@ -56,25 +90,20 @@ export class OngoingChunk {
 
   /** Creates chunk `number` as a file that is either absent or whole; disk-format.md section 2.3. */
   static async create(options: OngoingOptions, number: number, sequence: number): Promise<OngoingChunk> {
+    return OngoingChunk.begin(options, await prepareChunk(options, number), sequence);
+  }
+
+  /** Gives a prepared file its name. */
+  static async begin(options: OngoingOptions, prepared: PreparedChunk, sequence: number): Promise<OngoingChunk> {
     const { storage, chunkSize } = options;
-    const name = chunkFileName(number, 0);
-    const header = { version: 3, chunkSize, startNumber: number, endNumber: number, isScavenged: false, chunkId: guidFromUuidBytes(options.ids.uuidBytes()) };
-    const temporary = `${name}.${guidToText(options.ids.uuidBytes(), 0)}.tmp`;
-    const file = await storage.create(temporary);
+    const { header, temporary } = prepared;
+    const name = chunkFileName(header.startNumber, 0);
     try {
-      await file.truncate(ongoingFileBytes(chunkSize));
-      await file.writeAt(0, encodeHeader(header));
-      await writeZeros(file, HEADER_BYTES, Math.min(HEADER_BYTES + ZERO_AHEAD_BYTES, HEADER_BYTES + chunkSize));
-      // The slots get their blocks now, so that no full disk can hinder one of them later.
-      await writeZeros(file, slotOffset(chunkSize, 0), slotOffset(chunkSize, 1) + SLOT_BYTES);
-      await file.sync();
       await storage.rename(temporary, name);
     } catch (error) {
-      await file.close().catch(() => {});
-      await storage.remove(temporary).catch(() => {});
+      await discardPrepared(options, prepared);
       throw error;
     }
-    await file.close();
     const opened = await storage.open(name, 'write');
     const chunk = new Chunk(name, options.cache.attach(opened), header, null, 0);
     const tail = new Uint8Array(BLOCK_BYTES);

@@ -5,7 +5,7 @@ import type { Log } from '../ports/log.ts';
 import { closeCheckpoints, type Checkpoints } from './checkpoint.ts';
 import { CHUNK_COUNT_MAX } from './chunk-format.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import { isFinal, OngoingChunk, type OngoingOptions } from './ongoing-chunk.ts';
+import { discardPrepared, isFinal, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './ongoing-chunk.ts';
 
 /** How often the checkpoints follow the log durably. */
 const CHECKPOINT_INTERVAL_MS = 1_000;
@@ -31,6 +31,8 @@ export class TransactionLog implements CommitLog {
   readonly #checkpointing: Promise<void>;
   /** Null between the completion of a chunk and the creation of the next, which a full disk may delay. */
   #ongoing: OngoingChunk | null;
+  /** The file of the next chunk, where the end of this one is near. */
+  #next: Promise<PreparedChunk> | null = null;
   #sequence = 1;
   #stopped: SkuaError | null = null;
   #onStop: (error: SkuaError) => void = () => {};
@@ -80,6 +82,8 @@ export class TransactionLog implements CommitLog {
     if (this.#stopped) throw this.#stopped;
     const ongoing = this.#ongoing;
     if (ongoing === null) return;
+    // Appends wait for this: what does not depend on the end of the old chunk is done beside it.
+    void this.prepareNext();
     try {
       // Completion cuts the commit slots off, so writer.chk must say durably where the data end.
       await this.checkpoints.writer.flush(this.end);
@@ -88,6 +92,8 @@ export class TransactionLog implements CommitLog {
       this.#ongoing = null;
       this.table.end = ongoing.chunk.endPosition;
     } catch (error) {
+      // The file of the next chunk may be what left no room.
+      await this.#discardNext();
       throw this.#judged(error);
     }
     try {
@@ -98,12 +104,37 @@ export class TransactionLog implements CommitLog {
     }
   }
 
+  /** Makes the file of the next chunk ready, so that completing this one takes less time. It need not succeed. */
+  async prepareNext(): Promise<void> {
+    if (this.#ongoing === null || this.#stopped || this.#stopping.signal.aborted) return;
+    const number = this.#ongoing.chunk.endNumber + 1;
+    if (number >= CHUNK_COUNT_MAX) return;
+    this.#next ??= prepareChunk(this.#parts.ongoingOptions, number);
+    await this.#next.catch(() => {});
+  }
+
+  /** The prepared file, or null when there is none. An error after which nothing may be written is thrown. */
+  async #takeNext(): Promise<PreparedChunk | null> {
+    const next = this.#next;
+    this.#next = null;
+    return next?.catch((error: unknown) => {
+      if (isFinal(error)) throw error;
+      return null;
+    }) ?? null;
+  }
+
+  async #discardNext(): Promise<void> {
+    const prepared = await this.#takeNext().catch(() => null);
+    if (prepared !== null) await discardPrepared(this.#parts.ongoingOptions, prepared);
+  }
+
   async #createNext(): Promise<OngoingChunk> {
     const number = Math.floor(this.end / this.chunkSize);
     if (number >= CHUNK_COUNT_MAX) throw new SkuaError('disk_full', `The log has reached its ${CHUNK_COUNT_MAX} chunks and can't grow further.`, { limit: CHUNK_COUNT_MAX });
     // writer.chk must point behind the completed chunk before the file of the next one appears.
     await this.checkpoints.writer.flush(this.end);
-    const next = await OngoingChunk.create(this.#parts.ongoingOptions, number, this.#sequence);
+    const options = this.#parts.ongoingOptions;
+    const next = await OngoingChunk.begin(options, await this.#takeNext() ?? await prepareChunk(options, number), this.#sequence);
     this.table.put(next.chunk);
     return next;
   }
@@ -140,6 +171,7 @@ export class TransactionLog implements CommitLog {
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#checkpointing;
+    await this.#discardNext();
     if (this.#ongoing) await this.#ongoing.settle();
     try {
       if (!this.#stopped) await this.flushCheckpoints();

@@ -8,6 +8,17 @@ export interface Keys {
   equal(a: Uint8Array, b: Uint8Array): boolean;
   /** HMAC-SHA256. */
   hmacSha256(key: Uint8Array, data: Uint8Array): Uint8Array;
+  /** HMAC (RFC 2104). */
+  hmac(hash: HmacHash, key: Uint8Array, data: Uint8Array): Uint8Array;
+  /** HKDF with SHA-256 (RFC 5869). */
+  hkdfSha256(secret: Uint8Array, salt: Uint8Array, info: Uint8Array, lengthBytes: number): Uint8Array;
+  /**
+   * AES-256-GCM: the ciphertext with its tag of 16 bytes behind it. The nonce has AES_GCM_NONCE_BYTES and must never be
+   * used twice with one key; `context` is authenticated with the data.
+   */
+  sealAesGcm(key: Uint8Array, nonce: Uint8Array, data: Uint8Array, context: Uint8Array): Uint8Array;
+  /** What was sealed; null when key, nonce, context or any byte is another one. */
+  openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, context: Uint8Array): Uint8Array | null;
   /** Bytes nobody can guess. */
   randomBytes(length: number): Uint8Array;
 }
@@ -19,3 +30,9 @@ export interface ScryptCost {
   readonly r: number;
   readonly p: number;
 }
+
+export type HmacHash = 'sha256' | 'sha1' | 'sha512';
+
+export const AES_KEY_BYTES = 32;
+export const AES_GCM_NONCE_BYTES = 12;
+export const AES_GCM_TAG_BYTES = 16;

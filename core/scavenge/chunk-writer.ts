@@ -11,8 +11,6 @@ import { PositionMap } from './position-map.ts';
 const BUFFER_BYTES = 1_048_576;
 /** As many bytes or more are written from where they lie. */
 const DIRECT_BYTES_MIN = 262_144;
-/** Bytes after which the disk is set to work, so that the last sync does not hold up everyone else's. */
-const SYNC_EVERY_BYTES = 4_194_304;
 
 /** Opens a complete chunk that is to be rewritten, past every cache. Throws `log_corrupt` when it belongs to another log. */
 export async function openSource(storage: Storage, name: string, chunkSize: number): Promise<Chunk> {
@@ -49,8 +47,6 @@ export class ChunkWriter {
   #writing: Promise<void> | null = null;
   /** A write under way may be of someone else's memory. */
   #isBorrowing = false;
-  #synced = 0;
-  #syncing: Promise<void> | null = null;
   /** Kept records that lie one behind the other in the same piece of memory are copied together. */
   #run: Uint8Array = new Uint8Array(0);
   #runStart = 0;
@@ -157,14 +153,6 @@ export class ChunkWriter {
     this.#written += bytes.length;
     this.#md5.update(bytes);
     if (before !== null) await before;
-    if (this.#written - this.#synced >= SYNC_EVERY_BYTES) await this.#syncOn();
-  }
-
-  async #syncOn(): Promise<void> {
-    if (this.#syncing !== null) await this.#syncing;
-    this.#synced = this.#written;
-    this.#syncing = this.#file.sync();
-    this.#syncing.catch(() => {});
   }
 
   /** Completes the file, makes it durable, marks it read-only and closes it. Returns its length in bytes. */
@@ -180,7 +168,6 @@ export class ChunkWriter {
     await this.#drain();
     await this.#writing;
     await this.#file.writeAt(this.#written, this.#md5.finish());
-    await this.#syncing;
     await this.#file.sync();
     await this.#file.seal();
     await this.#file.close();
@@ -189,7 +176,7 @@ export class ChunkWriter {
 
   /** Gives up: closes and removes the file. What can't be removed now goes at the next start. */
   async discard(): Promise<void> {
-    await Promise.allSettled([this.#writing, this.#syncing]);
+    await Promise.allSettled([this.#writing]);
     await this.#file.close().catch(() => {});
     await this.#storage.remove(this.#file.path).catch(() => {});
   }

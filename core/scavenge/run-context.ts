@@ -61,6 +61,8 @@ export interface ScavengeDeps {
   readonly store: EventStoreInternals;
   readonly index: StreamIndex;
   readonly table: ChunkTable;
+  /** Called before the chunk is completed, which appends wait for. */
+  readonly prepareChunk?: () => Promise<void>;
   readonly config: ScavengeConfig;
 }
 

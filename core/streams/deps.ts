@@ -31,6 +31,8 @@ export interface EventStoreOptions {
   /** A group takes no further request once it holds this much. A single larger request is a group of its own. */
   readonly groupBytesMax: number;
   readonly groupRequestsMax: number;
+  /** Data and metadata of one append together. */
+  readonly appendBytesMax: number;
   /** Recently committed event ids remembered to recognise repeats. */
   readonly recentIds: number;
   /** Subscriptions and waits open at once. */
@@ -48,6 +50,7 @@ export const DEFAULT_OPTIONS: EventStoreOptions = {
   appendQueueBytesMax: 268_435_456,
   groupBytesMax: 4_194_304,
   groupRequestsMax: 4_096,
+  appendBytesMax: Number.MAX_SAFE_INTEGER,
   recentIds: 131_072,
   subscriptionsMax: 10_000,
   subscriptionPageEvents: 256,

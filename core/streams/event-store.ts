@@ -88,7 +88,8 @@ class Store implements EventStoreInternals {
 
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
     if (events.length === 0) return Promise.reject(new SkuaError('batch_empty', 'The request has no events: send at least one.', { stream }));
-    return this.appendInternal(stream, expectedVersion, events, undefined, authorize);
+    const tooLarge = checkBytes(events, this.#options.appendBytesMax);
+    return tooLarge === null ? this.appendInternal(stream, expectedVersion, events, undefined, authorize) : Promise.reject(tooLarge);
   }
 
   appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions, authorize?: Authorize): Promise<AppendResult> {
@@ -239,6 +240,13 @@ function infoOf(stream: string, state: StreamState): StreamInfo {
 /** Whoever writes a scavenge point, it ends its chunk; scavenge.md section 1.2. */
 function isPoint(stream: string, events: readonly NewEvent[]): boolean {
   return events.length === 1 && stream === POINTS_STREAM && events[0]!.type === POINT_TYPE;
+}
+
+function checkBytes(events: readonly NewEvent[], limit: number): SkuaError | null {
+  // Without a limit nothing has to be added up.
+  if (limit === DEFAULT_OPTIONS.appendBytesMax) return null;
+  const size = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+  return size <= limit ? null : new SkuaError('batch_too_large', `The events of one append may have ${limit} bytes here, and these have ${size}: split them.`, { size, limit });
 }
 
 function checkPage(count: number): void {

@@ -4,12 +4,19 @@ import type { StorageFile } from '../../core/ports/storage.ts';
 import { storageError, syncError } from './errors.ts';
 import { ReadPace } from './read-pace.ts';
 import { SyncPace } from './sync-pace.ts';
+import { syncTurns } from './sync-turns.ts';
 
 /**
  * Largest write in bytes that is made at once, on the caller's thread: copying it into the page cache takes less time
  * than a trip to the thread pool and back.
  */
 const WRITE_AT_ONCE_BYTES_MAX = 65_536;
+/**
+ * Bytes that a thread in the background writes before it sets the disk to work on them: the last sync, or one of the
+ * system's own, would hold up everyone else's. Fewer while others sync.
+ */
+const WRITE_BACK_BYTES = 16_777_216;
+const WRITE_BACK_BYTES_BESIDE_OTHERS = 4_194_304;
 
 /** A file by its descriptor. FileHandle would cost several objects a call; group commit makes thousands a second. */
 export class FilesystemFile implements StorageFile {
@@ -23,6 +30,9 @@ export class FilesystemFile implements StorageFile {
   #syncFailure: unknown = null;
   readonly #pace = new SyncPace();
   readonly #readPace = new ReadPace();
+  /** Bytes written on a thread in the background since it last set the disk to work. */
+  #unwritten = 0;
+  #writingBack: Promise<void> = Promise.resolve();
   /** Calls under way: the descriptor's number may be given to another file only after they have ended. */
   #busy = 0;
   #whenIdle: (() => void) | null = null;
@@ -93,6 +103,19 @@ export class FilesystemFile implements StorageFile {
       throw storageError(error, this.path);
     }
     this.#grewTo(position, bytes.length);
+    if (this.#isBlocking) return this.#writeBack(bytes.length);
+  }
+
+  /** Begins to write back what has been written, when it is enough, and waits for the last time. */
+  #writeBack(length: number): void | Promise<void> {
+    this.#unwritten += length;
+    if (this.#unwritten < WRITE_BACK_BYTES_BESIDE_OTHERS || (this.#unwritten < WRITE_BACK_BYTES && !syncTurns.wereTaken())) return;
+    this.#unwritten = 0;
+    const last = this.#writingBack;
+    this.#writingBack = last.then(() => this.sync());
+    // A failed sync is never repeated: the writer's own meets the error.
+    this.#writingBack.catch(() => {});
+    return last;
   }
 
   #writeLater(position: number, bytes: Uint8Array): Promise<void> {
@@ -143,12 +166,17 @@ export class FilesystemFile implements StorageFile {
       if (this.#syncFailure !== null) throw this.#syncFailure;
       const begin = performance.now();
       const ended = (error: unknown) => {
+        if (!this.#isBlocking) syncTurns.end();
         this.#pace.note(performance.now() - begin);
         if (error === null) return resolve();
         this.#syncFailure = syncError(error, this.path);
         reject(this.#syncFailure);
       };
-      if (!this.#isBlocking && this.#pace.isOnTheSpot) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
+      if (this.#isBlocking) syncTurns.giveWay();
+      else {
+        syncTurns.begin();
+        if (this.#pace.isOnTheSpot) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
+      }
       this.#busy++;
       fs.fdatasync(this.#fd, (error) => {
         this.#ended();

@@ -8,6 +8,8 @@ export interface WorkerSetup {
   readonly indexRoot: string;
   /** One cell that the pool sets to ABORT; the job looks at it at every checkpoint, without waiting for a message. */
   readonly signal: Int32Array<SharedArrayBuffer>;
+  /** Cells of `infra/fs/sync-turns.ts`. */
+  readonly syncTurns: Int32Array<SharedArrayBuffer>;
   /** The thread gives way to others when the processor is busy. */
   readonly isBackground: boolean;
   /** Module whose `JOBS` replace those of the core. */

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { SkuaError } from '../../core/errors.ts';
 import type { JobProgress } from '../../core/ports/jobs.ts';
+import { syncTurns } from '../fs/sync-turns.ts';
 import { ABORT, GO_ON, errorOfImage } from './messages.ts';
 import type { WorkerMessage, WorkerSetup } from './messages.ts';
 
@@ -38,10 +39,10 @@ export class PooledWorker {
   #deathCause: unknown = undefined;
   task: Task | null = null;
 
-  constructor(workerUrl: URL, setup: Omit<WorkerSetup, 'signal'>, onIdle: (worker: PooledWorker) => void, onGone: (worker: PooledWorker) => void) {
+  constructor(workerUrl: URL, setup: Omit<WorkerSetup, 'signal' | 'syncTurns'>, onIdle: (worker: PooledWorker) => void, onGone: (worker: PooledWorker) => void) {
     this.#onIdle = onIdle;
     this.#onGone = onGone;
-    const workerData: WorkerSetup = { ...setup, signal: this.#signal };
+    const workerData: WorkerSetup = { ...setup, signal: this.#signal, syncTurns: syncTurns.cells };
     this.#worker = new Worker(workerUrl, { workerData, env: environmentOf(workerUrl), resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX, maxYoungGenerationSizeMb: YOUNG_MIB_MAX } });
     this.#worker.on('message', (message: WorkerMessage) => this.#take(message));
     this.#worker.on('messageerror', (error) => this.#end((task) => task.reject(died(task, error))));

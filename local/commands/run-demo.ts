@@ -11,6 +11,7 @@ import { KEPT_EVENTS, runDemo } from '../demo/run.ts';
 import type { DemoReport, StreamReport } from '../demo/run.ts';
 import { runScavengeDemo } from '../demo/scavenge.ts';
 import type { ScavengeReport } from '../demo/scavenge.ts';
+import { DEFAULT_PASSWORD } from '../../core/security/default-users.ts';
 import { listenForInterrupt } from '../interrupt.ts';
 import { NodeClient } from '../node-client.ts';
 import { bytesText, elapsedText } from '../progress.ts';
@@ -18,7 +19,7 @@ import type { demoOptions } from './demo.ts';
 
 /** Plays the demo against a node and shows what came of it. */
 export async function runDemoCommand({ options }: Input<typeof demoOptions>, io: Io): Promise<ExitCode> {
-  const node = new NodeClient(nodeOf(options.node, io), io.env);
+  const node = new NodeClient(nodeOf(options.node, io), { SKUA_USER: 'admin', SKUA_PASSWORD: DEFAULT_PASSWORD, ...io.env });
   const streams = await loadStreams();
   const isTerminal = io.stderr.isTTY === true;
   const report = await runDemo(new StreamClient(node), streams, {

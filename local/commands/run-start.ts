@@ -12,11 +12,12 @@ import type { Config } from '../config/config.ts';
 import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/table/logging.ts';
 import { refuseFile } from '../directory.ts';
-import { createLog } from '../logger.ts';
+import { createNodeLog, logFolder } from '../logger.ts';
+import type { LogSettings, NodeLog } from '../logger.ts';
 import { startNode } from '../node.ts';
 import type { RunningNode } from '../node.ts';
 import { Progress } from '../progress.ts';
-import { signalHandler } from '../signals.ts';
+import { listenForHangUp, signalHandler } from '../signals.ts';
 import { VERSION } from '../version.ts';
 
 const PHASES: Readonly<Record<StartProgress['phase'], string>> = {
@@ -25,51 +26,59 @@ const PHASES: Readonly<Record<StartProgress['phase'], string>> = {
   'verifying-index': 'verifying the index',
 };
 
-/** Runs a node until a signal, or until it can't go on. */
+/** Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on. */
 export async function runStart(config: Config, io: Io): Promise<ExitCode> {
   const { values } = config;
-  const log = createLog(io, logLevelOf(values.LogLevel));
-  for (const warning of config.warnings) log.warn(warning);
-  const directory = values.MemDb ? null : path.resolve(values.Db);
-  if (directory !== null) await refuseFile(directory, config.spelling('Db'));
+  const log = createNodeLog(io, logSettings(values));
+  // Without a listener SIGHUP ends the process, however early it comes.
+  const hangUp = listenForHangUp(process, log);
   const ending = listenForSignals(io, log);
   const progress = new Progress({
     output: io.stderr, env: io.env, clock: systemClock,
     onLine: (message, { bytesDone, bytesTotal }) => log.info(message, { bytesDone, bytesTotal }),
   });
   try {
-    if (values.UnsafeIgnoreHardDelete) {
-      log.warn('UnsafeIgnoreHardDelete: a scavenge will remove the marks of hard-deleted streams, and their names can then be used again');
-    }
+    const directory = values.MemDb ? null : path.resolve(values.Db);
+    tellOptions(config, log);
+    if (directory !== null) await refuseFile(directory, config.spelling('Db'));
     log.info('starting', { version: VERSION, directory, pid: process.pid });
     const node = await startNode({
-      db: directory, index: values.Index, ip: values.NodeIp, port: values.NodePort, chunkSizeBytes: config.given('ChunkSize') ? values.ChunkSize : null, log,
-      scavenge: scavengeSettings(values),
+      config, log, env: io.env,
       onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
     });
+    hangUp.attach(() => node.reload('SIGHUP'));
     progress.clear();
     if (config.given('ChunkSize') && values.ChunkSize !== node.chunkSizeBytes) {
       log.warn(`${config.spelling('ChunkSize')} was not used: the directory already has chunks of ${sizeText(node.chunkSizeBytes)}`);
     }
     log.info('listening', { url: node.url });
-    banner(io, node, directory);
+    banner(io, node, values, directory);
     return await runUntilEnd(node, ending, log);
   } finally {
     progress.clear();
     ending.release();
+    hangUp.release();
+    await log.close();
   }
 }
 
-/** The options as the store takes them: the page size is given in KiB. */
-function scavengeSettings(values: Values) {
-  return {
-    pageSizeBytes: values.ScavengeBackendPageSize * 1_024,
-    cacheBytes: values.ScavengeBackendCacheSize,
-    hashUsersCacheEntries: values.ScavengeHashUsersCacheCapacity,
-    historyMaxAgeDays: values.ScavengeHistoryMaxAge,
-    disableMerging: values.DisableScavengeMerging,
-    unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete,
-  };
+function logSettings(values: Values): LogSettings {
+  const { Log, LogLevel, LogConsoleFormat, DisableLogFile, LogFileSize, LogFileInterval, LogFileRetentionCount, NodeIp, NodePort } = values;
+  const files = Log === null || DisableLogFile ? null : { folder: logFolder(Log, NodeIp, NodePort), sizeBytes: LogFileSize, interval: LogFileInterval, retention: LogFileRetentionCount };
+  return { level: logLevelOf(LogLevel), format: LogConsoleFormat, files };
+}
+
+/** What is in force and where it comes from; what is given in full, what is not only for those who look closely. */
+function tellOptions(config: Config, log: NodeLog): void {
+  for (const warning of config.warnings) log.warn(warning);
+  const told = (isGiven: boolean) => Object.fromEntries(config.views.filter(({ configurationSource }) => (configurationSource !== '<DEFAULT>') === isGiven)
+    .map(({ name, value, configurationSource }) => [name, isGiven ? `${value} (${configurationSource})` : value]));
+  log.info('options given', { options: told(true), ...(config.file !== null && { file: config.file }) });
+  log.debug('options with their default', { options: told(false) });
+  if (config.values.UnsafeIgnoreHardDelete) {
+    log.warn(`${config.spelling('UnsafeIgnoreHardDelete')}: a scavenge will remove the marks of hard-deleted streams, and their names can then be used again`);
+  }
+  if (config.values.Insecure) log.warn(`${config.spelling('Insecure')}: everybody who reaches the port may do everything`);
 }
 
 interface Ending {
@@ -80,11 +89,12 @@ interface Ending {
   release(): void;
 }
 
-function listenForSignals(io: Io, log: Log): Ending {
+function listenForSignals(io: Io, log: NodeLog): Ending {
   const { promise, resolve } = Promise.withResolvers<string>();
+  const exit = (code: ExitCode) => { void log.close().finally(() => process.exit(code)); };
   const exitNow = (signal: string) => {
     log.warn('interrupted', { signal });
-    process.exit(EXIT.interrupted);
+    exit(EXIT.interrupted);
   };
   const ending: Ending = { signal: promise, isRunning: false, release: () => {} };
   const handle = signalHandler({
@@ -98,7 +108,7 @@ function listenForSignals(io: Io, log: Log): Ending {
   });
   const fatal = (error: unknown) => {
     log.error('the process failed', { error });
-    process.exit(EXIT.failed);
+    exit(EXIT.failed);
   };
   const listeners = [['SIGINT', handle], ['SIGTERM', handle], ['uncaughtException', fatal]] as const;
   for (const [name, listener] of listeners) process.on(name, listener);
@@ -108,7 +118,7 @@ function listenForSignals(io: Io, log: Log): Ending {
 
 async function runUntilEnd(node: RunningNode, ending: Ending, log: Log): Promise<ExitCode> {
   ending.isRunning = true;
-  const ended = await Promise.race([ending.signal, node.failed]);
+  const ended = await Promise.race([ending.signal, node.shutdownAsked, node.failed]);
   if (isSkuaError(ended)) log.error('the node can not go on', { error: ended });
   else log.info('stopping', { signal: ended });
   await node.stop();
@@ -116,17 +126,20 @@ async function runUntilEnd(node: RunningNode, ending: Ending, log: Log): Promise
   return isSkuaError(ended) ? EXIT.failed : EXIT.ok;
 }
 
-function banner(io: Io, node: RunningNode, directory: string | null): void {
+function banner(io: Io, node: RunningNode, { Insecure }: Values, directory: string | null): void {
   const { bold, dim } = coloursFor(io.stdout, io.env);
   const event = `[{"eventId":"${randomUUID()}","eventType":"parcel-weighed","data":{"grams":750}}]`;
+  // The words of a first start; a password that was changed is known to its owner.
+  const curl = `curl ${Insecure ? '' : '-u admin:changeit '}${node.fingerprint === null ? '' : '-k '}`;
   const lines = [
     `Skua ${VERSION} is listening on ${bold(node.url)}`,
     directory === null ? 'Data is kept in memory and gone when the node stops.' : `Data directory: ${directory} (chunks of ${sizeText(node.chunkSizeBytes)})`,
+    ...(node.fingerprint === null ? [] : [`Development certificate, SHA-256: ${node.fingerprint}`]),
     '',
     dim('# append an event, read it back, and follow what comes'),
-    `curl -i ${node.url}/streams/parcels -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
-    `curl -i ${node.url}/streams/parcels/head`,
-    `curl -N ${node.url}/streams/parcels -H 'Accept: text/event-stream'`,
+    `${curl}-i ${node.url}/streams/parcels -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
+    `${curl}-i ${node.url}/streams/parcels/head`,
+    `${curl}-N ${node.url}/streams/parcels -H 'Accept: text/event-stream'`,
     '',
   ];
   line(io.stdout, lines.join('\n'));

@@ -237,9 +237,10 @@ describe('a running node answers as documented', () => {
 
   test('also when the disk is full, limits are small, reloads fail, scavenges run, and it is starting', async () => {
     const fails = async (): Promise<never> => { throw new SkuaError('disk_full', 'No space.'); };
+    const shared = await world();
     for (const { method, template, doc } of operations) {
       const operation = paths[template]![method]!;
-      const made = await world();
+      const made = method === 'get' ? shared : await world();
       const [{ asked }] = casesOf(method, template, operation, made) as [Case];
       made.node.reloadError = new SkuaError('reload_failed', 'No.', { file: 'node.crt', reason: 'It is broken.' });
       const store = Object.assign(Object.create(made.open.store) as EventStore, { append: fails, deleteStream: fails });
@@ -252,22 +253,25 @@ describe('a running node answers as documented', () => {
       made.node.work = { phase: 'rebuilding-index', bytesDone: 1, bytesTotal: 2, elapsedSeconds: 3, remainingSeconds: null };
       busy.scavenger.reports.set(made.dryRun, null);
       await ask(createApp({ ...made.context, scavenger: busy.scavenger }), asked, operation, doc, 'scavenging');
-      await made.open.close();
+      if (made !== shared) await made.open.close();
     }
+    await shared.open.close();
   });
 
   test('without security, too', async () => {
     const open = openApiDocument(ROUTES, { version: '1', isSecured: false });
+    const shared = await world();
     for (const [template, methods] of Object.entries(open.paths as typeof paths)) {
       for (const [method, operation] of Object.entries(methods)) {
-        const made = await world();
+        const made = method === 'get' ? shared : await world();
         const app = createApp({ ...made.context, security: null });
-        for (const { what, asked } of casesOf(method, template, operation, made)) {
+        for (const { what, asked } of casesOf(method, template, operation, made).filter(({ what: each }) => each.startsWith('Accept'))) {
           await expectDocumented(await app(requestOf(asked, ORIGIN)), operation, open, `${method} ${template} (${what}, open)`);
         }
-        await made.open.close();
+        if (made !== shared) await made.open.close();
       }
     }
+    await shared.open.close();
   });
 
   test('every documented status was seen', () => {

@@ -9,7 +9,7 @@ let node: Awaited<ReturnType<typeof startedNode>>;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'skua-demo-'));
-  node = await startedNode(['--db', folder, '--chunk-size', '1MiB']);
+  node = await startedNode(['--disable-tls', '--db', folder, '--chunk-size', '1MiB']);
 });
 afterAll(async () => {
   await node.stop();

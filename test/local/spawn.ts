@@ -57,10 +57,13 @@ export function skua(words: readonly string[], env?: Record<string, string>): Sp
   return new Spawned(process.execPath, [MAIN, ...words], env);
 }
 
+/** Without one of these a node for tests has no users and no TLS. */
+const SECURITY = new Set(['--insecure', '--disable-tls', '--dev', '--certificate-file']);
+
 /** A running node on a free port. End it with `stop`. */
 export async function startedNode(words: readonly string[]): Promise<{ readonly process: Spawned; readonly url: string; stop(): Promise<Ended> }> {
-  const process = skua(['start', '--node-port', '0', ...words]);
-  const match = await process.seen(/listening on (http:\/\/\S+)\n/);
+  const process = skua(['start', '--node-port', '0', ...(words.some((word) => SECURITY.has(word)) ? [] : ['--insecure']), ...words]);
+  const match = await process.seen(/listening on (https?:\/\/\S+)\n/);
   return {
     process,
     url: match[1]!,

@@ -83,14 +83,14 @@ describe('a node', () => {
 describe('a failed start says why, once, and what to do', () => {
   test('port in use: 3', async () => {
     const node = await startedNode(['--mem-db']);
-    const second = await skua(['start', '--mem-db', '--log-level', 'error', '--node-port', new URL(node.url).port]).ended;
+    const second = await skua(['start', '--insecure', '--mem-db', '--log-level', 'error', '--node-port', new URL(node.url).port]).ended;
     await node.stop();
     expect(second).toMatchObject({ code: 3, out: '', err: expect.stringMatching(/^error port_in_use: Port \d+ of 127\.0\.0\.1 is in use by another process\..*--node-port.*\n$/) });
   });
 
   test('directory in use: 3', async () => {
     const node = await startedNode(['--db', folder]);
-    const second = await skua(['start', '--db', folder, '--node-port', '0', '--log-level', 'error']).ended;
+    const second = await skua(['start', '--insecure', '--db', folder, '--node-port', '0', '--log-level', 'error']).ended;
     const verified = await skua(['verify', folder]).ended;
     await node.stop();
     expect(second).toMatchObject({ code: 3, out: '', err: expect.stringMatching(/^error directory_locked: .*--db.*\n$/) });
@@ -100,7 +100,7 @@ describe('a failed start says why, once, and what to do', () => {
   test('a file where the directory should be: 3', async () => {
     const file = path.join(folder, 'file');
     writeFileSync(file, '');
-    const { code, err } = await skua(['start', '--db', file, '--node-port', '0', '--log-level', 'error']).ended;
+    const { code, err } = await skua(['start', '--insecure', '--db', file, '--node-port', '0', '--log-level', 'error']).ended;
     expect(code).toBe(3);
     expect(err).toMatch(/^error not_a_directory: .*--db.*\n$/);
   });
@@ -109,7 +109,7 @@ describe('a failed start says why, once, and what to do', () => {
     const closed = path.join(folder, 'closed');
     mkdirSync(closed);
     chmodSync(closed, 0o500);
-    const { code, err } = await skua(['start', '--db', closed, '--node-port', '0', '--log-level', 'error']).ended;
+    const { code, err } = await skua(['start', '--insecure', '--db', closed, '--node-port', '0', '--log-level', 'error']).ended;
     expect({ code, err }).toEqual({ code: 3, err: expect.stringContaining('denied') });
   });
 
@@ -118,7 +118,7 @@ describe('a failed start says why, once, and what to do', () => {
     const chunk = path.join(folder, 'chunk-000000.000000');
     const { size } = statSync(chunk);
     writeFileSync(chunk, Buffer.alloc(size, 7));
-    const { code, out, err } = await skua(['start', '--db', folder, '--node-port', '0', '--log-level', 'error']).ended;
+    const { code, out, err } = await skua(['start', '--insecure', '--db', folder, '--node-port', '0', '--log-level', 'error']).ended;
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toContain('chunk-000000.000000');
   });

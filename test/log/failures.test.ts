@@ -235,8 +235,49 @@ describe('order of durability', () => {
     const before = storage.ops.length;
     await log.completeChunk();
     const told = storage.ops.slice(before).map((op) => `${op.op} ${op.path.replace(/\.[0-9a-f-]{36}\.tmp$/, '.tmp')}${op.op === 'truncate' ? ` ${op.length}` : ''}`);
-    const steps = ['sync writer.chk', `truncate ${FIRST} 428`, `sync ${FIRST}`, `writeAt ${FIRST}`, `sync ${FIRST}`, `seal ${FIRST}`, 'writeAt writer.chk', 'sync writer.chk', 'create chunk-000001.000000.tmp', 'sync chunk-000001.000000.tmp', 'rename chunk-000001.000000.tmp'];
+    const steps = ['sync writer.chk', `truncate ${FIRST} 428`, `sync ${FIRST}`, `writeAt ${FIRST}`, `sync ${FIRST}`, `seal ${FIRST}`, 'writeAt writer.chk', 'sync writer.chk', 'rename chunk-000001.000000.tmp'];
     expect(told.filter((step) => steps.includes(step))).toEqual(steps);
+    // The file of the next chunk is made beside that.
+    const next = ['create chunk-000001.000000.tmp', 'sync chunk-000001.000000.tmp', 'rename chunk-000001.000000.tmp'];
+    expect(told.filter((step) => next.includes(step))).toEqual(next);
+  });
+
+  it('a file that was made ready for the next chunk is used, or removed by a close or a start', async () => {
+    const temporary = async (storage: FaultyStorage): Promise<number> => (await storage.list('')).filter((name) => name.endsWith('.tmp')).length;
+    const storage = new FaultyStorage();
+    const log = await openTestLog(storage);
+    await appendGroup(log, [300]);
+    await Promise.all([log.prepareNext(), log.prepareNext()]);
+    expect(await temporary(storage)).toBe(1);
+    const before = storage.ops.length;
+    await log.completeChunk();
+    expect(storage.ops.slice(before).map((op) => op.op)).not.toContain('create');
+    expect(await temporary(storage)).toBe(0);
+    await appendGroup(log, [400]);
+    const text = await logText(log.table);
+    await log.prepareNext();
+    for (const [mode, seed] of OUTCOMES) {
+      const after = storage.restart(mode, seed);
+      const found = await openTestLog(after);
+      expect(await logText(found.table)).toBe(text);
+      expect(await temporary(after)).toBe(0);
+    }
+    storage.isCrashed = false;
+    await log.close();
+    expect(await temporary(storage)).toBe(0);
+  });
+
+  it('a file that was made ready does not take the room that completing a chunk needs', async () => {
+    const storage = new FaultyStorage({ seed: 3 });
+    const log = await openTestLog(storage);
+    await appendGroup(log, [300]);
+    await log.prepareNext();
+    storage.failAt(storage.operations + 2, 'disk_full');
+    await expect(log.completeChunk()).rejects.toMatchObject({ code: 'disk_full' });
+    expect((await storage.list('')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+    await log.completeChunk();
+    await appendGroup(log, [400]);
+    expect(log.end).toBe(CHUNK + 400);
   });
 
   it('chaser.chk is never durable ahead of writer.chk, and both follow within a second', async () => {

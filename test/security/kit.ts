@@ -9,6 +9,7 @@ import { createSecurity, type RunningSecurity, type SecurityConfig } from '../..
 import type { ObservableStore, StreamInfo } from '../../core/security/stream-info.ts';
 import type { EventStore, StoredEvent } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
+import { nodeKeys } from '../../infra/keys.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
@@ -35,6 +36,10 @@ export class FakeKeys implements Keys {
   equal(a: Uint8Array, b: Uint8Array): boolean { return a.length === b.length && timingSafeEqual(a, b); }
   hmacSha256(key: Uint8Array, data: Uint8Array): Uint8Array { return createHmac('sha256', key).update(data).digest(); }
   randomBytes(length: number): Uint8Array { return this.#random.bytes(length); }
+  readonly hmac = nodeKeys.hmac;
+  readonly hkdfSha256 = nodeKeys.hkdfSha256;
+  readonly sealAesGcm = nodeKeys.sealAesGcm;
+  readonly openAesGcm = nodeKeys.openAesGcm;
 
   /** Holds derivations back until the function that it returns is called. */
   hold(): () => void {
