@@ -1,0 +1,130 @@
+import { decodeBase64 } from '../security/base64.ts';
+import { SECRETS_MAX } from './active.ts';
+import type { CheckSignature, DeduplicationSettings, SignatureSettings, Violation, WebhookSettings } from './active.ts';
+import type { Settings } from './api.ts';
+import { shown } from './connector-flatten.ts';
+import { listOf } from './connector-names.ts';
+import { SettingFields } from './connector-fields.ts';
+
+/** The settings of a webhook source with their types, defaults and limits; webhook-source.md part 2. */
+
+export const INSTANCE_TYPE = 'webhook-source';
+/** UTF-8 bytes of a routing script. */
+export const SCRIPT_BYTES_MAX = 131_072;
+export const CONFIRMATION_TIMEOUT_MAX_MS = 3_600_000;
+export const TIMESTAMP_TOLERANCE_MAX_MS = 86_400_000;
+export const DEDUPLICATION_AGE_MAX_MS = 30 * 86_400_000;
+export const DEDUPLICATION_COUNT_MAX = 1_000_000;
+/** UTF-8 would be more: secrets are short. */
+export const SECRET_LENGTH_MAX = 4_096;
+
+const CONFIRMATION_TIMEOUT_MS = 30_000;
+const TIMESTAMP_TOLERANCE_MS = 300_000;
+const DEDUPLICATION_AGE_MS = 72 * 3_600_000;
+const ALLOWED_HEADERS: readonly string[] = ['content-type', 'user-agent', 'x-request-id'];
+
+export interface ParsedSettings {
+  readonly settings: WebhookSettings;
+  /** `signature:secret` first, then the list. */
+  readonly secrets: readonly string[];
+  /** When there are any, the rest means nothing. */
+  readonly violations: readonly Violation[];
+}
+
+/** `settings` under the names of the documents and with their secrets in the clear. */
+export function parseWebhookSettings(settings: Settings, checkSignature: CheckSignature): ParsedSettings {
+  const fields = new SettingFields(settings);
+  checkType(fields);
+  const script = parseScript(fields);
+  const secrets = parseSecrets(fields);
+  const parsed: WebhookSettings = {
+    script,
+    waitForWrite: fields.boolean('waitForWrite', false),
+    confirmationTimeoutMs: fields.timeSpan('confirmationTimeout', CONFIRMATION_TIMEOUT_MS, 1, CONFIRMATION_TIMEOUT_MAX_MS),
+    signature: parseSignature(fields, secrets, checkSignature),
+    allowedHeaders: parseAllowedHeaders(fields),
+    deduplication: parseDeduplication(fields),
+    loggingEnabled: fields.boolean('logging:enabled', true),
+  };
+  return { settings: parsed, secrets, violations: fields.violations };
+}
+
+function checkType(fields: SettingFields): void {
+  const type = fields.text('instanceTypeName');
+  if (type === null) fields.violate('instanceTypeName', `Missing. Give '${INSTANCE_TYPE}'.`);
+  else if (type !== INSTANCE_TYPE) fields.violate('instanceTypeName', `There is no type '${shown(type)}' here, only '${INSTANCE_TYPE}'.`);
+}
+
+function parseScript(fields: SettingFields): string {
+  const name = 'routingScript';
+  const text = fields.text(name);
+  if (text === null) {
+    fields.violate(name, 'Missing. Give JavaScript that defines route(request), in UTF-8 and Base64.');
+    return '';
+  }
+  const bytes = decodeBase64(text);
+  const script = bytes === null ? null : decodeUtf8(bytes);
+  if (script === null) fields.violate(name, 'Not the Base64 of a text in UTF-8. Encode the script with Base64.');
+  else if (bytes!.length > SCRIPT_BYTES_MAX) fields.violate(name, `The script is longer than ${SCRIPT_BYTES_MAX} bytes.`);
+  else if (script.trim() === '') fields.violate(name, 'The script is empty. It must define route(request).');
+  return script ?? '';
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function parseSecrets(fields: SettingFields): readonly string[] {
+  const first = fields.settings.get('signature:secret');
+  const named = [...(first === undefined ? [] : [{ name: 'signature:secret', value: first }]), ...listOf(fields.settings, 'signature:secrets')];
+  for (const { name, value } of named) {
+    if (value === '') fields.violate(name, 'The secret is empty.');
+    else if (value.length > SECRET_LENGTH_MAX || !value.isWellFormed()) fields.violate(name, `The secret is no text of at most ${SECRET_LENGTH_MAX} characters.`);
+  }
+  if (fields.settings.get('signature:secrets')) fields.violate('signature:secrets', 'Give a list, or signature:secrets:0 and on.');
+  if (named.length > SECRETS_MAX) fields.violate('signature:secrets', `At most ${SECRETS_MAX} secrets are possible.`);
+  return named.map(({ value }) => value);
+}
+
+function parseSignature(fields: SettingFields, secrets: readonly string[], check: CheckSignature): SignatureSettings | null {
+  if (![...fields.settings.keys()].some((name) => name.startsWith('signature:'))) return null;
+  const before = fields.violations.length;
+  const scheme = fields.text('signature:scheme');
+  if (scheme === null) fields.violate('signature:scheme', 'Missing. Name the scheme by which the sender signs.');
+  if (secrets.length === 0) fields.violate('signature:secret', 'Missing. Give the secret that is shared with the sender, or leave all of signature out.');
+  const signature: SignatureSettings = {
+    scheme: scheme ?? '',
+    timestampToleranceMs: fields.timeSpan('signature:timestampTolerance', TIMESTAMP_TOLERANCE_MS, 0, TIMESTAMP_TOLERANCE_MAX_MS),
+    header: fields.headerName('signature:header'),
+    // White space belongs to it: `Bearer `.
+    prefix: fields.settings.get('signature:prefix') || null,
+    encoding: fields.text('signature:encoding'),
+    hash: fields.text('signature:hash'),
+  };
+  if (fields.violations.length === before) for (const { field, description } of check(signature, secrets)) fields.violate(field, description);
+  return signature;
+}
+
+function parseAllowedHeaders(fields: SettingFields): readonly string[] {
+  const name = 'allowedHeaders';
+  const given = listOf(fields.settings, name);
+  const whole = fields.settings.get(name);
+  if (whole !== undefined && whole.trim() !== '') fields.violate(name, `Give a list of names, or ${name}:0 and on; an empty list allows none.`);
+  if (whole === undefined && given.length === 0) return ALLOWED_HEADERS;
+  return [...new Set(given.map((each) => fields.headerName(each.name) ?? ''))].filter((each) => each !== '');
+}
+
+function parseDeduplication(fields: SettingFields): DeduplicationSettings {
+  return {
+    enabled: fields.boolean('deduplication:enabled', true),
+    header: fields.headerName('deduplication:header'),
+    maxAgeMs: fields.timeSpan('deduplication:maxAge', DEDUPLICATION_AGE_MS, 1_000, DEDUPLICATION_AGE_MAX_MS),
+    maxCount: fields.integer('deduplication:maxCount', DEDUPLICATION_COUNT_MAX, 1, DEDUPLICATION_COUNT_MAX),
+  };
+}
