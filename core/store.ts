@@ -121,7 +121,7 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     await store.primeRecentIds();
     if (options.writeEpoch ?? true) await beginEpoch(options, log, store);
     const scavenger = createScavenger({
-      storage: options.storage, cache, clock, ids, jobs: options.jobs, log: options.log, meter, store, index, table: log.table, prepareChunk: () => log.prepareNext(),
+      storage: options.storage, cache, clock, ids, jobs: options.jobs, log: options.log, meter, store, index, table: log.table, withNextChunk: (work) => log.withNextChunk(work),
       states: options.scavengeStates ?? MemoryScavengeStates.of(options.storage),
       config: { ...DEFAULT_CONFIG, ...options.scavenge },
     });

@@ -22,7 +22,7 @@ const APPEND_METHODS = 'POST, DELETE, GET, OPTIONS';
 
 /** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
 export function createApp(context: AppContext): (request: Request) => Response | Promise<Response> {
-  const app: App = { ...context, options: { ...DEFAULT_OPTIONS, ...context.options } };
+  const app: App = { ...context, options: { ...DEFAULT_OPTIONS, ...context.options }, logins: new WeakMap() };
   const router = createRouter(app);
   return async (request) => {
     const call = callOf(request);

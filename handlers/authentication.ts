@@ -23,9 +23,27 @@ export function authenticate(call: Call, app: App): Principal | Promise<Principa
   if (call.path.startsWith('/health/') && PROBES.has(call.path)) return ANONYMOUS;
   const { headers } = call.request;
   const authorization = headers.get('authorization');
-  const credentials = authorization === null ? null : credentialsOf(authorization);
-  if (credentials !== null) return login(call, app, security, credentials.name, credentials.password);
+  if (authorization !== null) {
+    const caller = loginOf(authorization, call, app, security);
+    if (caller !== null) return caller;
+  }
   return app.peerOf?.(call.request) ?? (app.options.enableTrustedAuth ? trustedPrincipalOf(headers) : null) ?? ANONYMOUS;
+}
+
+/** Null where the header holds no credentials of the kind that is understood. */
+function loginOf(header: string, call: Call, app: App, security: Security): Principal | Promise<Principal> | null {
+  const connection = app.connectionOf?.(call.request) ?? null;
+  const last = connection === null ? undefined : app.logins.get(connection);
+  if (last !== undefined && last.header === header && security.authenticator.stillKnows(last.principal, app.addressOf?.(call.request) ?? null)) return last.principal;
+  const credentials = credentialsOf(header);
+  if (credentials === null) return null;
+  const caller = login(call, app, security, credentials.name, credentials.password);
+  if (connection === null) return caller;
+  const remember = (principal: Principal): Principal => {
+    app.logins.set(connection, { header, principal });
+    return principal;
+  };
+  return caller instanceof Promise ? caller.then(remember) : remember(caller);
 }
 
 function login(call: Call, app: App, security: Security, name: string, password: string): Principal | Promise<Principal> {

@@ -51,6 +51,11 @@ export interface AppContext {
   readonly node: NodeControl | null;
   /** Where a request comes from; null where that is not known. */
   readonly addressOf?: (request: Request) => string | null;
+  /**
+   * What stands for the connection of a request, the same object for all its requests; null where that is not known.
+   * Credentials that come again over one connection are then recognised without being verified anew.
+   */
+  readonly connectionOf?: (request: Request) => object | null;
   /** The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win. */
   readonly peerOf?: (request: Request) => Principal | null;
   /**
@@ -63,6 +68,14 @@ export interface AppContext {
 /** The context with every option filled in. */
 export interface App extends AppContext {
   readonly options: AppOptions;
+  /** The last login over each connection. */
+  readonly logins: WeakMap<object, Login>;
+}
+
+/** Credentials as they were sent, and whom they named. */
+export interface Login {
+  readonly header: string;
+  readonly principal: Principal;
 }
 
 /** One request on its way through the router. `params` and `query` are the router's, percent-encoding untouched in `params`. */

@@ -109,6 +109,11 @@ export function peerOf(request: Request): Principal | null {
   return peerOfSocket((request as unknown as LocalRequest).socket);
 }
 
+/** The connection of a request. */
+export function connectionOf(request: Request): object | null {
+  return (request as unknown as LocalRequest).socket;
+}
+
 /** Reads a body by the direct way where there is one: the handlers' `readBody`. */
 export function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
   return (request as unknown as LocalRequest).readBytes(bytesMax);

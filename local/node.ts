@@ -16,7 +16,7 @@ import { checkStart, isLoopback } from './config/check-start.ts';
 import type { Config } from './config/config.ts';
 import type { Values } from './config/options.ts';
 import { logLevelOf } from './config/table/logging.ts';
-import { addressOf, peerOf, readBody } from './http-request.ts';
+import { addressOf, connectionOf, peerOf, readBody } from './http-request.ts';
 import { lastEpoch } from './last-epoch.ts';
 import type { NodeLog } from './logger.ts';
 import { meterRequests } from './metrics/http-metrics.ts';
@@ -153,7 +153,7 @@ class Node implements RunningNode {
     await this.#stats.collect();
     this.#fetch = createApp({
       store: this.#open.store, scavenger: this.#open.scavenger, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
-      readBody, addressOf, peerOf, security, node: this.#control, options: appOptions(this.#values),
+      readBody, addressOf, peerOf, connectionOf, security, node: this.#control, options: appOptions(this.#values),
     });
     this.#readiness.ready();
     void this.#stats.run(this.#stopping.signal);

@@ -83,7 +83,7 @@ export class TransactionLog implements CommitLog {
     const ongoing = this.#ongoing;
     if (ongoing === null) return;
     // Appends wait for this: what does not depend on the end of the old chunk is done beside it.
-    void this.prepareNext();
+    void this.#prepareNext();
     try {
       // Completion cuts the commit slots off, so writer.chk must say durably where the data end.
       await this.checkpoints.writer.flush(this.end);
@@ -104,8 +104,18 @@ export class TransactionLog implements CommitLog {
     }
   }
 
-  /** Makes the file of the next chunk ready, so that completing this one takes less time. It need not succeed. */
-  async prepareNext(): Promise<void> {
+  /** Does work that completes the chunk. The file of the next one is made ready before, so that appends wait less meanwhile. */
+  async withNextChunk<T>(work: () => Promise<T>): Promise<T> {
+    await this.#prepareNext();
+    try {
+      return await work();
+    } finally {
+      await this.#discardNext();
+    }
+  }
+
+  /** Makes the file of the next chunk ready. Whether that succeeds shows when it is needed. */
+  async #prepareNext(): Promise<void> {
     if (this.#ongoing === null || this.#stopped || this.#stopping.signal.aborted) return;
     const number = this.#ongoing.chunk.endNumber + 1;
     if (number >= CHUNK_COUNT_MAX) return;

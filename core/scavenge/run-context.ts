@@ -61,8 +61,8 @@ export interface ScavengeDeps {
   readonly store: EventStoreInternals;
   readonly index: StreamIndex;
   readonly table: ChunkTable;
-  /** Called before the chunk is completed, which appends wait for. */
-  readonly prepareChunk?: () => Promise<void>;
+  /** Does work that completes the chunk, prepared so that appends wait for it as little as can be. */
+  readonly withNextChunk: <T>(work: () => Promise<T>) => Promise<T>;
   readonly config: ScavengeConfig;
 }
 

@@ -57,9 +57,8 @@ async function begin(run: RunContext, stored: ScavengeCheckpoint | null, options
     run.lines.resumed(beginning.checkpoint.stage, run.point);
     return beginning.checkpoint;
   }
-  if (beginning.kind === 'write') await run.deps.prepareChunk?.();
   run.check();
-  run.point = beginning.kind === 'use' ? beginning.point : await writePoint(store, ids, beginning.after, options.threshold);
+  run.point = beginning.kind === 'use' ? beginning.point : await run.deps.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
   run.lines.usesPoint(run.point, beginning.kind === 'use' ? 'existing' : 'created', stored === null ? null : pointName(stored.point));
   return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
 }

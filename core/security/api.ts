@@ -17,6 +17,11 @@ export interface Authenticator {
    * `not_ready` (the users can't be read yet).
    */
   login(name: string, password: string, address: string | null): Principal | Promise<Principal>;
+  /**
+   * Whether a principal that `login` has given out would be given out again for the same credentials, without looking at
+   * them: its user has not changed, and the login is remembered still. Errors: `too_many_failures`.
+   */
+  stillKnows(principal: Principal, address: string | null): boolean;
 }
 
 /** `$r`, `$w`, `$d`, `$mr`, `$mw`. */

@@ -71,6 +71,19 @@ export class PasswordAuthenticator implements Authenticator {
     return this.#loginLater(name, password, mac, address, known);
   }
 
+  stillKnows(principal: Principal, address: string | null): boolean {
+    const { failures, store } = this.#parts;
+    const { name } = principal;
+    if (name === null) return false;
+    failures.check(name, address);
+    const known = this.#cache.get(name);
+    if (known === null || known.principal !== principal) return false;
+    const info = infoNow(store, known.stream);
+    if (info === null || !isUnchanged(known, info)) return false;
+    this.#counted(CACHED, principal);
+    return true;
+  }
+
   #cached(name: string, mac: Uint8Array): VerifiedLogin | null {
     const login = this.#cache.get(name);
     return login !== null && this.#parts.keys.equal(login.mac, mac) ? login : null;

@@ -40,9 +40,9 @@ export async function startServer(args: readonly string[]): Promise<Server> {
   return { port, process: child, stop: () => stopChild(child) };
 }
 
-/** Starts the node on a directory. */
-export function startNode(folder: string): Promise<Server> {
-  return startServer([...NODE_FLAGS, 'local/main.ts', 'start', '--db', folder, '--node-port', '0']);
+/** Starts the node on a directory, without TLS; with `--disable-tls` there are users, and without them the figures stay those of the store. */
+export function startNode(folder: string, security: '--insecure' | '--disable-tls' = '--insecure'): Promise<Server> {
+  return startServer([...NODE_FLAGS, 'local/main.ts', 'start', '--db', folder, '--node-port', '0', security]);
 }
 
 export async function stopChild(child: ChildProcess): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Figure } from './figure.ts';
+import { appendAuth } from './figures/append-auth.ts';
 import { appendBatch } from './figures/append-batch.ts';
 import { appendSingle } from './figures/append-single.ts';
 import { appendHttp } from './figures/append-http.ts';
@@ -13,4 +14,4 @@ import { scavengeRun } from './figures/scavenge-run.ts';
 import { start } from './figures/start.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, readForward, indexRebuild, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory];

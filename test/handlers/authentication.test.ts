@@ -221,3 +221,32 @@ describe('names that want to be something else', () => {
     expect((await h.get('/streams/s', undefined, { authorization: basic(name, 'x') })).status).toBe(401);
   });
 });
+
+describe('credentials that come again over one connection', () => {
+  const connection = {};
+  const again = (other: object = connection) => secured({ connectionOf: (request) => (request.headers.has('x-other') ? other : connection) });
+
+  test('are not verified anew while the login is known', async () => {
+    const h = again();
+    await h.get('/streams/s', undefined, AS.plain);
+    expect(h.security.logins).toHaveLength(1);
+    await h.get('/streams/s', undefined, AS.plain);
+    expect(h.security.logins).toHaveLength(2);
+    h.security.knows = true;
+    await h.get('/streams/s', undefined, AS.plain);
+    expect(h.security.logins).toHaveLength(2);
+  });
+
+  test('are verified when they are others, or come over another connection', async () => {
+    const h = again({});
+    h.security.knows = true;
+    await h.get('/streams/s', undefined, AS.plain);
+    await h.get('/streams/s', undefined, AS.plain);
+    expect(h.security.logins.map(({ name }) => name)).toEqual(['kim']);
+    expect((await h.get('/users/kim', undefined, AS.wrong)).status).toBe(401);
+    await h.get('/streams/s', undefined, AS.ops);
+    await h.get('/streams/s', undefined, { ...AS.ops, 'x-other': '1' });
+    expect(h.security.logins.map(({ name }) => name)).toEqual(['kim', 'kim', 'olga', 'olga']);
+    expect((await h.get('/streams/%24all', undefined, AS.plain)).status).toBe(403);
+  });
+});

@@ -242,40 +242,46 @@ describe('order of durability', () => {
     expect(told.filter((step) => next.includes(step))).toEqual(next);
   });
 
-  it('a file that was made ready for the next chunk is used, or removed by a close or a start', async () => {
+  it('a file that was made ready for the next chunk is used, or removed when the work is over, by a close or by a start', async () => {
     const temporary = async (storage: FaultyStorage): Promise<number> => (await storage.list('')).filter((name) => name.endsWith('.tmp')).length;
     const storage = new FaultyStorage();
     const log = await openTestLog(storage);
     await appendGroup(log, [300]);
-    await Promise.all([log.prepareNext(), log.prepareNext()]);
-    expect(await temporary(storage)).toBe(1);
-    const before = storage.ops.length;
-    await log.completeChunk();
-    expect(storage.ops.slice(before).map((op) => op.op)).not.toContain('create');
-    expect(await temporary(storage)).toBe(0);
+    await log.withNextChunk(async () => {
+      expect(await temporary(storage)).toBe(1);
+      const before = storage.ops.length;
+      await log.completeChunk();
+      expect(storage.ops.slice(before).map((op) => op.op)).not.toContain('create');
+      expect(await temporary(storage)).toBe(0);
+    });
     await appendGroup(log, [400]);
     const text = await logText(log.table);
-    await log.prepareNext();
-    for (const [mode, seed] of OUTCOMES) {
-      const after = storage.restart(mode, seed);
-      const found = await openTestLog(after);
-      expect(await logText(found.table)).toBe(text);
-      expect(await temporary(after)).toBe(0);
-    }
-    storage.isCrashed = false;
-    await log.close();
+    await log.withNextChunk(async () => {
+      for (const [mode, seed] of OUTCOMES) {
+        const after = storage.restart(mode, seed);
+        const found = await openTestLog(after);
+        expect(await logText(found.table)).toBe(text);
+        expect(await temporary(after)).toBe(0);
+      }
+      storage.isCrashed = false;
+    });
     expect(await temporary(storage)).toBe(0);
+    await log.withNextChunk(async () => {
+      await log.close();
+      expect(await temporary(storage)).toBe(0);
+    });
   });
 
   it('a file that was made ready does not take the room that completing a chunk needs', async () => {
     const storage = new FaultyStorage({ seed: 3 });
     const log = await openTestLog(storage);
     await appendGroup(log, [300]);
-    await log.prepareNext();
-    storage.failAt(storage.operations + 2, 'disk_full');
-    await expect(log.completeChunk()).rejects.toMatchObject({ code: 'disk_full' });
-    expect((await storage.list('')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
-    await log.completeChunk();
+    await log.withNextChunk(async () => {
+      storage.failAt(storage.operations + 2, 'disk_full');
+      await expect(log.completeChunk()).rejects.toMatchObject({ code: 'disk_full' });
+      expect((await storage.list('')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+      await log.completeChunk();
+    });
     await appendGroup(log, [400]);
     expect(log.end).toBe(CHUNK + 400);
   });

@@ -324,7 +324,7 @@ test('while the chunk of its point can not be completed, a run fails before it h
   await fill(world.open, 10);
   // The first of three cuts: the other two make it an open chunk again.
   let cuts = 0;
-  world.storage.failWhen((op, path) => (op === 'truncate' && path.startsWith('chunk-') && cuts++ % 3 === 0 ? 'disk_full' : undefined));
+  world.storage.failWhen((op, path) => (op === 'truncate' && /^chunk-\d+\.\d+$/.test(path) && cuts++ % 3 === 0 ? 'disk_full' : undefined));
   await runToEnd(world);
   expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining('chunk-000000.000000') as string });
   expect(world.jobs.ran).toEqual([]);

@@ -47,10 +47,26 @@ describe('a verified login', () => {
     ['a record written past us', 'not_authenticated', () => world.store.append('$user-kim', -2, [json('$UserUpdated', '{}')])],
     ['metadata that hides the record', 'not_authenticated', () => setMetadata(world.store, '$user-kim', { $tb: 9 })],
   ];
+  test('is known again by what it gave out, for a minute', async () => {
+    const kim = await login('kim', 'secret');
+    expect(world.security.authenticator.stillKnows(kim, null)).toBe(true);
+    expect(world.security.authenticator.stillKnows({ ...kim }, null)).toBe(false);
+    await world.clock.advance(LOGIN_LIFE_MS);
+    expect(world.security.authenticator.stillKnows(kim, null)).toBe(false);
+  });
+
+  test('is not known again while its user is locked out', async () => {
+    const kim = await login('kim', 'secret', '10.0.0.1');
+    for (let i = 0; i < 10; i++) await code('kim', 'wrong', '10.0.0.1');
+    expect(await outcome(() => world.security.authenticator.stillKnows(kim, '10.0.0.1'))).toBe('too_many_failures');
+    expect(world.security.authenticator.stillKnows(kim, '10.0.0.2')).toBe(true);
+  });
+
   test.each(changes)('is over with %s', async (_, expected, change) => {
-    await login('kim', 'secret');
+    const kim = await login('kim', 'secret');
     await login('kim', 'secret');
     await change();
+    expect(world.security.authenticator.stillKnows(kim, null)).toBe(false);
     expect(await code('kim', 'secret')).toBe(expected);
   });
 

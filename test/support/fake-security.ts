@@ -34,7 +34,11 @@ export class FakeSecurity implements Security {
     this.entries.set(loginName, { user: { loginName, fullName: `User ${loginName}`, groups, isDisabled: false, updatedMs: 0, ...more }, password });
   }
 
+  /** Whether principals are still known without their credentials. */
+  knows = false;
+
   readonly authenticator: Authenticator = {
+    stillKnows: () => this.knows,
     login: (name, password, address) => {
       this.logins.push({ name, password, address });
       return this.pending ? Promise.resolve().then(() => this.#login(name, password, address)) : this.#login(name, password, address);

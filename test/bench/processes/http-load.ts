@@ -9,7 +9,7 @@ import { EVENT_BYTES, EVENT_JSON } from '../events.ts';
  * The load generator: connections that are kept open, each posting one event, reading the answer, and going on. It
  * speaks just enough HTTP/1.1 over plain sockets, so that it takes less work than any server it measures.
  */
-export interface LoadRequest { readonly port: number; readonly connections: number; readonly ms: number; /** Between an answer and the next request. */ readonly pauseMs?: number }
+export interface LoadRequest { readonly port: number; readonly connections: number; readonly ms: number; /** Between an answer and the next request. */ readonly pauseMs?: number; /** Value of `Authorization`. */ readonly authorization?: string }
 export interface LoadResult {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
@@ -44,8 +44,8 @@ export function answerLength(bytes: Buffer): number {
 interface Tally { readonly latencies: number[]; failures: number; firstFailure: string }
 
 /** One connection until `until`; resolves when its last answer has come. */
-function drive(socket: Socket, stream: string, until: number, pauseMs: number, tally: Tally): Promise<void> {
-  const head = `POST /streams/${stream} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${EVENT_BYTES}\r\nES-EventType: OrderPlaced\r\nES-EventId: `;
+function drive(socket: Socket, stream: string, until: number, { pauseMs = 0, authorization }: LoadRequest, tally: Tally): Promise<void> {
+  const head = `POST /streams/${stream} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${EVENT_BYTES}\r\nES-EventType: OrderPlaced\r\n${authorization === undefined ? '' : `Authorization: ${authorization}\r\n`}ES-EventId: `;
   const tail = `\r\n\r\n${EVENT_JSON}`;
   return new Promise((resolve, reject) => {
     let pending: Buffer = Buffer.alloc(0);
@@ -89,12 +89,13 @@ function open(port: number): Promise<Socket> {
   });
 }
 
-async function load({ port, connections, ms, pauseMs = 0 }: LoadRequest): Promise<LoadResult> {
+async function load(request: LoadRequest): Promise<LoadResult> {
+  const { port, connections, ms } = request;
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
   const tally: Tally = { latencies: [], failures: 0, firstFailure: '' };
   const cpu = process.cpuUsage();
   const begin = performance.now();
-  await Promise.all(sockets.map((socket, i) => drive(socket, `bench-http-${String(i).padStart(2, '0')}`, begin + ms, pauseMs, tally)));
+  await Promise.all(sockets.map((socket, i) => drive(socket, `bench-http-${String(i).padStart(2, '0')}`, begin + ms, request, tally)));
   const elapsed = performance.now() - begin;
   const used = process.cpuUsage(cpu);
   const sorted = Float64Array.from(tally.latencies).sort();
