@@ -181,10 +181,11 @@ class Node implements RunningNode {
       { store, keys: nodeKeys, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       { passwordFormat: PasswordFormat, allowAnonymousStreamAccess: AllowAnonymousStreamAccess, adminPassword: DefaultAdminPassword, opsPassword: DefaultOpsPassword },
     );
-    await security.start();
-    // Asking costs two derivations, and only matters where others reach the node.
+    // Asking costs two derivations, and only matters where others reach the node. A refused start creates no users, so
+    // that the next one can still give them other passwords.
     const hasDefaultPasswords = !isLoopback(NodeIp) && !AllowDefaultPasswords && await security.hasDefaultPasswords();
     checkStart(this.#options.config, { hasDefaultPasswords });
+    await security.start();
     return security;
   }
 

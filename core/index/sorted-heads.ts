@@ -1,31 +1,53 @@
 import type { MemTableColumns } from './mem-table.ts';
 
-const DIGITS = 65_536;
+/** Parts into which the upper half of a hash divides the entries. */
+const PARTS = 65_536;
+/** Larger parts, which hashes that were chosen with care may make, are not sorted by insertion. */
+const INSERTION_MAX = 256;
+/** Parts sorted between two checkpoints. */
+const PARTS_AT_ONCE = 8_192;
 
-/** Digit `pass` (0 the lowest) of a hash, turned around so that ascending digits give descending hashes. */
-function digitOf(columns: MemTableColumns, entry: number, pass: number): number {
-  const half = pass < 2 ? columns.hashLo[entry]! : columns.hashHi[entry]!;
-  return DIGITS - 1 - ((pass & 1) === 0 ? half & 0xffff : half >>> 16);
+/** Number of the part of an entry: ascending numbers are descending hashes. */
+function partOf(columns: MemTableColumns, entry: number): number {
+  return PARTS - 1 - (columns.hashHi[entry]! >>> 16);
 }
 
-/** One pass of a radix sort by 16 bits, lowest digit first. */
-function sortPass(columns: MemTableColumns, from: Int32Array, to: Int32Array, pass: number): void {
-  const starts = new Int32Array(DIGITS + 1);
-  for (let i = 0; i < from.length; i++) starts[digitOf(columns, from[i]!, pass) + 1]!++;
-  for (let d = 1; d < DIGITS; d++) starts[d]! += starts[d - 1]!;
-  for (let i = 0; i < from.length; i++) to[starts[digitOf(columns, from[i]!, pass)]!++] = from[i]!;
+/** Sorts heads[from, to) by hash, greatest first. */
+function sortPart(columns: MemTableColumns, heads: Int32Array, from: number, to: number): void {
+  const { hashHi, hashLo } = columns;
+  if (to - from > INSERTION_MAX) {
+    heads.subarray(from, to).sort((a, b) => hashHi[b]! - hashHi[a]! || hashLo[b]! - hashLo[a]!);
+    return;
+  }
+  for (let i = from + 1; i < to; i++) {
+    const entry = heads[i]!;
+    const hi = hashHi[entry]!;
+    const lo = hashLo[entry]!;
+    let at = i - 1;
+    for (; at >= from; at--) {
+      const other = heads[at]!;
+      const otherHi = hashHi[other]!;
+      if (otherHi > hi || (otherHi === hi && hashLo[other]! > lo)) break;
+      heads[at + 1] = other;
+    }
+    heads[at + 1] = entry;
+  }
 }
 
-/** Numbers of the greatest entries of all hashes, sorted by hash, greatest first. `checkpoint` is awaited between passes. */
+/** Numbers of the greatest entries of all hashes, sorted by hash, greatest first: put into their parts, a dozen each, which are sorted. */
 export async function sortedHeads(columns: MemTableColumns, checkpoint: () => Promise<void>): Promise<Int32Array> {
-  let heads = new Int32Array(columns.hashes);
-  let filled = 0;
-  for (let slot = 0; slot < columns.heads.length; slot++) if (columns.heads[slot] !== 0) heads[filled++] = columns.heads[slot]! - 1;
-  let other = new Int32Array(columns.hashes);
-  for (let pass = 0; pass < 4; pass++) {
-    sortPass(columns, heads, other, pass);
-    [heads, other] = [other, heads];
-    await checkpoint();
+  const heads = new Int32Array(columns.hashes);
+  const ends = new Int32Array(PARTS + 1);
+  for (let slot = 0; slot < columns.heads.length; slot++) if (columns.heads[slot] !== 0) ends[partOf(columns, columns.heads[slot]! - 1) + 1]!++;
+  for (let part = 1; part <= PARTS; part++) ends[part]! += ends[part - 1]!;
+  await checkpoint();
+  for (let slot = 0; slot < columns.heads.length; slot++) if (columns.heads[slot] !== 0) {
+    const entry = columns.heads[slot]! - 1;
+    heads[ends[partOf(columns, entry)]!++] = entry;
+  }
+  for (let part = 0; part < PARTS; part++) {
+    sortPart(columns, heads, part === 0 ? 0 : ends[part - 1]!, ends[part]!);
+    if (part % PARTS_AT_ONCE === 0) await checkpoint();
   }
   return heads;
 }

@@ -34,6 +34,8 @@ export class TableSource {
   readonly entry = new TableEntry();
   readonly #file: StorageFile;
   #loaded = 0;
+  /** One buffer for all blocks: new ones would wait for the garbage collector by the dozen. */
+  #buffer: Uint8Array = new Uint8Array(0);
   #block: Uint8Array = new Uint8Array(0);
   #at = 0;
 
@@ -52,7 +54,8 @@ export class TableSource {
     const { entries, entryBytes } = this.shape;
     const count = Math.min(Math.floor(READ_BYTES / entryBytes), entries - this.#loaded);
     if (count <= 0) return false;
-    this.#block = await this.#file.read(HEADER_BYTES + this.#loaded * entryBytes, count * entryBytes);
+    if (this.#buffer.length < count * entryBytes) this.#buffer = new Uint8Array(count * entryBytes);
+    this.#block = await this.#file.read(HEADER_BYTES + this.#loaded * entryBytes, count * entryBytes, this.#buffer);
     if (this.#block.length !== count * entryBytes) throw tableCorrupt(this.path, 'ends within its entries');
     this.#loaded += count;
     this.#at = 0;

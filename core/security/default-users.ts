@@ -31,11 +31,13 @@ export async function createDefaultUsers(store: EventStore, streams: UserStreams
   }
 }
 
-/** True while a default user can log in with the documented password. */
-export async function haveDefaultPassword(streams: UserStreams, passwords: Passwords): Promise<boolean> {
-  for (const { loginName } of defaultUsers(DEFAULT_PASSWORD, DEFAULT_PASSWORD)) {
+/** True while a default user can log in with the documented password, or would be created with it. */
+export async function haveDefaultPassword(store: EventStore, streams: UserStreams, passwords: Passwords, defaults: readonly NewUser[]): Promise<boolean> {
+  for (const { loginName, password } of defaults) {
     const stored = await streams.read(loginName);
-    if (stored !== null && !stored.record.isDisabled && await passwords.matches(stored.record, DEFAULT_PASSWORD)) return true;
+    if (stored === null) {
+      if (password === DEFAULT_PASSWORD && (await store.streamInfo(userStream(loginName))).lastEventNumber < 0) return true;
+    } else if (!stored.record.isDisabled && await passwords.matches(stored.record, DEFAULT_PASSWORD)) return true;
   }
   return false;
 }

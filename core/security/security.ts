@@ -38,7 +38,7 @@ export interface RunningSecurity extends Security {
    * error: it goes on where it was.
    */
   start(): Promise<void>;
-  /** True while `admin` or `ops` can log in with the documented password. It derives, so ask once. */
+  /** True while `admin` or `ops` can log in with the documented password, or `start` would give it to them. It derives, so ask once. */
   hasDefaultPasswords(): Promise<boolean>;
 }
 
@@ -49,15 +49,16 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   const passwords = new Passwords(keys, meter, config.passwordFormat);
   const failures = new Failures(clock);
   const users = new UserManager({ streams, passwords, failures, log });
+  const defaults = defaultUsers(config.adminPassword, config.opsPassword);
   const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, meter });
   return {
     authenticator,
     users,
     access: new AccessLists(store, log, config.allowAnonymousStreamAccess),
     async start() {
-      await createDefaultUsers(store, streams, users, defaultUsers(config.adminPassword, config.opsPassword), log);
+      await createDefaultUsers(store, streams, users, defaults, log);
       authenticator.open();
     },
-    hasDefaultPasswords: () => haveDefaultPassword(streams, passwords),
+    hasDefaultPasswords: () => haveDefaultPassword(store, streams, passwords, defaults),
   };
 }

@@ -106,14 +106,14 @@ export class FilesystemFile implements StorageFile {
     if (this.#isBlocking) return this.#writeBack(bytes.length);
   }
 
-  /** Begins to write back what has been written, when it is enough, and waits for the last time. */
+  /** Begins to write back what has been written, when it is enough, and waits for the time before. */
   #writeBack(length: number): void | Promise<void> {
     this.#unwritten += length;
     if (this.#unwritten < WRITE_BACK_BYTES_BESIDE_OTHERS || (this.#unwritten < WRITE_BACK_BYTES && !syncTurns.wereTaken())) return;
     this.#unwritten = 0;
     const last = this.#writingBack;
     this.#writingBack = last.then(() => this.sync());
-    // A failed sync is never repeated: the writer's own meets the error.
+    // The writer meets the error at the next one, or at his own sync.
     this.#writingBack.catch(() => {});
     return last;
   }

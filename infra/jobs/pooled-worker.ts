@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { SkuaError } from '../../core/errors.ts';
 import type { JobProgress } from '../../core/ports/jobs.ts';
@@ -9,6 +10,8 @@ import type { WorkerMessage, WorkerSetup } from './messages.ts';
 /** Heap of one worker in MiB, and what of it is for young objects. Large data lives in typed arrays, which do not count. */
 const HEAP_MIB_MAX = 128;
 const YOUNG_MIB_MAX = 6;
+// What the command line sets for the main thread, whose heap has it already, would count for workers too and overrule this.
+setFlagsFromString('--max-semi-space-size=0');
 
 /** Where the code of workers is kept as Node.js compiles it. */
 const CODE_CACHE = new URL('../../node_modules/.cache/skua', import.meta.url);

@@ -71,7 +71,7 @@ describe('a node', () => {
   test('a deprecated option works and warns', async () => {
     const node = await startedNode(['--mem-db', '--http-ip', '127.0.0.1']);
     await node.stop();
-    expect(node.process.logged().filter(({ level }) => level === 'warn')[1]?.['msg']).toBe('DEPRECATED: --http-ip is now called --node-ip.');
+    expect(node.process.logged().map(({ msg }) => msg)).toContain('DEPRECATED: --http-ip is now called --node-ip.');
   });
 
   test('log level off leaves stderr empty', async () => {

@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { SyncTurns, syncTurns } from '../../infra/fs/sync-turns.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'skua-turns-'));
+afterAll(() => { rmSync(root, { recursive: true }); });
+const MIB = new Uint8Array(1_048_576);
+
+describe('turns of syncs', () => {
+  test('who gives way goes on at once when nobody syncs, and waits no longer than a moment when somebody does', () => {
+    const turns = new SyncTurns();
+    turns.giveWay();
+    turns.begin();
+    turns.end();
+    turns.giveWay();
+    turns.begin();
+    const begin = performance.now();
+    turns.giveWay();
+    expect(performance.now() - begin).toBeGreaterThan(9);
+    expect(performance.now() - begin).toBeLessThan(1_000);
+  });
+
+  test('threads share them, and each sees what has begun since it looked last', () => {
+    const loop = new SyncTurns();
+    const background = new SyncTurns(loop.cells);
+    expect(background.wereTaken()).toBe(false);
+    loop.begin();
+    loop.end();
+    expect(background.wereTaken()).toBe(true);
+    expect(background.wereTaken()).toBe(false);
+  });
+
+  test('syncs of the request loop take them, on the spot too', async () => {
+    const file = await new FilesystemStorage({ root }).create('loop');
+    syncTurns.wereTaken();
+    for (let i = 0; i < 20; i++) {
+      file.writeAt(0, new Uint8Array(1));
+      await file.sync();
+      expect(syncTurns.wereTaken()).toBe(true);
+    }
+    expect(syncTurns.cells[0]).toBe(0);
+    await file.close();
+  });
+});
+
+describe('a thread in the background sets the disk to work', () => {
+  /** Syncs made while 40 MiB are written, with `each` called before every MiB. */
+  async function syncsOf(name: string, each: () => void): Promise<number> {
+    const file = await new FilesystemStorage({ root, isBlocking: true }).create(name);
+    let syncs = 0;
+    const sync = file.sync.bind(file);
+    file.sync = () => {
+      syncs++;
+      return sync();
+    };
+    syncTurns.wereTaken();
+    for (let i = 0; i < 40; i++) {
+      each();
+      await file.writeAt(i * MIB.length, MIB);
+    }
+    await sync();
+    await file.close();
+    return syncs;
+  }
+
+  test('now and then, and more often while others sync', async () => {
+    expect(await syncsOf('alone', () => {})).toBe(2);
+    expect(await syncsOf('beside', () => { syncTurns.begin(); syncTurns.end(); })).toBe(10);
+  });
+
+  test('and whoever writes on meets its error', async () => {
+    const file = await new FilesystemStorage({ root, isBlocking: true }).create('failing');
+    let calls = 0;
+    file.sync = () => {
+      calls++;
+      return Promise.reject(new Error('the disk is gone'));
+    };
+    const writes: Promise<void>[] = [];
+    for (let i = 0; i < 40; i++) writes.push(Promise.resolve(file.writeAt(i * MIB.length, MIB)));
+    const results = await Promise.allSettled(writes);
+    expect(results.some((result) => result.status === 'rejected')).toBe(true);
+    expect(calls).toBe(1);
+    await file.close();
+  });
+});
