@@ -229,7 +229,7 @@ class RunningStore implements OpenStore {
       if (!isInForce(chunk)) continue;
       try {
         const args: VerifyChunkArgs = { name: chunk.name };
-        if (await this.#options.jobs.run(VERIFY_CHUNK_JOB, args, { signal })) continue;
+        if (await this.#options.jobs.run(VERIFY_CHUNK_JOB, args, { signal }) || !isInForce(chunk)) continue;
         this.#fail(new SkuaError('log_corrupt', `The checksum of chunk file ${chunk.name} does not match its content. Stop the node, run \`skua verify\`, and restore the file from a backup.`, { file: chunk.name, offset: null }));
         return;
       } catch (error) {

@@ -14,7 +14,7 @@ const BAD_REQUEST: Outcome = { status: 400, reason: 'Bad Request' };
 const NOT_FOUND: Outcome = { status: 404, reason: 'Not Found' };
 const TOO_LARGE: Outcome = { status: 413, reason: 'Content Too Large' };
 const WRITER_STOPPED: Outcome = { status: 503, reason: 'Server Is Not Ready' };
-/** Failures of long work that an administrator asked for: the reason is shown, unlike that of an internal error. */
+/** Failures of work that an administrator asked for: the reason is shown, unlike that of an internal error. */
 const WORK_FAILED: Outcome = { status: 500, reason: 'Internal Server Error' };
 const INTERNAL: Outcome = { status: 500, reason: 'Internal Server Error' };
 /** Clients send credentials only when they are challenged; the charset lets them send other letters than those of English. */
@@ -57,6 +57,17 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   user_exists: CONFLICT,
   invalid_user: BAD_REQUEST,
   wrong_password: UNAUTHORIZED,
+  invalid_connector: BAD_REQUEST,
+  connector_exists: CONFLICT,
+  connector_not_found: NOT_FOUND,
+  connector_state: BAD_REQUEST,
+  secret_refused: BAD_REQUEST,
+  auto_scavenge_off: { status: 503, reason: 'Service Unavailable' },
+  auto_scavenge_busy: WORK_FAILED,
+  auto_scavenge_pausing: BAD_REQUEST,
+  invalid_schedule: BAD_REQUEST,
+  not_leader: BAD_REQUEST,
+  no_leader: WORK_FAILED,
   reload_failed: CONFLICT,
   certificate_invalid: CONFLICT,
   scavenge_in_progress: CONFLICT,

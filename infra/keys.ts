@@ -1,7 +1,11 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hash, hkdfSync, pbkdf2, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import {
+  createCipheriv, createDecipheriv, createHash, createHmac, createPrivateKey, createPublicKey, hash, hkdfSync, pbkdf2, randomBytes, scrypt, sign, timingSafeEqual, verify,
+} from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { AES_GCM_TAG_BYTES } from '../core/ports/keys.ts';
 import type { Keys } from '../core/ports/keys.ts';
+import { privateKeyDer, publicKeyDer } from '../core/security/ed25519-keys.ts';
 
 const pbkdf2Async = promisify(pbkdf2);
 const scryptAsync = promisify<Uint8Array, Uint8Array, number, { N: number; r: number; p: number; maxmem: number }, Uint8Array>(scrypt);
@@ -76,6 +80,24 @@ function openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, cont
   }
 }
 
+function privateKeyOf(key: Uint8Array): KeyObject {
+  return createPrivateKey({ key: Buffer.from(privateKeyDer(key)), format: 'der', type: 'pkcs8' });
+}
+
+/** The last bytes of the public key's structure are the key itself. */
+function ed25519Public(privateKey: Uint8Array): Uint8Array {
+  const der = createPublicKey(privateKeyOf(privateKey)).export({ format: 'der', type: 'spki' });
+  return new Uint8Array(der.subarray(der.length - privateKey.length));
+}
+
+function ed25519Verify(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean {
+  try {
+    return verify(null, data, createPublicKey({ key: Buffer.from(publicKeyDer(publicKey)), format: 'der', type: 'spki' }), signature);
+  } catch {
+    return false;
+  }
+}
+
 /** Keys by the native code of Node.js; derivations run in its thread pool. */
 export const nodeKeys: Keys = {
   async pbkdf2Sha1(password, salt, iterations, lengthBytes) {
@@ -91,5 +113,8 @@ export const nodeKeys: Keys = {
   hkdfSha256: (secret, salt, info, lengthBytes) => new Uint8Array(hkdfSync('sha256', secret, salt, info, lengthBytes)),
   sealAesGcm,
   openAesGcm,
+  ed25519Public,
+  ed25519Sign: (privateKey, data) => new Uint8Array(sign(null, data, privateKeyOf(privateKey))),
+  ed25519Verify,
   randomBytes: (length) => new Uint8Array(randomBytes(length)),
 };

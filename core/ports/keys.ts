@@ -19,6 +19,12 @@ export interface Keys {
   sealAesGcm(key: Uint8Array, nonce: Uint8Array, data: Uint8Array, context: Uint8Array): Uint8Array;
   /** What was sealed; null when key, nonce, context or any byte is another one. */
   openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, context: Uint8Array): Uint8Array | null;
+  /** The public key (ED25519_KEY_BYTES) that belongs to a private one. */
+  ed25519Public(privateKey: Uint8Array): Uint8Array;
+  /** Ed25519 (RFC 8032): a signature of 64 bytes. The private key has ED25519_KEY_BYTES, all of them random. */
+  ed25519Sign(privateKey: Uint8Array, data: Uint8Array): Uint8Array;
+  /** Whether the holder of the private key has signed this; false too for what is no signature or no key. */
+  ed25519Verify(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean;
   /** Bytes nobody can guess. */
   randomBytes(length: number): Uint8Array;
 }
@@ -33,6 +39,7 @@ export interface ScryptCost {
 
 export type HmacHash = 'sha256' | 'sha1' | 'sha512';
 
+export const ED25519_KEY_BYTES = 32;
 export const AES_KEY_BYTES = 32;
 export const AES_GCM_NONCE_BYTES = 12;
 export const AES_GCM_TAG_BYTES = 16;

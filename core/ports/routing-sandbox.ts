@@ -1,6 +1,7 @@
 /**
  * Runs users' routing scripts where they can do no harm: text in, text out, under limits of time, memory, stack and
- * output. A call never sees another call's state and nothing of the host.
+ * output. A call never sees another call's state and nothing of the host: to a script it is as if its top level were run
+ * anew for each call. What comes of a call follows from the script, the request, the time and the seed alone.
  */
 export interface RoutingSandbox {
   /** Syntax, top-level evaluation within the limit, and whether `route` is there. Null when all is well, else the reason for people. */
@@ -18,7 +19,7 @@ export interface RoutingCall {
   readonly script: string;
   /** `{"body":…,"headers":…,"path":…,"query":…}`: the argument of `route`, as JSON. The body's text stands in it as received. */
   readonly requestJson: string;
-  /** What `Date.now()` tells, UTC milliseconds. */
+  /** The present in all its forms (`Date.now()`, `new Date()`, `Date()`), at the top level too. UTC milliseconds. */
   readonly nowMs: number;
   /** Seed of `Math.random`, 32 bits. */
   readonly seed: number;
@@ -27,14 +28,14 @@ export interface RoutingCall {
 /**
  * What came of it (webhook-source.md, parts 2 and 7). `skipped`: null, undefined, or an object whose stream is empty or
  * missing. `failed` covers a throw, a result that is no object, and a stream or schema that is no text; `reason` is for
- * people, at most REASON_LENGTH_MAX characters.
+ * people, at most REASON_LENGTH_MAX characters. The names are judged by nobody here: `$` at the beginning is the ingest's matter.
  */
 export type RoutingResult =
   | { readonly kind: 'routed'; readonly stream: string; readonly schema: string | null; readonly cpuMs: number }
   | { readonly kind: 'skipped'; readonly cpuMs: number }
   | { readonly kind: 'failed'; readonly reason: string; readonly cpuMs: number }
   | { readonly kind: 'timed-out'; readonly reason: string }
-  /** After repeated timeouts, or because too many calls wait. */
+  /** After repeated timeouts, because too many calls wait, or because no thread could be started. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterMs: number };
 
 export const REASON_LENGTH_MAX = 500;
@@ -43,9 +44,11 @@ export interface RoutingLimits {
   /** Processor time of one call. */
   readonly timeoutMs: number;
   readonly memoryBytesMax: number;
+  /** Of the engine's stack; more than 512 KiB counts as that. */
   readonly stackBytesMax: number;
   /** Characters of stream and schema together. */
   readonly outputLengthMax: number;
+  /** Fewer than 2 count as 2. */
   readonly workers: number;
   /** Calls that may wait, over all connectors and of one connector. */
   readonly callsQueuedMax: number;

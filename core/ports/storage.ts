@@ -22,6 +22,11 @@ export interface Storage {
   rename(from: string, to: string): Promise<void>;
   /** Removes the name at once and durably; a handle that is still open reads on, and the bytes are freed when the last one closes. No error when the file is absent. */
   remove(path: string): Promise<void>;
+  /**
+   * As `remove`, for a file that nobody reads any more: its space may come back bit by bit afterwards, because a disk that
+   * frees a large file at once makes every sync wait for that. Left out where `remove` does as well.
+   */
+  discard?(path: string): Promise<void>;
   /** Bytes that can still be written. */
   freeBytes(): Promise<number>;
   /** Takes the exclusive lock of the directory, held until released or the process dies. `directory_locked` when another holds it. */

@@ -49,10 +49,11 @@ async function nextName(storage: Storage, number: number): Promise<string> {
 }
 
 async function retireAll(parts: SwitchParts, chunks: readonly Chunk[]): Promise<void> {
+  const { storage } = parts;
   for (const old of chunks) {
     try {
       await old.file.retire();
-      await parts.storage.remove(old.name);
+      await (storage.discard?.(old.name) ?? storage.remove(old.name));
     } catch (error) {
       parts.onLeftover?.(old.name, error);
     }

@@ -52,9 +52,9 @@ function spellingOf(name: string): string | Violation {
   return pattern.slice(0, -1) + String(Number(index));
 }
 
-/** The known name with the fewest letters to change. */
+/** The known name with the fewest letters to change, whatever the index of a list. */
 function nearest(name: string): string {
-  const folded = name.toLowerCase().slice(0, 60);
+  const folded = name.toLowerCase().slice(0, 60).replace(INDEX, ':0');
   let best = NAMES[0]!;
   let least = Number.POSITIVE_INFINITY;
   for (const known of NAMES) {

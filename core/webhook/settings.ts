@@ -1,10 +1,11 @@
 import { decodeBase64 } from '../security/base64.ts';
 import { SECRETS_MAX } from './active.ts';
-import type { CheckSignature, DeduplicationSettings, SignatureSettings, Violation, WebhookSettings } from './active.ts';
+import type { DeduplicationSettings, SignatureSettings, Violation, WebhookSettings } from './active.ts';
 import type { Settings } from './api.ts';
 import { shown } from './connector-flatten.ts';
 import { listOf } from './connector-names.ts';
 import { SettingFields } from './connector-fields.ts';
+import { checkSignatureSettings } from './signature-settings.ts';
 
 /** The settings of a webhook source with their types, defaults and limits; webhook-source.md part 2. */
 
@@ -32,7 +33,7 @@ export interface ParsedSettings {
 }
 
 /** `settings` under the names of the documents and with their secrets in the clear. */
-export function parseWebhookSettings(settings: Settings, checkSignature: CheckSignature): ParsedSettings {
+export function parseWebhookSettings(settings: Settings): ParsedSettings {
   const fields = new SettingFields(settings);
   checkType(fields);
   const script = parseScript(fields);
@@ -41,12 +42,12 @@ export function parseWebhookSettings(settings: Settings, checkSignature: CheckSi
     script,
     waitForWrite: fields.boolean('waitForWrite', false),
     confirmationTimeoutMs: fields.timeSpan('confirmationTimeout', CONFIRMATION_TIMEOUT_MS, 1, CONFIRMATION_TIMEOUT_MAX_MS),
-    signature: parseSignature(fields, secrets, checkSignature),
+    signature: parseSignature(fields, secrets),
     allowedHeaders: parseAllowedHeaders(fields),
     deduplication: parseDeduplication(fields),
     loggingEnabled: fields.boolean('logging:enabled', true),
   };
-  return { settings: parsed, secrets, violations: fields.violations };
+  return { settings: parsed, secrets: secrets.map(({ value }) => value), violations: fields.violations };
 }
 
 function checkType(fields: SettingFields): void {
@@ -80,7 +81,12 @@ function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-function parseSecrets(fields: SettingFields): readonly string[] {
+interface Secret {
+  readonly name: string;
+  readonly value: string;
+}
+
+function parseSecrets(fields: SettingFields): readonly Secret[] {
   const first = fields.settings.get('signature:secret');
   const named = [...(first === undefined ? [] : [{ name: 'signature:secret', value: first }]), ...listOf(fields.settings, 'signature:secrets')];
   for (const { name, value } of named) {
@@ -89,10 +95,10 @@ function parseSecrets(fields: SettingFields): readonly string[] {
   }
   if (fields.settings.get('signature:secrets')) fields.violate('signature:secrets', 'Give a list, or signature:secrets:0 and on.');
   if (named.length > SECRETS_MAX) fields.violate('signature:secrets', `At most ${SECRETS_MAX} secrets are possible.`);
-  return named.map(({ value }) => value);
+  return named;
 }
 
-function parseSignature(fields: SettingFields, secrets: readonly string[], check: CheckSignature): SignatureSettings | null {
+function parseSignature(fields: SettingFields, secrets: readonly Secret[]): SignatureSettings | null {
   if (![...fields.settings.keys()].some((name) => name.startsWith('signature:'))) return null;
   const before = fields.violations.length;
   const scheme = fields.text('signature:scheme');
@@ -107,8 +113,15 @@ function parseSignature(fields: SettingFields, secrets: readonly string[], check
     encoding: fields.text('signature:encoding'),
     hash: fields.text('signature:hash'),
   };
-  if (fields.violations.length === before) for (const { field, description } of check(signature, secrets)) fields.violate(field, description);
+  if (fields.violations.length > before) return signature;
+  for (const { field, description } of checkSignatureSettings(signature, secrets.map(({ value }) => value))) fields.violate(secretNameOf(field, secrets), description);
   return signature;
+}
+
+/** The check counts secrets from `signature:secret` on, which may be absent, and the list may have gaps. */
+function secretNameOf(field: string, secrets: readonly Secret[]): string {
+  const index = field === 'signature:secret' ? 0 : Number(/^signature:secrets:(\d+)$/.exec(field)?.[1] ?? Number.NaN) + 1;
+  return secrets[index]?.name ?? field;
 }
 
 function parseAllowedHeaders(fields: SettingFields): readonly string[] {

@@ -6,6 +6,7 @@ import { checkPath, checkRename, folderOf } from '../../core/ports/storage-path.
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
 import { storageError, syncError, systemCode } from './errors.ts';
+import { DISCARD_STEP_BYTES, freeBitByBit, GONE } from './discard.ts';
 import { FilesystemFile } from './filesystem-file.ts';
 
 export interface FilesystemStorageOptions {
@@ -112,6 +113,14 @@ export class FilesystemStorage implements Storage {
       const code = systemCode(error);
       if (code !== 'ENOENT' && code !== 'ENOTDIR') throw storageError(error, name);
     }
+  }
+
+  async discard(name: string): Promise<void> {
+    const file = this.#file(name);
+    if ((await this.size(name) ?? 0) <= DISCARD_STEP_BYTES) return this.remove(name);
+    const gone = `${name}${GONE}`;
+    await this.rename(name, gone);
+    void freeBitByBit(`${file}${GONE}`);
   }
 
   async freeBytes(): Promise<number> {

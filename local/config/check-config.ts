@@ -17,7 +17,7 @@ export function tlsModeOf({ Insecure, DisableTls, Dev }: Values): TlsMode {
  * what will be ignored.
  */
 export function checkConfig(config: Config): string[] {
-  const problems = [...directoryProblems(config), ...memoryProblems(config), ...clusterProblems(config)];
+  const problems = [...directoryProblems(config), ...memoryProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config)];
   if (problems.length > 0) throw new ConfigError(problems);
   return ignored(config);
 }
@@ -47,6 +47,13 @@ function clusterProblems({ values, spelling }: Config): string[] {
   const { ClusterSize } = values;
   if (ClusterSize === 1) return [];
   return [ClusterSize <= 0 ? `${spelling('ClusterSize')} must be at least 1, not ${ClusterSize}.` : `${spelling('ClusterSize')} must be 1, not ${ClusterSize}: this version runs single nodes only.`];
+}
+
+/** Only where it was asked for: otherwise it is off, and says so (auto-scavenge.md section 2.1). */
+function autoScavengeProblems({ values, spelling }: Config): string[] {
+  if (values['AutoScavenge:Enabled'] !== true || (!values.Dev && !values.MemDb)) return [];
+  const [mode, option] = values.Dev ? ['dev mode', 'Dev'] as const : ['mem-db', 'MemDb'] as const;
+  return [`AutoScavenge is not compatible with ${mode}: leave out ${spelling('AutoScavenge:Enabled')} or ${spelling(option)}.`];
 }
 
 const CERTIFICATE_OPTIONS = ['CertificateFile', 'CertificatePrivateKeyFile', 'CertificatePassword', 'CertificatePrivateKeyPassword', 'CertificateReservedNodeCommonName'] as const satisfies readonly OptionName[];

@@ -96,6 +96,19 @@ export const ip: Kind<string> = {
   parse: (given) => (isIP(given) === 0 ? { allowed: 'an IP address such as 127.0.0.1 or ::1 (0.0.0.0 for all)' } : { value: given }),
 };
 
+/** A time zone by its name in the IANA database. */
+export const timeZone: Kind<string> = {
+  ...common, description: 'name of a time zone', placeholder: 'ZONE',
+  parse: (given) => {
+    try {
+      Intl.DateTimeFormat('en', { timeZone: given });
+      return { value: given };
+    } catch {
+      return { allowed: 'the name of a time zone, such as UTC or Europe/Oslo' };
+    }
+  },
+};
+
 /** One of a few words, in any case; `also` are other spellings of them. */
 export function oneOf<const W extends string>(placeholder: string, words: readonly W[], also: Readonly<Record<string, NoInfer<W>>> = {}): Kind<W> {
   const parse = (given: string) => {

@@ -1,12 +1,13 @@
 import type { OptionGroup, ValuesOf } from './option.ts';
 import { application } from './table/application.ts';
+import { autoScavenge, licensing } from './table/auto-scavenge.ts';
 import { database, scavenge } from './table/database.ts';
 import { logging } from './table/logging.ts';
 import { cluster, network } from './table/network.ts';
 import { certificates, users } from './table/security.ts';
 
 /** Every option of a node, by its name in YAML. */
-export const OPTIONS = { ...application, ...network, ...cluster, ...database, ...scavenge, ...certificates, ...users, ...logging };
+export const OPTIONS = { ...application, ...network, ...cluster, ...database, ...scavenge, ...autoScavenge, ...licensing, ...certificates, ...users, ...logging };
 
 export type OptionName = keyof typeof OPTIONS;
 export type Values = ValuesOf<typeof OPTIONS>;
@@ -17,6 +18,8 @@ export const OPTION_GROUPS: readonly OptionGroup[] = [
   { title: 'Network Options', options: network },
   { title: 'Database Options', options: database },
   { title: 'Scavenge Options', options: scavenge },
+  { title: 'Auto-Scavenge Options', options: autoScavenge },
+  { title: 'Licensing Options', options: licensing },
   { title: 'Certificate Options', options: certificates },
   { title: 'User Options', options: users },
   { title: 'Logging Options', options: logging },

@@ -50,6 +50,12 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_password_derivations_total: { kind: 'counter', help: 'Passwords derived, each of which takes a processor some tens of milliseconds.' },
   eventstore_certificate_expiry_days: { kind: 'gauge', help: 'Days until the certificate of the node expires; negative when it has.' },
 
+  // Webhooks
+  eventstore_webhook_calls_total: { kind: 'counter', help: 'Calls of senders by connector and by how they ended. Calls for connectors that do not run have no connector.', labels: ['connector', 'outcome'] },
+  eventstore_webhook_call_duration_seconds: { kind: 'histogram', help: 'From the arrival of a call with its body to its answer.', labels: ['connector'], buckets: DURATION_BUCKETS },
+  eventstore_webhook_secret_matches_total: { kind: 'counter', help: 'Calls by the secret that their signature was made with: 0 is signature:secret, 1 is signature:secrets:0.', labels: ['connector', 'secret'] },
+  eventstore_webhook_losses_total: { kind: 'counter', help: 'Accepted calls whose events could not be written; each one stands in the rejections of its connector.', labels: ['connector'] },
+
   // The process and its machine
   eventstore_proc_up_time_seconds_total: { kind: 'counter', help: 'Seconds since the process started.', labels: ['pid'] },
   eventstore_proc_cpu: { kind: 'gauge', help: 'Processor time that the process uses, in percent of one processor.' },

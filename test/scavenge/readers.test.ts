@@ -26,6 +26,9 @@ function event(random: Random, data: Uint8Array = new Uint8Array(random.int(200,
 }
 
 /** Collects the events of a subscription until it is ended. */
+/** Appends and reads in a row while one scavenge runs; what they cost grows with every turn. */
+const TURNS_MAX = 60;
+
 class Follower {
   readonly seen: StoredEvent[] = [];
   readonly #ending = new AbortController();
@@ -87,7 +90,7 @@ async function play(open: OpenStore): Promise<void> {
     await store.deleteStream(`gone-${round}`, ANY, round % 2 === 0 ? 'hard' : 'soft');
     await scavenger.start({ threads: 2, threshold: round === 3 ? -1 : 0 });
     late.push(new Follower((signal) => store.subscribeToAll({ after: 'start', signal })));
-    while (scavenger.current() !== null) {
+    for (let turn = 0; turn < TURNS_MAX && scavenger.current() !== null; turn++) {
       await append(random.pick(KEPT));
       const before = written.length;
       const events = await readAll(open, random.pick(['forward', 'backward'] as const));

@@ -1,0 +1,111 @@
+import { SkuaError } from '../errors.ts';
+import type { Keys } from '../ports/keys.ts';
+import { encodeText } from '../text.ts';
+import { decodeBase64Url, encodeBase64Url } from './base64-url.ts';
+
+/** Licence keys: JSON claims signed with Ed25519, in the compact form of JWS (RFC 7515, RFC 8037). */
+
+/** What a licence can grant. `ALL` stands for every feature, also for those to come. */
+export const FEATURES = ['AUTO_SCAVENGE', 'ALL'] as const;
+export type Feature = (typeof FEATURES)[number];
+
+export interface LicenceClaims {
+  readonly features: readonly Feature[];
+  /** From this moment on the key is worth nothing; milliseconds since 1970. */
+  readonly expiresAtMs: number;
+  /** Before this moment it is worth nothing yet; null for no such moment. */
+  readonly notBeforeMs: number | null;
+  readonly issuedAtMs: number | null;
+  /** Whom it was issued to. */
+  readonly holder: string | null;
+  readonly id: string | null;
+}
+
+/** Characters; an issued key has some 400. */
+const TOKEN_LENGTH_MAX = 16_384;
+const TEXT_LENGTH_MAX = 256;
+/** Seconds: up to here a time is a time of JavaScript. */
+const SECONDS_MAX = 8_640_000_000_000;
+const HEADER = encodeBase64Url(encodeText('{"alg":"EdDSA","typ":"JWT"}'));
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The key for these claims, whose times count in whole seconds. */
+export function signLicence(claims: LicenceClaims, privateKey: Uint8Array, keys: Keys): string {
+  const { features, expiresAtMs, notBeforeMs, issuedAtMs, holder, id } = claims;
+  const payload = {
+    ...(holder !== null && { sub: holder }), ...(id !== null && { jti: id }),
+    ...(issuedAtMs !== null && { iat: Math.floor(issuedAtMs / 1_000) }), ...(notBeforeMs !== null && { nbf: Math.floor(notBeforeMs / 1_000) }),
+    exp: Math.floor(expiresAtMs / 1_000), ...Object.fromEntries(features.map((feature) => [feature, true])),
+  };
+  const signed = `${HEADER}.${encodeBase64Url(encodeText(JSON.stringify(payload)))}`;
+  return `${signed}.${encodeBase64Url(keys.ed25519Sign(privateKey, encodeText(signed)))}`;
+}
+
+/** A key taken apart, and nothing of it verified. */
+export interface LicenceToken {
+  readonly claims: LicenceClaims;
+  /** What the signature is made over. */
+  readonly signed: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
+/** Errors: `licence_invalid` for what is no key. Whether it may be believed says `isSignedBy`. */
+export function readLicence(text: string): LicenceToken {
+  const token = text.trim();
+  const parts = token.split('.', 4);
+  if (token.length > TOKEN_LENGTH_MAX || parts.length !== 3) throw invalid('It is no signed token (three parts with dots between them). Copy it again, as a whole.');
+  const [header, payload, signature] = parts as [string, string, string];
+  const { alg, crit } = objectOf(header, 'header');
+  if (alg !== 'EdDSA' || crit !== undefined) throw invalid('It is not signed with EdDSA, which is the only way that is understood. Issue one with `skua license issue`.');
+  const bytes = decodeBase64Url(signature);
+  if (bytes === null) throw invalid('Its signature is no Base64 for URLs. Copy it again, as a whole.');
+  return { claims: claimsOf(objectOf(payload, 'payload')), signed: encodeText(`${header}.${payload}`), signature: bytes };
+}
+
+export function isSignedBy({ signed, signature }: LicenceToken, publicKey: Uint8Array, keys: Keys): boolean {
+  return keys.ed25519Verify(publicKey, signed, signature);
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function objectOf(part: string, what: string): Members {
+  const bytes = decodeBase64Url(part);
+  try {
+    const value: unknown = JSON.parse(utf8.decode(bytes!));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Members;
+  } catch {
+    // Said below: to the reader it is all the same what exactly is broken.
+  }
+  throw invalid(`Its ${what} is no JSON object in Base64 for URLs. Copy it again, as a whole.`);
+}
+
+function claimsOf(members: Members): LicenceClaims {
+  const expiresAtMs = timeOf(members, 'exp');
+  if (expiresAtMs === null) throw invalid('It does not say when it expires (claim exp). Issue another one.');
+  return {
+    features: FEATURES.filter((feature) => isGranted(members, feature)), expiresAtMs,
+    notBeforeMs: timeOf(members, 'nbf'), issuedAtMs: timeOf(members, 'iat'), holder: textOf(members, 'sub'), id: textOf(members, 'jti'),
+  };
+}
+
+/** `true`, also as a text in any case. */
+function isGranted(members: Members, name: Feature): boolean {
+  const value = Object.hasOwn(members, name) ? members[name] : false;
+  return value === true || (typeof value === 'string' && value.toLowerCase() === 'true');
+}
+
+function timeOf(members: Members, name: string): number | null {
+  const seconds = members[name];
+  if (seconds === undefined) return null;
+  if (typeof seconds !== 'number' || !(seconds >= 0 && seconds <= SECONDS_MAX)) throw invalid(`Its claim ${name} is no time in seconds. Issue another one.`);
+  return seconds * 1_000;
+}
+
+function textOf(members: Members, name: string): string | null {
+  const text = members[name];
+  return typeof text === 'string' ? text.slice(0, TEXT_LENGTH_MAX).toWellFormed() : null;
+}
+
+function invalid(message: string): SkuaError {
+  return new SkuaError('licence_invalid', message);
+}

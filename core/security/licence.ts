@@ -1,0 +1,76 @@
+import { isSkuaError } from '../errors.ts';
+import type { Keys } from '../ports/keys.ts';
+import { timestampText } from '../time.ts';
+import { parsePublicKeyPem } from './ed25519-keys.ts';
+import { isSignedBy, readLicence } from './licence-token.ts';
+import type { Feature, LicenceClaims, LicenceToken } from './licence-token.ts';
+
+/** Whether a node may use what needs a licence (design section 9, "licence"). */
+export interface Licence {
+  /** `built-in` counts where no key is configured. */
+  readonly source: 'built-in' | 'key' | 'none';
+  /** Why the feature is not granted at this moment, as a sentence that says what to do; null when it is. */
+  refusal(feature: Feature, nowMs: number): string | null;
+  /** Milliseconds since 1970; null for a licence that does not expire. */
+  readonly expiresAtMs: number | null;
+}
+
+export interface LicenceConfig {
+  /** `Licensing:LicenseKey`. */
+  readonly key: string | null;
+  /** What `Licensing:IssuerKeyFile` holds, or why it can't be read; null when none is named. */
+  readonly issuerKey: { readonly pem: string } | { readonly unreadable: string } | null;
+  /** `Licensing:UseBuiltIn`. */
+  readonly useBuiltIn: boolean;
+}
+
+/** Grants everything, for ever: nobody has to buy or fetch anything. A constant, which no key can be mistaken for. */
+export const BUILT_IN_LICENCE: Licence = { source: 'built-in', expiresAtMs: null, refusal: () => null };
+
+/** The licence that a configuration amounts to. A key that is configured counts even where it is worth nothing. */
+export function licenceOf({ key, issuerKey, useBuiltIn }: LicenceConfig, keys: Keys): Licence {
+  if (key === null) return useBuiltIn ? BUILT_IN_LICENCE : refusing('none', 'There is no licence key, and Licensing:UseBuiltIn is false. Set Licensing:LicenseKey, or leave Licensing:UseBuiltIn out, and start the node again.');
+  if (issuerKey === null) return refusing('key', 'The licence key can\'t be verified: Licensing:IssuerKeyFile must name the public key of its issuer.');
+  if ('unreadable' in issuerKey) return refusing('key', `The licence key can't be verified, since Licensing:IssuerKeyFile can't be read: ${issuerKey.unreadable}`);
+  try {
+    const publicKey = reasoned('The licence key can\'t be verified: Licensing:IssuerKeyFile is not understood.', () => parsePublicKeyPem(issuerKey.pem));
+    const token = reasoned('The licence key in Licensing:LicenseKey is invalid.', () => readLicence(key));
+    return isSignedBy(token, publicKey, keys) ? granting(token) : refusing('key', 'The licence key was signed by another issuer than the one in Licensing:IssuerKeyFile, or was changed afterwards.');
+  } catch (error) {
+    if (error instanceof Refusal) return refusing('key', error.message);
+    throw error;
+  }
+}
+
+class Refusal extends Error {}
+
+function reasoned<T>(what: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw isSkuaError(error, 'licence_invalid') ? new Refusal(`${what} ${error.message}`) : error;
+  }
+}
+
+function refusing(source: 'key' | 'none', reason: string): Licence {
+  return { source, expiresAtMs: null, refusal: () => reason };
+}
+
+function granting({ claims }: LicenceToken): Licence {
+  return { source: 'key', expiresAtMs: claims.expiresAtMs, refusal: (feature, nowMs) => timeRefusal(claims, nowMs) ?? featureRefusal(claims, feature) };
+}
+
+/** Why a key is worth nothing at this moment; null when it is worth something. */
+export function timeRefusal({ expiresAtMs, notBeforeMs }: LicenceClaims, nowMs: number): string | null {
+  if (nowMs >= expiresAtMs) return `The licence key has expired at ${momentText(expiresAtMs)}. Set another one in Licensing:LicenseKey, and start the node again.`;
+  if (notBeforeMs !== null && nowMs < notBeforeMs) return `The licence key is valid from ${momentText(notBeforeMs)} on. Start the node again then.`;
+  return null;
+}
+
+function featureRefusal({ features }: LicenceClaims, feature: Feature): string | null {
+  return features.includes(feature) || features.includes('ALL') ? null : `The licence key does not grant ${feature}. Set another one in Licensing:LicenseKey, and start the node again.`;
+}
+
+function momentText(ms: number): string {
+  return timestampText(Math.floor(ms), 0);
+}

@@ -1,0 +1,112 @@
+import { decodeBase64, encodeBase64 } from '../security/base64.ts';
+import { encodeText } from '../text.ts';
+import type { HmacHash } from '../ports/keys.ts';
+import type { SignatureSettings } from './active.ts';
+
+/** How senders sign; webhook-source.md part 5. Verifying, signing and the check of settings all go by this one table. */
+export interface SignatureScheme {
+  readonly name: string;
+  /** The header with the signature, as its sender spells it. */
+  readonly header: string;
+  /** What stands in front of a signature. */
+  readonly prefix: string;
+  /** What separates the items of the header, of which any number may be signatures; null where it is one signature and nothing else. */
+  readonly separator: string | null;
+  readonly encoding: SignatureEncoding;
+  readonly hash: HmacHash;
+  /** Where the time of signing stands, in Unix seconds; null where nothing of it is signed. */
+  readonly timestamp: { readonly header: string } | { readonly itemPrefix: string } | null;
+  /** A header whose value is signed as the id of the delivery. */
+  readonly signedIdHeader: string | null;
+  /** The header by which the sender names a delivery, the same one again when it repeats it; signed or not. */
+  readonly deliveryHeader: string | null;
+  /** The text that is signed in front of the body. */
+  readonly signedHead: (timestamp: string, id: string) => string;
+  /** The key that a secret stands for; null when the secret is of another form. */
+  readonly keyOf: (secret: string) => Uint8Array | null;
+  /** What `keyOf` takes, for people. */
+  readonly secretForm: string;
+}
+
+export type SignatureEncoding = 'hex' | 'base64';
+
+/** The scheme that `signature:header`, `:prefix`, `:encoding` and `:hash` describe. */
+export const GENERIC = 'Generic';
+
+/** Base64 of what a secret of Standard Webhooks holds stands behind this. */
+const STANDARD_SECRET_PREFIX = 'whsec_';
+
+const plain = {
+  prefix: '', separator: null, encoding: 'hex', hash: 'sha256', timestamp: null, signedIdHeader: null, deliveryHeader: null,
+  signedHead: () => '', keyOf: (secret: string) => (secret === '' ? null : encodeText(secret)), secretForm: 'a text that is not empty',
+} as const;
+
+/** The hash of the body in hex behind `sha256=`. */
+const bodyHex = { ...plain, prefix: 'sha256=' } as const;
+/** The hash of the body in Base64. */
+const bodyBase64 = { ...plain, encoding: 'base64' } as const;
+/** `v0=…`, over a time that stands in a header of its own. */
+const versioned = { ...plain, prefix: 'v0=', signedHead: (timestamp: string) => `v0:${timestamp}:` } as const;
+/** `t=…,v1=…,v1=…`; items of other versions don't count. */
+const pairs = { ...plain, prefix: 'v1=', separator: ',', timestamp: { itemPrefix: 't=' }, signedHead: (timestamp: string) => `${timestamp}.` } as const;
+
+const SCHEMES: readonly SignatureScheme[] = [
+  { ...bodyHex, name: 'ProviderA', header: 'X-ProviderA-Signature-256' },
+  { ...bodyHex, name: 'GitHub', header: 'X-Hub-Signature-256', deliveryHeader: 'X-GitHub-Delivery' },
+  { ...bodyBase64, name: 'ProviderB', header: 'X-ProviderB-Hmac-Sha256' },
+  { ...bodyBase64, name: 'Shopify', header: 'X-Shopify-Hmac-Sha256', deliveryHeader: 'X-Shopify-Webhook-Id' },
+  { ...versioned, name: 'ProviderC', header: 'X-ProviderC-Signature', timestamp: { header: 'X-ProviderC-Request-Timestamp' } },
+  { ...versioned, name: 'Slack', header: 'X-Slack-Signature', timestamp: { header: 'X-Slack-Request-Timestamp' } },
+  { ...pairs, name: 'ProviderD', header: 'ProviderD-Signature' },
+  { ...pairs, name: 'Stripe', header: 'Stripe-Signature' },
+  {
+    ...plain, name: 'StandardWebhooks', header: 'webhook-signature', prefix: 'v1,', separator: ' ', encoding: 'base64',
+    timestamp: { header: 'webhook-timestamp' }, signedIdHeader: 'webhook-id', deliveryHeader: 'webhook-id',
+    signedHead: (timestamp, id) => `${id}.${timestamp}.`,
+    keyOf: standardKey, secretForm: `${STANDARD_SECRET_PREFIX} and Base64 behind it`,
+  },
+];
+
+export const SCHEME_NAMES: readonly string[] = [...SCHEMES.map(({ name }) => name), GENERIC];
+
+const byName = new Map(SCHEMES.map((scheme) => [scheme.name.toLowerCase(), scheme]));
+
+/** Whether the name is that of the scheme described by settings. */
+export function isGeneric(name: string): boolean {
+  return name.toLowerCase() === GENERIC.toLowerCase();
+}
+
+/** The scheme of this name, which compares without regard to case; null when there is none. Not for `Generic`. */
+export function namedScheme(name: string): SignatureScheme | null {
+  return byName.get(name.toLowerCase()) ?? null;
+}
+
+/** The scheme that valid settings (`checkSignatureSettings`) name or describe; null for others. */
+export function schemeOf(settings: SignatureSettings): SignatureScheme | null {
+  if (!isGeneric(settings.scheme)) return namedScheme(settings.scheme);
+  const encoding = encodingOf(settings.encoding);
+  const hash = hashOf(settings.hash);
+  if (settings.header === null || encoding === null || hash === null) return null;
+  return { ...plain, name: GENERIC, header: settings.header, prefix: settings.prefix ?? '', encoding, hash };
+}
+
+export const ENCODINGS: readonly SignatureEncoding[] = ['hex', 'base64'];
+export const HASHES: readonly HmacHash[] = ['sha256', 'sha1', 'sha512'];
+
+/** Hex unless another one is named; null for an unknown one. */
+export function encodingOf(name: string | null): SignatureEncoding | null {
+  return name === null ? 'hex' : ENCODINGS.find((each) => each === name.toLowerCase()) ?? null;
+}
+
+/** SHA-256 unless another one is named; null for an unknown one. */
+export function hashOf(name: string | null): HmacHash | null {
+  return name === null ? 'sha256' : HASHES.find((each) => each === name.toLowerCase()) ?? null;
+}
+
+/** Only the canonical Base64: with stray bits several texts would be one secret. */
+function standardKey(secret: string): Uint8Array | null {
+  if (!secret.startsWith(STANDARD_SECRET_PREFIX)) return null;
+  const text = secret.slice(STANDARD_SECRET_PREFIX.length);
+  const key = decodeBase64(text);
+  return key !== null && key.length > 0 && encodeBase64(key) === text ? key : null;
+}

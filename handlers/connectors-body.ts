@@ -1,0 +1,79 @@
+import { SkuaError } from '../core/errors.ts';
+import type { Settings, TestInput } from '../core/webhook/api.ts';
+import { flattenSettings } from '../core/webhook/connector-flatten.ts';
+import { invalidConnector } from '../core/webhook/connector-validation.ts';
+import { readBody } from './body.ts';
+import type { App, Call } from './context.ts';
+
+/** Bodies of connector routes (http-api.md section 9.2). Their own members are found in any case; those that mean nothing are ignored. */
+
+/** Largest body: a script with room for its escapes, and a payload to test it with. */
+export const CONNECTOR_BODY_BYTES_MAX = 1_048_576;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
+
+type Members = ReadonlyMap<string, unknown>;
+
+export interface NewConnector {
+  readonly name: string | null;
+  readonly settings: Settings;
+}
+
+export async function newConnectorOf(call: Call, app: App): Promise<NewConnector> {
+  const members = membersOf(await jsonOf(call, app));
+  const name = members.get('name') ?? null;
+  if (name !== null && typeof name !== 'string') throw invalidConnector([{ field: 'name', description: 'name must be a string' }]);
+  const configuration = members.get('configuration') ?? {};
+  const isConfigured = typeof configuration !== 'object' || Object.keys(configuration).length > 0;
+  return { name, settings: isConfigured ? settingsOf(configuration, 'configuration') : settingsOf(members.get('settings') ?? {}, 'settings') };
+}
+
+/** The whole body is the settings. */
+export async function newSettingsOf(call: Call, app: App): Promise<Settings> {
+  return settingsOf(await jsonOf(call, app), 'settings');
+}
+
+export async function newNameOf(call: Call, app: App): Promise<string> {
+  const name = membersOf(await jsonOf(call, app)).get('name');
+  if (typeof name !== 'string') throw invalidConnector([{ field: 'name', description: 'name must be a string' }]);
+  return name;
+}
+
+/** A body that is a string is the payload's text, to the byte; any other is the payload itself. */
+export async function testInputOf(call: Call, app: App): Promise<TestInput> {
+  const members = membersOf(await jsonOf(call, app));
+  const body = members.get('body');
+  if (body === undefined) throw invalidConnector([{ field: 'body', description: 'Missing. Give the payload.' }]);
+  return { body: typeof body === 'string' ? body : JSON.stringify(body), headers: textsOf(members, 'headers'), query: textsOf(members, 'query') };
+}
+
+function textsOf(members: Members, field: string): Record<string, string> {
+  const value = members.get(field) ?? {};
+  const isTexts = typeof value === 'object' && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'string');
+  if (!isTexts) throw invalidConnector([{ field, description: `${field} must be an object of strings.` }]);
+  return value as Record<string, string>;
+}
+
+function settingsOf(value: unknown, field: string): Settings {
+  const { settings, violations } = flattenSettings(value, field);
+  if (violations.length > 0) throw invalidConnector(violations);
+  return settings;
+}
+
+function membersOf(value: unknown): Members {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SkuaError('bad_json', 'The body must be a JSON object.');
+  return new Map(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
+}
+
+async function jsonOf(call: Call, app: App): Promise<unknown> {
+  const contentType = call.request.headers.get('content-type');
+  if (contentType === null || !JSON_TYPE.test(contentType)) throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
+  const bytes = await readBody(call, app, Math.min(CONNECTOR_BODY_BYTES_MAX, app.options.bodyBytesMax));
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    // The reason that the parser gives quotes the body, and with it secrets.
+    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
+  }
+}

@@ -1,0 +1,36 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { CallHost } from './call-host.ts';
+import type { FromWorker, RunResult, SandboxSetup, ToWorker } from './messages.ts';
+import { ScriptRunner } from './script-runner.ts';
+import { ThreadSignal } from './thread-signal.ts';
+
+/** A worker that has been busy for so long takes no further run of the same message, so that other connectors get their turn. */
+const TURN_MS = 5;
+
+const port = parentPort!;
+const { module, limits, signal: shared } = workerData as SandboxSetup;
+const signal = new ThreadSignal(shared);
+const runner = new ScriptRunner(module, new CallHost(limits.timeoutMs), limits);
+
+function send(message: FromWorker): void {
+  port.postMessage(message);
+}
+
+port.on('message', (message: ToWorker) => {
+  if (message.kind === 'release') return runner.release(message.connectorId);
+  const { connectorId, script, firstRun, runs } = message;
+  if (script !== null) runner.learn(connectorId, script);
+  const results: RunResult[] = [];
+  const started = performance.now();
+  for (const run of runs) {
+    signal.begin(firstRun + results.length);
+    results.push(runner.run(connectorId, run));
+    signal.end();
+    if (performance.now() - started >= TURN_MS) break;
+    if (results.length < runs.length) runner.tidy();
+  }
+  send({ kind: 'results', results });
+  runner.tidy();
+});
+
+send({ kind: 'ready' });

@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../infra/clock.ts';
+import { coloursFor } from '../cli/colour.ts';
+import type { Input } from '../cli/command.ts';
+import type { ExitCode, Io } from '../cli/io.ts';
+import { EXIT, line } from '../cli/io.ts';
+import { isAddress } from '../cli/options.ts';
+import { UsageError } from '../cli/usage-error.ts';
+import { exitCodeOf, meaningOf } from '../webhook/answers.ts';
+import { namedValues, PAYLOAD_BYTES_MAX, readInput } from '../webhook/input.ts';
+import { postCall } from '../webhook/send-call.ts';
+import type { Answer } from '../webhook/send-call.ts';
+import { signatureHeaders } from '../webhook/send-signature.ts';
+import type { sendOptions } from './webhook.ts';
+
+/** Signs a file, posts it and tells what the answer means. */
+export async function runWebhookSend({ options, positionals }: Input<typeof sendOptions>, io: Io): Promise<ExitCode> {
+  const [url, file] = positionals as [string, string];
+  requireAddress(url);
+  const given = namedValues('header', options.header, (name) => name.toLowerCase());
+  const body = await readInput(file, PAYLOAD_BYTES_MAX);
+  const signed = await signatureHeaders({
+    scheme: options.scheme, secretFile: options['secret-file'], id: options.id, timestampS: options.timestamp,
+    header: options['signature-header'], prefix: options['signature-prefix'], encoding: options['signature-encoding'], hash: options['signature-hash'],
+  }, body, { uuid: randomUUID, nowMs: systemClock.nowMs() });
+  const headers = new Map([['content-type', options['content-type']], ...signed.headers.map(([name, value]) => [name.toLowerCase(), value] as const), ...given]);
+  const startMs = systemClock.monotonicMs();
+  const answer = await postCall({ url, headers, body: new Uint8Array(body), timeoutMs: options.timeout * 1000 });
+  const durationMs = Math.round((systemClock.monotonicMs() - startMs) * 1000) / 1000;
+  if (options.json) line(io.stdout, JSON.stringify({ status: answer.status, meaning: meaningOf(answer.status), id: signed.id, durationMs }));
+  else showAnswer(answer, signed.id, durationMs, io);
+  return exitCodeOf(answer.status);
+}
+
+/** A webhook is signed, not logged in: credentials in the address would be sent by no sender. */
+function requireAddress(url: string): void {
+  if (!isAddress(url)) throw new UsageError(`URL must be an address such as http://127.0.0.1:2113/webhook/orders, not '${url}'.`);
+  const { username, password } = new URL(url);
+  if (username !== '' || password !== '') throw new UsageError('Leave user and password out of URL: calls are signed, nobody logs in.');
+}
+
+function showAnswer({ status, statusText, text }: Answer, id: string | null, durationMs: number, io: Io): void {
+  const { green, red, dim } = coloursFor(io.stdout, io.env);
+  const paint = exitCodeOf(status) === EXIT.ok ? green : red;
+  line(io.stdout, `${paint(`${status} ${statusText}`.trimEnd())} ${dim(`(${durationMs.toFixed(1)} ms)`)}: ${meaningOf(status)}`);
+  if (id !== null) line(io.stdout, `Delivery: ${id}`);
+  if (text !== '') line(io.stdout, `Answer: ${text}`);
+}

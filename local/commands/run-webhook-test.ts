@@ -1,0 +1,49 @@
+import type { TestResult } from '../../core/webhook/api.ts';
+import { tryScript } from '../../core/webhook/script-trial.ts';
+import { SCRIPT_BYTES_MAX } from '../../core/webhook/settings.ts';
+import { systemClock } from '../../infra/clock.ts';
+import type { Input } from '../cli/command.ts';
+import type { ExitCode, Io } from '../cli/io.ts';
+import { EXIT, line } from '../cli/io.ts';
+import { namedValues, PAYLOAD_BYTES_MAX, readInput, utf8Text } from '../webhook/input.ts';
+import { openSandbox, ROUTING_LIMITS } from '../webhook/open-sandbox.ts';
+import { showTrial } from '../webhook/show-trial.ts';
+import type { testOptions } from './webhook.ts';
+
+/** Stands where a node has the id of the connector. */
+const CONNECTOR_ID = 'trial';
+
+/** Runs a script on a payload as a node would, and shows what would come of the call. */
+export async function runWebhookTest({ options, positionals }: Input<typeof testOptions>, io: Io): Promise<ExitCode> {
+  const [scriptFile, payloadFile] = positionals as [string, string];
+  const headers = new Map([['content-type', 'application/json'], ...namedValues('header', options.header, (name) => name.toLowerCase())]);
+  const query = namedValues('query', options.query);
+  const script = utf8Text(await readInput(scriptFile, SCRIPT_BYTES_MAX))?.replace(/^\uFEFF/, '') ?? null;
+  const body = utf8Text(await readInput(payloadFile, PAYLOAD_BYTES_MAX));
+  const result = script === null ? failed(`${scriptFile} is no text in UTF-8.`)
+    : await run(script, { body: body ?? '', headers: objectOf(headers), query: objectOf(query) }, options['script-timeout-ms']);
+  if (options.json) line(io.stdout, JSON.stringify(result));
+  else showTrial(result, io);
+  return result.outcome === 'routed' ? EXIT.ok : EXIT.failed;
+}
+
+async function run(script: string, input: { body: string; headers: Record<string, string>; query: Record<string, string> }, timeoutMs: number): Promise<TestResult> {
+  const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs });
+  try {
+    const result = await tryScript({ sandbox, clock: systemClock }, { lane: CONNECTOR_ID, connectorId: CONNECTOR_ID, script, input });
+    return { ...result, durationMs: Math.round(result.durationMs * 1000) / 1000 };
+  } finally {
+    await sandbox.close();
+  }
+}
+
+function failed(error: string): TestResult {
+  return { outcome: 'failed', stream: null, schema: null, error, durationMs: 0 };
+}
+
+/** Without a prototype, so that `__proto__` is a name like any other. */
+function objectOf(values: ReadonlyMap<string, string>): Record<string, string> {
+  const object = Object.create(null) as Record<string, string>;
+  for (const [name, value] of values) object[name] = value;
+  return object;
+}
