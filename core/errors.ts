@@ -36,7 +36,7 @@ export type ErrorCode =
   // Configuration and certificates
   | 'certificate_invalid' | 'reload_failed'
   // Auto-scavenge
-  | 'auto_scavenge_off' | 'not_leader' | 'no_leader' | 'invalid_schedule' | 'auto_scavenge_pausing' | 'auto_scavenge_busy' | 'licence_invalid'
+  | 'auto_scavenge_off' | 'not_leader' | 'no_leader' | 'invalid_schedule' | 'auto_scavenge_pausing' | 'auto_scavenge_busy' | 'late_order' | 'licence_invalid'
   // HTTP
   | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'method_not_allowed';
 

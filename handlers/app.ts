@@ -4,6 +4,7 @@ import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
 import { authenticate } from './authentication.ts';
 import { requireAccess } from './authorization.ts';
+import { connectorFailure } from './connectors-errors.ts';
 import { DEFAULT_OPTIONS } from './context.ts';
 import type { App, AppContext, Call } from './context.ts';
 import { baseOf } from './links.ts';
@@ -13,6 +14,8 @@ import { empty, redirect } from './reply.ts';
 import type { Route } from './route.ts';
 import { routesFor } from './routes.ts';
 import { appendTo } from './streams-append.ts';
+import { isIngestPath, webhookFailure } from './webhook.ts';
+import { isConnectorPath, isWebhookPath } from './webhooks.ts';
 
 export type { AppContext, AppOptions } from './context.ts';
 
@@ -38,7 +41,8 @@ export function createApp(context: AppContext): (request: Request) => Response |
       }
       return await route(router, call, app);
     } catch (error) {
-      return failure(error, call, app);
+      if (isIngestPath(call.path)) return webhookFailure(error, call, app);
+      return isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
     }
   };
 }
@@ -69,9 +73,9 @@ function slashRedirect(call: Call): Response {
   return redirect(call, `${baseOf(call)}${call.path.slice(0, -1)}${query}`, 'Moved Permanently', 'max-age=31536000, public');
 }
 
-/** Users can't be managed while security is off. */
+/** Users can't be managed while security is off, nor connectors where they are switched off. */
 function routesOf(app: App): readonly Route[] {
-  return routesFor(app.options).filter(({ path }) => app.security !== null || !path.startsWith('/users'));
+  return routesFor(app.options).filter(({ path }) => (app.security !== null || !path.startsWith('/users')) && (app.webhooks != null || !isWebhookPath(path)));
 }
 
 /** Every route, and behind its methods the answers that need to know the path: OPTIONS and 405. */

@@ -7,6 +7,7 @@ import type { Ids } from '../core/ports/ids.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Meter } from '../core/ports/meter.ts';
 import type { NodeControl } from './node-control.ts';
+import type { Webhooks } from './webhooks.ts';
 
 export interface AppOptions {
   /** Largest request body in bytes; a larger one is 413. */
@@ -49,6 +50,10 @@ export interface AppContext {
   readonly security: Security | null;
   /** The node around the handlers; null where there is none (tests of streams, functions): its routes are absent then. */
   readonly node: NodeControl | null;
+  /** Null, or absent, where connectors are switched off: their paths are unknown then. */
+  readonly webhooks?: Webhooks | null;
+  /** Names and values of the headers as they arrived, in turn; without it those of the web platform, which joins what has one name. */
+  readonly rawHeadersOf?: (request: Request) => readonly string[];
   /** Where a request comes from; null where that is not known. */
   readonly addressOf?: (request: Request) => string | null;
   /**

@@ -7,6 +7,13 @@ function status(description: string): ResponseDoc {
   return { description };
 }
 
+const FAILURES: Readonly<Record<number, string>> = { 401: 'Credentials were sent, and they are wrong.', 429: 'Too many failed logins.', 500: 'The request failed inside the server.', 503: 'The node can not take it now.' };
+
+/** What every operation can answer, without the body that other operations have. */
+export function webhookFailures(...statuses: readonly number[]): Readonly<Record<number, ResponseDoc>> {
+  return Object.fromEntries(statuses.map((each) => [each, status(FAILURES[each]!)]));
+}
+
 export const WEBHOOK_DOC: OperationDoc = {
   summary: 'Deliver a webhook call',
   description: 'The routing script of the connector names the stream that the body is written to. Calls are authenticated by the sender\'s signature, where the connector asks for one.',

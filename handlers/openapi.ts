@@ -1,11 +1,15 @@
 import { corsHeaders } from './cors.ts';
 import type { App, Call } from './context.ts';
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './openapi-admin.ts';
+import { CONNECTOR_SCHEMAS, connectorFailures } from './openapi-connectors.ts';
 import { NODE_SCHEMAS } from './openapi-node.ts';
 import { PARAMETERS, PATH_PARAMETERS, problems, PROBLEMS, TEXT } from './openapi-parts.ts';
 import { STREAM_SCHEMAS } from './openapi-streams.ts';
 import { USER_SCHEMAS } from './openapi-users.ts';
 import { operation } from './route.ts';
+import { webhookFailures } from './openapi-webhook.ts';
+import { isIngestPath } from './webhook.ts';
+import { isConnectorPath, isWebhookPath } from './webhooks.ts';
 import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from './route.ts';
 
 /** The OpenAPI document, made from the table of routes that the router uses, so that it can't lack one or name one too many. */
@@ -34,6 +38,7 @@ const TAGS: readonly { readonly name: string; readonly description: string; read
   { name: 'Streams', description: 'Appending and reading events.', prefixes: ['/streams/'] },
   { name: 'Scavenging', description: 'Removing what was deleted or has expired.', prefixes: ['/admin/scavenge'] },
   { name: 'Users', description: 'Who may log in, and the groups they are in.', prefixes: ['/users'] },
+  { name: 'Connectors', description: 'Sources of webhooks.', prefixes: ['/connectors'] },
   { name: 'Administration', description: 'Directing the node.', prefixes: ['/admin/'] },
   { name: 'Node', description: 'Health, information, statistics.', prefixes: ['/'] },
 ];
@@ -81,7 +86,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     tags: TAGS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description })),
     paths,
     components: {
-      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...USER_SCHEMAS, ...NODE_SCHEMAS },
+      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...USER_SCHEMAS, ...CONNECTOR_SCHEMAS, ...NODE_SCHEMAS },
       parameters: Object.fromEntries(Object.entries(PARAMETERS).map(([name, parameter]) => [name, parameterObject(parameter)])),
       responses: Object.fromEntries(Object.entries(PROBLEMS).map(([name, response]) => [name, responseObject(response)])),
       securitySchemes: { basic: { type: 'http', scheme: 'basic', description: 'Login name and password, in UTF-8.' } },
@@ -106,7 +111,7 @@ function operationObject(path: string, method: string, { access, doc }: Operatio
     security: !isSecured || access === 'probe' ? [] : FOR_ANONYMOUS.has(access) ? [{}, { basic: [] }] : [{ basic: [] }],
     parameters: parametersOf(path, doc).map((parameter) => componentOr(PARAMETER_NAMES, 'parameters', parameter, parameterObject)),
     ...(body !== undefined && { requestBody: { ...(body.description !== undefined && { description: body.description }), required: body.required, content: body.content } }),
-    responses: Object.fromEntries(Object.entries(responsesOf(access, doc, isSecured)).map(([status, response]) => [status, componentOr(RESPONSE_NAMES, 'responses', response, responseObject)])),
+    responses: Object.fromEntries(Object.entries(responsesOf(path, access, doc, isSecured)).map(([status, response]) => [status, componentOr(RESPONSE_NAMES, 'responses', response, responseObject)])),
   };
 }
 
@@ -122,11 +127,12 @@ function parametersOf(path: string, doc: OperationDoc): readonly ParameterDoc[] 
 }
 
 /** What the operation says, and what every one of its access can answer. */
-function responsesOf(access: Access, doc: OperationDoc, isSecured: boolean): Readonly<Record<number, ResponseDoc>> {
+function responsesOf(path: string, access: Access, doc: OperationDoc, isSecured: boolean): Readonly<Record<number, ResponseDoc>> {
   const statuses = access === 'probe' ? [] : !isSecured ? [500, 503] : REFUSING.has(access) ? [401, 403, 429, 500, 503] : [401, 429, 500, 503];
   // Some things are refused to everybody, such as to append to `$all`.
   const always = !isSecured && access === 'stream' ? [403] : [];
-  return { ...problems(...statuses, ...always), ...doc.responses };
+  const failures = isIngestPath(path) ? webhookFailures : isConnectorPath(path) ? connectorFailures : problems;
+  return { ...failures(...statuses, ...always), ...doc.responses };
 }
 
 const PARAMETER_NAMES = new Map<unknown, string>(Object.entries(PARAMETERS).map(([name, parameter]) => [parameter, name]));
@@ -175,7 +181,7 @@ export function openApiRoute(routesFor: (options: App['options']) => readonly Ro
   const handler = (call: Call, app: App): Response => {
     let text = texts.get(app);
     if (text === undefined) {
-      text = `${JSON.stringify(openApiDocument(routesFor(app.options), { version: app.options.version, isSecured: app.security !== null }), null, 2)}\n`;
+      text = `${JSON.stringify(openApiDocument(routesFor(app.options).filter(({ path }) => app.webhooks != null || !isWebhookPath(path)), { version: app.options.version, isSecured: app.security !== null }), null, 2)}\n`;
       texts.set(app, text);
     }
     return new Response(text, { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' } });

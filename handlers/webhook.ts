@@ -4,27 +4,11 @@ import type { App, Call, Handler } from './context.ts';
 import { failure } from './problem.ts';
 import { empty } from './reply.ts';
 import { webhooksOf } from './webhooks.ts';
-import type { Webhooks } from './webhooks.ts';
+import type { WebhookLimits, Webhooks } from './webhooks.ts';
 
 /** POST `/webhook/{connectorId}` (http-api.md section 10). No reply has a body: senders are not told why. */
 
-export interface WebhookLimits {
-  /** Largest body of a call. */
-  readonly bodyBytesMax: number;
-  /** How long a body may take to arrive. */
-  readonly bodyReadMs: number;
-  /** Bytes of bodies that may be arriving at once. */
-  readonly arrivingBytesMax: number;
-}
-
 export const WEBHOOK_LIMITS: WebhookLimits = { bodyBytesMax: 1_048_576, bodyReadMs: 30_000, arrivingBytesMax: 268_435_456 };
-
-/** What this handler finds in the context. */
-export type WebhookApp = App & {
-  readonly webhooks?: (Webhooks & { readonly limits?: Partial<WebhookLimits> }) | null;
-  /** Names and values of the headers as they arrived, in turn; without it, those of the web platform, which joins what has one name. */
-  readonly rawHeadersOf?: (request: Request) => readonly string[];
-};
 
 const PREFIX = '/webhook/';
 
@@ -46,7 +30,7 @@ const arriving = new WeakMap<Webhooks, number>();
 
 export const receiveWebhook: Handler = async (call, app) => {
   const arrivedMs = app.clock.nowMs();
-  const webhooks = webhooksOf(call, app) as NonNullable<WebhookApp['webhooks']>;
+  const webhooks = webhooksOf(call, app);
   if (!isJson(call.request.headers.get('content-type'))) return reply(call, 415);
   const connectorId = connectorOf(call);
   if (connectorId === null || !await webhooks.ingest.isActive(connectorId)) return reply(call, 404);
@@ -90,7 +74,7 @@ function connectorOf(call: Call): string | null {
 }
 
 /** Lower-cased names; empty values left out, several of one name joined with a comma. */
-function headersOf({ request }: Call, app: WebhookApp): ReadonlyMap<string, string> {
+function headersOf({ request }: Call, app: App): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   const raw = app.rawHeadersOf?.(request);
   if (raw === undefined) for (const [name, value] of request.headers) put(headers, name, value);

@@ -6,6 +6,16 @@ import type { App, Call } from './context.ts';
 export interface Webhooks {
   readonly connectors: Connectors;
   readonly ingest: WebhookIngest;
+  readonly limits?: Partial<WebhookLimits>;
+}
+
+export interface WebhookLimits {
+  /** Largest body of a call. */
+  readonly bodyBytesMax: number;
+  /** How long a body may take to arrive. */
+  readonly bodyReadMs: number;
+  /** Bytes of bodies that may be arriving at once. */
+  readonly arrivingBytesMax: number;
 }
 
 /** Whether the path is one of connectors, whose failures have a body of their own. */
@@ -19,7 +29,7 @@ export function isWebhookPath(path: string): boolean {
 }
 
 /** Errors: `not_found` where connectors are switched off: their paths are unknown then. */
-export function webhooksOf(call: Call, app: App & { readonly webhooks?: Webhooks | null }): Webhooks {
+export function webhooksOf(call: Call, app: App): Webhooks {
   const { webhooks } = app;
   if (webhooks !== null && webhooks !== undefined) return webhooks;
   call.methods = '';

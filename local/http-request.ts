@@ -75,6 +75,8 @@ export class LocalRequest extends WebRequest {
     return this.#message.socket;
   }
 
+  get rawHeaders(): readonly string[] { return this.#message.rawHeaders; }
+
   /** The whole body. Rejects with `body_too_large` beyond `bytesMax` bytes, and with `aborted` when the client goes away. */
   readBytes(bytesMax: number): Promise<Uint8Array> {
     const message = this.#message;
@@ -107,6 +109,11 @@ export function addressOf(request: Request): string | null {
 /** The caller whom the connection itself proves by a node's certificate; null for none. */
 export function peerOf(request: Request): Principal | null {
   return peerOfSocket((request as unknown as LocalRequest).socket);
+}
+
+/** Names and values of the headers as they arrived, in turn. */
+export function rawHeadersOf(request: Request): readonly string[] {
+  return (request as unknown as LocalRequest).rawHeaders;
 }
 
 /** The connection of a request. */

@@ -16,7 +16,7 @@ import { checkStart, isLoopback } from './config/check-start.ts';
 import type { Config } from './config/config.ts';
 import type { Values } from './config/options.ts';
 import { logLevelOf } from './config/table/logging.ts';
-import { addressOf, connectionOf, peerOf, readBody } from './http-request.ts';
+import { addressOf, connectionOf, peerOf, rawHeadersOf, readBody } from './http-request.ts';
 import { lastEpoch } from './last-epoch.ts';
 import type { NodeLog } from './logger.ts';
 import { meterRequests } from './metrics/http-metrics.ts';
@@ -42,6 +42,8 @@ import type { NodeCertificates } from './tls/node-certificates.ts';
 import { startTracing } from './tracing/tracing.ts';
 import type { Tracing } from './tracing/tracing.ts';
 import { VERSION } from './version.ts';
+import { openWebhooks } from './webhook/open-webhooks.ts';
+import type { OpenWebhooks } from './webhook/open-webhooks.ts';
 
 /** Requests under way get this long to end when the node stops. */
 const STOP_GRACE_MS = 10_000;
@@ -98,6 +100,7 @@ class Node implements RunningNode {
   #tracing: Tracing | null = null;
   #server: HttpServer | null = null;
   #node: OpenNode | null = null;
+  #webhooks: OpenWebhooks | null = null;
   #fetch: Fetch;
 
   constructor(options: NodeOptions) {
@@ -150,10 +153,11 @@ class Node implements RunningNode {
     const security = this.#values.Insecure ? null : await this.#startSecurity(this.#open);
     this.#control.opened(this.#open, await lastEpoch(this.#open.store));
     this.#reloader = this.#createReloader();
+    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics });
     await this.#stats.collect();
     this.#fetch = createApp({
       store: this.#open.store, scavenger: this.#open.scavenger, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
-      readBody, addressOf, peerOf, connectionOf, security, node: this.#control, options: appOptions(this.#values),
+      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, node: this.#control, options: appOptions(this.#values),
     });
     this.#readiness.ready();
     void this.#stats.run(this.#stopping.signal);
@@ -230,7 +234,10 @@ class Node implements RunningNode {
     this.#stopping.abort();
     this.#control.stopping();
     await this.#node?.open.scavenger.close();
+    // Before requests are ended: callers who wait for a write then learn what came of it.
+    await this.#webhooks?.drain();
     if (this.#server !== null && !await this.#server.stop(STOP_GRACE_MS)) this.#log.warn('requests were cut off', { graceSeconds: STOP_GRACE_MS / 1000 });
+    await this.#webhooks?.close();
     await this.#node?.close();
     await this.#tracing?.close();
     this.#process.close();

@@ -150,8 +150,8 @@ class WebhookCalls implements Ingest {
   async #stop({ connectorId, activation }: ActiveConnector): Promise<void> {
     this.#stopped.set(connectorId, Math.max(activation, this.#stopped.get(connectorId) ?? -1));
     const intake = this.#intakes.get(connectorId);
-    if (intake === undefined || intake.connector.activation > activation) return;
-    await intake.drain();
+    if (intake !== undefined && intake.connector.activation > activation) return;
+    await intake?.drain();
     if (this.#intakes.get(connectorId) === intake) this.#intakes.delete(connectorId);
     this.#parts.sandbox.release(connectorId);
   }

@@ -126,7 +126,7 @@ export class Pipeline {
       }
       for (const entry of entries) {
         if (entry.delivery.isWritten) this.#end(entry, WRITTEN);
-        else void this.#write(entry);
+        else if (this.#pending.has(entry)) void this.#write(entry);
       }
     }
     this.#isNoting = false;

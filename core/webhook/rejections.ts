@@ -5,8 +5,8 @@ import { ANY } from '../streams/api.ts';
 import type { EventStore, NewEvent } from '../streams/api.ts';
 import { encodeText } from '../text.ts';
 import { timestampText } from '../time.ts';
-import { changeMetadata } from './deduplication.ts';
 import { uuidText } from './delivery-id.ts';
+import { changeMetadata } from './delivery-notes.ts';
 
 /**
  * Why calls of a connector were refused, in `$webhook-<id>-rejections`: of calls at most ten a minute, the rest counted

@@ -57,6 +57,7 @@ function membersJson(members: Iterable<readonly [string, string]>): string {
 export function refusalOfRoute(stream: string, schema: string | null): string | null {
   if (stream.startsWith('$')) return 'The script names a stream that begins with $, which only the system may write. Return another name.';
   if (checkWritableName(stream) !== null || !stream.isWellFormed()) return 'The script names a stream that no stream may be named. Return another name.';
+  if (schema === '') return 'The script returns an empty schema. Leave it out, or return a text.';
   if (schema !== null && (schema.length > EVENT_TYPE_LENGTH_MAX || !schema.isWellFormed())) return `The schema is no text of at most ${EVENT_TYPE_LENGTH_MAX} characters. Return a shorter one.`;
   return null;
 }

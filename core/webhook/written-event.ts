@@ -21,7 +21,6 @@ export function metadataOf(allowedHeaders: readonly string[], headers: ReadonlyM
 /** Why no store would take the event, null when it can be written. */
 export function refusalOfEvent(stream: string, schema: string | null, bytes: number): string | null {
   if (stream === '') return 'The script names no stream.';
-  if (schema === '') return 'The script returns an empty schema. Leave it out, or return a text.';
   if (bytes > EVENT_BYTES_MAX) return `The event would have ${bytes} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}.`;
   return refusalOfRoute(stream, schema);
 }

@@ -114,6 +114,21 @@ const USERS: Record<string, OperationExpectation> = {
   'POST /users/:login/command/change-password': is('self', 200, { params: PLAIN, admitted: ['plain'], body: { currentPassword: 'kim:pass', newPassword: 'kim:pass' } }),
 };
 
+const CONNECTOR = { connector: 'parcels' };
+const SCRIPT = { instanceTypeName: 'webhook-source', routingScript: 'Y29uc3Qgcm91dGUgPSAoKSA9PiBudWxsOw==' };
+
+/** Connectors are a fake's, which has `parcels`, stopped. */
+const CONNECTORS: Record<string, OperationExpectation> = {
+  'GET /connectors': is('operators'), 'POST /connectors/:connector': is('operators', 200, { params: { connector: 'newcomer' }, body: { settings: SCRIPT } }), 'DELETE /connectors/:connector': is('operators', 200, { params: CONNECTOR }),
+  'GET /connectors/:connector/settings': is('operators', 200, { params: CONNECTOR }), 'PUT /connectors/:connector/settings': is('operators', 200, { params: CONNECTOR, body: SCRIPT }),
+  'GET /connectors/:connector/configuration': is('operators', 200, { params: CONNECTOR }), 'PUT /connectors/:connector/configuration': is('operators', 200, { params: CONNECTOR, body: SCRIPT }),
+  'PUT /connectors/:connector/rename': is('operators', 200, { params: CONNECTOR, body: { name: 'Letters' } }), 'POST /connectors/:connector/start': is('operators', 200, { params: CONNECTOR }),
+  'POST /connectors/:connector/start/:position': is('operators', 400, { params: { ...CONNECTOR, position: '0' } }), 'POST /connectors/:connector/stop': is('operators', 200, { params: CONNECTOR }),
+  'POST /connectors/:connector/reset': is('operators', 200, { params: CONNECTOR }), 'POST /connectors/:connector/reset/:position': is('operators', 400, { params: { ...CONNECTOR, position: '0' } }),
+  'POST /connectors/:connector/test': is('operators', 200, { params: CONNECTOR, body: { body: {} } }),
+  'POST /webhook/:connector': is('anyone', 202, { params: CONNECTOR, body: {} }),
+};
+
 const NODE: Record<string, OperationExpectation> = {
   'GET /health/live': is('probe', 204), 'HEAD /health/live': is('probe', 204), 'GET /health/ready': is('probe'), 'HEAD /health/ready': is('probe'),
   'GET /': is('anyone'), 'GET /ping': is('anyone'), 'GET /info': is('anyone'), 'GET /openapi.json': is('anyone'), 'GET /info/options': is('operators'), 'GET /sys/subsystems': is('operators'),
@@ -122,4 +137,4 @@ const NODE: Record<string, OperationExpectation> = {
 };
 
 /** By method and path of the route table. */
-export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...NODE };
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...NODE };

@@ -10,6 +10,7 @@ import { createApp } from '../../handlers/app.ts';
 import { DEFAULT_OPTIONS } from '../../handlers/context.ts';
 import { routesFor } from '../../handlers/routes.ts';
 import { nodeKeys } from '../../infra/keys.ts';
+import { fakeConnectors, fakeIngest } from '../support/fake-connectors.ts';
 import { FakeNode } from '../support/fake-node.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -91,7 +92,7 @@ interface Sent {
 async function statusOf(key: string, caller: Caller, { method, path, headers, body }: Sent): Promise<{ readonly status: number; readonly challenge: string | null; readonly text: string }> {
   const address = `192.0.2.${++made}`;
   const app = createApp({
-    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), addressOf: () => address, options: DEFAULT_OPTIONS,
+    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, addressOf: () => address, options: DEFAULT_OPTIONS,
   });
   const response = await app(new Request(ORIGIN + path, { method, headers: { ...headers, ...AS[caller] }, body }));
   return { status: response.status, challenge: response.headers.get('www-authenticate'), text: await response.text() };
@@ -165,7 +166,7 @@ describe('everything else', () => {
   });
 
   test.each(OPERATIONS.filter(({ access }) => access !== 'probe').map(({ path }) => path))('OPTIONS and an unknown method on %s need no user', async (path) => {
-    const some = filled(path, { stream: 's', guid: nextId(), event: '0', count: '1', position: 'head', scavenge: SCAVENGE_ID, login: 'kim', n: '1', 'path+': 'proc' });
+    const some = filled(path, { stream: 's', guid: nextId(), event: '0', count: '1', position: 'head', scavenge: SCAVENGE_ID, login: 'kim', connector: 'parcels', n: '1', 'path+': 'proc' });
     for (const caller of CALLERS) {
       expect((await statusOf('', caller, { method: 'OPTIONS', path: some, headers: {}, body: null })).status).toBe(caller === 'wrong' ? 401 : 200);
       expect((await statusOf('', caller, { method: 'PATCH', path: some, headers: {}, body: null })).status).toBe(caller === 'wrong' ? 401 : 405);

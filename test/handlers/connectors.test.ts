@@ -1,32 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
 import { CONNECTOR_BODY_BYTES_MAX } from '../../handlers/connectors-body.ts';
 import { base64, eventsOf, openWorld, SCRIPT } from '../webhook/connector-kit.ts';
 import type { Instance, World } from '../webhook/connector-kit.ts';
 import { AS, LogLines, secured } from './secured.ts';
-
-// The table of routes and the reply to failures as the app has them once connectors belong to it.
-vi.mock('../../handlers/routes.ts', async (original) => {
-  const module = await original<typeof import('../../handlers/routes.ts')>();
-  const { CONNECTOR_ROUTES } = await import('../../handlers/routes-connectors.ts');
-  const has = (routes: readonly { readonly path: string }[]) => routes.some(({ path }) => path === '/connectors');
-  return { ...module, routesFor: (options: never) => (has(module.routesFor(options)) ? module.routesFor(options) : [...module.routesFor(options), ...CONNECTOR_ROUTES]) };
-});
-vi.mock('../../handlers/problem.ts', async (original) => {
-  const module = await original<typeof import('../../handlers/problem.ts')>();
-  const failure: typeof module.failure = (error, call, app) => {
-    if (!call.path.startsWith('/connectors') || isInner) return module.failure(error, call, app);
-    isInner = true;
-    try {
-      return errors!.connectorFailure(error, call, app);
-    } finally {
-      isInner = false;
-    }
-  };
-  let isInner = false;
-  return { ...module, failure };
-});
-let errors: typeof import('../../handlers/connectors-errors.ts') | null = null;
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const SETTINGS = { instanceTypeName: 'webhook-source', routingScript: base64(SCRIPT) };
@@ -39,7 +16,6 @@ let h: ReturnType<typeof secured>;
 let log: LogLines;
 
 beforeEach(async () => {
-  errors = await import('../../handlers/connectors-errors.ts');
   world = await openWorld();
   instance = world.instance();
   log = new LogLines();

@@ -1,31 +1,8 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
 import type { InboundCall, WebhookIngest } from '../../core/webhook/api.ts';
-import type { WebhookLimits } from '../../handlers/webhook.ts';
+import type { WebhookLimits } from '../../handlers/webhooks.ts';
 import { AS, secured } from './secured.ts';
-
-// The table of routes and the reply to failures as the app has them once webhooks belong to it.
-vi.mock('../../handlers/routes.ts', async (original) => {
-  const module = await original<typeof import('../../handlers/routes.ts')>();
-  const { CONNECTOR_ROUTES } = await import('../../handlers/routes-connectors.ts');
-  const has = (routes: readonly { readonly path: string }[]) => routes.some(({ path }) => path === '/connectors');
-  return { ...module, routesFor: (options: never) => (has(module.routesFor(options)) ? module.routesFor(options) : [...module.routesFor(options), ...CONNECTOR_ROUTES]) };
-});
-vi.mock('../../handlers/problem.ts', async (original) => {
-  const module = await original<typeof import('../../handlers/problem.ts')>();
-  let isInner = false;
-  const failure: typeof module.failure = (error, call, app) => {
-    if (isInner || !handler!.isIngestPath(call.path)) return module.failure(error, call, app);
-    isInner = true;
-    try {
-      return handler!.webhookFailure(error, call, app);
-    } finally {
-      isInner = false;
-    }
-  };
-  return { ...module, failure };
-});
-let handler: typeof import('../../handlers/webhook.ts') | null = null;
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -47,10 +24,7 @@ function open(limits: Partial<WebhookLimits> = {}, more: object = {}): void {
   ingest = new FakeIngest();
   h = secured({ webhooks: { connectors: null, ingest, limits }, ...more } as never);
 }
-beforeEach(async () => {
-  handler = await import('../../handlers/webhook.ts');
-  open();
-});
+beforeEach(() => open());
 
 const post = (path = '/webhook/parcels', headers: Record<string, string> = JSON_TYPE, body: string | Uint8Array<ArrayBuffer> | ReadableStream | null = '{"a":1}') => h.send('POST', path, headers, body);
 

@@ -1,7 +1,7 @@
 import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
-import type { Connectors } from '../../core/webhook/api.ts';
+import type { Connectors, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';
 import { createConnectors } from '../../core/webhook/registry.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -18,4 +18,10 @@ export async function fakeConnectors(): Promise<Connectors> {
   const connectors = createConnectors({ store: new ModelStore(clock, ids), clock, ids, log: silentLog, sandbox, secrets: new SealedSecrets(nodeKeys, ['token']) });
   await connectors.create('parcels', 'Parcels', new Map([['instanceTypeName', 'webhook-source'], ['routingScript', btoa('const route = () => null;')]]));
   return connectors;
+}
+
+/** Takes calls for `parcels`, and answers them with one status after the other. */
+export function fakeIngest(statuses: readonly IngestStatus[] = [202]): WebhookIngest {
+  let calls = 0;
+  return { isActive: (connectorId) => connectorId === 'parcels', receive: async () => statuses[calls++ % statuses.length]! };
 }

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises';
+import type { Log } from '../../core/ports/log.ts';
+import type { Meter } from '../../core/ports/meter.ts';
+import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
+import type { EventStore } from '../../core/streams/api.ts';
+import { createIngest } from '../../core/webhook/ingest.ts';
+import { createConnectors } from '../../core/webhook/registry.ts';
+import type { Webhooks } from '../../handlers/webhooks.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { nodeKeys } from '../../infra/keys.ts';
+import { CommandError } from '../cli/failure.ts';
+import { EXIT } from '../cli/io.ts';
+import type { Values } from '../config/options.ts';
+import { openSandbox, ROUTING_LIMITS } from './open-sandbox.ts';
+
+export interface OpenWebhooks extends Webhooks {
+  /** Takes no more calls, and writes what was accepted. */
+  drain(): Promise<void>;
+  /** To be called after `drain`, when no request is under way any more. */
+  close(): Promise<void>;
+}
+
+/** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
+export async function openWebhooks(store: EventStore, values: Values, { log, meter }: { readonly log: Log; readonly meter: Meter }): Promise<OpenWebhooks> {
+  const secrets = new SealedSecrets(nodeKeys, [await tokenOf(values), ...values['Connectors:DataProtection:PreviousTokens']]);
+  const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
+  const parts = { store, clock: systemClock, ids: systemIds, log, sandbox };
+  const connectors = createConnectors({ ...parts, secrets });
+  // It wants to know of connectors that stop, before any of them runs.
+  const ingest = createIngest({ ...parts, active: connectors, keys: nodeKeys, meter });
+  await connectors.open();
+  return {
+    connectors, ingest, limits: { bodyBytesMax: values['Webhook:MaxBodySize'] },
+    drain: () => ingest.close(),
+    close: async () => {
+      await connectors.close();
+      await sandbox.close();
+    },
+  };
+}
+
+/** The token is the file's content without the line's end; an empty one is none. */
+async function tokenOf(values: Values): Promise<string> {
+  const file = values['Connectors:DataProtection:TokenFile'];
+  if (file === null) return values['Connectors:DataProtection:Token'] ?? '';
+  try {
+    return (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new CommandError('token_unreadable', `The data-protection token could not be read from ${file} (${(error as NodeJS.ErrnoException).code}). Check the path and who may read it.`, EXIT.failed);
+  }
+}

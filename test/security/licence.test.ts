@@ -1,0 +1,181 @@
+import { generateKeyPairSync, sign, verify } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { encodeText } from '../../core/text.ts';
+import { decodeBase64Url, encodeBase64Url } from '../../core/security/base64-url.ts';
+import { parsePrivateKeyPem, parsePublicKeyPem, privateKeyPem, publicKeyPem } from '../../core/security/ed25519-keys.ts';
+import { BUILT_IN_LICENCE, licenceOf } from '../../core/security/licence.ts';
+import type { LicenceConfig } from '../../core/security/licence.ts';
+import { isSignedBy, readLicence, signLicence } from '../../core/security/licence-token.ts';
+import type { LicenceClaims } from '../../core/security/licence-token.ts';
+import { LicensedAutoScavenge } from '../../core/security/licensed-auto-scavenge.ts';
+import { nodeKeys } from '../../infra/keys.ts';
+import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { KeptLog } from './kit.ts';
+
+const NOW = Date.UTC(2031, 3, 2, 9, 15);
+const DAY = 86_400_000;
+const SECRET = encodeText('0123456789abcdef0123456789abcdef');
+const OTHER = encodeText('fedcba9876543210fedcba9876543210');
+const PUBLIC = nodeKeys.ed25519Public(SECRET);
+const PEM = publicKeyPem(PUBLIC);
+
+const claims = (more: Partial<LicenceClaims> = {}): LicenceClaims => ({ features: ['AUTO_SCAVENGE'], expiresAtMs: NOW + DAY, notBeforeMs: null, issuedAtMs: NOW, holder: 'Kim', id: 'one', ...more });
+const key = (more: Partial<LicenceClaims> = {}, secret = SECRET) => signLicence(claims(more), secret, nodeKeys);
+
+/** A token of any header and payload, signed as it stands. */
+function token(payload: unknown, header: unknown = { alg: 'EdDSA' }, secret = SECRET): string {
+  const part = (value: unknown) => encodeBase64Url(encodeText(typeof value === 'string' ? value : JSON.stringify(value)));
+  const signed = `${part(header)}.${part(payload)}`;
+  return `${signed}.${encodeBase64Url(nodeKeys.ed25519Sign(secret, encodeText(signed)))}`;
+}
+
+describe('signatures', () => {
+  test('as in RFC 8032, and in the JWS of RFC 8037', () => {
+    const secret = decodeBase64Url('nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A')!;
+    const known = decodeBase64Url('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo')!;
+    expect(nodeKeys.ed25519Public(secret)).toEqual(known);
+    const text = 'eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc';
+    const signature = nodeKeys.ed25519Sign(secret, encodeText(text));
+    expect(encodeBase64Url(signature)).toBe('hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg');
+    expect(nodeKeys.ed25519Verify(known, encodeText(text), signature)).toBe(true);
+  });
+
+  test('not for another text, key or signature, nor for what is none', () => {
+    const data = encodeText('text');
+    const signature = nodeKeys.ed25519Sign(SECRET, data);
+    expect(nodeKeys.ed25519Verify(PUBLIC, data, signature)).toBe(true);
+    expect(nodeKeys.ed25519Verify(PUBLIC, encodeText('Text'), signature)).toBe(false);
+    expect(nodeKeys.ed25519Verify(nodeKeys.ed25519Public(OTHER), data, signature)).toBe(false);
+    for (const broken of [signature.slice(1), new Uint8Array(0), signature.map((byte, at) => (at === 3 ? byte ^ 1 : byte)), new Uint8Array(64)]) expect(nodeKeys.ed25519Verify(PUBLIC, data, broken)).toBe(false);
+    for (const broken of [PUBLIC.slice(1), new Uint8Array(0)]) expect(nodeKeys.ed25519Verify(broken, data, signature)).toBe(false);
+  });
+
+  test('keys in files are those of other programs', () => {
+    const made = generateKeyPairSync('ed25519', { publicKeyEncoding: { format: 'pem', type: 'spki' }, privateKeyEncoding: { format: 'pem', type: 'pkcs8' } });
+    const secret = parsePrivateKeyPem(made.privateKey);
+    expect(nodeKeys.ed25519Public(secret)).toEqual(parsePublicKeyPem(made.publicKey));
+    expect([privateKeyPem(secret), publicKeyPem(parsePublicKeyPem(made.publicKey))]).toEqual([made.privateKey, made.publicKey]);
+    expect(verify(null, Buffer.from('x'), publicKeyPem(PUBLIC), sign(null, Buffer.from('x'), privateKeyPem(SECRET)))).toBe(true);
+  });
+
+  test.each([
+    ['', /no public key in PEM/], ['MCowBQYDK2VwAyEA', /no public key in PEM/], [privateKeyPem(SECRET), /holds a private key, and a public key is needed/],
+    [PEM.replace('END PUBLIC', 'END PRIVATE'), /holds a public key/], [PEM.replace('MCow', 'MCox'), /another kind/], [`-----BEGIN PUBLIC KEY-----\n${'A'.repeat(5_000)}\n-----END PUBLIC KEY-----`, /no public key/],
+    [generateKeyPairSync('x25519', { publicKeyEncoding: { format: 'pem', type: 'spki' }, privateKeyEncoding: { format: 'pem', type: 'pkcs8' } }).publicKey, /another kind: only Ed25519/],
+  ])('what is no public key is refused: %#', (text, message) => {
+    expect(() => parsePublicKeyPem(text)).toThrow(message);
+  });
+
+  test('Base64 for URLs has one text for every value', () => {
+    for (let length = 0; length < 10; length++) {
+      const bytes = Uint8Array.from({ length }, (_, i) => 255 - i * 3);
+      expect(decodeBase64Url(encodeBase64Url(bytes))).toEqual(bytes);
+    }
+    for (const text of ['QQ==', 'QR', 'Q', 'Q+', 'Q/8', 'Q Q', 'QQ\n']) expect(decodeBase64Url(text)).toBeNull();
+  });
+});
+
+describe('keys', () => {
+  test('what is issued is read again, and verified', () => {
+    const given = claims({ features: ['AUTO_SCAVENGE', 'ALL'], notBeforeMs: NOW - DAY });
+    const read = readLicence(` ${signLicence(given, SECRET, nodeKeys)}\n`);
+    expect(read.claims).toEqual(given);
+    expect(isSignedBy(read, PUBLIC, nodeKeys)).toBe(true);
+    expect(isSignedBy(read, nodeKeys.ed25519Public(OTHER), nodeKeys)).toBe(false);
+    const bare = claims({ holder: null, id: null, issuedAtMs: null });
+    expect(readLicence(signLicence(bare, SECRET, nodeKeys)).claims).toEqual(bare);
+  });
+
+  test.each([
+    ['', /no signed token/], ['a.b', /no signed token/], ['a.b.c.d', /no signed token/], ['x'.repeat(20_000), /no signed token/], [`..${'a'.repeat(86)}`, /header is no JSON/],
+    [token('[]'), /payload is no JSON object/], [token('null'), /payload is no JSON object/], [token('{'), /payload is no JSON object/], [token({ exp: 1 }, '7'), /header is no JSON object/],
+    [token({ exp: 1 }, { alg: 'none' }), /not signed with EdDSA/], [token({ exp: 1 }, { alg: 'HS256' }), /EdDSA/], [token({ exp: 1 }, {}), /EdDSA/], [token({ exp: 1 }, { alg: 'EdDSA', crit: ['exp'] }), /EdDSA/],
+    [`${token({ exp: 1 })}=`, /signature is no Base64/], [token({ ALL: true }), /when it expires/], [token({ exp: '5' }), /exp is no time/], [token({ exp: -1 }), /exp is no time/], [token({ exp: 1e300 }), /exp is no time/],
+    [token({ exp: null }), /exp is no time/], [token({ exp: 1, nbf: 'x' }), /nbf is no time/],
+  ])('what is none is refused: %#', (text, message) => {
+    expect(() => readLicence(text)).toThrow(message);
+  });
+
+  test.each([
+    [{ AUTO_SCAVENGE: true }, ['AUTO_SCAVENGE']], [{ AUTO_SCAVENGE: 'TRUE', ALL: 'True' }, ['AUTO_SCAVENGE', 'ALL']], [{ ALL: 'true' }, ['ALL']],
+    [{ AUTO_SCAVENGE: 'yes' }, []], [{ AUTO_SCAVENGE: 1 }, []], [{ AUTO_SCAVENGE: ['true'] }, []], [{ auto_scavenge: true }, []], [{ OTHER: true }, []], [{}, []],
+  ])('%j grants %j', (members, features) => {
+    expect(readLicence(token({ exp: 1, ...members })).claims.features).toEqual(features);
+  });
+});
+
+/** Rows of the decision "licence" of design section 9: what is configured, and why the feature is off; null: it is on. */
+const DECISIONS: readonly (readonly [string, Partial<LicenceConfig>, RegExp | null])[] = [
+  ['no key: the built-in licence grants everything', {}, null],
+  ['no key, with an issuer', { issuerKey: { pem: PEM } }, null],
+  ['no key, without the built-in one', { useBuiltIn: false }, /no licence key/],
+  ['no key, without the built-in one, with an issuer', { useBuiltIn: false, issuerKey: { pem: PEM } }, /no licence key/],
+  ['a key', { key: key(), issuerKey: { pem: PEM } }, null],
+  ['a key, without the built-in one', { key: key(), issuerKey: { pem: PEM }, useBuiltIn: false }, null],
+  ['a key for everything', { key: key({ features: ['ALL'] }), issuerKey: { pem: PEM } }, null],
+  ['a key for something else', { key: key({ features: [] }), issuerKey: { pem: PEM } }, /does not grant AUTO_SCAVENGE/],
+  ['an expired key', { key: key({ expiresAtMs: NOW }), issuerKey: { pem: PEM } }, /has expired at 2031-04-02T09:15:00Z/],
+  ['a key for later', { key: key({ notBeforeMs: NOW + 1_000 }), issuerKey: { pem: PEM } }, /valid from 2031-04-02T09:15:01Z on/],
+  ['a key of another issuer', { key: key({}, OTHER), issuerKey: { pem: PEM } }, /signed by another issuer/],
+  ['a key that was changed', { key: key().replace(/\.[^.]+\./, `.${encodeBase64Url(encodeText(`{"exp":${NOW},"ALL":true}`))}.`), issuerKey: { pem: PEM } }, /or was changed afterwards/],
+  ['something that is no key', { key: 'please', issuerKey: { pem: PEM } }, /Licensing:LicenseKey is invalid\. It is no signed token/],
+  ['a key and no issuer', { key: key() }, /IssuerKeyFile must name/],
+  ['a key and a file that can\'t be read', { key: key(), issuerKey: { unreadable: 'x (ENOENT).' } }, /IssuerKeyFile can't be read: x \(ENOENT\)/],
+  ['a key and a file without a key', { key: key(), issuerKey: { pem: 'x' } }, /IssuerKeyFile is not understood\. It is no public key/],
+];
+
+describe('84 85: which licence counts', () => {
+  const config = (given: Partial<LicenceConfig>): LicenceConfig => ({ key: null, issuerKey: null, useBuiltIn: true, ...given });
+
+  test.each(DECISIONS)('%s', (_, given, refusal) => {
+    const licence = licenceOf(config(given), nodeKeys);
+    expect(licence.source).toBe(given.key !== undefined ? 'key' : given.useBuiltIn === false ? 'none' : 'built-in');
+    if (refusal === null) expect(licence.refusal('AUTO_SCAVENGE', NOW)).toBeNull();
+    else expect(licence.refusal('AUTO_SCAVENGE', NOW)).toMatch(refusal);
+  });
+
+  test('an invalid key is not made up for by the built-in licence', () => {
+    for (const [, given, refusal] of DECISIONS) if (given.key !== undefined && refusal !== null) expect(licenceOf(config({ ...given, useBuiltIn: true }), nodeKeys).refusal('AUTO_SCAVENGE', NOW)).toMatch(refusal);
+  });
+
+  test('to the millisecond', () => {
+    const licence = licenceOf(config({ key: key(), issuerKey: { pem: PEM } }), nodeKeys);
+    expect(licence.refusal('AUTO_SCAVENGE', NOW + DAY - 1)).toBeNull();
+    expect(licence.refusal('AUTO_SCAVENGE', NOW + DAY)).toMatch(/has expired/);
+    expect([licence.expiresAtMs, BUILT_IN_LICENCE.expiresAtMs]).toEqual([NOW + DAY, null]);
+  });
+});
+
+describe('87: a licence that ends while the node runs', () => {
+  test('switches off, for good, and says so once', async () => {
+    const clock = new ManualClock(NOW);
+    const inner = new FakeAutoScavenge();
+    const log = new KeptLog();
+    const licence = licenceOf({ key: key(), issuerKey: { pem: PEM }, useBuiltIn: true }, nodeKeys);
+    const licensed = new LicensedAutoScavenge(inner, { licence, clock, log });
+    expect(licensed.enabled()).toEqual({ enabled: true, reason: null });
+    await licensed.configure('0 * * * *');
+    await licensed.tick(1);
+    expect([await licensed.pause(), (await licensed.status()).state, await licensed.resume(), inner.calls.length, log.lines]).toEqual(['paused', 'Paused', undefined, 5, []]);
+
+    clock.setNow(NOW + DAY);
+    await licensed.tick(1);
+    expect(log.at('warn')).toEqual(['AutoScavenge has no licence and stops.']);
+    expect(licensed.enabled()).toEqual({ enabled: false, reason: expect.stringMatching(/has expired at 2031-04-03T09:15:00Z/) });
+    for (const run of [() => licensed.status(), () => licensed.configure('x'), () => licensed.pause(), () => licensed.resume()]) {
+      await expect(run()).rejects.toMatchObject({ code: 'auto_scavenge_off', message: 'AutoScavenge is not enabled', data: { reason: expect.stringMatching(/has expired/) } });
+    }
+    clock.setNow(NOW);
+    await licensed.tick(1);
+    expect([licensed.enabled().enabled, inner.calls.length, log.lines.length]).toEqual([false, 5, 1]);
+  });
+
+  test('what is off for another reason says that one', () => {
+    const inner = new FakeAutoScavenge();
+    inner.off = 'The option is false.';
+    const log = new KeptLog();
+    const licensed = new LicensedAutoScavenge(inner, { licence: licenceOf({ key: null, issuerKey: null, useBuiltIn: false }, nodeKeys), clock: new ManualClock(NOW), log });
+    expect([licensed.enabled(), log.lines]).toEqual([{ enabled: false, reason: 'The option is false.' }, []]);
+  });
+});
