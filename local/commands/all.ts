@@ -1,6 +1,8 @@
 import type { Command } from '../cli/command.ts';
+import { autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand, autoScavengeStatusCommand } from './auto-scavenge.ts';
 import { demoCommand } from './demo.ts';
 import { explainCommand } from './explain.ts';
+import { licenseInspectCommand, licenseIssueCommand, licenseIssuerCommand } from './license.ts';
 import { proveErasedCommand } from './prove-erased.ts';
 import { scavengeOfflineCommand, scavengeStartCommand, scavengeStatusCommand, scavengeStopCommand, scavengeWatchCommand } from './scavenge.ts';
 import { startCommand } from './start.ts';
@@ -10,5 +12,7 @@ import { webhookSendCommand, webhookTestCommand } from './webhook.ts';
 /** Every command, in the order of `--help`. */
 export const COMMANDS: readonly Command[] = [
   startCommand, scavengeStartCommand, scavengeStopCommand, scavengeStatusCommand, scavengeWatchCommand, scavengeOfflineCommand,
-  explainCommand, proveErasedCommand, verifyCommand, webhookTestCommand, webhookSendCommand, demoCommand,
+  autoScavengeStatusCommand, autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand,
+  explainCommand, proveErasedCommand, verifyCommand, webhookTestCommand, webhookSendCommand,
+  licenseIssuerCommand, licenseIssueCommand, licenseInspectCommand, demoCommand,
 ];

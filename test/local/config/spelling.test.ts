@@ -152,7 +152,6 @@ describe('the environment', () => {
 
 describe('nested options', () => {
   const groups = [...OPTION_GROUPS, { title: 'Plug-ins', options: {
-    'AutoScavenge:Enabled': flag(boolean, 'Enabled'),
     'Connectors:DataProtection:Limit': option(integer('N', 0, 9), 3, 'Limit'),
     GossipSeed: optional(list('HOST:PORT'), 'Seeds'),
   } }];
@@ -172,7 +171,7 @@ describe('nested options', () => {
     expect(valueOf('Connectors:DataProtection:Limit', ['--connectors-data-protection-limit=5'], { yaml: 'Connectors: {DataProtection: {Limit: 4}}' })).toBe(5);
   });
   test('a section may be empty', () => {
-    expect(valueOf('AutoScavenge:Enabled', [], { yaml: 'AutoScavenge:\nConnectors: {}' })).toBe(false);
+    expect(valueOf('AutoScavenge:Enabled', [], { yaml: 'AutoScavenge:\nConnectors: {}' })).toBe(null);
   });
   test.each<[string, string[]]>([
     ['AutoScavenge:\n  Enbled: true', ['Unknown option AutoScavenge:Enbled in node.yaml:2. Did you mean AutoScavenge:Enabled?', ALLOW]],
