@@ -22,6 +22,8 @@ import { TableStore } from './table-store.ts';
 
 /** Memtables that may wait to be written before writers are held back. */
 const FROZEN_MAX = 1;
+/** Share of a memtable that is full when the worker that will write it is called. */
+const PREPARE_AT = 7 / 8;
 
 export interface StreamIndexOptions {
   readonly storage: Storage;
@@ -101,6 +103,8 @@ export class StreamIndex {
   #bulkPrepare = -1;
   #isBulkOpen = false;
   #room: PromiseWithResolvers<void> | null = null;
+  /** The worker that will write the active table has been called. */
+  #isPrepared = false;
   /** While above 0, no merge begins. */
   #mergeHolds = 0;
   /** Id of the merge of all tables that was asked for and has not ended. */
@@ -167,10 +171,19 @@ export class StreamIndex {
     this.#isBulkOpen = false;
     this.#bulkCommit = commitPosition;
     this.#bulkPrepare = preparePosition;
-    if (this.#active.count >= this.#memTableEntriesMax) this.#freeze();
+    const { count } = this.#active;
+    if (count >= this.#memTableEntriesMax) this.#freeze();
+    else if (!this.#isPrepared && count >= this.#memTableEntriesMax * PREPARE_AT) this.#prepare();
+  }
+
+  /** The worker's start is over by the time that it is needed, and costs no append its time. */
+  #prepare(): void {
+    this.#isPrepared = true;
+    this.#options.jobs.prepare?.();
   }
 
   #freeze(): void {
+    this.#isPrepared = false;
     this.#frozen = [{ table: this.#active, commit: this.#bulkCommit, prepare: this.#bulkPrepare }, ...this.#frozen];
     this.#active = this.#spare ?? new MemTable(this.#memTableEntriesMax);
     this.#spare = null;

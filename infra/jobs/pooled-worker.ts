@@ -70,6 +70,11 @@ export class PooledWorker {
     }
   }
 
+  /** It has nothing to do yet, and keeps no process alive. */
+  rest(): void {
+    this.#worker.unref();
+  }
+
   /** Ends the running job at its next checkpoint. */
   abort(): void {
     Atomics.store(this.#signal, 0, ABORT);

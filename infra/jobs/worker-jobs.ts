@@ -45,6 +45,10 @@ export class WorkerJobs implements Jobs {
     return (name.startsWith(SCAVENGE_PREFIX) ? this.#scavenge : this.#index).run(name, args, options);
   }
 
+  prepare(): void {
+    this.#index.prepare();
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#index.close(), this.#scavenge.close()]);
   }

@@ -62,6 +62,14 @@ export class WorkerPool {
     }
   }
 
+  /** Starts a worker if there is none. It goes again when no work comes. */
+  prepare(): void {
+    if (this.#isClosed || this.#workers.size > 0) return;
+    const worker = this.#idleWorker()!;
+    worker.rest();
+    this.#rest(worker);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const task of this.#queue.splice(0)) task.reject(jobAborted(task.name));

@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamIndex, StreamIndexOptions } from '../../core/index/stream-index.ts';
+import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
+import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { decodeText } from '../../core/text.ts';
+import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
+import { SeededIds } from '../support/seeded-ids.ts';
 import { ceilingOf, collectingLog, damage, floorOf, type Item, type Key, keyOf, NaiveIndex, openIndex, rangeOf, readAll, writeAll } from './world.ts';
 
 const KEYS: Key[] = [[0, 0], [0xffff_ffff, 0xffff_ffff], [7, 1], [7, 2]];
@@ -279,5 +283,21 @@ describe('a damaged index, disk-format.md section 7.8', () => {
       expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([[0, 0], [1, 100], [2, 200], [3, 300]]);
       await index.close();
     }
+  });
+});
+
+describe('the worker that writes a table', () => {
+  it('is called once before the memtable is full', async () => {
+    const storage = new MemoryStorage();
+    const jobs = new InlineJobs({ jobs: TABLE_JOBS, storage, digests: nodeDigests, ids: new SeededIds(3), clock: new ManualClock() });
+    let called = 0;
+    const index = await openIndex(storage, { memTableEntriesMax: 8, jobs: { run: (...job) => jobs.run(...job), close: () => jobs.close(), prepare: () => { called++; } } });
+    const seen: number[] = [];
+    for (let n = 0; n < 16; n++) {
+      addBulk(index, [{ key: keyOf('order-42'), version: n, position: 100 * n }], 100 * n);
+      seen.push(called);
+    }
+    expect(seen).toEqual([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2]);
+    await index.close();
   });
 });

@@ -211,6 +211,22 @@ describe('worker threads', () => {
     expect(pool.workers).toBe(1);
   });
 
+  test('a worker that was called ahead takes the job, or goes again', async () => {
+    const pool = workerJobs();
+    jobs = pool;
+    pool.prepare();
+    pool.prepare();
+    expect(pool.workers).toBe(1);
+    expect(await pool.run('count', { to: 7 })).toBe(7);
+    expect(pool.workers).toBe(1);
+    await pool.close();
+    pool.prepare();
+    expect(pool.workers).toBe(0);
+    const brief = jobs = workerJobs({ idleMs: 1 });
+    brief.prepare();
+    while (brief.workers > 0) await systemClock.sleep(1);
+  });
+
   test('an idle worker is ended', async () => {
     const pool = jobs = workerJobs({ idleMs: 1 });
     await jobs.run('count', { to: 1 });
