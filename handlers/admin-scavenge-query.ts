@@ -1,4 +1,5 @@
 import { SkuaError } from '../core/errors.ts';
+import type { ScavengeOrder } from '../core/ports/nodes.ts';
 import type { ScavengeOptions } from '../core/scavenge/api.ts';
 import { queryOf } from './context.ts';
 import type { Call } from './context.ts';
@@ -28,6 +29,18 @@ export function scavengeOptionsOf(call: Call): ScavengeOptions {
 /** Whether only a dry run is asked for (design.md section 9). */
 export function isDryRunOf(call: Call): boolean {
   return booleanOf(call, 'dryRun') ?? false;
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The order of a cluster that the request stands for (design.md section 9, "late orders"); null for one of a user. */
+export function orderOf(call: Call): ScavengeOrder | null {
+  const clusterScavengeId = queryOf(call, 'clusterScavengeId');
+  const attempt = integerOf(call, 'attempt', 0, Number.MAX_SAFE_INTEGER, 'attempt must be an integer of 0 or above');
+  if (clusterScavengeId === undefined && attempt === undefined) return null;
+  if (clusterScavengeId === undefined || attempt === undefined) throw new SkuaError('bad_request', 'clusterScavengeId and attempt belong together: give both or none');
+  if (!UUID.test(clusterScavengeId)) throw new SkuaError('bad_request', 'clusterScavengeId must be a UUID');
+  return { clusterScavengeId: clusterScavengeId.toLowerCase(), attempt };
 }
 
 function integerOf(call: Call, name: string, min: number, max: number, refusal: string): number | undefined {

@@ -1,9 +1,11 @@
 import { SkuaError, isSkuaError } from '../core/errors.ts';
 import { timestampText } from '../core/time.ts';
-import type { DryRunReport, LastScavenge } from '../core/scavenge/api.ts';
+import type { DryRunReport, LastScavenge, ScavengeOptions } from '../core/scavenge/api.ts';
 import { adminJson, adminReply } from './admin-reply.ts';
-import type { Handler } from './context.ts';
-import { isDryRunOf, scavengeOptionsOf } from './admin-scavenge-query.ts';
+import type { App, Call, Handler } from './context.ts';
+import { isDryRunOf, orderOf, scavengeOptionsOf } from './admin-scavenge-query.ts';
+import { ordersOf } from './auto-scavenge-context.ts';
+import type { AutoScavengeContext } from './auto-scavenge-context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from './negotiate.ts';
 import { decodeSegment } from './path.ts';
 
@@ -15,9 +17,8 @@ const NO_SCAVENGE_ID = '00000000-0000-0000-0000-000000000000';
 export const startScavenge: Handler = async (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const options = scavengeOptionsOf(call);
-  const { scavenger } = app;
   try {
-    const { scavengeId } = isDryRunOf(call) ? await scavenger.startDryRun(options) : await scavenger.start(options);
+    const { scavengeId } = await started(call, app, options);
     return adminReply(call, chosen, { scavengeId }, `ScavengeId: ${scavengeId}`);
   } catch (error) {
     if (!isSkuaError(error, 'scavenge_in_progress')) throw error;
@@ -27,11 +28,22 @@ export const startScavenge: Handler = async (call, app) => {
   }
 };
 
+/** With an order of the cluster: a repeat is answered as the first one was, and a late one refused. */
+function started(call: Call, app: App, options: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
+  const isDryRun = isDryRunOf(call);
+  const order = orderOf(call);
+  if (order === null) return isDryRun ? app.scavenger.startDryRun(options) : app.scavenger.start(options);
+  if (isDryRun) throw new SkuaError('bad_request', 'A cluster orders no dry runs: leave out dryRun, or clusterScavengeId and attempt');
+  return ordersOf(app).start(order, options);
+}
+
 /** DELETE `/admin/scavenge/{id}` and `/current`: answered when the run has stopped, however long that takes. */
 export const stopScavenge: Handler = async (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
+  const asked = decodeSegment(call.params['scavenge'] ?? 'current');
+  const order = orderOf(call);
   try {
-    const scavengeId = await app.scavenger.stop(decodeSegment(call.params['scavenge'] ?? 'current'));
+    const scavengeId = order === null ? await app.scavenger.stop(asked) : await ordersOf(app).stop(order, asked === 'current' ? null : asked);
     return adminReply(call, chosen, scavengeId, scavengeId);
   } catch (error) {
     if (!isSkuaError(error, 'scavenge_not_found')) throw error;
@@ -47,12 +59,19 @@ export const currentScavenge: Handler = (call, app) => {
   return adminReply(call, chosen, { scavengeId, scavengeLink }, `ScavengeId: ${scavengeId}, ScavengeLink: ${scavengeLink}`);
 };
 
-/** GET `/admin/scavenge/last`: the last run since the process started. `error` is there only for `Errored`. */
+/** GET `/admin/scavenge/last`: the last run since the process started. `error` is there only for `Errored`. With an order its run goes on. */
 export const lastScavenge: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
-  const last = lastFields(app.scavenger.last());
+  const order = orderOf(call);
+  if (order !== null) ordersOf(app).asked(order);
+  const last = lastFields(lastOf(app));
   return adminReply(call, chosen, last, `ScavengeId: ${last.scavengeId}, ScavengeLink: ${last.scavengeLink}, ScavengeResult: ${last.scavengeResult}`);
 };
+
+/** An order that nobody asks for any more was interrupted, whatever its run says. */
+function lastOf(app: App & AutoScavengeContext): LastScavenge | null {
+  return (app.scavengeOrders ?? app.scavenger).last();
+}
 
 function lastFields(last: LastScavenge | null) {
   if (last === null) return { scavengeId: NO_SCAVENGE_ID, scavengeLink: '', scavengeResult: 'Unknown' };

@@ -3,6 +3,7 @@ import type { IRequest } from 'itty-router';
 import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
 import { authenticate } from './authentication.ts';
+import { isAutoScavengePath } from './auto-scavenge-context.ts';
 import { requireAccess } from './authorization.ts';
 import { connectorFailure } from './connectors-errors.ts';
 import { DEFAULT_OPTIONS } from './context.ts';
@@ -73,9 +74,9 @@ function slashRedirect(call: Call): Response {
   return redirect(call, `${baseOf(call)}${call.path.slice(0, -1)}${query}`, 'Moved Permanently', 'max-age=31536000, public');
 }
 
-/** Users can't be managed while security is off, nor connectors where they are switched off. */
+/** Users can't be managed while security is off, nor connectors and schedules where there are none. */
 function routesOf(app: App): readonly Route[] {
-  return routesFor(app.options).filter(({ path }) => (app.security !== null || !path.startsWith('/users')) && (app.webhooks != null || !isWebhookPath(path)));
+  return routesFor(app.options).filter(({ path }) => (app.security !== null || !path.startsWith('/users')) && (app.webhooks != null || !isWebhookPath(path)) && (app.autoScavenge != null || !isAutoScavengePath(path)));
 }
 
 /** Every route, and behind its methods the answers that need to know the path: OPTIONS and 405. */

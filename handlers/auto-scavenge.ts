@@ -1,6 +1,5 @@
 import type { AutoScavenge } from '../core/auto-scavenge/api.ts';
 import { SkuaError } from '../core/errors.ts';
-import { autoScavengeOff } from '../core/security/licensed-auto-scavenge.ts';
 import { scheduleOf } from './auto-scavenge-body.ts';
 import { autoScavengeOf } from './auto-scavenge-context.ts';
 import type { AutoScavengeContext } from './auto-scavenge-context.ts';
@@ -60,6 +59,11 @@ function enabledOf(call: Call, app: App & AutoScavengeContext): AutoScavenge {
   if (!enabled) throw autoScavengeOff(reason);
   negotiate(call, JSON_ONLY);
   return autoScavenge;
+}
+
+/** The documented text, with the reason as the hint. */
+function autoScavengeOff(reason: string | null): SkuaError {
+  return new SkuaError('auto_scavenge_off', 'AutoScavenge is not enabled', reason === null ? {} : { hint: reason });
 }
 
 async function answered(call: Call, app: App, body: string | null, answer: () => Promise<Response>): Promise<Response> {

@@ -45,7 +45,16 @@ export async function testInputOf(call: Call, app: App): Promise<TestInput> {
   const members = membersOf(await jsonOf(call, app));
   const body = members.get('body');
   if (body === undefined) throw invalidConnector([{ field: 'body', description: 'Missing. Give the payload.' }]);
-  return { body: typeof body === 'string' ? body : JSON.stringify(body), headers: textsOf(members, 'headers'), query: textsOf(members, 'query') };
+  return { body: typeof body === 'string' ? body : payloadText(body), headers: textsOf(members, 'headers'), query: textsOf(members, 'query') };
+}
+
+function payloadText(body: unknown): string {
+  try {
+    return JSON.stringify(body);
+  } catch {
+    // Unlike reading, writing goes down level by level on the stack.
+    throw invalidConnector([{ field: 'body', description: 'Nested too deep.' }]);
+  }
 }
 
 function textsOf(members: Members, field: string): Record<string, string> {

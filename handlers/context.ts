@@ -6,6 +6,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Ids } from '../core/ports/ids.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Meter } from '../core/ports/meter.ts';
+import type { AutoScavengeContext } from './auto-scavenge-context.ts';
 import type { NodeControl } from './node-control.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -38,7 +39,7 @@ export const DEFAULT_OPTIONS: AppOptions = {
 };
 
 /** All that the handlers need of the world. */
-export interface AppContext {
+export interface AppContext extends AutoScavengeContext {
   readonly store: EventStore;
   readonly scavenger: Scavenger;
   readonly clock: Clock;

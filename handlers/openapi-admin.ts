@@ -46,6 +46,12 @@ const F = PARAMETERS.adminFormat;
 const NOT_RUNNING = problems(404);
 const DRY_RUN_ID = segment('scavenge', 'Id of a dry run, as its start was answered with.', TEXT, '0d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4');
 
+/** Of the cluster, to a node. */
+const ORDER: readonly ParameterDoc[] = [
+  query('clusterScavengeId', 'Of auto-scavenge: the cycle that the request belongs to; with `attempt`.', UUID, '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001'),
+  query('attempt', 'Of auto-scavenge: grows from order to order of a cycle. A lower one than the highest that was seen is refused, a repeat answered as the first one was.', COUNT, 3),
+];
+
 const START: readonly ParameterDoc[] = [
   query('threads', 'Worker threads; more than 4 count as 4.', { type: 'integer', minimum: 1, maximum: INT32_MAX }, 1),
   query('threshold', 'Chunks of at least this weight are rewritten; 0: every one with any weight; negative: every one.', { type: 'integer', minimum: -INT32_MAX - 1, maximum: INT32_MAX }, 0),
@@ -58,11 +64,11 @@ const START: readonly ParameterDoc[] = [
 export const SCAVENGE_DOCS = {
   start: {
     summary: 'Start a scavenge, or a dry run of one', description: 'Goes on with an unfinished run, under a new id. The answer comes when it has begun.',
-    parameters: [...START, F], responses: { 200: ok('It has begun.', jsonOrText(ref('ScavengeStarted'))), ...problems(400, 406), 409: failing('A scavenge is running; `scavengeId` names it.') },
+    parameters: [...START, ...ORDER, F], responses: { 200: ok('It has begun.', jsonOrText(ref('ScavengeStarted'))), ...problems(400, 406), 409: failing('A scavenge is running; `scavengeId` names it. Or the order comes late.') },
   },
   current: { summary: 'The scavenge that is running', parameters: [F], responses: { 200: ok('Its id, or empty texts.', jsonOrText(ref('ScavengeCurrent'))), ...problems(400, 406) } },
-  stop: { summary: 'Stop a scavenge', description: 'Answered when it has stopped, however long that takes. The next start goes on where it stopped.', parameters: [F], responses: { 200: ok('It has stopped; its id.', jsonOrText(UUID)), ...problems(400, 404, 406) } },
-  last: { summary: 'The last scavenge since the start of the node', parameters: [F], responses: { 200: ok('The scavenge and how it ended.', jsonOrText(ref('ScavengeLast'))), ...problems(400, 406) } },
+  stop: { summary: 'Stop a scavenge', description: 'Answered when it has stopped, however long that takes. The next start goes on where it stopped.', parameters: [...ORDER, F], responses: { 200: ok('It has stopped; its id.', jsonOrText(UUID)), ...problems(400, 404, 406), 409: failing('The order comes late.') } },
+  last: { summary: 'The last scavenge since the start of the node', parameters: [...ORDER, F], responses: { 200: ok('The scavenge and how it ended.', jsonOrText(ref('ScavengeLast'))), ...problems(400, 406) } },
   progress: { summary: 'How far the running scavenge is', responses: { 200: ok('The progress.', json(ref('ScavengeProgress'))), ...problems(400, 406), ...NOT_RUNNING } },
   dryRun: { summary: 'What a scavenge would do', parameters: [DRY_RUN_ID], responses: { 200: ok('The report.', json(ref('DryRunReport'))), 202: ok('It is still running.', json(ref('ScavengeStarted'))), ...problems(400, 404, 406) } },
   explain: { summary: 'What a scavenge would remove from a stream, and why', responses: { 200: ok('The explanation.', json(ref('Explanation'))), ...problems(400, 404, 406) } },

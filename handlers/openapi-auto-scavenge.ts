@@ -23,12 +23,12 @@ export const AUTO_SCAVENGE_SCHEMAS: Readonly<Record<string, Schema>> = {
 };
 
 const OFF = { 503: failing('Auto-scavenge is off; `hint` says why. Or the node can\'t do this now.') };
-const COMMON = { ...problems(400, 404, 406), ...OFF };
+const COMMON = { ...problems(400, 406), ...OFF };
 const DONE = ok('Done.', json(EMPTY));
 const LEADER = 'Answered by the leader of the cluster, whichever member is asked.';
 
 export const AUTO_SCAVENGE_DOCS = {
-  enabled: { summary: 'Whether scavenges can be scheduled', description: 'On the member that is asked.', responses: { 200: ok('Whether it is on, and if not, why.', json(ref('AutoScavengeEnabled'))), ...problems(400, 404, 406) } },
+  enabled: { summary: 'Whether scavenges can be scheduled', description: 'On the member that is asked.', responses: { 200: ok('Whether it is on, and if not, why.', json(ref('AutoScavengeEnabled'))), ...problems(400, 406) } },
   status: { summary: 'The schedule, and the cycle under way', description: LEADER, responses: { 200: ok('The status.', json(ref('AutoScavengeStatus'))), ...COMMON } },
   pause: {
     summary: 'Start no more scavenges until resumed', description: `The scavenge that is running on a node is stopped; the answer waits up to a second for its end. ${LEADER}`,

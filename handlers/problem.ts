@@ -68,6 +68,7 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   invalid_schedule: BAD_REQUEST,
   not_leader: BAD_REQUEST,
   no_leader: WORK_FAILED,
+  late_order: CONFLICT,
   reload_failed: CONFLICT,
   certificate_invalid: CONFLICT,
   scavenge_in_progress: CONFLICT,

@@ -82,6 +82,8 @@ export class LocalRequest extends WebRequest {
     const message = this.#message;
     if (waiting.delete(message)) this.#reply.writeContinue();
     return new Promise((resolve, reject) => {
+      // Whoever looks at the caller first may find that it went away meanwhile; nobody would tell any more.
+      if (message.destroyed) reject(clientGone());
       // Most bodies come in one piece, and need no list.
       let first: Buffer | null = null;
       let parts: Buffer[] | null = null;

@@ -12,6 +12,8 @@ import { systemClock } from '../infra/clock.ts';
 import { systemIds } from '../infra/ids.ts';
 import { nodeKeys } from '../infra/keys.ts';
 import { guidFromUuidBytes, guidToText } from '../core/guid.ts';
+import { openAutoScavenge } from './auto-scavenge/open.ts';
+import type { OpenAutoScavenge } from './auto-scavenge/open.ts';
 import { checkStart, isLoopback } from './config/check-start.ts';
 import type { Config } from './config/config.ts';
 import type { Values } from './config/options.ts';
@@ -101,6 +103,7 @@ class Node implements RunningNode {
   #server: HttpServer | null = null;
   #node: OpenNode | null = null;
   #webhooks: OpenWebhooks | null = null;
+  #ticking: Promise<void> = Promise.resolve();
   #fetch: Fetch;
 
   constructor(options: NodeOptions) {
@@ -154,14 +157,27 @@ class Node implements RunningNode {
     this.#control.opened(this.#open, await lastEpoch(this.#open.store));
     this.#reloader = this.#createReloader();
     if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics });
+    const { autoScavenge, orders, run } = await this.#openAutoScavenge();
     await this.#stats.collect();
     this.#fetch = createApp({
       store: this.#open.store, scavenger: this.#open.scavenger, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
-      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, node: this.#control, options: appOptions(this.#values),
+      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, node: this.#control, options: appOptions(this.#values),
     });
     this.#readiness.ready();
     void this.#stats.run(this.#stopping.signal);
+    this.#ticking = run(this.#stopping.signal);
     if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: systemClock, log: this.#log, signal: this.#stopping.signal });
+  }
+
+  #openAutoScavenge(): Promise<OpenAutoScavenge> {
+    const self = () => {
+      const { host, port } = this.#control.member();
+      return { address: host, port };
+    };
+    return openAutoScavenge({
+      values: this.#values, version: VERSION, open: this.#open, self, isLeader: () => this.#control.state === 'Leader',
+      clock: systemClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
+    });
   }
 
   /** The server, and around what it serves all that watches requests. */
@@ -234,6 +250,7 @@ class Node implements RunningNode {
     this.#stopping.abort();
     this.#control.stopping();
     await this.#node?.open.scavenger.close();
+    await this.#ticking;
     // Before requests are ended: callers who wait for a write then learn what came of it.
     await this.#webhooks?.drain();
     if (this.#server !== null && !await this.#server.stop(STOP_GRACE_MS)) this.#log.warn('requests were cut off', { graceSeconds: STOP_GRACE_MS / 1000 });

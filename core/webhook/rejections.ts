@@ -132,10 +132,27 @@ export class Rejections {
 
 /** Values shorter than this are too common to be taken out of a text. */
 const VALUE_LENGTH_MIN = 6;
+/** Where a text was cut. */
+const CUT = '…';
 
-/** A reason, which may quote what a script threw, without the values of headers and secrets. */
+/** A reason, which may quote what a script threw, without the values of headers and secrets, also as JSON writes them. */
 export function withoutValues(reason: string, values: Iterable<string>): string {
-  let text = reason;
-  for (const value of values) if (value.length >= VALUE_LENGTH_MIN && text.includes(value)) text = text.replaceAll(value, '…');
+  const hidden = [...values].flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]).filter((value) => value.length >= VALUE_LENGTH_MIN);
+  // Longest first: what is left of a value behind a shorter one in it would stay.
+  hidden.sort((a, b) => b.length - a.length);
+  const cutAt = reason.lastIndexOf(CUT);
+  let text = cutAt < 0 ? reason : withoutBeginning(reason.slice(0, cutAt), hidden) + reason.slice(cutAt);
+  for (const value of hidden) text = text.replaceAll(value, CUT);
   return text;
+}
+
+/** A long reason was cut, perhaps in the middle of a value: the text less the longest beginning of one at its end. */
+function withoutBeginning(text: string, values: readonly string[]): string {
+  let longest = 0;
+  for (const value of values) {
+    let length = Math.min(value.length - 1, text.length);
+    while (length > longest && !text.endsWith(value.slice(0, length))) length--;
+    if (length >= VALUE_LENGTH_MIN) longest = Math.max(longest, length);
+  }
+  return text.slice(0, text.length - longest);
 }

@@ -6,6 +6,7 @@ import { EXIT, line } from '../cli/io.ts';
 import { nodeOf } from '../cli/node-option.ts';
 import { counted } from '../cli/table.ts';
 import { StreamClient } from '../demo/client.ts';
+import { CONNECTOR_ID, DemoConnector } from '../demo/connector.ts';
 import { loadStreams } from '../demo/payloads.ts';
 import { KEPT_EVENTS, runDemo } from '../demo/run.ts';
 import type { DemoReport, StreamReport } from '../demo/run.ts';
@@ -22,13 +23,13 @@ export async function runDemoCommand({ options }: Input<typeof demoOptions>, io:
   const node = new NodeClient(nodeOf(options.node, io), { SKUA_USER: 'admin', SKUA_PASSWORD: DEFAULT_PASSWORD, ...io.env });
   const streams = await loadStreams();
   const isTerminal = io.stderr.isTTY === true;
-  const report = await runDemo(new StreamClient(node), streams, {
+  const report = await runDemo({ client: new StreamClient(node), connector: new DemoConnector(node, (ms) => systemClock.sleep(ms)) }, streams, {
     nowMs: () => systemClock.monotonicMs(),
     onStream: (stream, done, total) => { if (isTerminal) io.stderr.write(`\r\u001B[2K[${done + 1}/${total}] ${stream}`); },
   }).finally(() => { if (isTerminal) io.stderr.write('\r\u001B[2K'); });
   if (!options.json) show(report, io);
   const interrupt = listenForInterrupt('The demo was interrupted; a scavenge that it has started goes on.');
-  const scavenge = await runScavengeDemo(node, streams, report.streams, { io, signal: interrupt.signal, directory: options.db }).finally(() => interrupt.release());
+  const scavenge = await runScavengeDemo(node, report.streams, { io, signal: interrupt.signal, directory: options.db }).finally(() => interrupt.release());
   if (options.json) line(io.stdout, JSON.stringify({ node: node.base, ...report, scavenge }, null, 2));
   else showScavenge(scavenge, io);
   const isErased = scavenge.erasure === null || scavenge.erasure.after.length === 0;
@@ -50,13 +51,17 @@ function show(report: DemoReport, io: Io): void {
   line(io.stdout, bold(row('all', COLUMNS.map((column) => sum((stream) => stream[column])))));
   line(io.stdout);
   const taken = sum((stream) => stream.sent);
-  line(io.stdout, `Sent ${taken} events in ${report.sendSeconds.toFixed(2)} s, read them back in ${report.readSeconds.toFixed(2)} s.`);
+  const refused = sum((stream) => stream.refused);
+  line(io.stdout, `Posted ${counted(taken, 'webhook')} to /webhook/${CONNECTOR_ID} in ${report.sendSeconds.toFixed(2)} s: ${taken - refused} accepted, ${refused} refused. Read the events back in ${report.readSeconds.toFixed(2)} s.`);
+  line(io.stdout, report.isSigned ? `Each was signed as GitHub signs; one with a wrong signature was answered ${report.forgedStatus}.`
+    : dim('None was signed: without a data-protection token the node keeps no secrets. SERVER_CONNECTORS__DATA_PROTECTION__TOKEN gives it one.'));
   line(io.stdout, report.isSame ? green('What came back is what was sent.') : red('What came back differs from what was sent; the streams are marked above.'));
 }
 
 const FATES = { soft: 'deleted (soft)', hard: 'deleted for ever', limited: `limited to its newest ${KEPT_EVENTS}` } as const;
 
-function remarkOf({ isSame, fate, wasBefore, before, written }: StreamReport): string {
+function remarkOf({ isSame, refused, fate, wasBefore, before, written }: StreamReport): string {
+  if (refused > 0) return `${refused} refused`;
   if (!isSame) return 'content differs';
   if (fate !== null) return wasBefore ? `${FATES[fate]} before, nothing sent` : `then ${FATES[fate]}`;
   return before === written ? 'a repeat, nothing new' : '';
@@ -75,5 +80,6 @@ function showScavenge({ removable, result, bytesBefore, bytesAfter, seconds, era
     line(io.stdout, dim('The files of that node are not here, so the erasure is not proved; --db DIR names its data directory.'));
     return;
   }
-  line(io.stdout, `Event ${erasure.eventId} of ${erasure.stream} was in ${erasure.before.join(', ')}; now ${erasure.after.length === 0 ? green('no file holds a trace of it') : red(`it is in ${erasure.after.join(', ')}`)}.`);
+  const { stream, before, after } = erasure;
+  line(io.stdout, `The events of ${stream} were in ${before.join(', ')}; now ${after.length === 0 ? green('no file holds a trace of them') : red(`they are in ${after.join(', ')}`)}.`);
 }

@@ -27,12 +27,17 @@ export function readYaml(text: string, file: string, names: Names): Reading {
   const [error] = document.errors;
   if (error !== undefined) {
     const { line, col } = lines.linePos(error.pos[0]);
-    throw new ConfigError([`${file} is no valid YAML: ${shown(error.message)} (line ${line}, column ${col}).`], file);
+    throw new ConfigError([`${file} is no valid YAML: ${causeOf(error.message)} (line ${line}, column ${col}).`], file);
   }
   if (!isMap(document.contents)) throw new ConfigError([`${file}:${lineOf(document.contents, lines)} must be a mapping of options, such as "NodePort: 2113", not ${kindOf(document.contents)}.`], file);
   const reader = new YamlReader(document, file, names, lines);
   reader.read(document.contents, '', 0);
   return reader;
+}
+
+/** What the parser says without the words of the file that it quotes behind a colon: they may be a secret. */
+function causeOf(message: string): string {
+  return shown(message.split(': ', 1)[0]!);
 }
 
 function lineOf(node: Node | null, lines: LineCounter): number {
@@ -109,7 +114,7 @@ class YamlReader implements Reading {
   #resolve(node: Node | null): Node | null {
     if (!isAlias(node)) return node;
     const target = node.resolve(this.#document);
-    if (target === undefined) this.problems.push(`${this.#file}:${lineOf(node, this.#lines)} refers to *${node.source}, which is not defined.`);
+    if (target === undefined) this.problems.push(`${this.#file}:${lineOf(node, this.#lines)} refers to something that is not defined: a value that begins with * needs quotes.`);
     return target ?? null;
   }
 }

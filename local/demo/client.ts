@@ -1,12 +1,15 @@
 import type { NodeClient } from '../node-client.ts';
 import { expectStatus } from '../node-client.ts';
-import type { DemoEvent } from './payloads.ts';
+import { DELIVERY_HEADER } from './connector.ts';
 
 export interface ReadEvent {
   readonly eventNumber: number;
   readonly eventId: string;
   readonly eventType: string;
-  readonly data: unknown;
+  /** As it was received, to the byte. */
+  readonly data: string;
+  /** Of the webhook that it came with. */
+  readonly deliveryId: string | null;
 }
 
 /** What an earlier run has done to a stream: deleted it, or limited how many of its events stay. */
@@ -20,23 +23,15 @@ export class StreamClient {
     this.#node = node;
   }
 
-  /** Appends a batch and gives the number of its first event. */
-  async append(stream: string, expectedVersion: number, events: readonly DemoEvent[]): Promise<number> {
-    const response = await this.#call('POST', stream, '', {
-      'content-type': 'application/vnd.eventstore.events+json', 'es-expectedversion': String(expectedVersion),
-    }, JSON.stringify(events));
-    await expectStatus(response, [201], `appending to ${stream}`);
-    return Number(/\/(\d+)$/.exec(response.headers.get('location') ?? '')?.[1]);
-  }
-
-  /** The events of a stream from a number on, or null when there is no such stream. */
-  async read(stream: string, from: number): Promise<ReadEvent[] | null> {
-    const response = await this.#call('GET', stream, `?from=${from}`, { accept: 'application/x-ndjson' });
+  /** The events of a stream, or null when there is no such stream. */
+  async read(stream: string): Promise<ReadEvent[] | null> {
+    const response = await this.#call('GET', stream, '', { accept: 'application/x-ndjson' });
     if (response.status === 404 || response.status === 410) return null;
     const text = await expectStatus(response, [200], `reading ${stream}`);
     return text.split('\n').filter((line) => line !== '').map((line) => {
-      const event = JSON.parse(line) as { eventNumber: number; eventId: string; eventType: string; data: string };
-      return { ...event, data: JSON.parse(event.data) as unknown };
+      const { eventNumber, eventId, eventType, data, metaData } = JSON.parse(line) as Omit<ReadEvent, 'deliveryId'> & { metaData: string | null };
+      const headers = JSON.parse(metaData ?? '{}') as Record<string, string>;
+      return { eventNumber, eventId, eventType, data, deliveryId: headers[DELIVERY_HEADER] ?? null };
     });
   }
 

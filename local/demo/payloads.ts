@@ -6,15 +6,20 @@ import { EXIT } from '../cli/io.ts';
 
 const PACKAGE = '@octokit/webhooks-examples';
 
-export interface DemoEvent {
-  readonly eventId: string;
+/** One webhook as its sender makes it, and what is expected to become of it. */
+export interface DemoDelivery {
+  /** `X-GitHub-Delivery`. */
+  readonly deliveryId: string;
+  /** `X-GitHub-Event`. */
+  readonly name: string;
+  /** The body, to the byte. */
+  readonly body: string;
   readonly eventType: string;
-  readonly data: Readonly<Record<string, unknown>>;
 }
 
 export interface DemoStream {
   readonly stream: string;
-  readonly events: readonly DemoEvent[];
+  readonly deliveries: readonly DemoDelivery[];
 }
 
 interface Example {
@@ -22,20 +27,21 @@ interface Example {
   readonly examples: readonly Record<string, unknown>[];
 }
 
-/** The recorded webhook payloads of GitHub as events, one stream a repository, in the order of the package. */
+/** The recorded webhook payloads of GitHub, one stream a repository, in the order of the package. */
 export async function loadStreams(): Promise<DemoStream[]> {
-  const streams = new Map<string, DemoEvent[]>();
+  const streams = new Map<string, DemoDelivery[]>();
   for (const { name, examples } of await loadExamples()) {
     for (const [number, payload] of examples.entries()) {
       const stream = streamOf(payload);
       const action = typeof payload['action'] === 'string' ? `.${payload['action']}` : '';
-      const event = { eventId: idOf(`${name}/${number}`, payload), eventType: name + action, data: payload };
-      const events = streams.get(stream);
-      if (events === undefined) streams.set(stream, [event]);
-      else events.push(event);
+      const body = JSON.stringify(payload);
+      const delivery = { deliveryId: idOf(`${name}/${number}`, body), name, body, eventType: name + action };
+      const deliveries = streams.get(stream);
+      if (deliveries === undefined) streams.set(stream, [delivery]);
+      else deliveries.push(delivery);
     }
   }
-  return [...streams].map(([stream, events]) => ({ stream, events }));
+  return [...streams].map(([stream, deliveries]) => ({ stream, deliveries }));
 }
 
 async function loadExamples(): Promise<Example[]> {
@@ -47,7 +53,7 @@ async function loadExamples(): Promise<Example[]> {
   }
 }
 
-/** `github-<owner>-<repository>`, else `github-<organisation>`, else `github-other`. */
+/** Where ROUTING_SCRIPT sends it: `github-<owner>-<repository>`, else `github-<organisation>`, else `github-other`. */
 function streamOf(payload: Record<string, unknown>): string {
   const repository = textIn(payload['repository'], 'full_name');
   const organisation = textIn(payload['organization'], 'login');
@@ -60,8 +66,8 @@ function textIn(value: unknown, key: string): string | null {
 }
 
 /** The same payload gets the same id in every run, so that a second run is recognised as a repeat. A UUID of version 8. */
-function idOf(place: string, payload: unknown): string {
-  const hash = createHash('sha256').update(`skua demo ${place} `).update(JSON.stringify(payload)).digest();
+function idOf(place: string, body: string): string {
+  const hash = createHash('sha256').update(`skua demo ${place} `).update(body).digest();
   hash[6] = (hash[6]! & 0x0f) | 0x80;
   hash[8] = (hash[8]! & 0x3f) | 0x80;
   const hex = hash.toString('hex', 0, 16);

@@ -1,10 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { ReadEvent, StreamClient, StreamFate } from './client.ts';
-import type { DemoEvent, DemoStream } from './payloads.ts';
+import type { DemoConnector } from './connector.ts';
+import type { DemoDelivery, DemoStream } from './payloads.ts';
 
-/** Events and characters of data posted at once: a batch fits even into the smallest chunks. */
-const BATCH_EVENTS = 50;
-const BATCH_LENGTH = 65_536;
 /** What the demo does to streams at its end: one keeps only its newest events, two are deleted. */
 const FATES: Readonly<Record<string, StreamFate>> = {
   'github-Codertocat-Hello-World': 'limited',
@@ -20,10 +17,13 @@ export interface StreamReport {
   readonly stream: string;
   /** Visible events before this run. */
   readonly before: number;
+  /** Webhooks posted. */
   readonly sent: number;
+  /** How many of them were refused, for whatever reason. */
+  readonly refused: number;
   /** Visible events after sending. */
   readonly written: number;
-  /** Everything sent came back, in order, with the same id, type and content. */
+  /** Everything sent came back, in order, with the same type and bytes. */
   readonly isSame: boolean;
   /** What was done to the stream in the end, if anything, and whether by an earlier run: then nothing was sent. */
   readonly fate: StreamFate | null;
@@ -33,6 +33,10 @@ export interface StreamReport {
 }
 
 export interface DemoReport {
+  /** Whether the webhooks were signed, which takes a node that keeps secrets. */
+  readonly isSigned: boolean;
+  /** What a webhook with a wrong signature was answered; null where none are signed. */
+  readonly forgedStatus: number | null;
   readonly streams: readonly StreamReport[];
   readonly isSame: boolean;
   readonly sendSeconds: number;
@@ -44,73 +48,62 @@ export interface DemoOptions {
   readonly onStream: (stream: string, done: number, total: number) => void;
 }
 
-/** Sends all, reads all back and compares, limits one stream and deletes two, and counts again. */
-export async function runDemo(client: StreamClient, streams: readonly DemoStream[], options: DemoOptions): Promise<DemoReport> {
-  const reports: StreamReport[] = [];
-  const spent = { sendMs: 0, readMs: 0 };
-  for (const [at, each] of streams.entries()) {
-    options.onStream(each.stream, at, streams.length);
-    reports.push(await playStream(client, each, options.nowMs, spent));
-  }
-  return { streams: reports, isSame: reports.every((report) => report.isSame), sendSeconds: spent.sendMs / 1000, readSeconds: spent.readMs / 1000 };
+interface Players {
+  readonly client: StreamClient;
+  readonly connector: DemoConnector;
 }
 
-async function playStream(client: StreamClient, { stream, events }: DemoStream, nowMs: () => number, spent: { sendMs: number; readMs: number }): Promise<StreamReport> {
+/** Posts all through the connector, reads all back and compares, limits one stream and deletes two, and counts again. */
+export async function runDemo(players: Players, streams: readonly DemoStream[], options: DemoOptions): Promise<DemoReport> {
+  const { connector } = players;
+  const reports: StreamReport[] = [];
+  const spent = { sendMs: 0, readMs: 0 };
+  await connector.start();
+  try {
+    const forgedStatus = connector.secret === null ? null : await connector.post(streams[0]!.deliveries[0]!, `not ${connector.secret}`);
+    for (const [at, each] of streams.entries()) {
+      options.onStream(each.stream, at, streams.length);
+      reports.push(await playStream(players, each, options.nowMs, spent));
+    }
+    return {
+      isSigned: connector.secret !== null, forgedStatus, streams: reports, isSame: reports.every((report) => report.isSame) && (forgedStatus ?? 401) === 401,
+      sendSeconds: spent.sendMs / 1000, readSeconds: spent.readMs / 1000,
+    };
+  } finally {
+    await connector.stop();
+  }
+}
+
+async function playStream({ client, connector }: Players, { stream, deliveries }: DemoStream, nowMs: () => number, spent: { sendMs: number; readMs: number }): Promise<StreamReport> {
   const earlier = await client.fateOf(stream);
   const before = await count(client, stream);
-  if (earlier !== null) return { stream, before, sent: 0, written: before, isSame: true, fate: earlier, wasBefore: true, after: before };
+  if (earlier !== null) return { stream, before, sent: 0, refused: 0, written: before, isSame: true, fate: earlier, wasBefore: true, after: before };
   const startMs = nowMs();
-  const first = await send(client, stream, events);
+  let refused = 0;
+  for (const delivery of deliveries) if (await connector.post(delivery) !== 201) refused++;
   const sentMs = nowMs();
-  const read = await client.read(stream, first);
+  const read = await client.read(stream) ?? [];
   spent.sendMs += sentMs - startMs;
   spent.readMs += nowMs() - sentMs;
-  const isSame = read !== null && areSame(events, read);
-  const written = await count(client, stream);
   const fate = FATES[stream] ?? null;
   if (fate === 'limited') await client.limit(stream, LIMIT_ID, KEPT_EVENTS);
   else if (fate !== null) await client.delete(stream, fate);
-  return { stream, before, sent: events.length, written, isSame, fate, wasBefore: false, after: fate === null ? written : await count(client, stream) };
+  const after = fate === null ? read.length : await count(client, stream);
+  return { stream, before, sent: deliveries.length, refused, written: read.length, isSame: refused === 0 && areSame(deliveries, read), fate, wasBefore: false, after };
 }
 
 async function count(client: StreamClient, stream: string): Promise<number> {
-  return (await client.read(stream, 0))?.length ?? 0;
+  return (await client.read(stream))?.length ?? 0;
 }
 
-/**
- * Sends in batches and gives the number of the first event. Each batch names the version that it follows, so that a
- * node recognises a repeat however long ago the first run was.
- */
-async function send(client: StreamClient, stream: string, events: readonly DemoEvent[]): Promise<number> {
-  let first: number | null = null;
-  let expected = -1;
-  for (const batch of batchesOf(events)) {
-    const number = await client.append(stream, expected, batch);
-    first ??= number;
-    expected = number + batch.length - 1;
-  }
-  return first ?? 0;
-}
-
-function* batchesOf(events: readonly DemoEvent[]): Generator<DemoEvent[]> {
-  let batch: DemoEvent[] = [];
-  let length = 0;
-  for (const event of events) {
-    const more = JSON.stringify(event.data).length;
-    if (batch.length > 0 && (batch.length === BATCH_EVENTS || length + more > BATCH_LENGTH)) {
-      yield batch;
-      batch = [];
-      length = 0;
-    }
-    batch.push(event);
-    length += more;
-  }
-  if (batch.length > 0) yield batch;
-}
-
-function areSame(sent: readonly DemoEvent[], read: readonly ReadEvent[]): boolean {
-  return read.length >= sent.length && sent.every(({ eventId, eventType, data }, i) => {
-    const found = read[i]!;
-    return found.eventId === eventId && found.eventType === eventType && isDeepStrictEqual(found.data, data);
+/** What is not of the demo may stand between its events. */
+function areSame(sent: readonly DemoDelivery[], read: readonly ReadEvent[]): boolean {
+  const numbers = new Map(read.map(({ deliveryId }, number) => [deliveryId, number]));
+  let last = -1;
+  return sent.every(({ deliveryId, eventType, body }) => {
+    const number = numbers.get(deliveryId) ?? -1;
+    const isInOrder = number > last;
+    last = number;
+    return isInOrder && read[number]!.eventType === eventType && read[number]!.data === body;
   });
 }

@@ -8,7 +8,6 @@ import { ScavengeClient } from '../scavenge/client.ts';
 import { completionOfNode } from '../scavenge/completion.ts';
 import { followDryRun, followRun } from '../scavenge/follow.ts';
 import type { FollowOptions } from '../scavenge/follow.ts';
-import type { DemoStream } from './payloads.ts';
 import type { StreamReport } from './run.ts';
 
 /** What the scavenge of the demo has done. */
@@ -23,12 +22,11 @@ export interface ScavengeReport {
   readonly erasure: ErasureReport | null;
 }
 
-/** One event of the hard-deleted stream, searched in the node's files before and after. */
+/** The events of the hard-deleted stream, searched in the node's files before and after. */
 export interface ErasureReport {
   readonly stream: string;
-  readonly eventId: string;
   readonly directory: string;
-  /** Where it was found. */
+  /** Where they were found. */
   readonly before: readonly string[];
   readonly after: readonly string[];
 }
@@ -40,8 +38,8 @@ export interface ScavengeDemoOptions {
   readonly directory: string;
 }
 
-/** Counts what could go, scavenges, counts again, and looks for an erased event in the files where they are at hand. */
-export async function runScavengeDemo(node: NodeClient, streams: readonly DemoStream[], reports: readonly StreamReport[], options: ScavengeDemoOptions): Promise<ScavengeReport> {
+/** Counts what could go, scavenges, counts again, and looks for erased events in the files where they are at hand. */
+export async function runScavengeDemo(node: NodeClient, reports: readonly StreamReport[], options: ScavengeDemoOptions): Promise<ScavengeReport> {
   const client = new ScavengeClient(node);
   const following: FollowOptions = { io: options.io, json: false, isShown: options.io.stderr.isTTY === true, signal: options.signal };
   const totals = async () => {
@@ -50,27 +48,26 @@ export async function runScavengeDemo(node: NodeClient, streams: readonly DemoSt
   };
   const before = await totals();
   if (before.discardable === 0) return { removable: 0, result: null, bytesBefore: before.bytes, bytesAfter: before.bytes, seconds: null, erasure: null };
-  const search = await searchFor(streams, reports, options.directory);
+  const search = await searchFor(reports, options.directory);
   const scavengeId = await client.start(new URLSearchParams());
   const { result, seconds } = await followRun(client, completionOfNode(node), scavengeId, following);
   const after = await totals();
-  const erasure = search === null ? null : { ...search, after: await tracesOf(search.eventId, search.directory) };
+  const erasure = search === null ? null : { ...search, after: await tracesOf(search.stream, search.directory) };
   return { removable: before.discardable, result, bytesBefore: before.bytes, bytesAfter: after.bytes, seconds, erasure };
 }
 
-/** Null when no stream was hard-deleted now, or the event is not in that directory: then the node's files are elsewhere. */
-async function searchFor(streams: readonly DemoStream[], reports: readonly StreamReport[], given: string): Promise<Omit<ErasureReport, 'after'> | null> {
+/** Null when no stream was hard-deleted now, or its events are not in that directory: then the node's files are elsewhere. */
+async function searchFor(reports: readonly StreamReport[], given: string): Promise<Omit<ErasureReport, 'after'> | null> {
   const deleted = reports.find((report) => report.fate === 'hard' && !report.wasBefore);
-  const eventId = streams.find(({ stream }) => stream === deleted?.stream)?.events[0]?.eventId;
   const directory = path.resolve(given);
-  if (deleted === undefined || eventId === undefined || await stat(path.join(directory, 'writer.chk')).catch(() => null) === null) return null;
-  const before = await tracesOf(eventId, directory);
-  return before.length === 0 ? null : { stream: deleted.stream, eventId, directory, before };
+  if (deleted === undefined || await stat(path.join(directory, 'writer.chk')).catch(() => null) === null) return null;
+  const before = await tracesOf(deleted.stream, directory);
+  return before.length === 0 ? null : { stream: deleted.stream, directory, before };
 }
 
-async function tracesOf(eventId: string, directory: string): Promise<string[]> {
+async function tracesOf(stream: string, directory: string): Promise<string[]> {
   const found: string[] = [];
-  for await (const message of proveErased({ storage: new FilesystemStorage({ root: directory, mustExist: true }), events: [eventId] })) {
+  for await (const message of proveErased({ storage: new FilesystemStorage({ root: directory, mustExist: true }), stream })) {
     if (message.kind === 'trace') found.push(`${message.file} at ${message.offset}`);
   }
   return found;

@@ -12,6 +12,8 @@ import { scavengeLatency } from './figures/scavenge-latency.ts';
 import { scavengeMemory } from './figures/scavenge-memory.ts';
 import { scavengeRun } from './figures/scavenge-run.ts';
 import { start } from './figures/start.ts';
+import { webhook } from './figures/webhook.ts';
+import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency];

@@ -136,5 +136,11 @@ const NODE: Record<string, OperationExpectation> = {
   'GET /stats/:path+': is('statistics', 200, { params: { 'path+': 'proc' } }),
 };
 
+/** A fake's, which is on. */
+const AUTO_SCAVENGE: Record<string, OperationExpectation> = {
+  'GET /auto-scavenge/enabled': is('authenticated'), 'GET /auto-scavenge/status': is('authenticated'), 'POST /auto-scavenge/pause': is('operators'), 'POST /auto-scavenge/resume': is('operators'),
+  'POST /auto-scavenge/configure': is('operators', 200, { body: { schedule: '0 * * * *' } }),
+};
+
 /** By method and path of the route table. */
-export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...NODE };
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...NODE };

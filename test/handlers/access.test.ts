@@ -10,6 +10,7 @@ import { createApp } from '../../handlers/app.ts';
 import { DEFAULT_OPTIONS } from '../../handlers/context.ts';
 import { routesFor } from '../../handlers/routes.ts';
 import { nodeKeys } from '../../infra/keys.ts';
+import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
 import { fakeConnectors, fakeIngest } from '../support/fake-connectors.ts';
 import { FakeNode } from '../support/fake-node.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';
@@ -92,7 +93,7 @@ interface Sent {
 async function statusOf(key: string, caller: Caller, { method, path, headers, body }: Sent): Promise<{ readonly status: number; readonly challenge: string | null; readonly text: string }> {
   const address = `192.0.2.${++made}`;
   const app = createApp({
-    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, addressOf: () => address, options: DEFAULT_OPTIONS,
+    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), addressOf: () => address, options: DEFAULT_OPTIONS,
   });
   const response = await app(new Request(ORIGIN + path, { method, headers: { ...headers, ...AS[caller] }, body }));
   return { status: response.status, challenge: response.headers.get('www-authenticate'), text: await response.text() };

@@ -142,6 +142,7 @@ const ROWS: readonly Row[] = [
   ['deleted, its settings', 'GET', '/connectors/deleted/settings', undefined, 404, 5, 'ResourceInfo'],
   ['deleted, to be started', 'POST', '/connectors/deleted/start', undefined, 404, 5, 'ResourceInfo'],
   ['a test without a body', 'POST', '/connectors/parcels/test', {}, 400, 3, 'BadRequest'],
+  ['a test with a body nested too deep', 'POST', '/connectors/parcels/test', `{"body":${'['.repeat(50_000)}${']'.repeat(50_000)}}`, 400, 3, 'BadRequest'],
   ['a test with headers that are no texts', 'POST', '/connectors/parcels/test', { body: 1, headers: { a: 1 } }, 400, 3, 'BadRequest'],
   ['a test with a query that is no object', 'POST', '/connectors/parcels/test', { body: 1, query: ['a'] }, 400, 3, 'BadRequest'],
   ['page 0', 'GET', '/connectors?page=0', undefined, 400, 3, 'BadRequest'],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { silentLog } from '../../core/ports/log.ts';
@@ -12,6 +13,7 @@ import type { OperationDoc } from '../../handlers/route.ts';
 import { ROUTES, routesFor } from '../../handlers/routes.ts';
 import { expectDocumented, requestOf, resolved } from '../support/api-walk.ts';
 import type { Asked, OperationObject, ParameterObject } from '../support/api-walk.ts';
+import { FakeAutoScavenge, STATUSES } from '../support/fake-auto-scavenge.ts';
 import { fakeConnectors, fakeIngest } from '../support/fake-connectors.ts';
 import { FakeNode } from '../support/fake-node.ts';
 import { FakeSecurity } from '../support/fake-security.ts';
@@ -87,7 +89,7 @@ describe('the document', () => {
       built++;
       return routesFor(options);
     });
-    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, webhooks: {} } as never;
+    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, webhooks: {}, autoScavenge: {} } as never;
     const call = { methods: route.methods } as never;
     expect([route.path, route.operations['GET']!.access]).toEqual(['/openapi.json', 'anyone']);
     for (let i = 0; i < 2; i++) {
@@ -117,7 +119,11 @@ async function world(more: Partial<AppContext> = {}) {
   const security = new FakeSecurity(open.store);
   addUsers(security);
   const node = new FakeNode();
-  const context: AppContext = { store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 400, 401, 500, 503, 504]) }, options: { enableTrustedAuth: true }, ...more };
+  const autoScavenge = new FakeAutoScavenge();
+  const scavengeOrders = new ScavengeOrders({ scavenger: open.scavenger, store: open.store, clock, log: silentLog, leadsOthers: () => false, leaseMs: null });
+  // Whatever the document's example orders comes late.
+  await scavengeOrders.stop({ clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 100 }, null).catch(() => {});
+  const context: AppContext = { store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, options: { enableTrustedAuth: true }, ...more };
   const app = createApp(context);
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null) =>
     app(new Request(ORIGIN + path, { method, headers: { ...basic(CALLERS.admin), ...headers }, body }));
@@ -131,7 +137,7 @@ async function world(more: Partial<AppContext> = {}) {
   await open.scavenger.idle();
   const { scavengeId: dryRun } = await (await send('POST', '/admin/scavenge?dryRun=true')).json() as { scavengeId: string };
   await open.scavenger.idle();
-  return { app, open, security, node, send, scavenge, dryRun, context };
+  return { app, open, security, node, autoScavenge, send, scavenge, dryRun, context };
 }
 
 type World = Awaited<ReturnType<typeof world>>;
@@ -178,6 +184,7 @@ function casesOf(method: string, template: string, operation: OperationObject, {
       else add(`${parameter.name}=!`, { ...withHeaders(asking), query: { ...base.query, [parameter.name]: '!' } });
     }
   }
+  add('every parameter of the query', { ...base, query: given('query', () => true) });
   for (const [mediaType, media] of bodies) {
     if (mediaType === '') continue;
     const body = media.example === undefined ? new Uint8Array([0, 1, 255]) : JSON.stringify(media.example);
@@ -205,6 +212,11 @@ function casesOf(method: string, template: string, operation: OperationObject, {
   add('a user the node does not know', { ...base, path: { ...base.path, ...('login' in base.path && { login: 'ghost' }) }, headers: { ...base.headers, authorization: 'none', 'es-trustedauth': 'ghost' } });
   for (const code of ['not_ready', 'too_many_failures', 'io_error'] as const) add(code, base, ({ security }) => { security.loginError = new SkuaError(code, 'Because.', { retryAfterSeconds: 3 }); });
   add('again', base, ({ security }) => { security.loginError = null; });
+  if (template.startsWith('/auto-scavenge/')) {
+    for (const statusNow of Object.values(STATUSES)) add(statusNow.state, base, ({ autoScavenge }) => { autoScavenge.statusNow = statusNow; autoScavenge.pausesAtOnce = false; });
+    for (const code of ['invalid_schedule', 'not_leader', 'auto_scavenge_busy'] as const) add(code, base, ({ autoScavenge }) => { autoScavenge.error = new SkuaError(code, 'Because.'); });
+    add('off', base, ({ autoScavenge }) => { autoScavenge.off = 'Because.'; });
+  }
   return cases;
 }
 

@@ -124,6 +124,26 @@ describe.each([['http', false], ['https', true]] as const)('over %s', (_, isTls)
     }
     await goesOn(server);
   });
+  test('a client that goes away before anybody reads its body: the reader is told', async () => {
+    const looked = Promise.withResolvers<Request>();
+    const gone = Promise.withResolvers<void>();
+    const outcome = Promise.withResolvers<unknown>();
+    const server = await serve({
+      fetch: async (request) => {
+        looked.resolve(request);
+        await gone.promise;
+        outcome.resolve(await readBody(request, BODY_BYTES_MAX).catch((error: unknown) => error));
+        return new Response('ok');
+      },
+      ...(isTls && { tls: { certificates } }),
+    });
+    const socket = await open(server);
+    socket.write(`${ADDRESSED}Content-Length: 100\r\n\r\nhalf`);
+    const { signal } = await looked.promise;
+    signal.addEventListener('abort', () => gone.resolve());
+    socket.destroy();
+    expect(await outcome.promise).toMatchObject({ code: 'aborted' });
+  });
   test('a refused client that keeps its connection open loses it', async () => {
     const server = await node(isTls);
     const socket = await open(server, { allowHalfOpen: true } as net.TcpNetConnectOpts);

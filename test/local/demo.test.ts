@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -9,7 +9,8 @@ let node: Awaited<ReturnType<typeof startedNode>>;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'skua-demo-'));
-  node = await startedNode(['--disable-tls', '--db', folder, '--chunk-size', '1MiB']);
+  writeFileSync(path.join(folder, 'token'), 'a token\n');
+  node = await startedNode(['--disable-tls', '--db', path.join(folder, 'data'), '--chunk-size', '1MiB', '--connectors-data-protection-token-file', path.join(folder, 'token')]);
 });
 afterAll(async () => {
   await node.stop();
@@ -18,26 +19,30 @@ afterAll(async () => {
 
 interface Report {
   isSame: boolean;
-  streams: { stream: string; before: number; sent: number; written: number; after: number; fate: string | null; wasBefore: boolean }[];
+  isSigned: boolean;
+  forgedStatus: number | null;
+  streams: { stream: string; before: number; sent: number; refused: number; written: number; after: number; fate: string | null; wasBefore: boolean }[];
   scavenge: { removable: number; result: string | null; bytesBefore: number; bytesAfter: number; erasure: { stream: string; before: string[]; after: string[] } | null };
 }
 
 test('payloads become streams of repositories, with ids that stay', async () => {
   const streams = await loadStreams();
-  const events = streams.flatMap((stream) => stream.events);
-  expect(events).toHaveLength(329);
-  expect(new Set(events.map((event) => event.eventId)).size).toBe(329);
+  const deliveries = streams.flatMap((stream) => stream.deliveries);
+  expect(deliveries).toHaveLength(329);
+  expect(new Set(deliveries.map(({ deliveryId }) => deliveryId)).size).toBe(329);
   expect(await loadStreams()).toEqual(streams);
   expect(streams.map(({ stream }) => stream)).toEqual(expect.arrayContaining(['github-Codertocat-Hello-World', 'github-Octocoders', 'github-other']));
-  expect(events.map(({ eventType }) => eventType)).toEqual(expect.arrayContaining(['push', 'issues.opened']));
+  expect(deliveries.map(({ eventType }) => eventType)).toEqual(expect.arrayContaining(['push', 'issues.opened']));
 });
 
-test('all is written, read back, compared, scavenged and erased; a second run writes nothing', async () => {
-  const first = await skua(['demo', '--node', node.url, '--db', folder, '--json']).ended;
+test('all is posted with signatures, read back, compared, scavenged and erased; a second run writes nothing', async () => {
+  const db = path.join(folder, 'data');
+  const first = await skua(['demo', '--node', node.url, '--db', db, '--json']).ended;
   expect(first).toMatchObject({ code: 0, err: '' });
-  const { isSame, streams, scavenge } = JSON.parse(first.out) as Report;
-  expect(isSame).toBe(true);
-  expect(streams.every(({ before, sent, written }) => before === 0 && sent > 0 && written === sent)).toBe(true);
+  const { streams, scavenge, ...report } = JSON.parse(first.out) as Report;
+  expect(report).toMatchObject({ isSame: true, isSigned: true, forgedStatus: 401 });
+  expect(streams.every(({ before, sent, refused, written }) => before === 0 && sent > 0 && refused === 0 && written === sent)).toBe(true);
+  expect(await statesOf(node.url)).toEqual(['CONNECTOR_STATE_STOPPED']);
   expect(streams.filter(({ fate }) => fate !== null).map(({ fate, after }) => [fate, after])).toEqual([['limited', 50], ['soft', 0], ['hard', 0]]);
   // 180 events of the limited stream, 16 of the soft-deleted one, whose last one stays, 2 of the hard-deleted one.
   expect(scavenge.removable).toBeGreaterThanOrEqual(198);
@@ -45,9 +50,10 @@ test('all is written, read back, compared, scavenged and erased; a second run wr
   expect(scavenge.erasure!.before.length).toBeGreaterThan(0);
   expect(scavenge.bytesAfter).toBeLessThan(scavenge.bytesBefore / 2);
 
-  const second = await skua(['demo', '--db', folder, '--json'], { SKUA_NODE: node.url }).ended;
+  const second = await skua(['demo', '--db', db, '--json'], { SKUA_NODE: node.url }).ended;
   expect(second.code).toBe(0);
   const again = JSON.parse(second.out) as Report;
+  expect(again).toMatchObject({ isSame: true, isSigned: true, forgedStatus: 401 });
   expect(again.streams.map(({ stream, before, written }) => [stream, before, written])).toEqual(streams.map(({ stream, after }) => [stream, after, after]));
   expect(again.streams.filter(({ wasBefore }) => wasBefore)).toHaveLength(3);
   expect(again.scavenge).toMatchObject({ removable: 0, result: null, erasure: null });
@@ -55,7 +61,30 @@ test('all is written, read back, compared, scavenged and erased; a second run wr
   const shown = await skua(['demo', '--node', node.url]).ended;
   expect(shown.out).toContain('What came back is what was sent.');
   expect(shown.out).toMatch(/^all +130 +80 +130 +130$/m);
+  expect(shown.out).toContain('Posted 80 webhooks to /webhook/demo-github in ');
+  expect(shown.out).toContain(' s: 80 accepted, 0 refused.');
   expect(shown.out).toContain('nothing to remove: no scavenge is needed.');
+});
+
+async function statesOf(url: string): Promise<string[]> {
+  const reply = await fetch(`${url}/connectors`, { headers: { authorization: `Basic ${btoa('ops:changeit')}` } });
+  return (await reply.json() as { items: { state: string }[] }).items.map(({ state }) => state);
+}
+
+test('without a data-protection token nothing is signed, and the demo says so', async () => {
+  const bare = await startedNode(['--insecure', '--mem-db']);
+  const { code, out } = await skua(['demo', '--node', bare.url]).ended;
+  await bare.stop();
+  expect(code).toBe(0);
+  expect(out).toContain(' s: 329 accepted, 0 refused.');
+  expect(out).toContain('None was signed: ');
+});
+
+test('a node without connectors: 4', async () => {
+  const bare = await startedNode(['--insecure', '--mem-db', '--connectors-enabled', 'false']);
+  const { code, err } = await skua(['demo', '--node', bare.url]).ended;
+  await bare.stop();
+  expect({ code, err }).toEqual({ code: 4, err: expect.stringMatching(/^error connectors_off: /) });
 });
 
 test('no node: 3, and how to start one', async () => {

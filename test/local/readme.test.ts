@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -33,6 +33,7 @@ function stepsOf(section: string): Step[] {
 
 const steps = stepsOf('Five minutes with curl').filter((step) => step.command.startsWith('curl'));
 const scavengeSteps = stepsOf('Scavenging');
+const webhookSteps = stepsOf('Webhooks');
 const operatingSteps = stepsOf('Operating a node');
 
 describe.skipIf(!hasCurl)('the tour', () => {
@@ -40,7 +41,8 @@ describe.skipIf(!hasCurl)('the tour', () => {
   let folder: string;
   beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'skua-readme-'));
-    node = await startedNode(['--disable-tls', '--db', folder]);
+    writeFileSync(path.join(folder, 'token'), 'a token');
+    node = await startedNode(['--disable-tls', '--db', path.join(folder, 'data'), '--connectors-data-protection-token-file', path.join(folder, 'token')]);
   });
   afterAll(async () => {
     await node.stop();
@@ -72,11 +74,22 @@ describe.skipIf(!hasCurl)('the tour', () => {
     for (const text of expected) expect(out).toContain(text);
   });
 
+  test('has commands for webhooks', () => expect(webhookSteps.length).toBeGreaterThan(8));
+
+  test.each(webhookSteps.map((step, i) => [i + 1, step.command.split('\n')[0]!, step] as const))('webhooks %i: %s', async (_, __, { command, expected }) => {
+    // What writes a file for a later step prints nothing.
+    if (!/ > \S+$/.test(command)) expect(expected.length).toBeGreaterThan(0);
+    const here = command.replaceAll(ADDRESS, node.url).replace(/^npx skua/, `'${process.execPath}' '${ROOT}/local/main.ts'`).replace(/^curl/, 'curl -sS');
+    const { code, out } = await new Spawned('bash', ['-c', `cd '${folder}' && ${here}`]).ended;
+    expect(code).toBe(0);
+    for (const text of expected) expect(out).toContain(text);
+  });
+
   test('has commands for scavenging', () => expect(scavengeSteps.length).toBeGreaterThan(7));
 
   test.each(scavengeSteps.map((step, i) => [i + 1, step.command, step] as const))('scavenging %i: %s', async (_, __, { command, expected }) => {
     expect(expected.length).toBeGreaterThan(0);
-    const here = command.replaceAll(ADDRESS, node.url).replace('./data', folder).replace(/^npx skua/, `'${process.execPath}' local/main.ts`).replace(/^curl/, 'curl -sS');
+    const here = command.replaceAll(ADDRESS, node.url).replace('./data', path.join(folder, 'data')).replace(/^npx skua/, `'${process.execPath}' local/main.ts`).replace(/^curl/, 'curl -sS');
     const { code, out } = await new Spawned('bash', ['-c', `exec ${here}`], { SKUA_NODE: node.url, SKUA_USER: 'ops', SKUA_PASSWORD: 'changeit' }).ended;
     expect(code).toBe(0);
     for (const text of expected) expect(out).toContain(text);

@@ -3,13 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { encodeText } from '../../core/text.ts';
 import { decodeBase64Url, encodeBase64Url } from '../../core/security/base64-url.ts';
 import { parsePrivateKeyPem, parsePublicKeyPem, privateKeyPem, publicKeyPem } from '../../core/security/ed25519-keys.ts';
+import { licenceGuard } from '../../core/security/licence-guard.ts';
 import { BUILT_IN_LICENCE, licenceOf } from '../../core/security/licence.ts';
 import type { LicenceConfig } from '../../core/security/licence.ts';
 import { isSignedBy, readLicence, signLicence } from '../../core/security/licence-token.ts';
 import type { LicenceClaims } from '../../core/security/licence-token.ts';
-import { LicensedAutoScavenge } from '../../core/security/licensed-auto-scavenge.ts';
 import { nodeKeys } from '../../infra/keys.ts';
-import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { KeptLog } from './kit.ts';
 
@@ -147,35 +146,14 @@ describe('84 85: which licence counts', () => {
   });
 });
 
-describe('87: a licence that ends while the node runs', () => {
-  test('switches off, for good, and says so once', async () => {
-    const clock = new ManualClock(NOW);
-    const inner = new FakeAutoScavenge();
-    const log = new KeptLog();
-    const licence = licenceOf({ key: key(), issuerKey: { pem: PEM }, useBuiltIn: true }, nodeKeys);
-    const licensed = new LicensedAutoScavenge(inner, { licence, clock, log });
-    expect(licensed.enabled()).toEqual({ enabled: true, reason: null });
-    await licensed.configure('0 * * * *');
-    await licensed.tick(1);
-    expect([await licensed.pause(), (await licensed.status()).state, await licensed.resume(), inner.calls.length, log.lines]).toEqual(['paused', 'Paused', undefined, 5, []]);
-
-    clock.setNow(NOW + DAY);
-    await licensed.tick(1);
-    expect(log.at('warn')).toEqual(['AutoScavenge has no licence and stops.']);
-    expect(licensed.enabled()).toEqual({ enabled: false, reason: expect.stringMatching(/has expired at 2031-04-03T09:15:00Z/) });
-    for (const run of [() => licensed.status(), () => licensed.configure('x'), () => licensed.pause(), () => licensed.resume()]) {
-      await expect(run()).rejects.toMatchObject({ code: 'auto_scavenge_off', message: 'AutoScavenge is not enabled', data: { reason: expect.stringMatching(/has expired/) } });
-    }
-    clock.setNow(NOW);
-    await licensed.tick(1);
-    expect([licensed.enabled().enabled, inner.calls.length, log.lines.length]).toEqual([false, 5, 1]);
-  });
-
-  test('what is off for another reason says that one', () => {
-    const inner = new FakeAutoScavenge();
-    inner.off = 'The option is false.';
-    const log = new KeptLog();
-    const licensed = new LicensedAutoScavenge(inner, { licence: licenceOf({ key: null, issuerKey: null, useBuiltIn: false }, nodeKeys), clock: new ManualClock(NOW), log });
-    expect([licensed.enabled(), log.lines]).toEqual([{ enabled: false, reason: 'The option is false.' }, []]);
-  });
+test('87: a licence that ends while the node runs switches off, for good, and says so once', () => {
+  const clock = new ManualClock(NOW);
+  const log = new KeptLog();
+  const licence = licenceOf({ key: key(), issuerKey: { pem: PEM }, useBuiltIn: true }, nodeKeys);
+  const refusal = licenceGuard('AUTO_SCAVENGE', { licence, clock, log });
+  expect([refusal(), log.lines]).toEqual([null, []]);
+  clock.setNow(NOW + DAY);
+  expect(refusal()).toMatch(/has expired at 2031-04-03T09:15:00Z/);
+  clock.setNow(NOW);
+  expect([refusal(), log.at('warn').length]).toEqual([expect.stringMatching(/has expired/), 1]);
 });

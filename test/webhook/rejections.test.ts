@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
-import { REJECTIONS_A_MINUTE } from '../../core/webhook/rejections.ts';
+import { REJECTIONS_A_MINUTE, withoutValues } from '../../core/webhook/rejections.ts';
 import { dataOf, openRig, REJECTIONS, until } from './ingest-kit.ts';
 import type { Rig } from './ingest-kit.ts';
 
@@ -27,6 +27,27 @@ describe('refused calls', () => {
     const [note] = await notes(rig);
     expect(note).toMatchObject({ status: 500, reason: 'Error: … … …', deliveryId: 'd-1' });
     expect(JSON.stringify(rig.log.lines)).not.toMatch(/abcdef|key-123456|the-first-secret/);
+  });
+
+  test('show no beginning of a value where the reason was cut', async () => {
+    const rig = await openRig();
+    const token = 'abcdefghij'.repeat(80);
+    rig.active.start('parcels', { script: 'const route = ({ headers }) => { throw new Error(`who is ${headers.authorization}?`); };' });
+    await rig.send({}, { headers: { authorization: `Bearer ${token}` } });
+    await until(async () => (await rig.read(REJECTIONS)).length === 1);
+    expect(await notes(rig)).toMatchObject([{ status: 500, reason: expect.stringMatching(/^Error: who is …/) }]);
+    expect(JSON.stringify([await notes(rig), rig.log.lines])).not.toContain('abc');
+  });
+
+  test.each([
+    ['a value in another', 'Error: Bearer abcdef', ['Bearer', 'Bearer abcdef'], 'Error: …'],
+    ['a value as JSON writes it', String.raw`Error: {"a":"Digest u=\"kim\""}`, ['Digest u="kim"'], 'Error: {"a":"…"}'],
+    ['a value that was cut, with the place behind it', 'Error: abcdefgh… (line 1, column 2)', ['abcdefghijk'], 'Error: … (line 1, column 2)'],
+    ['the longest beginning counts', 'abcdefabcdef…', ['abcdefXY', 'abcdefabcdefX'], '…'],
+    ['a text that was cut elsewhere', 'Error: abcdefgh, and then …', ['abcdefghijk'], 'Error: abcdefgh, and then …'],
+    ['too short to count', 'Error: abcde…', ['abcdefgh', 'Error'], 'Error: abcde…'],
+  ])('%s', (_, reason, values, shown) => {
+    expect(withoutValues(reason, values)).toBe(shown);
   });
 
   test('are at most ten a minute, and the rest is counted in the next one', async () => {

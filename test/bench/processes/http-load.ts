@@ -9,13 +9,32 @@ import { EVENT_BYTES, EVENT_JSON } from '../events.ts';
  * The load generator: connections that are kept open, each posting one event, reading the answer, and going on. It
  * speaks just enough HTTP/1.1 over plain sockets, so that it takes less work than any server it measures.
  */
-export interface LoadRequest { readonly port: number; readonly connections: number; readonly ms: number; /** Between an answer and the next request. */ readonly pauseMs?: number; /** Value of `Authorization`. */ readonly authorization?: string }
+export interface LoadRequest {
+  readonly port: number;
+  readonly connections: number;
+  readonly ms: number;
+  /** Between an answer and the next request. */
+  readonly pauseMs?: number;
+  /** Value of `Authorization`. */
+  readonly authorization?: string;
+  /** Posted instead of events. */
+  readonly webhook?: WebhookLoad;
+}
+/** One call again and again, each time with another id. */
+export interface WebhookLoad {
+  readonly path: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly idHeader: string;
+  readonly expectedStatus: number;
+}
 export interface LoadResult {
+  /** Those that were answered as expected. */
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** Answers other than 201. */
+  /** Other answers than expected. */
   readonly failures: number;
   readonly firstFailure: string;
   /** Share of one core that this process took. */
@@ -43,10 +62,22 @@ export function answerLength(bytes: Buffer): number {
 
 interface Tally { readonly latencies: number[]; failures: number; firstFailure: string }
 
+/** What every request of a connection begins and ends with; the id stands between. */
+function requestText(stream: string, { authorization, webhook }: LoadRequest): { head: string; tail: string; status: string } {
+  const head = (path: string, length: number): string => `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n`;
+  if (webhook !== undefined) {
+    const { path, body, headers, idHeader, expectedStatus } = webhook;
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    return { head: `${head(path, Buffer.byteLength(body))}${lines}${idHeader}: `, tail: `\r\n\r\n${body}`, status: String(expectedStatus) };
+  }
+  const login = authorization === undefined ? '' : `Authorization: ${authorization}\r\n`;
+  return { head: `${head(`/streams/${stream}`, EVENT_BYTES)}ES-EventType: OrderPlaced\r\n${login}ES-EventId: `, tail: `\r\n\r\n${EVENT_JSON}`, status: '201' };
+}
+
 /** One connection until `until`; resolves when its last answer has come. */
-function drive(socket: Socket, stream: string, until: number, { pauseMs = 0, authorization }: LoadRequest, tally: Tally): Promise<void> {
-  const head = `POST /streams/${stream} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${EVENT_BYTES}\r\nES-EventType: OrderPlaced\r\n${authorization === undefined ? '' : `Authorization: ${authorization}\r\n`}ES-EventId: `;
-  const tail = `\r\n\r\n${EVENT_JSON}`;
+function drive(socket: Socket, stream: string, until: number, request: LoadRequest, tally: Tally): Promise<void> {
+  const { pauseMs = 0 } = request;
+  const { head, tail, status } = requestText(stream, request);
   return new Promise((resolve, reject) => {
     let pending: Buffer = Buffer.alloc(0);
     let sent = 0;
@@ -60,7 +91,7 @@ function drive(socket: Socket, stream: string, until: number, { pauseMs = 0, aut
       if (length < 0) return;
       const now = performance.now();
       tally.latencies.push(now - sent);
-      if (pending.toString('latin1', 9, 12) !== '201') {
+      if (pending.toString('latin1', 9, 12) !== status) {
         tally.failures++;
         if (tally.firstFailure === '') tally.firstFailure = pending.toString('latin1', 0, 600);
       }
@@ -100,7 +131,7 @@ async function load(request: LoadRequest): Promise<LoadResult> {
   const used = process.cpuUsage(cpu);
   const sorted = Float64Array.from(tally.latencies).sort();
   return {
-    requestsPerSecond: sorted.length / elapsed * 1000,
+    requestsPerSecond: (sorted.length - tally.failures) / elapsed * 1000,
     p50Ms: sorted[Math.floor(sorted.length * 0.5)]!,
     p99Ms: sorted[Math.floor(sorted.length * 0.99)]!,
     maxMs: sorted.at(-1)!,

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
@@ -17,13 +17,6 @@ import { FakeIo } from '../support.ts';
 
 /** The commands, against a server whose auto-scavenge does what the test says. */
 
-// The table of routes as the app has it once auto-scavenge belongs to it.
-vi.mock('../../../handlers/routes.ts', async (original) => {
-  const module = await original<typeof import('../../../handlers/routes.ts')>();
-  const { AUTO_SCAVENGE_ROUTES: routes } = await import('../../../handlers/routes-auto-scavenge.ts');
-  return { ...module, routesFor: (options: never) => [...module.routesFor(options).filter(({ path }) => !path.startsWith('/auto-scavenge/')), ...routes] };
-});
-
 let autoScavenge: FakeAutoScavenge;
 let scavenger: FakeScavenger;
 let server: HttpServer;
@@ -32,7 +25,7 @@ beforeEach(async () => {
   autoScavenge = new FakeAutoScavenge();
   scavenger = new FakeScavenger();
   const store = new ModelStore(systemClock, systemIds);
-  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, readBody, autoScavenge } as never);
+  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, readBody, autoScavenge });
   server = await startServer({ hostname: '127.0.0.1', port: 0, fetch: app, log: silentLog });
 });
 afterEach(async () => { await server.stop(0); });

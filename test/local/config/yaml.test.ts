@@ -38,7 +38,7 @@ describe('a file that is refused, with file, line and cause', () => {
     ['NodePort: 1_000', ["NodePort (node.yaml:1) must be a whole number from 0 to 65535, not '1_000'."]],
     ['Db: [a, b]', ['Db (node.yaml:1) must be a single value, not a sequence.']],
     ['Db: {a: b}', ['Db (node.yaml:1) must be a single value, not a mapping.']],
-    ['Db: *place', ['node.yaml:1 refers to *place, which is not defined.', 'Db (node.yaml:1) must be a single value, not nothing.']],
+    ['Db: *place', ['node.yaml:1 refers to something that is not defined: a value that begins with * needs quotes.', 'Db (node.yaml:1) must be a single value, not nothing.']],
     ['? [a, b]\n: c', ['node.yaml:1 has a sequence where the name of an option should be.']],
     ['Config: other.yaml', ['Config (node.yaml:1) has no effect in the file itself: take it out.']],
     ['DefaultAdminPassword: hunter2', ['DefaultAdminPassword (node.yaml:1) can only be given in the environment, as SERVER_DEFAULT_ADMIN_PASSWORD.']],
@@ -57,6 +57,16 @@ describe('a file that is refused, with file, line and cause', () => {
     ['\0\u0001', /^node\.yaml/],
   ])('malformed: %.20j', (yaml, expected) => {
     expect(problems([], { yaml })).toEqual([expect.stringMatching(expected)]);
+  });
+  test.each(['*X', '|X', '>X\n a', '!X a', '@X', '"X', '"a" X', '{X', '[X]', '%X', 'X: X', '"a": X', '\tX: [', '\n- X'])('no message repeats a secret that should stand in quotes: %j', (written) => {
+    const yaml = `CertificatePassword: ${written.replaceAll('X', 'S3cret-text')}\n`;
+    let text = '';
+    try {
+      load([], { yaml });
+    } catch (error) {
+      text = String(error);
+    }
+    expect(text).not.toContain('S3cret');
   });
 });
 

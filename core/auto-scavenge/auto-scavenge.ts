@@ -1,0 +1,182 @@
+import { isSkuaError, SkuaError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Log } from '../ports/log.ts';
+import type { Meter } from '../ports/meter.ts';
+import type { Nodes } from '../ports/nodes.ts';
+import type { Schedule } from '../ports/schedule.ts';
+import type { AutoScavenge, AutoScavengeStatus } from './api.ts';
+import { note } from './decision.ts';
+import { perform } from './effects.ts';
+import { Lead } from './lead.ts';
+import { NoteLog } from './note-log.ts';
+import type { ScavengeOrders } from './orders.ts';
+import { parseSchedule } from './schedule-text.ts';
+import { Serial } from './serial.ts';
+import type { State } from './state.ts';
+import { statusOf } from './status.ts';
+import type { CyclesStore } from './streams.ts';
+
+/** Commands that may wait; auto-scavenge.md section 14. */
+const COMMANDS_MAX = 32;
+/** Longest call to a node in milliseconds. */
+const CALL_MS_MAX = 1_000;
+/** With less time left than this no call is begun. */
+const CALL_MS_MIN = 50;
+/** How long a pause waits for a node scavenge to stop (design.md section 9). */
+const PAUSE_MS = 1_000;
+/** How often a command that met another write is tried. */
+const CONFLICTS_MAX = 3;
+/** Decisions of one tick; a cycle goes on with the next. */
+const STEPS_MAX = 64;
+
+export interface AutoScavengeParts {
+  readonly store: CyclesStore;
+  readonly nodes: Nodes;
+  readonly schedule: Schedule;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly meter: Meter;
+  /** Of this node. Runs that nobody asks for are ended by the tick, whether or not this node leads. */
+  readonly orders?: ScavengeOrders;
+}
+
+export interface AutoScavengeConfig {
+  /** Why it is off; null when it is on. A function where that can change, as when a licence expires. */
+  readonly isOff: string | null | (() => string | null);
+  /** Time zone of the schedule, an IANA name. */
+  readonly zone: string;
+  /** A node that is unreachable for longer is lost: its part of the cycle ends as `Errored`. */
+  readonly nodeLostAfterMs: number;
+}
+
+/** Schedules and drives the scavenges of all nodes, on the node that leads. */
+export function createAutoScavenge(parts: AutoScavengeParts, config: AutoScavengeConfig): AutoScavenge {
+  return new Driver(parts, config);
+}
+
+class Driver implements AutoScavenge {
+  readonly #parts: AutoScavengeParts;
+  readonly #config: AutoScavengeConfig;
+  readonly #notes: NoteLog;
+  readonly #serial = new Serial(COMMANDS_MAX);
+  readonly #lead: Lead;
+  #ticking: Promise<void> | null = null;
+
+  constructor(parts: AutoScavengeParts, config: AutoScavengeConfig) {
+    this.#parts = parts;
+    this.#config = config;
+    this.#notes = new NoteLog(parts.log, parts.clock);
+    this.#lead = new Lead(parts, config, this.#notes);
+  }
+
+  enabled(): { readonly enabled: boolean; readonly reason: string | null } {
+    const { isOff } = this.#config;
+    const reason = typeof isOff === 'function' ? isOff() : isOff;
+    return { enabled: reason === null, reason };
+  }
+
+  status(): Promise<AutoScavengeStatus> {
+    return this.#command(async (state) => statusOf(state, this.#lead.nowMs(), (schedule, afterMs) => this.#lead.next(schedule, afterMs)));
+  }
+
+  configure(schedule: string): Promise<void> {
+    return this.#command(async (state) => {
+      const { text } = parseSchedule(schedule, this.#parts.schedule, this.#lead.nowMs(), this.#config.zone);
+      await this.#lead.take(state, { kind: 'configure', schedule: text });
+    });
+  }
+
+  pause(): Promise<'paused' | 'pausing'> {
+    return this.#command(async (state) => {
+      const { clock } = this.#parts;
+      const untilMs = clock.monotonicMs() + PAUSE_MS;
+      const decision = await this.#lead.take(state, { kind: 'pause' });
+      if (decision.answer === 'done') return 'paused';
+      for (const effect of decision.effects) {
+        const outcome = await perform(effect, this.#parts, Math.max(CALL_MS_MIN, untilMs - clock.monotonicMs()));
+        if (outcome !== null) await this.#lead.take(decision.state, outcome).catch((error: unknown) => this.#failed(error));
+      }
+      return this.#lead.phase === 'PausedInCycle' ? 'paused' : 'pausing';
+    });
+  }
+
+  resume(): Promise<void> {
+    return this.#command(async (state) => { await this.#lead.take(state, { kind: 'resume' }); });
+  }
+
+  /** Never rejects: what fails is logged, and tried again by the next tick. */
+  tick(deadlineMs: number): Promise<void> {
+    this.#ticking ??= this.#serial.run(() => this.#tick(deadlineMs)).finally(() => { this.#ticking = null; });
+    return this.#ticking;
+  }
+
+  async #tick(deadlineMs: number): Promise<void> {
+    try {
+      this.#parts.orders?.endAbandoned();
+      const { enabled, reason } = this.enabled();
+      if (!enabled || !this.#lead.isLeader()) {
+        this.#lead.forget(reason);
+        return;
+      }
+      const state = await this.#lead.load();
+      const looked = await this.#lead.take(state, { kind: 'members', view: this.#parts.nodes.view() });
+      await this.#work(looked.state, deadlineMs);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  /** Decides and acts until there is nothing more to do now, the time is over, or a command waits. */
+  async #work(given: State, deadlineMs: number): Promise<void> {
+    const { clock } = this.#parts;
+    let state = given;
+    for (let steps = 0; steps < STEPS_MAX && this.#serial.waiting === 0; steps++) {
+      const decision = await this.#lead.take(state, { kind: 'clock' });
+      state = decision.state;
+      const [effect] = decision.effects;
+      if (effect !== undefined) {
+        const leftMs = deadlineMs - clock.monotonicMs();
+        if (leftMs < CALL_MS_MIN) return;
+        const outcome = await perform(effect, this.#parts, Math.min(CALL_MS_MAX, leftMs));
+        if (outcome === null) return;
+        const taken = await this.#lead.take(state, outcome);
+        // A run that has just begun is asked about by the next tick.
+        if (taken.events.length === 0 || outcome.kind === 'started') return;
+        state = taken.state;
+      } else if (decision.events.length === 0) return;
+      if (clock.monotonicMs() >= deadlineMs) return;
+    }
+  }
+
+  /** One command after the other. Errors: `auto_scavenge_off`, `auto_scavenge_busy`, `not_leader`, and those of the command. */
+  async #command<T>(work: (state: State) => Promise<T>): Promise<T> {
+    this.#checkOn();
+    return this.#serial.runBounded(async () => {
+      this.#checkOn();
+      for (let tries = 1; ; tries++) {
+        if (!this.#lead.isLeader()) {
+          this.#lead.forget(null);
+          throw this.#lead.notLeader();
+        }
+        try {
+          return await work(await this.#lead.load());
+        } catch (error) {
+          // Somebody else has written: what is stored by now is asked again.
+          if (tries >= CONFLICTS_MAX || !isSkuaError(error, 'wrong_expected_version')) throw error;
+        }
+      }
+    });
+  }
+
+  #checkOn(): void {
+    const { reason } = this.enabled();
+    if (reason !== null) throw new SkuaError('auto_scavenge_off', reason, { reason });
+  }
+
+  #failed(error: unknown): void {
+    const isOfRole = isSkuaError(error, 'not_leader') || isSkuaError(error, 'wrong_expected_version') || isSkuaError(error, 'store_closed');
+    this.#notes.write(note(isOfRole ? 'info' : 'warn', 'this slice of work ended early; the next one goes on from what is stored', { error: String(error) }));
+  }
+}

@@ -1,0 +1,155 @@
+import { isSkuaError, SkuaError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { ScavengeOrder } from '../ports/nodes.ts';
+import type { LastScavenge, ScavengeOptions, Scavenger } from '../scavenge/api.ts';
+import { orderInStream } from './order-history.ts';
+import type { CyclesStore } from './streams.ts';
+
+/**
+ * The node's side of the cluster's orders (design.md section 9). Orders may come late, twice and in any sequence, from a
+ * leader that is none any more. Two rules keep one node at a time:
+ *
+ * - Of each cycle the highest attempt that was seen counts. A lower one is refused, a repeat has the answer that the first one had,
+ *   and an order to stop makes all before it late.
+ * - A run that was ordered ends when nobody has asked for it in a long time: by then the leader has not heard of
+ *   this node either, will count it as lost, and go on with the next.
+ */
+export interface OrdersParts {
+  readonly scavenger: Scavenger;
+  /** This node's copy of the log. */
+  readonly store: CyclesStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether this node leads a cluster of several: then it takes no orders. */
+  readonly leadsOthers: () => boolean;
+  /** After this time without being asked for, an ordered run ends; null for never. `leaseOf` gives it for a cluster. */
+  readonly leaseMs: number | null;
+}
+
+/** Cycles that are remembered. */
+const CYCLES_MAX = 16;
+/** A run gets this part of the time after which a node counts as lost. */
+const LEASE_SHARE = 1 / 4;
+
+export function leaseOf(nodeLostAfterMs: number): number {
+  return nodeLostAfterMs * LEASE_SHARE;
+}
+
+interface Seen {
+  /** The highest attempt. */
+  attempt: number;
+  /** The start that this attempt made; null when it was to stop, or has failed. */
+  start: Promise<{ readonly scavengeId: string }> | null;
+  /** The run of the last start. */
+  scavengeId: string | null;
+}
+
+export class ScavengeOrders {
+  readonly #parts: OrdersParts;
+  /** By cycle, the newest last. */
+  readonly #cycles = new Map<string, Seen>();
+  /** The run that only goes on while it is asked for. */
+  #leased: { readonly scavengeId: string; readonly clusterScavengeId: string; askedMs: number } | null = null;
+  /** The run that ended because nobody asked for it. */
+  #abandoned: string | null = null;
+
+  constructor(parts: OrdersParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Starts a run, or says which one this order has started. Errors: `late_order` (data: clusterScavengeId, attempt,
+   * seen), `bad_option`, and those of `Scavenger.start`.
+   */
+  async start(order: ScavengeOrder, options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
+    checkOrder(order);
+    if (this.#parts.leadsOthers()) throw new SkuaError('late_order', 'This node leads the cluster, and takes no orders.', { ...order });
+    const seen = this.#see(order);
+    if (seen.attempt > order.attempt) throw late(order, seen.attempt);
+    if (seen.start === null) {
+      const start = this.#start(order, seen, options);
+      seen.start = start;
+      // After a failure a repeat is a new beginning.
+      start.catch(() => { if (seen.start === start) seen.start = null; });
+    }
+    return seen.start;
+  }
+
+  async #start(order: ScavengeOrder, seen: Seen, options: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
+    const { scavenger, store, clock } = this.#parts;
+    const known = await orderInStream(store, order);
+    if (known.isLate) throw late(order, known.attempt);
+    if (known.scavengeId !== null) return { scavengeId: known.scavengeId };
+    // An order to stop may have come while the stream was read.
+    if (seen.attempt > order.attempt) throw late(order, seen.attempt);
+    const { scavengeId } = await scavenger.start(options);
+    seen.scavengeId = scavengeId;
+    this.#leased = { scavengeId, clusterScavengeId: order.clusterScavengeId, askedMs: clock.monotonicMs() };
+    return { scavengeId };
+  }
+
+  /** Stops the run of the order's cycle and resolves when it has ended. Errors: `scavenge_not_found` when none goes on, `late_order`. */
+  async stop(order: ScavengeOrder, scavengeId: string | null): Promise<string> {
+    checkOrder(order);
+    const seen = this.#see(order);
+    if (seen.attempt > order.attempt) throw late(order, seen.attempt);
+    const starting = seen.start;
+    seen.start = null;
+    await starting?.catch(() => {});
+    const { scavenger } = this.#parts;
+    const current = scavenger.current();
+    if (current === null || (current !== seen.scavengeId && current !== scavengeId)) {
+      throw new SkuaError('scavenge_not_found', 'No scavenge of this cycle is running here.', { ...order, scavengeId });
+    }
+    return scavenger.stop(current);
+  }
+
+  /** Somebody waits for the run of this order. */
+  asked(order: ScavengeOrder): void {
+    if (this.#leased?.clusterScavengeId === order.clusterScavengeId && this.#cycles.get(order.clusterScavengeId)?.attempt === order.attempt) this.#leased.askedMs = this.#parts.clock.monotonicMs();
+  }
+
+  /** As `Scavenger.last`, but a run that ended because nobody asked for it was interrupted, not stopped. */
+  last(): LastScavenge | null {
+    const last = this.#parts.scavenger.last();
+    return last !== null && last.scavengeId === this.#abandoned && last.result === 'Stopped' ? { ...last, result: 'Interrupted' } : last;
+  }
+
+  /** Begins to end a run that nobody has asked for in a long time. To be called every few seconds. */
+  endAbandoned(): void {
+    const { scavenger, clock, log, leaseMs } = this.#parts;
+    const leased = this.#leased;
+    if (leaseMs === null || leased === null || scavenger.current() !== leased.scavengeId || this.#abandoned === leased.scavengeId) return;
+    if (clock.monotonicMs() - leased.askedMs < leaseMs) return;
+    const { scavengeId, clusterScavengeId } = leased;
+    log.warn('AUTO-SCAVENGE: nobody has asked for the scavenge that the cluster ordered: it is stopped', { scavengeId, clusterScavengeId });
+    this.#abandoned = scavengeId;
+    scavenger.stop(scavengeId).catch((error: unknown) => {
+      if (!isSkuaError(error, 'scavenge_not_found')) log.error('AUTO-SCAVENGE: a scavenge could not be stopped', { scavengeId, error: String(error) });
+    });
+  }
+
+  /** What is known of the order's cycle, with this order taken in. */
+  #see({ clusterScavengeId, attempt }: ScavengeOrder): Seen {
+    let seen = this.#cycles.get(clusterScavengeId);
+    if (seen === undefined) {
+      for (const old of this.#cycles.keys()) if (this.#cycles.size >= CYCLES_MAX) this.#cycles.delete(old);
+      seen = { attempt, start: null, scavengeId: null };
+      this.#cycles.set(clusterScavengeId, seen);
+    } else if (attempt > seen.attempt) {
+      seen.attempt = attempt;
+      seen.start = null;
+    }
+    return seen;
+  }
+}
+
+function checkOrder({ clusterScavengeId, attempt }: ScavengeOrder): void {
+  if (clusterScavengeId === '' || clusterScavengeId.length > 64) throw new SkuaError('bad_option', 'clusterScavengeId must be the id of a cycle.', { option: 'clusterScavengeId' });
+  if (!Number.isSafeInteger(attempt) || attempt < 0) throw new SkuaError('bad_option', `attempt is ${attempt}; it must be a whole number of 0 or more.`, { option: 'attempt', value: attempt });
+}
+
+function late(order: ScavengeOrder, seen: number): SkuaError {
+  return new SkuaError('late_order', `This order comes late: attempt ${seen} of the cycle was seen already, this one is ${order.attempt}.`, { ...order, seen });
+}

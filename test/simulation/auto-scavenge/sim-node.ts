@@ -1,0 +1,180 @@
+import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
+import type { AutoScavenge } from '../../../core/auto-scavenge/api.ts';
+import { leaseOf, ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
+import { lastReply, startReply, stopReply } from '../../../core/auto-scavenge/single-node.ts';
+import { CYCLES_STREAM } from '../../../core/auto-scavenge/streams.ts';
+import { SkuaError } from '../../../core/errors.ts';
+import type { Clock } from '../../../core/ports/clock.ts';
+import { silentLog } from '../../../core/ports/log.ts';
+import { silentMeter } from '../../../core/ports/meter.ts';
+import type { LastReply, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../../../core/ports/nodes.ts';
+import { nodeKey } from '../../../core/ports/nodes.ts';
+import type { Schedule } from '../../../core/ports/schedule.ts';
+import type { Scavenger } from '../../../core/scavenge/api.ts';
+import { LightStore } from '../../auto-scavenge/light-store.ts';
+import { SeededIds } from '../../support/seeded-ids.ts';
+import type { Cluster } from './cluster.ts';
+import { SimScavenger } from './sim-scavenger.ts';
+
+export const LOST_MS = 600_000;
+/** How long a leader that has lost touch still thinks that it leads. */
+const BELIEF_MS = 40_000;
+/** 2024-01-01. */
+const EPOCH_MS = 1_704_067_200_000;
+
+/** `* /N` minutes; the rest of the syntax does not matter here. */
+const schedule: Schedule = {
+  next(expression, afterMs) {
+    const period = Number(/^\*\/(\d+)/.exec(expression)?.[1] ?? 60) * 60_000;
+    return (Math.floor(afterMs / period) + 1) * period;
+  },
+};
+
+/** One node: its process, what it believes of the cluster, and its way to the others. */
+export class SimNode implements Nodes, Clock {
+  readonly name: string;
+  readonly address: NodeAddress;
+  readonly isReplica: boolean;
+  readonly checkpoint: number;
+  readonly #cluster: Cluster;
+  isAlive = true;
+  /** Wall clock beyond simulated time. */
+  skewMs = 0;
+  /** Whom it takes for the leader. */
+  believes: string | null = null;
+  term = -1;
+  #leadsSinceMs = 0;
+  #heardAt = 0;
+  /** Its copy of the log ends here. */
+  seenTo = 0;
+  /** When it became a member. */
+  readonly listedAt: number;
+  scavenger!: SimScavenger;
+  orders!: ScavengeOrders;
+  driver!: AutoScavenge;
+  #seeds = 0;
+
+  constructor(cluster: Cluster, name: string, isReplica: boolean) {
+    this.#cluster = cluster;
+    this.name = name;
+    this.address = { address: name, port: 1 };
+    this.isReplica = isReplica;
+    this.checkpoint = cluster.random.int(0, 9);
+    this.listedAt = cluster.timeline.now;
+    this.boot();
+  }
+
+  get key(): string { return nodeKey(this.address); }
+  get leadsAsFarAsItKnows(): boolean { return this.isAlive && this.believes === this.name; }
+
+  /** A new process. */
+  boot(): void {
+    const cluster = this.#cluster;
+    const { timeline, random, pace, runs, options } = cluster;
+    this.isAlive = true;
+    this.believes = null;
+    this.scavenger = new SimScavenger(this.key, { timeline, random, pace, runs, newId: () => cluster.newId(), onEnd: (run) => cluster.recordRun(this, run) });
+    const scavenger = this.scavenger;
+    const store = new LightStore(cluster.log, {
+      seenTo: () => this.name === cluster.leader ? cluster.log.position : this.seenTo,
+      nowMs: () => timeline.now,
+      before: (stream) => cluster.beforeAppend(this, stream),
+      after: (stream, events) => cluster.afterAppend(this, stream, events),
+    });
+    this.orders = new ScavengeOrders({
+      scavenger: scavenger as unknown as Scavenger, store, clock: this, log: silentLog, leaseMs: options.withoutLease === true ? null : leaseOf(LOST_MS),
+      leadsOthers: () => cluster.size > 1 && this.believes === this.name,
+    });
+    const ids = new SeededIds(cluster.seed * 1_000 + cluster.nodes.size * 50 + this.#seeds++);
+    this.driver = createAutoScavenge({ store, nodes: this, schedule, clock: this, ids, log: silentLog, meter: silentMeter, orders: this.orders }, { isOff: null, zone: 'UTC', nodeLostAfterMs: LOST_MS });
+  }
+
+  kill(): void {
+    this.isAlive = false;
+    this.believes = null;
+    this.scavenger.kill();
+  }
+
+  elected(term: number): void {
+    this.believes = this.name;
+    this.term = term;
+    this.#leadsSinceMs = this.nowMs();
+    this.#heardAt = this.#cluster.timeline.now;
+    this.seenTo = this.#cluster.log.position;
+  }
+
+  /** Gossip: what it believes becomes what is so, where it reaches that. */
+  look(): void {
+    const cluster = this.#cluster;
+    const { leader, timeline } = cluster;
+    const canHear = leader !== null && (leader === this.name || cluster.areConnected(this.name, leader));
+    if (canHear) {
+      if (leader !== this.name || cluster.term === this.term) this.believes = leader;
+      this.#heardAt = timeline.now;
+      this.seenTo = cluster.log.position;
+    } else if (timeline.now - this.#heardAt > BELIEF_MS) {
+      this.believes = null;
+    }
+  }
+
+  // The clock. Simulated time never goes back, so it is the monotonic one.
+
+  nowMs(): number { return EPOCH_MS + this.#cluster.timeline.now + this.skewMs; }
+  monotonicMs(): number { return this.#cluster.timeline.now; }
+  async sleep(): Promise<void> {}
+  async yield(): Promise<void> {}
+
+  // The cluster as this node sees it.
+
+  view(): NodesView {
+    const cluster = this.#cluster;
+    const members = [...cluster.nodes.values()].map((node) => ({
+      node: node.address, isLeader: node.name === this.believes, isReadOnlyReplica: node.isReplica, writerCheckpoint: node.checkpoint,
+      isAlive: node === this || (node.isAlive && cluster.areConnected(this.name, node.name)),
+    }));
+    return { self: this.address, clusterSize: cluster.size, members, leadsSinceMs: this.#leadsSinceMs };
+  }
+
+  async startScavenge(to: NodeAddress, order: ScavengeOrder, timeoutMs: number): Promise<StartReply> {
+    return this.#cluster.call(this, to, timeoutMs, async (node): Promise<StartReply> => {
+      const { options } = this.#cluster;
+      const reply = options.withoutOrders === true ? await bareStart(node) : await startReply(node.orders, order);
+      if (reply.kind === 'started') this.#cluster.judge.orderedRun(node.key, reply.scavengeId, order.clusterScavengeId);
+      return reply;
+    });
+  }
+
+  async lastScavenge(to: NodeAddress, order: ScavengeOrder | null, timeoutMs: number): Promise<LastReply> {
+    return this.#cluster.call(this, to, timeoutMs, async (node) => lastReply(node.orders, order));
+  }
+
+  async stopScavenge(to: NodeAddress, order: ScavengeOrder, scavengeId: string | null, timeoutMs: number): Promise<StopReply> {
+    // An order that has arrived, and takes longer than the call: as a cluster over HTTP finds out by asking again.
+    let hasArrived = false;
+    const reply = await this.#cluster.call<StopReply>(this, to, timeoutMs, (node) => {
+      hasArrived = true;
+      return this.#cluster.options.withoutOrders === true ? bareStop(node, scavengeId) : stopReply(node.orders, order, scavengeId);
+    });
+    return reply.kind === 'unreachable' && hasArrived && this.#cluster.reaches(this, to) ? { kind: 'stopping' } : reply;
+  }
+
+  async resign(): Promise<void> { this.#cluster.resign(this); }
+}
+
+/** A node that starts whatever it is told to. */
+async function bareStart(node: SimNode): Promise<StartReply> {
+  try {
+    return { kind: 'started', ...await node.scavenger.start() };
+  } catch {
+    return { kind: 'busy' };
+  }
+}
+
+async function bareStop(node: SimNode, scavengeId: string | null): Promise<StopReply> {
+  await node.scavenger.stop(scavengeId ?? 'current').catch(() => {});
+  return { kind: 'stopped' };
+}
+
+export const GONE: NoReply = { kind: 'unreachable', reason: 'no answer' };
+export const NOT_LEADER = new SkuaError('not_leader', 'Not leader');
+export { CYCLES_STREAM };
