@@ -1,7 +1,7 @@
 import type { NodeAddress, NodesView } from '../ports/nodes.ts';
 import { nodeKey } from '../ports/nodes.ts';
 import type { Decision, Effect, World } from './decision.ts';
-import { note, stay, store } from './decision.ts';
+import { isShortForGood, note, stay, store } from './decision.ts';
 import { ended, unanswered } from './replies.ts';
 import type { Cycle, Designation, State } from './state.ts';
 import { healthOf, remainingOf } from './state.ts';
@@ -45,9 +45,7 @@ function waiting(given: State, view: NodesView, world: World): Decision {
 
 function choosing(state: State, cycle: Cycle, view: NodesView, world: World): Decision {
   const health = healthOf(view);
-  const { shortSinceMs } = state.seen;
-  const isShortForGood = shortSinceMs !== null && world.monotonicMs - shortSinceMs >= world.nodeLostAfterMs;
-  if (health !== 'healthy' && !isShortForGood) return stay(state, { notes: [note('info', 'the cycle goes on as soon as the cluster has its members', { health, clusterSize: view.clusterSize })] });
+  if (health !== 'healthy' && !isShortForGood(state.seen, world)) return stay(state, { notes: [note('info', 'the cycle goes on as soon as the cluster has its members', { health, clusterSize: view.clusterSize })] });
   const remaining = remainingOf(cycle);
   const { id: clusterScavengeId, members } = cycle;
   if (remaining.length === 0) {

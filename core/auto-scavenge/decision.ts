@@ -2,7 +2,7 @@ import type { NodeAddress, NodesView, ScavengeOrder, StartReply, StopReply } fro
 import { nodeKey } from '../ports/nodes.ts';
 import { apply } from './apply.ts';
 import type { Fact, NodeResult } from './facts.ts';
-import type { State } from './state.ts';
+import type { Seen, State } from './state.ts';
 
 /** What goes into the state machine and what comes out of it. */
 
@@ -65,6 +65,11 @@ export interface World {
   next(schedule: string, afterMs: number): number | null;
   /** Nodes that are unreachable for longer count as lost. */
   readonly nodeLostAfterMs: number;
+}
+
+/** Voting members have been missing for longer than any node is waited for: the cycle goes on with those that are there. */
+export function isShortForGood({ shortSinceMs }: Seen, { monotonicMs, nodeLostAfterMs }: World): boolean {
+  return shortSinceMs !== null && monotonicMs - shortSinceMs >= nodeLostAfterMs;
 }
 
 export function stay(state: State, more: Partial<Omit<Decision, 'state'>> = {}): Decision {

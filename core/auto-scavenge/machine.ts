@@ -3,7 +3,7 @@ import type { NodesView } from '../ports/nodes.ts';
 import { leads, nodeKey } from '../ports/nodes.ts';
 import { assess } from './assess.ts';
 import type { Decision, Input, World } from './decision.ts';
-import { note, stay, store } from './decision.ts';
+import { isShortForGood, note, stay, store } from './decision.ts';
 import { asked, started, stopped } from './replies.ts';
 import type { Seen, State } from './state.ts';
 import { healthOf } from './state.ts';
@@ -64,12 +64,13 @@ function members(state: State, view: NodesView, world: World): Decision {
   const seen = look(state, view, world);
   const looked = { ...state, seen };
   const { cycle } = state;
-  // In an unhealthy cluster nobody is left out because it is not listed: it may just be coming back.
-  if (cycle === null || !leads(view) || healthOf(view) !== 'healthy') return stay(looked);
+  const isHealthy = healthOf(view) === 'healthy';
+  if (cycle === null || !leads(view) || (!isHealthy && !isShortForGood(seen, world))) return stay(looked);
   const listed = new Set(view.members.map(({ node }) => nodeKey(node)));
   const known = new Set(cycle.members.map(nodeKey));
   const added = view.members.map(({ node }) => node).filter((node) => !known.has(nodeKey(node)));
-  const removed = cycle.members.filter((node) => !listed.has(nodeKey(node)));
+  // While members are missing nobody is left out because it is not listed: its part ends as that of a lost node.
+  const removed = isHealthy ? cycle.members.filter((node) => !listed.has(nodeKey(node))) : [];
   if (added.length === 0 && removed.length === 0) return stay(looked);
   const fields = { added: added.map(nodeKey), removed: removed.map(nodeKey) };
   return store(looked, { type: '$cluster-members-changed', added, removed }, { notes: [note('info', 'the members of the cluster have changed', fields)] });

@@ -26,6 +26,8 @@ export interface PasswordAuthenticatorParts {
 const MAC_KEY_BYTES = 32;
 /** How often a password is verified again because its user changed meanwhile. */
 const ATTEMPTS_MAX = 3;
+/** Derivations for one address that are under way or wait: fewer than may wait in all, so that nobody keeps the others out. */
+const ADDRESS_DERIVATIONS_MAX = 48;
 const NO_MAC = new Uint8Array(0);
 /** How logins end, as the metric names it. */
 const AUTHENTICATIONS = 'eventstore_authentications_total';
@@ -44,6 +46,8 @@ export class PasswordAuthenticator implements Authenticator {
   readonly #cache: LoginCache;
   /** Derivations under way, by name and HMAC of the password. */
   readonly #running = new Map<string, Promise<Principal | null>>();
+  /** How many of them each address has caused. */
+  readonly #byAddress = new Map<string, number>();
   #isReady = false;
 
   constructor(parts: PasswordAuthenticatorParts) {
@@ -113,7 +117,13 @@ export class PasswordAuthenticator implements Authenticator {
 
   async #start(key: string, name: string, password: string, mac: Uint8Array, address: string | null): Promise<Principal | null> {
     const { failures } = this.#parts;
+    const caller = address ?? '';
+    const held = this.#byAddress.get(caller) ?? 0;
+    if (held >= ADDRESS_DERIVATIONS_MAX && address !== null) {
+      throw new SkuaError('too_busy', 'Too many passwords from this address are waiting to be checked: try again in a few seconds.', { limit: ADDRESS_DERIVATIONS_MAX, retryAfterSeconds: 5 });
+    }
     failures.begin(name, address);
+    this.#byAddress.set(caller, held + 1);
     let isFailure = false;
     try {
       const verified = this.#verify(name, password, mac);
@@ -123,6 +133,9 @@ export class PasswordAuthenticator implements Authenticator {
       return principal;
     } finally {
       this.#running.delete(key);
+      const left = this.#byAddress.get(caller)! - 1;
+      if (left > 0) this.#byAddress.set(caller, left);
+      else this.#byAddress.delete(caller);
       failures.end(name, address, isFailure);
     }
   }

@@ -58,3 +58,16 @@ function parse(data: Uint8Array): object | null {
     return null;
   }
 }
+
+/** Digits that say the version and variant of a UUID, and hyphens. */
+const KEPT: ReadonlySet<number> = new Set([8, 13, 14, 18, 19, 23]);
+
+/**
+ * The id of the note about an event, and of the event that a note is about: all bits turned round but those of version
+ * and variant. With the event's own id a note would be a trace of it in the log after the event was erased.
+ */
+export function mirrorId(id: string): string {
+  let mirrored = '';
+  for (let i = 0; i < id.length; i++) mirrored += KEPT.has(i) ? id[i]! : (15 - Number.parseInt(id[i]!, 16)).toString(16);
+  return mirrored;
+}

@@ -11,7 +11,7 @@ import { encodeText } from '../text.ts';
 import { uuidText } from './delivery-id.ts';
 import type { Delivery } from './delivery-item.ts';
 import { DeliveryMemory } from './delivery-memory.ts';
-import { encodeNote, encodeWithdrawal, NOTE_TYPE, parseNote, parseWithdrawal, WITHDRAWAL_TYPE } from './delivery-note.ts';
+import { encodeNote, encodeWithdrawal, NOTE_TYPE, parseNote, parseWithdrawal, WITHDRAWAL_TYPE, mirrorId } from './delivery-note.ts';
 import type { DeliveryNote } from './delivery-note.ts';
 
 export interface DeliveryNotesParts {
@@ -84,7 +84,7 @@ export class DeliveryNotes {
     await this.#prepare();
     const settled = this.#mark();
     const notes = deliveries.map(({ deliveryId, eventId, stream, type, after }): NewEvent => ({
-      id: eventId, type: NOTE_TYPE, isJson: true, metadata: NO_BYTES,
+      id: mirrorId(eventId), type: NOTE_TYPE, isJson: true, metadata: NO_BYTES,
       data: encodeNote({ deliveryId: deliveryId!, stream, type, after: after ?? -1, writer: this.#writer, settled }),
     }));
     let first: number;
@@ -149,7 +149,7 @@ export class DeliveryNotes {
   }
 
   #take({ number, type, id, data, createdMs }: StoredEvent): void {
-    if (type === NOTE_TYPE) this.#learn(number, id, Math.floor(createdMs / 1_000));
+    if (type === NOTE_TYPE) this.#learn(number, mirrorId(id), Math.floor(createdMs / 1_000));
     else if (type === WITHDRAWAL_TYPE) {
       const withdrawn = parseWithdrawal(data);
       if (withdrawn !== null) this.#memory.withdraw(withdrawn);

@@ -115,6 +115,18 @@ describe('logins at the same time', () => {
     expect(world.keys.derivations).toHaveLength(10);
   });
 
+  test('from one address leave room for those from others', async () => {
+    const open = world.keys.hold();
+    const crowd = Array.from({ length: 100 }, (_, i) => code(`nobody${i}`, 'x', '10.0.0.1'));
+    const kim = code('kim', 'secret', '10.0.0.2');
+    await world.clock.advance(1);
+    open();
+    expect(await kim).toBe('ok');
+    const refused = (await Promise.all(crowd)).filter((each) => each === 'too_busy');
+    expect(refused).toHaveLength(52);
+    expect(await code('nobody', 'x', '10.0.0.1')).toBe('not_authenticated');
+  });
+
   test.each([
     ['disabled', 'not_authenticated', () => world.security.users.disable('kim')],
     ['deleted', 'not_authenticated', () => world.security.users.delete('kim')],

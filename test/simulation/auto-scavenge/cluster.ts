@@ -34,7 +34,7 @@ export class Cluster {
   readonly log = new LightLog();
   readonly nodes = new Map<string, SimNode>();
   readonly runs: Run[] = [];
-  readonly pace: Pace = { runMs: 400_000, stopMs: 20_000, failing: 0.1 };
+  readonly pace: Pace = { runMs: [5_000, 60_000, 400_000, 2_400_000], stopMs: 20_000, failing: 0.1 };
   readonly judge: Judge;
   /** Directions that let nothing through. */
   readonly cut = new Set<string>();
@@ -42,7 +42,7 @@ export class Cluster {
   leader: string | null = null;
   term = 0;
   /** Share of calls that come late. */
-  lateness = 0.03;
+  lateness: number;
   /** Share of acknowledgements of writes that get lost. */
   lostWrites = 0.01;
   hash = 0x811c9dc5;
@@ -55,6 +55,7 @@ export class Cluster {
     this.seed = seed;
     this.options = options;
     this.random = new Random(seed);
+    this.lateness = this.random.pick([0, 0.03, 0.3]);
     this.judge = new Judge({
       now: () => this.timeline.now,
       leader: () => this.leader === null ? null : this.nodes.get(this.leader)?.key ?? null,

@@ -38,6 +38,8 @@ export class SimNode implements Nodes, Clock {
   readonly checkpoint: number;
   readonly #cluster: Cluster;
   isAlive = true;
+  /** It never comes back. */
+  hasLeft = false;
   /** Wall clock beyond simulated time. */
   skewMs = 0;
   /** Whom it takes for the leader. */

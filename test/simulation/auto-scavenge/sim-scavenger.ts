@@ -13,8 +13,8 @@ export interface Run {
 }
 
 export interface Pace {
-  /** Longest run and longest stop in milliseconds; share of runs that fail. */
-  runMs: number;
+  /** Runs take up to one of these times; stops up to `stopMs` milliseconds; a share of the runs fails. */
+  runMs: readonly number[];
   stopMs: number;
   failing: number;
 }
@@ -51,7 +51,7 @@ export class SimScavenger implements Used {
     this.runs.push(run);
     this.#last = { scavengeId: run.id, result: 'InProgress', error: null };
     const result = this.#random.chance(this.#pace.failing) ? 'Errored' : 'Success';
-    const cancel = this.#timeline.in(this.#random.int(100, this.#pace.runMs), () => this.#end(result));
+    const cancel = this.#timeline.in(this.#random.int(100, this.#random.pick(this.#pace.runMs)), () => this.#end(result));
     this.#active = { run, ended: Promise.withResolvers(), isStopping: false, cancel };
     return { scavengeId: run.id };
   }
@@ -77,6 +77,11 @@ export class SimScavenger implements Used {
     }
     await active.ended.promise;
     return active.run.id;
+  }
+
+  /** A run that goes on comes to its end in this time. */
+  finishIn(ms: number): void {
+    if (this.#active !== null) this.#timeline.in(ms, () => this.#end('Success'));
   }
 
   /** The process has died. */

@@ -22,13 +22,15 @@ export interface SimResult {
 const MINUTE = 60_000;
 const TICK_MS = 20_000;
 const ELECTION_MS = 10_000;
-const CHAOS_MS = 70 * MINUTE;
+const CHAOS_MS = 60 * MINUTE;
 /** In peace a cycle takes this long at most, the wait for one that was lost included. */
-const PEACE_MS = 2 * LOST_MS + 25 * MINUTE;
+const PEACE_MS = LOST_MS + 25 * MINUTE;
 /** What ticks, calls and stops add to a limit. */
 const SLACK_MS = 150_000;
 const DAY_MS = 86_400_000;
 const SCHEDULES = ['*/10 * * * *', '*/20 * * * *', '*/15 * * * *'];
+
+export type { SimOptions };
 
 export async function simulate(seed: number, options: SimOptions = {}): Promise<SimResult> {
   const cluster = new Cluster(seed, options);
@@ -122,16 +124,18 @@ class Chaos {
   }
 
   #boot(node: SimNode): void {
-    if (node.isAlive || this.#cluster.nodes.get(node.name) !== node) return;
+    if (node.isAlive || node.hasLeft || this.#cluster.nodes.get(node.name) !== node) return;
     this.#cluster.tell(`${node.name} is back`);
     node.boot();
   }
 
   /** Cuts some nodes off from the others, in both directions or one. */
   #partition(): void {
-    const { random, nodes, cut, timeline } = this.#cluster;
+    const { random, nodes, cut, timeline, judge } = this.#cluster;
     const names = random.shuffle([...nodes.keys()]);
-    const apart = names.slice(0, random.int(1, Math.max(1, names.length >> 1)));
+    // Now and then it is the node whose turn it is, and for long.
+    const designated = random.chance(0.4) ? [...nodes.values()].find(({ key }) => key === judge.designated) : undefined;
+    const apart = designated === undefined ? names.slice(0, random.int(1, Math.max(1, names.length >> 1))) : [designated.name];
     const direction = random.int(0, 3);
     const lines: string[] = [];
     for (const a of apart) {
@@ -143,7 +147,7 @@ class Chaos {
     }
     this.#cluster.tell(`cut ${lines.join(' ')}`);
     for (const line of lines) cut.add(line);
-    timeline.in(random.chance(0.5) ? random.int(1_000, 60_000) : random.int(1, 25) * MINUTE, () => { for (const line of lines) cut.delete(line); });
+    timeline.in(designated === undefined && random.chance(0.5) ? random.int(1_000, 60_000) : random.int(1, 25) * MINUTE, () => { for (const line of lines) cut.delete(line); });
   }
 
   #jump(node: SimNode): void {
@@ -170,6 +174,7 @@ class Chaos {
     if (nodes.size < 2 || !node.isAlive) return;
     this.#cluster.tell(`${node.name} leaves`);
     node.kill();
+    node.hasLeft = true;
     const remove = () => {
       if (nodes.get(node.name) !== node) return;
       this.#cluster.remove(node);
@@ -223,7 +228,7 @@ class Chaos {
     const isWaited = phase === 'choosing' || phase === 'pausing' || isLost;
     const key = limited && boss?.leadsAsFarAsItKnows === true && this.#cluster.hasMajority(boss) && isWaited ? `${phase} ${designated} ${isLost} ${cycle?.id} ${cycle?.done.size} ${term} ${[...nodes.keys()].join()}` : '';
     if (key !== this.#watched.key || key === '') this.#watched = { key, since: timeline.now };
-    const limitMs = phase === 'pausing' && !isLost ? 0 : LOST_MS;
+    const limitMs = phase === 'pausing' && !isLost && this.#cluster.lateness < 0.1 ? 0 : LOST_MS;
     if (timeline.now - this.#watched.since > limitMs + SLACK_MS) {
       judge.problem(`nothing goes on: ${key}`);
       this.#watched = { key: '', since: timeline.now };
@@ -240,10 +245,12 @@ class Chaos {
     cluster.cut.clear();
     cluster.lateness = 0;
     cluster.lostWrites = 0;
-    cluster.pace.runMs = 60_000;
+    cluster.pace.runMs = [60_000];
     for (const node of cluster.nodes.values()) {
       node.skewMs = 0;
-      this.#boot(node);
+      if (node.hasLeft) cluster.remove(node);
+      else this.#boot(node);
+      node.scavenger.finishIn(60_000);
     }
     for (let missing = cluster.size - cluster.voters().length; missing > 0; missing--) this.#add(false);
     // A voting node that joins in peace as well would be one too many.
@@ -251,6 +258,7 @@ class Chaos {
       const voters = cluster.voters();
       for (const extra of voters.slice(cluster.size)) {
         extra.kill();
+        extra.hasLeft = true;
         cluster.remove(extra);
       }
     });

@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest';
+import { simulate } from './auto-scavenge/simulate.ts';
+import type { SimOptions, SimResult } from './auto-scavenge/simulate.ts';
+
+/** A short run of the simulation; `node test/simulation/auto-scavenge-long.ts` is the long one. */
+
+const SEEDS = 250;
+
+async function run(seeds: number, options: SimOptions = {}, from = 1): Promise<SimResult[]> {
+  const results: SimResult[] = [];
+  for (let seed = from; seed < from + seeds; seed++) results.push(await simulate(seed, options));
+  return results;
+}
+
+const problemsOf = (results: readonly SimResult[]) => results.flatMap(({ problems }) => problems);
+
+describe('the simulated cluster', () => {
+  test('keeps all rules whatever happens, and everything that may happen does', async () => {
+    const results = await run(SEEDS);
+    expect(problemsOf(results)).toEqual([]);
+    const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
+    expect(sum('cycles')).toBeGreaterThan(2 * SEEDS);
+    for (const name of ['errored', 'pauses', 'resumes', 'changes', 'restarts']) expect(sum(name), name).toBeGreaterThan(SEEDS / 10);
+  }, 180_000);
+
+  test('the same seed gives the same trace, another one another', async () => {
+    const options = { keepTrace: true };
+    const [first, again, other] = [await simulate(5, options), await simulate(5, options), await simulate(6, options)];
+    expect(again).toEqual(first);
+    expect(first.trace.length).toBeGreaterThan(50);
+    expect(other.hash).not.toBe(first.hash);
+  });
+});
+
+describe('the judge sees what goes wrong', () => {
+  test('when nodes carry out late orders', async () => {
+    const problems = problemsOf(await run(SEEDS, { withoutOrders: true }));
+    expect(problems.some((problem) => problem.includes('is being scavenged for the same cycle'))).toBe(true);
+  }, 180_000);
+
+  test('when runs go on that nobody asks for', async () => {
+    const problems = problemsOf(await run(SEEDS, { withoutLease: true }));
+    expect(problems.some((problem) => problem.includes('is being scavenged for the same cycle'))).toBe(true);
+  }, 180_000);
+});
