@@ -1,4 +1,4 @@
-import { isSkuaError } from '../core/errors.ts';
+import { isSkuaError, SkuaError } from '../core/errors.ts';
 import type { StreamAction } from '../core/security/api.ts';
 import type { Authorize, StoredEvent } from '../core/streams/api.ts';
 import { parseLink } from '../core/streams/links.ts';
@@ -21,9 +21,16 @@ export function authorizeWrite(call: Call, app: App, action: 'write' | 'delete',
 
 /** Reads as long as the caller may read the stream. A reply that goes on for long asks again for each of its parts. */
 export async function readAllowed<T>(call: Call, app: App, stream: string, read: () => Promise<T>): Promise<T> {
+  await checkReader(call, app, stream);
+  return read();
+}
+
+/** For each part of a long reply: throws once the user is another than when the request came, or may not read the stream any more. */
+export async function checkReader(call: Call, app: App, stream: string): Promise<void> {
+  const changed = app.security?.authenticator.hasChanged?.(call.principal) ?? false;
+  if (changed !== false && await changed) throw new SkuaError('not_authenticated', 'The user was changed while the reply went on: log in again.');
   const checking = checkStream(call, app, 'read', stream);
   if (checking !== undefined) await checking;
-  return read();
 }
 
 /**

@@ -8,7 +8,7 @@ import { eventLine, positionText } from './event-line.ts';
 import { integer64 } from './headers.ts';
 import { numberText } from './links.ts';
 import { outcomeOf, problemText } from './problem.ts';
-import { checkStream, oneWithoutForbidden } from './streams-access.ts';
+import { checkReader, checkStream, oneWithoutForbidden } from './streams-access.ts';
 import { parsePosition } from './streams-lines.ts';
 
 /**
@@ -106,8 +106,7 @@ async function nextText(messages: AsyncIterator<SubscriptionMessage>, { stream, 
     const next = await messages.next();
     if (next.done === true) return { content: '', isLast: true };
     if (next.value.kind === 'caught-up') return { content: 'event: caught-up\ndata: {}\n\n', isLast: false };
-    const checking = checkStream(call, app, 'read', stream);
-    if (checking !== undefined) await checking;
+    await checkReader(call, app, stream);
     const event = await oneWithoutForbidden(call, app, next.value.event);
     return { content: `id: ${idOf(event)}\ndata: ${eventLine(event)}\n\n`, isLast: false };
   } catch (error) {

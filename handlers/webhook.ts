@@ -41,13 +41,15 @@ export const receiveWebhook: Handler = async (call, app) => {
     const reason = REASONS[body];
     if (reason !== undefined) await webhooks.ingest.refused?.(connectorId, body, reason, headers.keys()).catch(() => {});
     // What is left of the body is not read, so that nothing else can follow on the connection.
-    return reply(call, body, { connection: 'close' });
+    return reply(call, body === GONE ? 503 : body, { connection: 'close' });
   }
   const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers, query: queryOf(call), body, arrivedMs }, call.request.signal);
   return reply(call, status);
 };
 
-const REASONS: Readonly<Record<number, string>> = { 408: 'The body took too long to arrive.', 413: 'The body is too long.' };
+const REASONS: Readonly<Record<number, string>> = { 408: 'The body took too long to arrive.', 413: 'The body is too long.', 503: 'Too many bodies are arriving at once.' };
+/** Stands for a status where nobody is left who could read one. */
+const GONE = 0;
 const PHRASES: Readonly<Record<number, string>> = {
   201: 'Created', 202: 'Accepted', 400: 'Bad Request', 401: 'Unauthorized', 404: 'Not Found', 408: 'Request Timeout', 413: 'Content Too Large', 415: 'Unsupported Media Type',
   500: 'Internal Server Error', 503: 'Service Unavailable', 504: 'Gateway Timeout',
@@ -109,8 +111,7 @@ async function bodyOf(call: Call, app: App, webhooks: Webhooks, limits: WebhookL
     return await Promise.race([reading, tooLate]);
   } catch (error) {
     if (isSkuaError(error, 'body_too_large')) return 413;
-    // The sender has gone away, and gets no reply.
-    return 503;
+    return GONE;
   } finally {
     arriving.set(webhooks, arriving.get(webhooks)! - bytes);
     reading.catch(() => {});

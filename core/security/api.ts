@@ -22,6 +22,8 @@ export interface Authenticator {
    * them: its user has not changed, and the login is remembered still. Errors: `too_many_failures`.
    */
   stillKnows(principal: Principal, address: string | null): boolean;
+  /** Whether the user of a principal that `login` has given out has changed since; false for every other principal. */
+  hasChanged?(principal: Principal): boolean | Promise<boolean>;
 }
 
 /** `$r`, `$w`, `$d`, `$mr`, `$mw`. */

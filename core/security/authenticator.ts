@@ -10,7 +10,7 @@ import { fitsPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
 import { LOGIN_LIFE_MS, LoginCache, type VerifiedLogin } from './login-cache.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from './principal.ts';
-import { infoNow, isUnchanged, type ObservableStore } from './stream-info.ts';
+import { infoNow, isUnchanged, type ObservableStore, type StreamMark } from './stream-info.ts';
 import { userStream, type UserStreams } from './user-streams.ts';
 
 export interface PasswordAuthenticatorParts {
@@ -48,6 +48,8 @@ export class PasswordAuthenticator implements Authenticator {
   readonly #running = new Map<string, Promise<Principal | null>>();
   /** How many of them each address has caused. */
   readonly #byAddress = new Map<string, number>();
+  /** The state of the user's stream that each principal was made from. */
+  readonly #marks = new WeakMap<Principal, StreamMark & { readonly stream: string }>();
   #isReady = false;
 
   constructor(parts: PasswordAuthenticatorParts) {
@@ -86,6 +88,13 @@ export class PasswordAuthenticator implements Authenticator {
     if (info === null || !isUnchanged(known, info)) return false;
     this.#counted(CACHED, principal);
     return true;
+  }
+
+  hasChanged(principal: Principal): boolean | Promise<boolean> {
+    const mark = this.#marks.get(principal);
+    if (mark === undefined) return false;
+    const info = infoNow(this.#parts.store, mark.stream);
+    return info !== null ? !isUnchanged(mark, info) : this.#parts.store.streamInfo(mark.stream).then((later) => !isUnchanged(mark, later));
   }
 
   #cached(name: string, mac: Uint8Array): VerifiedLogin | null {
@@ -152,6 +161,7 @@ export class PasswordAuthenticator implements Authenticator {
       const still = await streams.read(name);
       if (still === null || still.number !== stored.number || lastEventNumber !== stored.number) continue;
       const principal: Principal = { name, roles: stored.record.groups };
+      this.#marks.set(principal, { stream, lastEventNumber, metadataVersion });
       this.#cache.set(name, { principal, stream, mac, lastEventNumber, metadataVersion, expiresMs: clock.monotonicMs() + LOGIN_LIFE_MS });
       return principal;
     }

@@ -75,6 +75,6 @@ export interface WebhookIngest {
   isActive(connectorId: string): boolean | Promise<boolean>;
   /** Signature, JSON, script, pipeline; never rejects. `signal` ends the wait for a confirmation when the client goes away. */
   receive(call: InboundCall, signal: AbortSignal): Promise<IngestStatus>;
-  /** A call was refused before its body was here: too long (413), or too slow (408). */
+  /** A call was refused before its body was here: too long (413), too slow (408), or one too many (503). */
   refused?(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void>;
 }

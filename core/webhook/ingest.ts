@@ -48,7 +48,7 @@ export interface IngestLimits extends PipelineLimits {
 export const INGEST_LIMITS: IngestLimits = { ...PIPELINE_LIMITS, acceptedBytesMax: 134_217_728, judgedBytesMax: 134_217_728 };
 
 export interface Ingest extends WebhookIngest {
-  /** A call was refused before its body was here: too long, or too slow. */
+  /** A call was refused before its body was here: too long, too slow, or one too many. */
   refused(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void>;
   /** Takes no more calls, and writes what was accepted or notes it as lost. */
   close(): Promise<void>;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ATOM, harness, numbered } from './harness.ts';
+import { AS, secured } from './secured.ts';
 
 const SSE = 'text/event-stream';
 const LINES = 'application/x-ndjson';
@@ -276,4 +277,22 @@ describe('long poll', () => {
     await h.fill('s', {});
     expect((await h.get('/streams/s/0/forward/1', ATOM, { 'es-longpoll': seconds })).json().detail).toBe('ES-LongPoll header in wrong format.');
   });
+});
+
+test('a user who is changed gets no more of a subscription, nor of a held read', async () => {
+  let isChanged = false;
+  const h = secured();
+  Object.assign(h.security.authenticator, { hasChanged: async () => isChanged });
+  const write = (n: number) => h.send('POST', '/streams/s', { ...AS.admin, 'content-type': 'application/json', 'es-eventid': h.id(), 'es-eventtype': 'made' }, JSON.stringify({ n }));
+  await write(0);
+  const live = reader(await h.raw('GET', '/streams/s', { ...AS.plain, accept: SSE }));
+  expect(await live.next()).toMatchObject({ id: '0' });
+  expect(await live.next()).toMatchObject({ event: 'caught-up' });
+  const held = h.send('GET', '/streams/s/1/forward/5', { ...AS.plain, accept: ATOM, 'es-longpoll': '5' });
+  await settle();
+  isChanged = true;
+  await write(1);
+  expect(await live.next()).toMatchObject({ event: 'error', data: { code: 'not_authenticated' } });
+  expect(await live.next()).toBe(null);
+  expect((await held).status).toBe(401);
 });

@@ -129,11 +129,18 @@ describe('the body', () => {
     expect(h.clock.sleeping).toBe(0);
   });
 
+  test('of a sender who goes away is nobody\'s rejection', async () => {
+    const broken = new ReadableStream({ start: (controller) => controller.error(new Error('gone')) });
+    expect((await post('/webhook/parcels', JSON_TYPE, broken)).status).toBe(503);
+    expect(ingest.refusals).toEqual([]);
+  });
+
   test('is not waited for when too much is arriving already', async () => {
     open({ bodyBytesMax: 1_000, bodyReadMs: 5_000, arrivingBytesMax: 1_500 });
     const first = post('/webhook/parcels', JSON_TYPE, slowBody('{'));
     await h.clock.advance(0);
     expect((await post('/webhook/parcels', JSON_TYPE, slowBody('{'))).status).toBe(503);
+    expect(ingest.refusals).toEqual([['parcels', 503, 'Too many bodies are arriving at once.', ['content-type']]]);
     expect((await post('/webhook/parcels', { ...JSON_TYPE, 'content-length': '7' })).status).toBe(202);
     await h.clock.advance(5_000);
     expect((await first).status).toBe(408);

@@ -70,6 +70,14 @@ describe('a verified login', () => {
     expect(await code('kim', 'secret')).toBe(expected);
   });
 
+  test.each(changes)('tells those who hold it of %s', async (_name, _expected, change) => {
+    const kim = await login('kim', 'secret');
+    expect(await world.security.authenticator.hasChanged!(kim)).toBe(false);
+    await change();
+    expect(await world.security.authenticator.hasChanged!(kim)).toBe(true);
+    expect(await world.security.authenticator.hasChanged!({ ...kim })).toBe(false);
+  });
+
   test('has the groups of now after an update', async () => {
     await login('kim', 'secret');
     await world.security.users.update('kim', { fullName: null, groups: ['leads'] });
