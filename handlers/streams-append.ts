@@ -80,8 +80,11 @@ async function append(call: Call, app: App, stream: string, kind: PostedKind, id
   checkRequireLeader(call.request.headers);
   if (kind === 'unusable') throw new SkuaError('bad_json', 'Write request body invalid.', { hint: 'Post events as application/vnd.eventstore.events+json, or one as application/json.' });
   const body = await readBody(call, app);
+  // The body may have taken its time, and the defaults of access lists may have changed meanwhile.
+  const again = authorize === null ? null : authorizeWrite(call, app, 'write', stream);
+  const decide = again instanceof Promise ? await again : again;
   const events: NewEvent[] = kind === 'batch' ? parseBatch(body) : [{ id, type, isJson: kind === 'json', data: body, metadata: NO_BYTES }];
-  const result = await app.store.append(stream, expected, events, authorize ?? undefined);
+  const result = await app.store.append(stream, expected, events, decide ?? undefined);
   return created(call, `${streamUrl(call, stream)}/${result.firstEventNumber}`);
 }
 

@@ -10,7 +10,7 @@ import type { Activation, ConnectorRecord } from './connector-events.ts';
 import { shown } from './connector-flatten.ts';
 import { spellNames } from './connector-names.ts';
 import { openSecrets, unmaskSecrets } from './connector-secrets.ts';
-import { isJsonBody, refusalOfRoute, routingRequestJson } from './routing-contract.ts';
+import { tryScript } from './script-trial.ts';
 import { parseWebhookSettings } from './settings.ts';
 import type { ParsedSettings } from './settings.ts';
 
@@ -108,20 +108,10 @@ export class Validator {
   }
 
   /** In a lane of its own, so that a script under test holds up no calls. Connector ids have no colon. */
-  async #run(lane: string, connectorId: string, script: string, { body, headers, query }: TestInput): Promise<TestResult> {
-    if (!isJsonBody(body)) return { outcome: 'invalid-json', stream: null, schema: null, error: 'The body is no JSON that a call may have.', durationMs: 0 };
-    const { sandbox, clock } = this.#parts;
-    const folded = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-    const requestJson = routingRequestJson(body, folded.filter(([, value]) => value !== ''), `/webhook/${connectorId}`, Object.entries(query).filter(([, value]) => value !== ''));
-    const startMs = clock.monotonicMs();
+  async #run(lane: string, connectorId: string, script: string, input: TestInput): Promise<TestResult> {
     this.#lanes.set(lane, (this.#lanes.get(lane) ?? 0) + 1);
     try {
-      const result = await sandbox.route({ connectorId: lane, script, requestJson, nowMs: clock.nowMs(), seed: 0 });
-      const durationMs = clock.monotonicMs() - startMs;
-      if (result.kind !== 'routed') return { outcome: result.kind, stream: null, schema: null, error: result.kind === 'skipped' ? null : result.reason, durationMs };
-      const { stream, schema } = result;
-      const error = refusalOfRoute(stream, schema);
-      return { outcome: error === null ? 'routed' : 'failed', stream, schema, error, durationMs };
+      return await tryScript(this.#parts, { lane, connectorId, script, input });
     } finally {
       this.#leave(lane);
     }

@@ -4,7 +4,7 @@ import type { Keys } from '../ports/keys.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { EventStore } from '../streams/api.ts';
-import { deliveriesStream, rejectionsStream } from './active.ts';
+import { deliveriesStream } from './active.ts';
 import type { ActiveConnector } from './active.ts';
 import { Deduplication } from './deduplication.ts';
 import { deliveryIdOf } from './delivery-id.ts';
@@ -14,7 +14,7 @@ import { confirmed, LOSSES } from './delivery-outcome.ts';
 import type { Admission } from './delivery-outcome.ts';
 import { Pipeline } from './pipeline.ts';
 import type { ByteBudget, PipelineLimits, WriteOutcome } from './pipeline.ts';
-import { Rejections } from './rejections.ts';
+import type { Rejections } from './rejections.ts';
 import { createSignatureVerifier } from './signatures.ts';
 import type { SignatureVerifier } from './signatures.ts';
 
@@ -28,6 +28,8 @@ export interface IntakeParts {
   readonly limits: PipelineLimits;
   /** Of what is accepted, for all connectors. */
   readonly budget: ByteBudget;
+  /** Of the connector. */
+  readonly rejections: Rejections;
 }
 
 /** All that the ingest holds for one activation of a connector, from the first call to the stop. */
@@ -54,7 +56,7 @@ export class Intake {
     this.deliveryIdOf = deliveryIdOf(connector);
     const { enabled, maxAgeMs, maxCount } = settings.deduplication;
     this.deduplication = enabled ? new Deduplication({ store, clock, ids, stream: deliveriesStream(connectorId), maxAgeMs, maxCount }) : null;
-    this.rejections = new Rejections({ store, clock, ids, log, stream: rejectionsStream(connectorId) });
+    this.rejections = parts.rejections;
     this.#pipeline = new Pipeline({
       store, clock, limits, budget, deduplication: this.deduplication,
       onWithdrawalFailed: (error) => log.warn('the note of a refused delivery could not be withdrawn: it will be looked for in its stream when it comes again', { connectorId, error: String(error) }),

@@ -6,6 +6,7 @@ import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { RoutingSandbox } from '../ports/routing-sandbox.ts';
 import type { EventStore } from '../streams/api.ts';
+import { rejectionsStream } from './active.ts';
 import type { ActiveConnector, ActiveConnectors } from './active.ts';
 import type { InboundCall, IngestStatus, WebhookIngest } from './api.ts';
 import { adopt } from './deduplication.ts';
@@ -16,7 +17,7 @@ import { ACCEPTED, CALL_DURATION, CALLS, CLIENT_GONE, confirmed, FULL, NOT_ACTIV
 import type { Admission, Verdict } from './delivery-outcome.ts';
 import { ByteBudget, PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
-import { HEADER_NAMES_MAX, withoutValues } from './rejections.ts';
+import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
 import { isJsonBody, routingRequestJson } from './routing-contract.ts';
 import { DEFAULT_TYPE, metadataOf, refusalOfEvent } from './written-event.ts';
 
@@ -64,6 +65,8 @@ class WebhookCalls implements Ingest {
   readonly #accepted: ByteBudget;
   readonly #judged: ByteBudget;
   readonly #intakes = new Map<string, Intake>();
+  /** By connector, over all of its activations: how many are noted a minute does not depend on how often it starts. */
+  readonly #rejections = new Map<string, Rejections>();
   /** The last activation of each connector that has stopped here. */
   readonly #stopped = new Map<string, number>();
   #isClosing = false;
@@ -99,6 +102,15 @@ class WebhookCalls implements Ingest {
     meter.observe(CALL_DURATION, (clock.monotonicMs() - startMs) / 1_000, { connector });
     if (intake !== null && verdict.reason !== null) this.#note(intake, call, verdict.status, verdict.reason);
     return verdict.status;
+  }
+
+  #rejectionsOf(connectorId: string): Rejections {
+    let rejections = this.#rejections.get(connectorId);
+    if (rejections === undefined) {
+      rejections = new Rejections({ ...this.#parts, stream: rejectionsStream(connectorId) });
+      this.#rejections.set(connectorId, rejections);
+    }
+    return rejections;
   }
 
   async #admitted(intake: Intake, call: InboundCall, signal: AbortSignal): Promise<Verdict> {
@@ -140,7 +152,7 @@ class WebhookCalls implements Ingest {
     if (this.#isClosing || activation <= (this.#stopped.get(connectorId) ?? -1)) return null;
     const known = this.#intakes.get(connectorId);
     if (known !== undefined && known.connector.activation >= activation) return known.connector.activation === activation ? known : null;
-    const intake = new Intake(connector, { ...this.#parts, limits: this.#limits, budget: this.#accepted });
+    const intake = new Intake(connector, { ...this.#parts, limits: this.#limits, budget: this.#accepted, rejections: this.#rejectionsOf(connector.connectorId) });
     this.#intakes.set(connectorId, intake);
     // Stopped and started again by another instance.
     if (known !== undefined) void known.drain();

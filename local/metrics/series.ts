@@ -1,8 +1,10 @@
 import type { MeterLabels } from '../../core/ports/meter.ts';
 import type { MetricDefinition } from './definition.ts';
 
-/** A metric never has more combinations of label values than this; more would be a defect, and must not eat the memory. */
-export const SERIES_MAX = 1_024;
+/** Combinations of label values that a metric has at most. What comes beyond, as with thousands of connectors, is counted together. */
+export const SERIES_MAX = 4_096;
+/** Value of every label of what is counted together. */
+export const OTHERS = 'others';
 /** A recent maximum covers the running slice of time and the ones before it. */
 const SLICE_MS = 4_000;
 const SLICES = 5;
@@ -54,17 +56,17 @@ export class Series {
 
   add(by: number, labels?: MeterLabels): void {
     const entry = this.#entryOf(labels);
-    if (entry !== null && by >= 0) entry.value += by;
+    if (by >= 0) entry.value += by;
   }
 
   set(value: number, labels?: MeterLabels): void {
     const entry = this.#entryOf(labels);
-    if (entry !== null && !Number.isNaN(value)) entry.value = value;
+    if (!Number.isNaN(value)) entry.value = value;
   }
 
   observe(value: number, nowMs: number, labels?: MeterLabels): void {
     const entry = this.#entryOf(labels);
-    if (entry === null || Number.isNaN(value)) return;
+    if (Number.isNaN(value)) return;
     if (entry.slices !== null) noteMaximum(entry, entry.slices, value, nowMs);
     else if (entry.counts !== null) {
       const bounds = this.definition.buckets!;
@@ -80,15 +82,18 @@ export class Series {
     this.#entries.clear();
   }
 
-  /** Null when there are too many combinations already. */
-  #entryOf(labels: MeterLabels | undefined): Entry | null {
-    const names = this.#labelNames;
-    let key = '';
-    if (names.length === 1) key = labels?.[names[0]!] ?? '';
-    else for (let i = 0; i < names.length; i++) key += `${labels?.[names[i]!] ?? ''}\n`;
+  #entryOf(given: MeterLabels | undefined): Entry {
+    let labels = given;
+    let key = this.#keyOf(labels);
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
-    if (this.#entries.size >= SERIES_MAX) return null;
+    const names = this.#labelNames;
+    if (this.#entries.size >= SERIES_MAX) {
+      labels = Object.fromEntries(names.map((name) => [name, OTHERS]));
+      key = this.#keyOf(labels);
+      const others = this.#entries.get(key);
+      if (others !== undefined) return others;
+    }
     const { kind, buckets } = this.definition;
     const entry: Entry = {
       labels: Object.fromEntries(names.filter((name) => labels?.[name] !== undefined).map((name) => [name, labels![name]!])),
@@ -103,6 +108,14 @@ export class Series {
     };
     this.#entries.set(key, entry);
     return entry;
+  }
+
+  #keyOf(labels: MeterLabels | undefined): string {
+    const names = this.#labelNames;
+    if (names.length === 1) return labels?.[names[0]!] ?? '';
+    let key = '';
+    for (let i = 0; i < names.length; i++) key += `${labels?.[names[i]!] ?? ''}\n`;
+    return key;
   }
 
   /** Of a recent maximum with these labels; null before the first value. */

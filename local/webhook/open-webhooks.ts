@@ -23,7 +23,9 @@ export interface OpenWebhooks extends Webhooks {
 
 /** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
 export async function openWebhooks(store: EventStore, values: Values, { log, meter }: { readonly log: Log; readonly meter: Meter }): Promise<OpenWebhooks> {
-  const secrets = new SealedSecrets(nodeKeys, [await tokenOf(values), ...values['Connectors:DataProtection:PreviousTokens']]);
+  const token = await tokenOf(values);
+  if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token has a comma, a semicolon, a tab, or blanks at its ends. It could not be listed among the previous ones later: choose another.', EXIT.usage);
+  const secrets = new SealedSecrets(nodeKeys, [token, ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
   const parts = { store, clock: systemClock, ids: systemIds, log, sandbox };
   const connectors = createConnectors({ ...parts, secrets });
@@ -39,6 +41,9 @@ export async function openWebhooks(store: EventStore, values: Values, { log, met
     },
   };
 }
+
+/** What a list of tokens can't hold. */
+const UNLISTABLE = /[,;\t]|^\s|\s$/;
 
 /** The token is the file's content without the line's end; an empty one is none. */
 async function tokenOf(values: Values): Promise<string> {

@@ -122,6 +122,16 @@ describe('filters', () => {
     expect([reply.status, reply.json().detail]).toEqual([400, detail]);
   });
 
+  test.each(['(?=a)', '(?!a)', '(?<=a)', '(?<!a)', '(a)\\1', '(?<n>a)\\k<n>'])('the expression %s, which nothing bounds, is 400', async (expression) => {
+    expect((await h.get(`/streams/$all/filtered?context=streamid&type=regex&data=${encodeURIComponent(expression)}`, ATOM)).json()).toMatchObject({ code: 'bad_request' });
+  });
+
+  test('groups and classes are no look-around', async () => {
+    for (const expression of ['(?:a|b)+', '(?<name>a)', '[\\d-]\\d', '\\p{L}', 'a=b!']) {
+      expect((await h.get(`/streams/$all/filtered?context=streamid&type=regex&data=${encodeURIComponent(expression)}`, ATOM)).status).toBe(200);
+    }
+  });
+
   test('an expression that is none, or too long, is 400', async () => {
     expect((await h.get('/streams/$all/filtered?context=streamid&type=regex&data=(', ATOM)).status).toBe(400);
     expect((await h.get(`/streams/$all/filtered?context=streamid&type=regex&data=${'a'.repeat(1001)}`, ATOM)).status).toBe(400);

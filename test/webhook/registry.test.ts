@@ -361,7 +361,7 @@ describe('testing a script', () => {
     await running('parcels');
     await connectors.reconfigure('parcels', settings({ routingScript: base64('const route = (r) => ({ stream: `new-${r.body.id}-${r.headers["x-a"]}-${r.query.q}-${r.path}-${Object.keys(r.headers).length}${Object.keys(r.query).length}` });') }));
     const { end } = world.store;
-    expect(await connectors.test('parcels', input)).toEqual({ outcome: 'routed', stream: 'new-7-b-1-/webhook/parcels-11', schema: null, error: null, durationMs: 0 });
+    expect(await connectors.test('parcels', input)).toEqual({ outcome: 'routed', stream: 'new-7-b-1-/webhook/parcels-11', schema: null, error: null, durationMs: 1 });
     expect(world.store.end).toBe(end);
     expect([one.sandbox.calls.at(-1)!.connectorId, one.sandbox.released.at(-1)]).toEqual(['parcels:tested', 'parcels:tested']);
   });

@@ -45,13 +45,17 @@ describe('refused calls', () => {
     rig.active.start('parcels');
     for (let i = 0; i < 25; i++) await rig.send('');
     await until(async () => (await rig.read(REJECTIONS)).length === REJECTIONS_A_MINUTE);
+    // A connector that is started again has the minute that it had.
+    await rig.active.stop('parcels');
+    rig.active.start('parcels');
+    await rig.send('');
     await rig.clock.advance(59_999);
     await rig.send('');
     await rig.clock.advance(1);
     await rig.send('');
     await rig.send('');
     await until(async () => (await rig.read(REJECTIONS)).length === REJECTIONS_A_MINUTE + 2);
-    expect((await notes(rig)).map(({ suppressed }) => suppressed)).toEqual([...Array.from({ length: REJECTIONS_A_MINUTE }, () => undefined), 16, undefined]);
+    expect((await notes(rig)).map(({ suppressed }) => suppressed)).toEqual([...Array.from({ length: REJECTIONS_A_MINUTE }, () => undefined), 17, undefined]);
     expect(rig.log.lines.length).toBe(REJECTIONS_A_MINUTE + 2);
     // Another connector has a minute of its own.
     rig.active.start('letters');
