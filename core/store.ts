@@ -39,6 +39,12 @@ export interface OpenStoreOptions {
   /** Data and metadata of one append together, in bytes. Default: what fits a chunk. */
   readonly appendBytesMax?: number;
   readonly memTableEntriesMax?: number;
+  /** Compare the checksums of index tables at a start. Default true. */
+  readonly verifyIndex?: boolean;
+  /** Midpoints of an index table kept in memory, as a power of two. Default 16. */
+  readonly indexCacheDepth?: number;
+  /** Write and use bloom filters of index tables. Default true. */
+  readonly bloomFilters?: boolean;
   /** Stream existence filter, default 32 MiB; 0 switches it off. */
   readonly existenceFilterBytes?: number;
   /** Largest truncation that `truncate.chk` may order, in bytes; -1 for any. Default 256 MiB. */
@@ -137,6 +143,8 @@ async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: Tran
   const { onProgress } = options;
   const index = await StreamIndex.open({
     ...options,
+    ...(options.verifyIndex !== undefined && { verify: options.verifyIndex }),
+    ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }),
     cache,
     logEnd: log.end,
     onProgress: (progress) => onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),

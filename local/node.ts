@@ -243,6 +243,7 @@ class Node implements RunningNode {
       // The endpoint as configured: a run that a restart cut off is recognised by it, whatever port 0 came to mean.
       scavenge: { ...scavengeSettings(values), nodeEndpoint: endpointOf(values) },
       cacheBytes: values.ChunksCacheSize, memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize,
+      indexCacheDepth: values.IndexCacheDepth, bloomFilters: values.UseIndexBloomFilters, verifyIndex: !values.SkipIndexVerify,
       truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify,
       ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
       ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
