@@ -1,4 +1,4 @@
-import { chmod, open, unlink } from 'node:fs/promises';
+import { chmod, open, stat, unlink } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 
 /** What a discarded file has behind its name until it is gone. A start removes files of that name. */
@@ -7,21 +7,27 @@ export const GONE = '.gone.tmp';
 export const DISCARD_STEP_BYTES = 8_388_608;
 const DISCARD_PAUSE_MS = 10;
 
-/** Cuts a file piece by piece from its end, and then removes it. What fails is left to the next start. */
+/** Cuts a file piece by piece from its end, and then removes it; at once where it has other names (hard links). What fails is left to the next start. */
 export async function freeBitByBit(file: string): Promise<void> {
   try {
-    await chmod(file, 0o600);
-    const handle = await open(file, 'r+');
-    try {
-      for (let { size } = await handle.stat(); size > DISCARD_STEP_BYTES; size -= DISCARD_STEP_BYTES) {
-        await handle.truncate(size - DISCARD_STEP_BYTES);
-        await setTimeout(DISCARD_PAUSE_MS);
-      }
-    } finally {
-      await handle.close();
-    }
+    const { nlink, size: bytes } = await stat(file);
+    // Under another name it is somebody's copy, which must stay whole.
+    if (nlink === 1) await cut(file, bytes);
     await unlink(file);
   } catch {
     // It takes up space until then, and does no other harm.
+  }
+}
+
+async function cut(file: string, bytes: number): Promise<void> {
+  await chmod(file, 0o600);
+  const handle = await open(file, 'r+');
+  try {
+    for (let size = bytes; size > DISCARD_STEP_BYTES; size -= DISCARD_STEP_BYTES) {
+      await handle.truncate(size - DISCARD_STEP_BYTES);
+      await setTimeout(DISCARD_PAUSE_MS);
+    }
+  } finally {
+    await handle.close();
   }
 }

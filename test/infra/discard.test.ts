@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -35,6 +35,14 @@ describe('a file that is discarded', () => {
   test('is freed to the end', async () => {
     await freeBitByBit(file('chunk-000000.000000.gone.tmp', 3 * DISCARD_STEP_BYTES + 5));
     expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('is only removed where it has another name, under which it stays whole', async () => {
+    const gone = file('chunk-000000.000000.gone.tmp', 3 * DISCARD_STEP_BYTES);
+    linkSync(gone, path.join(folder, 'copy'));
+    await freeBitByBit(gone);
+    expect(readdirSync(folder)).toEqual(['copy']);
+    expect(statSync(path.join(folder, 'copy')).size).toBe(3 * DISCARD_STEP_BYTES);
   });
 
   test('that is not there is no error', async () => {
