@@ -33,13 +33,16 @@ describe('the simulated cluster', () => {
 });
 
 describe('the judge sees what goes wrong', () => {
-  test('when nodes carry out late orders', async () => {
-    const problems = problemsOf(await run(SEEDS, { withoutOrders: true }));
-    expect(problems.some((problem) => problem.includes('is being scavenged for the same cycle'))).toBe(true);
-  }, 180_000);
-
-  test('when runs go on that nobody asks for', async () => {
-    const problems = problemsOf(await run(SEEDS, { withoutLease: true }));
-    expect(problems.some((problem) => problem.includes('is being scavenged for the same cycle'))).toBe(true);
+  test.each<[string, SimOptions, number, string]>([
+    ['nodes carry out late orders', { withoutOrders: true }, 1, 'is being scavenged for the same cycle'],
+    // These are rarer: the seeds begin shortly before one in which it happens.
+    ['runs go on that nobody asks for', { withoutLease: true }, 300, 'is being scavenged for the same cycle'],
+    ['a new leader carries out what its predecessor ordered', { withoutRefusal: true }, 1968, 'the leader'],
+  ])('when %s', async (_, options, from, expected) => {
+    for (let seed = from; seed < from + SEEDS; seed++) {
+      const { problems } = await simulate(seed, options);
+      if (problems.some((problem) => problem.includes(expected))) return;
+    }
+    expect.fail('Nothing was found.');
   }, 180_000);
 });

@@ -15,6 +15,8 @@ export interface SimOptions {
   readonly withoutOrders?: boolean;
   /** Runs go on although nobody asks for them: shows what lost nodes do. */
   readonly withoutLease?: boolean;
+  /** Leaders take orders: shows what they do that arrive just after a change. */
+  readonly withoutRefusal?: boolean;
   /** Keep every line of the trace, not just its hash. */
   readonly keepTrace?: boolean;
 }
@@ -43,6 +45,8 @@ export class Cluster {
   term = 0;
   /** Share of calls that come late. */
   lateness: number;
+  /** Share of designations after which the lead changes soon. */
+  overthrows = 0.04;
   /** Share of acknowledgements of writes that get lost. */
   lostWrites = 0.01;
   hash = 0x811c9dc5;
@@ -123,6 +127,8 @@ export class Cluster {
       this.tell(`${node.name} ${type} ${data.length}`);
       if (this.options.keepTrace === true) this.trace.push(`    ${new TextDecoder().decode(data)}`);
       if (stream === CYCLES_STREAM) this.judge.stored(type, data);
+      // Orders are on their way when the lead changes.
+      if (type === '$node-designated' && this.random.chance(this.overthrows)) this.timeline.in(this.random.int(1, LATE_MS), () => this.usurp());
     }
     if (this.random.chance(this.lostWrites)) throw new SkuaError('writer_stopped', 'The acknowledgement got lost.');
   }
@@ -157,11 +163,14 @@ export class Cluster {
       if (candidates.length > 0 && this.#shy !== null) this.#shy = null;
       return;
     }
-    const elected = this.random.pick(willing);
-    this.leader = elected.name;
+    this.#crown(this.random.pick(willing));
+  }
+
+  #crown(node: SimNode): void {
+    this.leader = node.name;
     this.#shy = null;
-    elected.elected(++this.term);
-    this.tell(`${elected.name} leads`);
+    node.elected(++this.term);
+    this.tell(`${node.name} leads`);
   }
 
   /** A node whose process has ended is a member no more. */
@@ -178,11 +187,14 @@ export class Cluster {
     node.believes = null;
   }
 
-  /** Another node leads although nothing happened to the old one. */
+  /** Another node leads although nothing happened to the old one; where that can be, the one that is designated. */
   usurp(): void {
     if (this.leader === null) return;
+    const designated = this.voters().find((node) => node.key === this.judge.designated && node.name !== this.leader && this.hasMajority(node));
+    this.tell(`${this.leader} is overthrown`);
     this.#shy = this.leader;
     this.leader = null;
-    this.elect();
+    if (designated === undefined) this.elect();
+    else this.#crown(designated);
   }
 }

@@ -54,7 +54,10 @@ export class SimNode implements Nodes, Clock {
   scavenger!: SimScavenger;
   orders!: ScavengeOrders;
   driver!: AutoScavenge;
-  #seeds = 0;
+  /** Processes so far. */
+  boots = 0;
+  #view: NodesView | null = null;
+  #viewKey = '';
 
   constructor(cluster: Cluster, name: string, isReplica: boolean) {
     this.#cluster = cluster;
@@ -85,9 +88,9 @@ export class SimNode implements Nodes, Clock {
     });
     this.orders = new ScavengeOrders({
       scavenger: scavenger as unknown as Scavenger, store, clock: this, log: silentLog, leaseMs: options.withoutLease === true ? null : leaseOf(LOST_MS),
-      leadsOthers: () => cluster.size > 1 && this.believes === this.name,
+      leadsOthers: () => options.withoutRefusal !== true && cluster.size > 1 && this.believes === this.name,
     });
-    const ids = new SeededIds(cluster.seed * 1_000 + cluster.nodes.size * 50 + this.#seeds++);
+    const ids = new SeededIds(cluster.seed * 1_000 + cluster.nodes.size * 50 + this.boots++);
     this.driver = createAutoScavenge({ store, nodes: this, schedule, clock: this, ids, log: silentLog, meter: silentMeter, orders: this.orders }, { isOff: null, zone: 'UTC', nodeLostAfterMs: LOST_MS });
   }
 
@@ -129,6 +132,17 @@ export class SimNode implements Nodes, Clock {
   // The cluster as this node sees it.
 
   view(): NodesView {
+    const cluster = this.#cluster;
+    // Within a moment it is asked for many times.
+    const key = `${cluster.timeline.now} ${this.believes} ${cluster.nodes.size} ${this.#leadsSinceMs}`;
+    if (this.#view === null || this.#viewKey !== key) {
+      this.#viewKey = key;
+      this.#view = this.#looked();
+    }
+    return this.#view;
+  }
+
+  #looked(): NodesView {
     const cluster = this.#cluster;
     const members = [...cluster.nodes.values()].map((node) => ({
       node: node.address, isLeader: node.name === this.believes, isReadOnlyReplica: node.isReplica, writerCheckpoint: node.checkpoint,

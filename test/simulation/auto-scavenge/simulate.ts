@@ -76,7 +76,7 @@ class Chaos {
     this.#cluster.timeline.in(ms, () => {
       work();
       this.#every(ms, work);
-    });
+    }, true);
   }
 
   #add(isReplica: boolean): void {
@@ -127,6 +127,7 @@ class Chaos {
     if (node.isAlive || node.hasLeft || this.#cluster.nodes.get(node.name) !== node) return;
     this.#cluster.tell(`${node.name} is back`);
     node.boot();
+    this.#watch();
   }
 
   /** Cuts some nodes off from the others, in both directions or one. */
@@ -147,7 +148,10 @@ class Chaos {
     }
     this.#cluster.tell(`cut ${lines.join(' ')}`);
     for (const line of lines) cut.add(line);
-    timeline.in(designated === undefined && random.chance(0.5) ? random.int(1_000, 60_000) : random.int(1, 25) * MINUTE, () => { for (const line of lines) cut.delete(line); });
+    timeline.in(designated === undefined && random.chance(0.5) ? random.int(1_000, 60_000) : random.int(1, 25) * MINUTE, () => {
+      for (const line of lines) cut.delete(line);
+      this.#watch();
+    });
   }
 
   #jump(node: SimNode): void {
@@ -216,7 +220,7 @@ class Chaos {
 
   // Limits.
 
-  /** While the same leader leads, and the same node is away or the same members are listed, no step takes longer than its limit. */
+  /** While the same process leads, and the same node is away or the same members are listed, no step takes longer than its limit. */
   #watch(): void {
     const { judge, leader, term, nodes, timeline } = this.#cluster;
     const { phase, designated, cycle } = judge;
@@ -226,7 +230,7 @@ class Chaos {
     const isLost = boss !== undefined && designated !== null && node !== boss && (node === undefined || !this.#cluster.areConnected(boss.name, node.name));
     // A node that is there may take as long as it wants; to stop it may not.
     const isWaited = phase === 'choosing' || phase === 'pausing' || isLost;
-    const key = limited && boss?.leadsAsFarAsItKnows === true && this.#cluster.hasMajority(boss) && isWaited ? `${phase} ${designated} ${isLost} ${cycle?.id} ${cycle?.done.size} ${term} ${[...nodes.keys()].join()}` : '';
+    const key = limited && boss?.leadsAsFarAsItKnows === true && this.#cluster.hasMajority(boss) && isWaited ? `${phase} ${designated} ${isLost} ${cycle?.id} ${cycle?.done.size} ${term} ${boss.boots} ${[...nodes.keys()].join()}` : '';
     if (key !== this.#watched.key || key === '') this.#watched = { key, since: timeline.now };
     const limitMs = phase === 'pausing' && !isLost && this.#cluster.lateness < 0.1 ? 0 : LOST_MS;
     if (timeline.now - this.#watched.since > limitMs + SLACK_MS) {
@@ -245,6 +249,7 @@ class Chaos {
     cluster.cut.clear();
     cluster.lateness = 0;
     cluster.lostWrites = 0;
+    cluster.overthrows = 0;
     cluster.pace.runMs = [60_000];
     for (const node of cluster.nodes.values()) {
       node.skewMs = 0;
@@ -254,7 +259,7 @@ class Chaos {
     }
     for (let missing = cluster.size - cluster.voters().length; missing > 0; missing--) this.#add(false);
     // A voting node that joins in peace as well would be one too many.
-    this.#every(1_000, () => {
+    this.#every(30_000, () => {
       const voters = cluster.voters();
       for (const extra of voters.slice(cluster.size)) {
         extra.kill();

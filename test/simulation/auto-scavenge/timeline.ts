@@ -1,4 +1,4 @@
-interface Moment { readonly at: number; readonly order: number; readonly run: () => void; isCancelled: boolean }
+interface Moment { readonly at: number; readonly order: number; readonly run: () => void; readonly isQuiet: boolean; isCancelled: boolean }
 
 /** Simulated time: what is to happen, in order. Between two moments all promises that can go on do so. */
 export class Timeline {
@@ -6,9 +6,9 @@ export class Timeline {
   #order = 0;
   readonly #heap: Moment[] = [];
 
-  /** Gives what cancels it. */
-  in(ms: number, run: () => void): () => void {
-    const moment: Moment = { at: this.now + ms, order: this.#order++, run, isCancelled: false };
+  /** Gives what cancels it. After a quiet moment, which no promise waits for, time goes on at once. */
+  in(ms: number, run: () => void, isQuiet = false): () => void {
+    const moment: Moment = { at: this.now + ms, order: this.#order++, run, isQuiet, isCancelled: false };
     this.#push(moment);
     return () => { moment.isCancelled = true; };
   }
@@ -19,7 +19,7 @@ export class Timeline {
       if (next.isCancelled) continue;
       this.now = next.at;
       next.run();
-      await new Promise((resolve) => { setImmediate(resolve); });
+      if (!next.isQuiet) await new Promise((resolve) => { setImmediate(resolve); });
     }
     this.now = end;
   }
