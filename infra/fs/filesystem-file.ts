@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { fileClosed, fileReadOnly } from '../../core/ports/storage-path.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { storageError, syncError } from './errors.ts';
@@ -16,7 +17,10 @@ const WRITE_AT_ONCE_BYTES_MAX = 65_536;
  * system's own, would hold up everyone else's. Fewer while others sync.
  */
 const WRITE_BACK_BYTES = 16_777_216;
-const WRITE_BACK_BYTES_BESIDE_OTHERS = 4_194_304;
+const WRITE_BACK_BYTES_BESIDE_OTHERS = 1_048_576;
+/** Beside others the disk rests this many times as long as the last write-back took, and at most so many milliseconds: appends find it free most of the time. */
+const REST_FACTOR = 2;
+const REST_MS_MAX = 100;
 
 /** A file by its descriptor. FileHandle would cost several objects a call; group commit makes thousands a second. */
 export class FilesystemFile implements StorageFile {
@@ -109,13 +113,21 @@ export class FilesystemFile implements StorageFile {
   /** Begins to write back what has been written, when it is enough, and waits for the time before. */
   #writeBack(length: number): void | Promise<void> {
     this.#unwritten += length;
-    if (this.#unwritten < WRITE_BACK_BYTES_BESIDE_OTHERS || (this.#unwritten < WRITE_BACK_BYTES && !syncTurns.wereTaken())) return;
+    if (this.#unwritten < WRITE_BACK_BYTES_BESIDE_OTHERS) return;
+    const isBesideOthers = syncTurns.wereTaken();
+    if (this.#unwritten < WRITE_BACK_BYTES && !isBesideOthers) return;
     this.#unwritten = 0;
     const last = this.#writingBack;
-    this.#writingBack = last.then(() => this.sync());
+    this.#writingBack = last.then(() => (isBesideOthers ? this.#syncAndRest() : this.sync()));
     // The writer meets the error at the next one, or at his own sync.
     this.#writingBack.catch(() => {});
     return last;
+  }
+
+  async #syncAndRest(): Promise<void> {
+    const begin = performance.now();
+    await this.sync();
+    await setTimeout(Math.min(REST_MS_MAX, (performance.now() - begin) * REST_FACTOR));
   }
 
   #writeLater(position: number, bytes: Uint8Array): Promise<void> {

@@ -253,7 +253,7 @@ describe('lists', () => {
 
 describe('testing a script', () => {
   test.each<[unknown, object]>([
-    [{ body: { id: 7 } }, { outcome: 'routed', stream: 'orders-7', schema: 'placed', error: null, durationMs: 0 }],
+    [{ body: { id: 7 } }, { outcome: 'routed', stream: 'orders-7', schema: 'placed', error: null, durationMs: 1 }],
     [{ body: '{"id":7}', headers: { 'X-A': 'b' }, query: { q: '1' } }, { outcome: 'routed', stream: 'orders-7' }],
     [{ body: '{' }, { outcome: 'invalid-json', stream: null }], [{ body: null }, { outcome: 'failed' }], [{ body: [] }, { outcome: 'routed', stream: 'orders-0' }],
   ])('%j', async (input, expected) => {
