@@ -68,7 +68,7 @@ describe('a thread in the background sets the disk to work', () => {
 
   test('now and then, and more often while others sync', async () => {
     expect(await syncsOf('alone', () => {})).toBe(2);
-    expect(await syncsOf('beside', () => { syncTurns.begin(); syncTurns.end(); })).toBe(10);
+    expect(await syncsOf('beside', () => { syncTurns.begin(); syncTurns.end(); })).toBe(40);
   });
 
   test('and whoever writes on meets its error', async () => {
