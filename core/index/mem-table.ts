@@ -40,27 +40,39 @@ interface Room {
   readonly heads: Int32Array;
 }
 
-/** Room for many entries that an emptied table has left to the next one that grows so far; no caller can tell it from new room. */
-let spareRoom: Room | null = null;
-/** Some table has got such room. */
-let isRoomInUse = false;
-
 function int32s(length: number): Int32Array { return new Int32Array(new SharedArrayBuffer(length * 4)); }
 function uint32s(length: number): Uint32Array { return new Uint32Array(new SharedArrayBuffer(length * 4)); }
 function float64s(length: number): Float64Array { return new Float64Array(new SharedArrayBuffer(length * 8)); }
 
-function roomFor(capacity: number): Room {
-  const room = spareRoom;
-  const isLarge = capacity > ENTRIES_SMALL;
-  isRoomInUse ||= isLarge;
-  if (room !== null && isLarge && capacity <= room.capacity) {
-    spareRoom = null;
-    return room;
-  }
+function newRoom(capacity: number): Room {
   return {
     capacity, hashHi: uint32s(capacity), hashLo: uint32s(capacity), versions: float64s(capacity), positions: float64s(capacity),
     prev: int32s(capacity), jump: new Int32Array(capacity), below: new Int32Array(capacity), heads: int32s(capacity * 2),
   };
+}
+
+/** The memory that the tables of one index pass on to each other. */
+export class MemTableRooms {
+  /** Room for many entries that an emptied table has left to the next one that grows so far. */
+  #spare: Room | null = null;
+  /** Some table has got such room. */
+  #isInUse = false;
+
+  /** A table has room for many and has not left it yet. */
+  get isAwaited(): boolean { return this.#spare === null && this.#isInUse; }
+
+  take(capacity: number): Room {
+    const room = this.#spare;
+    const isLarge = capacity > ENTRIES_SMALL;
+    this.#isInUse ||= isLarge;
+    if (room === null || !isLarge || capacity > room.capacity) return newRoom(capacity);
+    this.#spare = null;
+    return room;
+  }
+
+  leave(room: Room): void {
+    this.#spare = room;
+  }
 }
 
 /**
@@ -87,18 +99,20 @@ export class MemTable {
 
   readonly #entriesExpected: number;
 
+  readonly #rooms: MemTableRooms;
+
   /** `entriesExpected` is the usual number of entries; more are taken too. */
-  constructor(entriesExpected: number) {
+  constructor(entriesExpected: number, rooms: MemTableRooms = new MemTableRooms()) {
     this.#entriesExpected = Math.min(entriesExpected, ENTRIES_AT_ONCE);
-    this.#move(roomFor(ENTRIES_FIRST));
+    this.#rooms = rooms;
+    this.#move(rooms.take(ENTRIES_FIRST));
   }
 
   #grow(): void {
     let capacity = this.#capacity * 2;
-    const isRoomAwaited = spareRoom === null && isRoomInUse && this.#capacity < ENTRIES_LARGE;
-    const expected = isRoomAwaited ? Math.min(this.#entriesExpected, ENTRIES_LARGE) : this.#entriesExpected;
+    const expected = this.#rooms.isAwaited && this.#capacity < ENTRIES_LARGE ? Math.min(this.#entriesExpected, ENTRIES_LARGE) : this.#entriesExpected;
     while (this.#capacity >= ENTRIES_SMALL && capacity < expected) capacity *= 2;
-    this.#move(roomFor(capacity));
+    this.#move(this.#rooms.take(capacity));
   }
 
   get count(): number { return this.#count; }
@@ -123,11 +137,11 @@ export class MemTable {
     this.#count = 0;
     this.#hashes = 0;
     if (this.#capacity <= ENTRIES_SMALL || this.#capacity < this.#entriesExpected) return;
-    spareRoom = {
+    this.#rooms.leave({
       capacity: this.#capacity, hashHi: this.#hashHi, hashLo: this.#hashLo, versions: this.#versions, positions: this.#positions,
       prev: this.#prev, jump: this.#jump, below: this.#below, heads: this.#heads,
-    };
-    this.#use(roomFor(ENTRIES_FIRST));
+    });
+    this.#use(this.#rooms.take(ENTRIES_FIRST));
   }
 
   columns(): MemTableColumns {

@@ -13,7 +13,7 @@ import { type EntryList, IndexEntry } from './entries.ts';
 import { ExistenceFilter } from './existence-filter.ts';
 import { buildExistence } from './existence-build.ts';
 import { newGuid } from './index-map.ts';
-import { MemTable, type MemTableColumns } from './mem-table.ts';
+import { MemTable, MemTableRooms, type MemTableColumns } from './mem-table.ts';
 import { type StreamHasher, streamHasher } from './stream-hash.ts';
 import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './table-format.ts';
 import { type EntryBatch, readBatches } from './table-batches.ts';
@@ -94,6 +94,7 @@ export class StreamIndex {
   readonly #merging: Background;
   readonly #jobOptions: JobOptions;
   readonly #candidate = new IndexEntry();
+  readonly #rooms = new MemTableRooms();
   #active: MemTable;
   /** Newest first. */
   #frozen: readonly Frozen[] = [];
@@ -113,7 +114,7 @@ export class StreamIndex {
   private constructor(options: StreamIndexOptions, tables: TableStore, existence: ExistenceFilter | null) {
     this.#options = options;
     this.#memTableEntriesMax = options.memTableEntriesMax ?? 1_000_000;
-    this.#active = new MemTable(this.#memTableEntriesMax);
+    this.#active = new MemTable(this.#memTableEntriesMax, this.#rooms);
     this.#tables = tables;
     this.#existence = existence;
     this.hasher = options.hasher ?? streamHasher;
@@ -185,7 +186,7 @@ export class StreamIndex {
   #freeze(): void {
     this.#isPrepared = false;
     this.#frozen = [{ table: this.#active, commit: this.#bulkCommit, prepare: this.#bulkPrepare }, ...this.#frozen];
-    this.#active = this.#spare ?? new MemTable(this.#memTableEntriesMax);
+    this.#active = this.#spare ?? new MemTable(this.#memTableEntriesMax, this.#rooms);
     this.#spare = null;
     this.#writing.kick();
   }

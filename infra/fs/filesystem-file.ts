@@ -1,5 +1,4 @@
 import * as fs from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
 import { fileClosed, fileReadOnly } from '../../core/ports/storage-path.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { storageError, syncError } from './errors.ts';
@@ -127,7 +126,8 @@ export class FilesystemFile implements StorageFile {
   async #syncAndRest(): Promise<void> {
     const begin = performance.now();
     await this.sync();
-    await setTimeout(Math.min(REST_MS_MAX, (performance.now() - begin) * REST_FACTOR));
+    const restMs = Math.min(REST_MS_MAX, (performance.now() - begin) * REST_FACTOR);
+    await new Promise((resolve) => { setTimeout(resolve, restMs); });
   }
 
   #writeLater(position: number, bytes: Uint8Array): Promise<void> {

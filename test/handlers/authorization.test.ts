@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/errors.ts';
 import { ANONYMOUS, SYSTEM } from '../../core/security/principal.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { encodeText } from '../../core/text.ts';
@@ -214,6 +214,20 @@ describe('writing', () => {
     expect((await h.send('POST', '/streams/s', { 'content-type': 'text/xml' }, '<x/>')).status).toBe(415);
     expect((await h.send('POST', '/streams/s/incoming/x', JSON_EVENT, '{}')).status).toBe(401);
     expect((await h.send('DELETE', '/streams/s', { 'es-expectedversion': 'x' })).status).toBe(401);
+  });
+
+  test('a right that is taken away while the body arrives is gone', async () => {
+    const h = secured();
+    await put(h, 's', 'made', '{}');
+    wrap(h, 'append', () => {});
+    const { authorizeWrite } = h.security.access;
+    let asked = 0;
+    h.security.access.authorizeWrite = (principal, action, stream) => {
+      const authorize = authorizeWrite(principal, action, stream);
+      return asked++ === 0 ? authorize : () => new SkuaError('access_denied', 'Not any more.');
+    };
+    const reply = await h.send('POST', '/streams/s', { ...JSON_EVENT, ...idHeader(), ...AS.plain }, '{}');
+    expect([reply.status, asked]).toEqual([403, 2]);
   });
 
   test('answers that come later are waited for', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EntryList, IndexEntry } from '../../core/index/entries.ts';
-import { MemTable } from '../../core/index/mem-table.ts';
+import { MemTable, MemTableRooms } from '../../core/index/mem-table.ts';
 import { Random } from '../support/random.ts';
 import { type Item, type Key, NaiveIndex } from './world.ts';
 
@@ -44,13 +44,14 @@ describe('memtable', () => {
 
   it('leaves its room, emptied, to the next table that grows large', () => {
     const out = new IndexEntry();
-    const first = new MemTable(100_000);
+    const rooms = new MemTableRooms();
+    const first = new MemTable(100_000, rooms);
     for (let i = 0; i < 100_000; i++) first.add(i % 50_000, 1, i, i);
     const { positions } = first.columns();
     first.clear();
     expect(first.count).toBe(0);
     expect(first.floor(7, 1, 100_000, 0, out)).toBe(false);
-    const second = new MemTable(100_000);
+    const second = new MemTable(100_000, rooms);
     for (let i = 0; i < 70_000; i++) second.add(i, 2, 0, i);
     expect(second.columns().positions).toBe(positions);
     expect(second.floor(7, 1, 100_000, 0, out)).toBe(false);

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
@@ -222,15 +222,27 @@ describe('worker threads', () => {
     await pool.close();
     pool.prepare();
     expect(pool.workers).toBe(0);
-    const brief = jobs = workerJobs({ idleMs: 1 });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const brief = jobs = workerJobs({ idleMs: 30_000 });
     brief.prepare();
-    while (brief.workers > 0) await systemClock.sleep(1);
+    vi.advanceTimersByTime(29_999);
+    expect(brief.workers).toBe(1);
+    vi.advanceTimersByTime(1);
+    expect(brief.workers).toBe(0);
+    vi.useRealTimers();
   });
 
   test('an idle worker is ended', async () => {
-    const pool = jobs = workerJobs({ idleMs: 1 });
-    await jobs.run('count', { to: 1 });
-    while (pool.workers > 0) await systemClock.sleep(1);
+    const pool = jobs = workerJobs();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      await jobs.run('count', { to: 1 });
+      expect(pool.workers).toBe(1);
+      vi.advanceTimersByTime(30_000);
+      expect(pool.workers).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
     expect(await jobs.run('count', { to: 2 })).toBe(2);
   });
 });

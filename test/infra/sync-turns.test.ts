@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { SyncTurns, syncTurns } from '../../infra/fs/sync-turns.ts';
 
@@ -69,6 +69,28 @@ describe('a thread in the background sets the disk to work', () => {
   test('now and then, and more often while others sync', async () => {
     expect(await syncsOf('alone', () => {})).toBe(2);
     expect(await syncsOf('beside', () => { syncTurns.begin(); syncTurns.end(); })).toBe(40);
+  });
+
+  test('and lets it rest for twice as long as that took, while others sync', async () => {
+    const waits: number[] = [];
+    const file = await new FilesystemStorage({ root, isBlocking: true }).create('resting');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+    try {
+      file.sync = async () => { vi.advanceTimersByTime(7); };
+      syncTurns.begin();
+      syncTurns.end();
+      await file.writeAt(0, MIB);
+      // The sync begins behind the write, and the rest behind the sync.
+      for (let i = 0; i < 10; i++) await Promise.resolve();
+      expect(vi.getTimerCount()).toBe(1);
+      const begin = performance.now();
+      await vi.advanceTimersToNextTimerAsync();
+      waits.push(performance.now() - begin);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(waits).toEqual([14]);
+    await file.close();
   });
 
   test('and whoever writes on meets its error', async () => {

@@ -1,3 +1,4 @@
+import { GONE } from '../../infra/fs/discard.ts';
 import { describe, expect, it } from 'vitest';
 import { putI32 } from '../../core/bytes.ts';
 import { encodeHeader, encodeFooter } from '../../core/log/chunk-format.ts';
@@ -413,7 +414,7 @@ describe('chunk files that should not be there, or should', () => {
 
   it('leftover temporary files are removed', async () => {
     const { storage, groups } = await directoryOf([300]);
-    for (const name of ['chunk-000001.000000.c1c1c1c1-0000-4000-8000-000000000000.tmp', 'x.scavenge.tmp', 'writer.chk.tmp']) await putFile(storage, name, new Uint8Array(5));
+    for (const name of ['chunk-000001.000000.c1c1c1c1-0000-4000-8000-000000000000.tmp', 'x.scavenge.tmp', 'writer.chk.tmp', `chunk-000000.000000${GONE}`]) await putFile(storage, name, new Uint8Array(5));
     await putFile(storage, 'notes.txt', new Uint8Array(5));
     await expectLog(storage, groups);
     expect((await storage.list('')).filter((name) => !name.startsWith('chunk-') && !name.endsWith('.chk'))).toEqual(['notes.txt']);

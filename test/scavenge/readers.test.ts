@@ -25,10 +25,10 @@ function event(random: Random, data: Uint8Array = new Uint8Array(random.int(200,
   return { id: `00000000-0000-4000-8000-${String(random.int(0, 2 ** 40)).padStart(12, '0').slice(-12)}`, type: 'noted', isJson: false, data, metadata: new Uint8Array(0) };
 }
 
-/** Collects the events of a subscription until it is ended. */
 /** Appends and reads in a row while one scavenge runs; what they cost grows with every turn. */
 const TURNS_MAX = 60;
 
+/** Collects the events of a subscription until it is ended. */
 class Follower {
   readonly seen: StoredEvent[] = [];
   readonly #ending = new AbortController();
