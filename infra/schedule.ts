@@ -38,13 +38,3 @@ function nextOf(expression: string, afterMs: number, zone: string): number | nul
 export function createSchedule(): Schedule {
   return new CronSchedule();
 }
-
-/** Whether the platform knows the time zone, such as `UTC` or `Europe/Berlin`. */
-export function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-}

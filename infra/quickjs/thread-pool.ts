@@ -8,7 +8,7 @@ import type { WasmModule } from './webassembly.ts';
 
 /** Threads that stand ready beside those that work, so that the replacement of one that was ended costs no call its time. */
 const SPARE_THREADS = 1;
-/** After so many threads in a row that ended before they had started, no further one is tried for now. */
+/** After so many threads in a row that ended before they had started, no further one is tried until a call asks again. */
 const START_FAILURES_MAX = 3;
 
 export interface ThreadPoolOptions {

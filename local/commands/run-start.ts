@@ -136,7 +136,7 @@ function banner(io: Io, node: RunningNode, { Insecure }: Values, directory: stri
     directory === null ? 'Data is kept in memory and gone when the node stops.' : `Data directory: ${directory} (chunks of ${sizeText(node.chunkSizeBytes)})`,
     ...(node.fingerprint === null ? [] : [`Development certificate, SHA-256: ${node.fingerprint}`]),
     '',
-    dim('# append an event, read it back, and follow what comes'),
+    dim(`# append an event, read it back, and follow what comes${Insecure ? '' : ' (changeit is the password of a first start)'}`),
     `${curl}-i ${node.url}/streams/parcels -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
     `${curl}-i ${node.url}/streams/parcels/head`,
     `${curl}-N ${node.url}/streams/parcels -H 'Accept: text/event-stream'`,

@@ -18,7 +18,7 @@ export const network = {
 
 /** Options of section 2.3. */
 export const cluster = {
-  ClusterSize: option(integer('COUNT'), 1, 'Nodes of the cluster; only 1 for now'),
+  ClusterSize: option(integer('COUNT'), 1, 'Nodes of the cluster; this version runs single nodes'),
   ClusterSecret: optional(text('SECRET', { mayBeEmpty: true }), 'Secret that the nodes of a cluster without TLS share', { isSensitive: true }),
   NodePriority: option(integer('NUMBER'), 0, 'Nodes with a higher one are preferred as leader'),
 };
