@@ -22,6 +22,13 @@ export type ErrorCode =
   | 'writer_stopped' | 'store_closed' | 'bad_option'
   // Index
   | 'index_corrupt'
+  // Object stores
+  | 'storage_unreachable' | 'bucket_not_found' | 'storage_denied' | 'wrong_region' | 'clock_skewed' | 'storage_throttled' | 'outcome_unknown'
+  // Backup
+  | 'backup_running' | 'backup_not_running' | 'hold_not_found' | 'repository_not_found' | 'repository_damaged' | 'repository_key' | 'repository_busy' | 'backup_not_found'
+  | 'not_restorable' | 'other_node' | 'directory_not_empty' | 'backup_failed' | 'backup_off'
+  // The log on object storage
+  | 'commit_lost' | 'commit_outcome_unknown' | 'commit_contended' | 'prefix_unsuitable' | 'manifest_invalid' | 'scavenge_state_too_large' | 'scavenge_stopping'
   // Streams
   | 'wrong_expected_version' | 'stream_deleted' | 'stream_not_found' | 'event_not_found' | 'access_denied'
   | 'invalid_stream_name' | 'invalid_event' | 'invalid_expected_version' | 'invalid_metadata'

@@ -20,6 +20,7 @@ const INTERNAL: Outcome = { status: 500, reason: 'Internal Server Error' };
 /** Clients send credentials only when they are challenged; the charset lets them send other letters than those of English. */
 const UNAUTHORIZED: Outcome = { status: 401, reason: 'Unauthorized', headers: { 'www-authenticate': 'Basic realm="Skua", charset="UTF-8"' } };
 const CONFLICT: Outcome = { status: 409, reason: 'Conflict' };
+const UNAVAILABLE: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '1' } };
 
 /** The one table from error codes to statuses and reason phrases (design decisions in section 9; http-api.md 1.6, 2.4 to 2.6). */
 const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
@@ -69,6 +70,22 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   not_leader: BAD_REQUEST,
   no_leader: WORK_FAILED,
   late_order: CONFLICT,
+  backup_running: CONFLICT,
+  backup_not_running: NOT_FOUND,
+  hold_not_found: NOT_FOUND,
+  backup_not_found: NOT_FOUND,
+  backup_off: BAD_REQUEST,
+  backup_failed: WORK_FAILED,
+  repository_not_found: WORK_FAILED,
+  repository_damaged: WORK_FAILED,
+  repository_key: WORK_FAILED,
+  repository_busy: { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '60' } },
+  storage_unreachable: UNAVAILABLE,
+  storage_throttled: UNAVAILABLE,
+  commit_outcome_unknown: UNAVAILABLE,
+  commit_contended: UNAVAILABLE,
+  scavenge_stopping: UNAVAILABLE,
+  scavenge_state_too_large: WORK_FAILED,
   reload_failed: CONFLICT,
   certificate_invalid: CONFLICT,
   scavenge_in_progress: CONFLICT,

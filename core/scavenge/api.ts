@@ -5,7 +5,7 @@ export interface Scavenger {
   /**
    * Starts a run, or goes on with an unfinished one under a new id. Resolves once it has been launched; what happens
    * then shows in `last`, the log and the history streams. Rejects with `scavenge_in_progress` (data: `scavengeId`),
-   * `bad_option`, or `store_closed`.
+   * `backup_running`, `bad_option`, or `store_closed`.
    */
   start(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }>;
   /** Stops the run with this id, or `current`, and resolves with its id once it has ended. Rejects with `scavenge_not_found`. */
@@ -22,6 +22,8 @@ export interface Scavenger {
   dryRun(scavengeId: string): Promise<DryRunReport | null>;
   /** What a scavenge that began now would do to a stream. Rejects with `stream_not_found`, `invalid_stream_name` or `too_busy`. */
   explain(stream: string): Promise<Explanation>;
+  /** Lets no run begin, dry runs excepted, until the returned function is called. Throws `scavenge_in_progress` while one is active. */
+  hold(): () => void;
   /** Resolves when no run is active. */
   idle(): Promise<void>;
   /** Ends a run without its completion event, as a shutdown does, and waits for it. */

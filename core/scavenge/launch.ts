@@ -21,6 +21,8 @@ export interface LaunchOptions {
 /** A run or dry run that has not ended. */
 export interface ActiveRun {
   readonly scavengeId: string;
+  /** It only counts, and writes nothing. */
+  readonly isDry: boolean;
   /** Resolves when the run and the writing of its history have ended; never rejects. */
   readonly ended: Promise<void>;
   /** `interrupted`: the node shuts down, and the run ends without its completion event. */
@@ -63,6 +65,7 @@ export function launchRun(deps: ScavengeDeps, writer: HistoryWriter, scavengeId:
   };
   return {
     scavengeId,
+    isDry: false,
     ended: work(),
     stop: (how) => {
       if (how === 'interrupted') isInterrupted = true;
@@ -84,5 +87,5 @@ export function launchDryRun(deps: ScavengeDeps, scavengeId: string, options: La
       onEnd({ error });
     }
   };
-  return { scavengeId, ended: work(), stop: () => ending.abort(), progress: () => progress.current() };
+  return { scavengeId, isDry: true, ended: work(), stop: () => ending.abort(), progress: () => progress.current() };
 }

@@ -34,6 +34,8 @@ class NodeScavenger implements Scavenger {
   #active: ActiveRun | null = null;
   readonly #explaining = new Set<Promise<unknown>>();
   #last: LastScavenge | null = null;
+  /** Backups that read the files of now. */
+  #holds = 0;
 
   constructor(deps: ScavengeDeps) {
     this.#deps = deps;
@@ -45,6 +47,7 @@ class NodeScavenger implements Scavenger {
 
   async start(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
     const checked = this.#checked(options);
+    if (this.#holds > 0) throw new SkuaError('backup_running', 'A backup is reading the files of this node: wait for its end, then start the scavenge.');
     const scavengeId = newId(this.#deps.ids);
     if (!this.#isRepaired) this.#own.add(scavengeId);
     this.#last = { scavengeId, result: 'InProgress', error: null };
@@ -71,6 +74,16 @@ class NodeScavenger implements Scavenger {
     void run.ended.then(() => { if (this.#active === run) this.#active = null; });
   }
 
+  hold(): () => void {
+    if (this.#active !== null && !this.#active.isDry) throw inProgress(this.#active);
+    this.#holds++;
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#holds--;
+      isHeld = false;
+    };
+  }
+
   /** Throws unless a run with these options may start now. */
   #checked(options: ScavengeOptions): LaunchOptions {
     const { threads = 1, threshold = 0, throttlePercent = 100, syncOnly = false } = options;
@@ -79,7 +92,7 @@ class NodeScavenger implements Scavenger {
     checkNumber('throttlePercent', throttlePercent, 1, 100);
     if (throttlePercent < 100 && threads > 1) throw new SkuaError('bad_option', 'throttlePercent must be 100 for a multi-threaded scavenge.', { option: 'throttlePercent', value: throttlePercent });
     if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no scavenge is started.');
-    if (this.#active !== null) throw new SkuaError('scavenge_in_progress', `The scavenge ${this.#active.scavengeId} is running: wait for its end, or stop it.`, { scavengeId: this.#active.scavengeId });
+    if (this.#active !== null) throw inProgress(this.#active);
     if (threads > THREADS_MAX) this.#deps.log.warn(`SCAVENGING: ${threads} threads were asked for; ${THREADS_MAX} are used.`, { threads });
     return { threads: Math.min(threads, THREADS_MAX), threshold, throttlePercent, syncOnly, asked: options };
   }
@@ -130,6 +143,10 @@ class NodeScavenger implements Scavenger {
 
 function checkNumber(option: string, value: number, min: number, max: number): void {
   if (!Number.isInteger(value) || value < min || value > max) throw new SkuaError('bad_option', `${option} is ${value}; it must be a whole number from ${min} to ${max}.`, { option, value });
+}
+
+function inProgress({ scavengeId }: ActiveRun): SkuaError {
+  return new SkuaError('scavenge_in_progress', `The scavenge ${scavengeId} is running: wait for its end, or stop it.`, { scavengeId });
 }
 
 function notFound(scavengeId: string): SkuaError {

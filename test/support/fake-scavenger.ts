@@ -29,6 +29,7 @@ export class FakeScavenger implements Scavenger {
 
   #start(options: ScavengeOptions, isDry: boolean): { scavengeId: string } {
     if (this.#current !== null) throw new SkuaError('scavenge_in_progress', 'One runs.', { scavengeId: this.#current });
+    if (this.holds > 0 && !isDry) throw new SkuaError('backup_running', 'A backup runs.');
     this.started.push({ options, isDry });
     const scavengeId = `00000000-0000-4000-8000-00000000000${this.started.length}`;
     this.#current = scavengeId;
@@ -54,6 +55,14 @@ export class FakeScavenger implements Scavenger {
     if (this.stopsAtOnce) this.end('Stopped');
     await this.#ended!.promise;
     return current;
+  }
+
+  /** Holds that were not released. */
+  holds = 0;
+  hold(): () => void {
+    if (this.#current !== null) throw new SkuaError('scavenge_in_progress', 'One runs.', { scavengeId: this.#current });
+    this.holds++;
+    return () => { this.holds--; };
   }
 
   current(): string | null { return this.#current; }

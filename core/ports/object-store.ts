@@ -1,0 +1,79 @@
+/**
+ * Objects under one prefix of an object store, or under one directory. Keys are relative to it: parts of
+ * `A-Z a-z 0-9 . _ -` joined by `/`, at most 512 characters in all.
+ *
+ * An object is there whole or not at all, and what a call acknowledged is seen by every later call of anybody. Calls that may be
+ * repeated without harm (`get`, `head`, `list`, `put`, `upload`, `remove`) are repeated by the implementation, within its
+ * limits, when the store is busy or a reply is lost; `create` never is, because a repeat can't tell its own success.
+ *
+ * Errors are SkuaErrors: `storage_unreachable`, `bucket_not_found`, `storage_denied`, `wrong_region`, `clock_skewed`, `disk_full`,
+ * `storage_throttled`, `io_error` for the rest, and `outcome_unknown` from `create`; `aborted` when the signal ended the call.
+ */
+export interface ObjectStore {
+  /** Where the objects are, for messages: `s3://bucket/prefix`, or a directory. */
+  readonly place: string;
+  /** The object, or `length` bytes of it from `from` on (fewer at its end); null when there is none. */
+  get(key: string, options?: GetOptions): Promise<Uint8Array | null>;
+  /** Null when there is none. */
+  head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
+  /** Creates or replaces a small object: at most OBJECT_PUT_BYTES_MAX. */
+  put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>;
+  /**
+   * Creates a small object; `exists`, with nothing changed, when the key is taken. Exactly one of several that create the same
+   * key gets `created`. Rejects with `outcome_unknown` when it can't be told whether this call created the object (a conflict
+   * that the store did not decide, a failure inside it, a lost reply): whoever needs to know puts the same bytes there again and then looks.
+   */
+  create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'>;
+  /** Creates or replaces an object of any size. `content` gives exactly `sizeBytes` bytes, in pieces of any length, once; a piece may be used again after the next one was asked for. */
+  upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
+  /** Objects whose key begins with `prefix` and lies behind `after`, ascending by code unit; at most `max` of them (1 000 where it is left out, and at most). */
+  list(prefix: string, options?: ListOptions): Promise<ObjectPage>;
+  /** Removes objects; those that are absent are no error. */
+  remove(keys: readonly string[], signal?: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface GetOptions {
+  readonly from?: number;
+  readonly length?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface ListOptions {
+  readonly after?: string;
+  readonly max?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface ObjectInfo {
+  readonly key: string;
+  readonly sizeBytes: number;
+  /** By the clock of the store: milliseconds since 1970. */
+  readonly modifiedMs: number;
+}
+
+export interface ObjectPage {
+  readonly objects: readonly ObjectInfo[];
+  /** There are more behind the last one. */
+  readonly isMore: boolean;
+}
+
+/** Names an object store, so that another thread can open it too; structured-cloneable and without secrets. */
+export type ObjectPlace =
+  | { readonly kind: 'directory'; readonly path: string }
+  | { readonly kind: 's3'; readonly bucket: string; readonly prefix: string; readonly endpoint: string | null; readonly region: string | null };
+
+export const OBJECT_PUT_BYTES_MAX = 67_108_864;
+export const OBJECT_LIST_MAX = 1_000;
+
+/** All objects with the prefix, page after page. */
+export async function* listAll(objects: ObjectStore, prefix: string, options: ListOptions = {}): AsyncGenerator<ObjectInfo, void, undefined> {
+  let { after } = options;
+  for (;;) {
+    const page = await objects.list(prefix, { ...options, ...(after !== undefined && { after }) });
+    yield* page.objects;
+    const last = page.objects.at(-1);
+    if (!page.isMore || last === undefined) return;
+    after = last.key;
+  }
+}
