@@ -1,13 +1,15 @@
 /**
  * Objects under one prefix of an object store, or under one directory. Keys are relative to it: parts of
- * `A-Z a-z 0-9 . _ -` joined by `/`, at most 512 characters in all.
+ * `A-Z a-z 0-9 . _ -` joined by `/`, at most 512 characters in all; no part is `.` or `..` or has more than 255, the first is not `.tmp`, and
+ * no key is the folder of another (`a` beside `a/b`): a directory can't hold both. `core/ports/object-key.ts` checks them.
  *
  * An object is there whole or not at all, and what a call acknowledged is seen by every later call of anybody. Calls that may be
  * repeated without harm (`get`, `head`, `list`, `put`, `upload`, `remove`) are repeated by the implementation, within its
  * limits, when the store is busy or a reply is lost; `create` never is, because a repeat can't tell its own success.
  *
  * Errors are SkuaErrors: `storage_unreachable`, `bucket_not_found`, `storage_denied`, `wrong_region`, `clock_skewed`, `disk_full`,
- * `storage_throttled`, `io_error` for the rest, and `outcome_unknown` from `create`; `aborted` when the signal ended the call.
+ * `storage_throttled`, `io_error` for the rest, and `outcome_unknown` from `create`; `aborted` when the signal
+ * ended the call, for `create` only before anything was sent.
  */
 export interface ObjectStore {
   /** Where the objects are, for messages: `s3://bucket/prefix`, or a directory. */

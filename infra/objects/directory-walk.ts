@@ -1,0 +1,63 @@
+import type { Dirent } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import * as path from 'node:path';
+import { OBJECT_KEY_PART_LENGTH_MAX, TEMPORARY_FOLDER } from '../../core/ports/object-key.ts';
+import type { ObjectInfo } from '../../core/ports/object-store.ts';
+import { isAbsent } from './object-errors.ts';
+
+/** Files whose size is asked for at the same time. */
+const STATS_AT_ONCE = 16;
+const PART = /^[A-Za-z0-9._-]+$/;
+
+/**
+ * Keys of the files under `root` that begin with `prefix` and lie behind `after`, ascending by code unit. Folders that
+ * can't hold any are not read. What no key could have made is passed over.
+ */
+export async function* walkKeys(root: string, prefix: string, after: string, folder = ''): AsyncGenerator<string, void, undefined> {
+  for (const name of await namesInOrder(path.join(root, folder), folder === '')) {
+    const key = folder + name;
+    if (!name.endsWith('/')) {
+      if (key > after && key.startsWith(prefix)) yield key;
+    } else if ((key.startsWith(prefix) || prefix.startsWith(key)) && (key > after || after.startsWith(key))) {
+      yield* walkKeys(root, prefix, after, key);
+    }
+  }
+}
+
+/** Folders carry a `/` behind their name, because that is what their keys are ordered by: `a-b` comes before `a/b`. */
+async function namesInOrder(folder: string, isRoot: boolean): Promise<string[]> {
+  let entries: Dirent[];
+  try {
+    entries = await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+  const names: string[] = [];
+  for (const entry of entries) {
+    if (!PART.test(entry.name) || entry.name.length > OBJECT_KEY_PART_LENGTH_MAX || (isRoot && entry.name === TEMPORARY_FOLDER)) continue;
+    if (entry.isFile()) names.push(entry.name);
+    else if (entry.isDirectory()) names.push(`${entry.name}/`);
+  }
+  return names.sort();
+}
+
+/** What is known of these files; those that have gone in the meantime are left out. */
+export async function infosOf(root: string, keys: readonly string[]): Promise<ObjectInfo[]> {
+  const infos: ObjectInfo[] = [];
+  for (let at = 0; at < keys.length; at += STATS_AT_ONCE) {
+    const found = await Promise.all(keys.slice(at, at + STATS_AT_ONCE).map((key) => infoOf(root, key)));
+    for (const info of found) if (info !== null) infos.push(info);
+  }
+  return infos;
+}
+
+export async function infoOf(root: string, key: string): Promise<ObjectInfo | null> {
+  try {
+    const found = await stat(path.join(root, key));
+    return found.isFile() ? { key, sizeBytes: found.size, modifiedMs: Math.floor(found.mtimeMs) } : null;
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}

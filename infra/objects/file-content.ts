@@ -1,0 +1,101 @@
+import type { FileHandle } from 'node:fs/promises';
+import { SkuaError } from '../../core/errors.ts';
+import { throwIfAborted, wrongSize } from '../../core/ports/object-key.ts';
+
+/** Bytes that go to the system at once; smaller pieces are gathered up to this. */
+const BLOCK_BYTES = 1_048_576;
+/** Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short. */
+const SYNC_EVERY_BYTES = 33_554_432;
+
+/** Writes content of exactly `sizeBytes` bytes from the file's beginning; nothing works on the handle any more when it ends, whichever way. */
+export async function writeContent(handle: FileHandle, key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
+  const writer = new BlockWriter(handle, Math.min(BLOCK_BYTES, sizeBytes));
+  let total = 0;
+  try {
+    for await (const piece of content) {
+      throwIfAborted(signal, key);
+      total += piece.length;
+      if (total > sizeBytes) throw wrongSize(key, sizeBytes, total);
+      await writer.add(piece);
+    }
+    if (total < sizeBytes) throw wrongSize(key, sizeBytes, total);
+    throwIfAborted(signal, key);
+    await writer.flush();
+  } finally {
+    await writer.settled();
+  }
+  await writer.done();
+}
+
+export async function writeAll(handle: FileHandle, bytes: Uint8Array, length: number, position: number): Promise<void> {
+  for (let done = 0; done < length;) {
+    const { bytesWritten } = await handle.write(bytes, done, length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+/** Fills `bytes` from `from` on. */
+export async function readAll(handle: FileHandle, bytes: Uint8Array, from: number, key: string): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesRead } = await handle.read(bytes, done, bytes.length - done, from + done);
+    if (bytesRead === 0) throw new SkuaError('io_error', `The file of object ${key} became shorter while it was read: something else writes to the directory.`, { key });
+    done += bytesRead;
+  }
+}
+
+/** Writes one block while the next is gathered from the source, and syncs beside both. */
+class BlockWriter {
+  readonly #handle: FileHandle;
+  readonly #blockBytes: number;
+  /** The first is being filled, the second written. */
+  readonly #blocks: Uint8Array[];
+  #filled = 0;
+  #written = 0;
+  #synced = 0;
+  #writing = Promise.resolve();
+  #syncing = Promise.resolve();
+
+  constructor(handle: FileHandle, blockBytes: number) {
+    this.#handle = handle;
+    this.#blockBytes = blockBytes;
+    this.#blocks = [new Uint8Array(blockBytes), new Uint8Array(blockBytes)];
+  }
+
+  /** The piece may be used again when this has resolved. */
+  async add(piece: Uint8Array): Promise<void> {
+    for (let at = 0; at < piece.length;) {
+      const count = Math.min(piece.length - at, this.#blockBytes - this.#filled);
+      this.#blocks[0]!.set(count === piece.length ? piece : piece.subarray(at, at + count), this.#filled);
+      this.#filled += count;
+      at += count;
+      if (this.#filled === this.#blockBytes) await this.flush();
+    }
+  }
+
+  /** Begins to write what was gathered. A failure shows at the next call. */
+  async flush(): Promise<void> {
+    if (this.#filled === 0) return;
+    await this.#writing;
+    this.#writing = writeAll(this.#handle, this.#blocks[0]!, this.#filled, this.#written);
+    this.#writing.catch(() => {});
+    this.#written += this.#filled;
+    this.#filled = 0;
+    this.#blocks.reverse();
+    if (this.#written - this.#synced < SYNC_EVERY_BYTES) return;
+    await this.#writing;
+    await this.#syncing;
+    this.#synced = this.#written;
+    this.#syncing = this.#handle.datasync();
+    this.#syncing.catch(() => {});
+  }
+
+  /** Resolves when nothing is under way, without saying how it went. */
+  async settled(): Promise<void> {
+    await Promise.allSettled([this.#writing, this.#syncing]);
+  }
+
+  async done(): Promise<void> {
+    await this.#writing;
+    await this.#syncing;
+  }
+}

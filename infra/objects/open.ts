@@ -1,0 +1,52 @@
+import * as path from 'node:path';
+import { SkuaError } from '../../core/errors.ts';
+import { isKey } from '../../core/ports/object-key.ts';
+import type { ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts';
+import type { S3ObjectsOptions } from '../s3/s3-objects.ts';
+import { DirectoryObjects } from './directory-objects.ts';
+
+/** `s3` applies to buckets only. */
+export interface OpenObjectsOptions { readonly s3?: S3ObjectsOptions }
+
+const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
+
+/** Opens an object store. Nothing is asked of it yet, and a directory is made at the first write; the S3 SDK is loaded only for a bucket. */
+export async function openObjects(place: ObjectPlace, options: OpenObjectsOptions = {}): Promise<ObjectStore> {
+  if (place.kind === 'directory') return new DirectoryObjects({ root: place.path });
+  const { openS3 } = await import('../s3/s3-objects.ts');
+  return openS3(place, options.s3);
+}
+
+/** Reads `s3://bucket/prefix` or the path of a directory. Throws `bad_option`. */
+export function parsePlace(text: string, s3: { readonly endpoint?: string | null; readonly region?: string | null } = {}): ObjectPlace {
+  if (text === '') throw badPlace(text, 'it is empty');
+  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//.exec(text)?.[1]?.toLowerCase();
+  if (scheme === undefined) {
+    if (text.includes('\0')) throw badPlace(text, 'it has a character that no path may have');
+    return { kind: 'directory', path: path.resolve(text) };
+  }
+  if (scheme !== 's3') throw badPlace(text, `"${scheme}" is not known`);
+  const [bucket = '', ...rest] = text.slice('s3://'.length).split('/');
+  if (!BUCKET.test(bucket)) throw badPlace(text, bucket === '' ? 'the bucket is missing' : `"${bucket}" is no name of a bucket`);
+  const prefix = rest.join('/').replace(/\/+$/, '');
+  if (prefix !== '' && (!isKey(prefix) || prefix.length > PREFIX_LENGTH_MAX)) {
+    throw badPlace(text, `the prefix may have up to ${PREFIX_LENGTH_MAX} letters, digits and the characters . _ - in parts joined by single slashes`);
+  }
+  return { kind: 's3', bucket, prefix, endpoint: checkEndpoint(s3.endpoint ?? null), region: s3.region ?? null };
+}
+
+/** Characters: what a key of S3 may have, 1 024, less the longest key below it. */
+const PREFIX_LENGTH_MAX = 500;
+
+function checkEndpoint(endpoint: string | null): string | null {
+  if (endpoint === null) return null;
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : null;
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '') {
+    throw new SkuaError('bad_option', 'The S3 endpoint has to be a URL such as https://s3.example.com or http://127.0.0.1:9000, without credentials.', { option: 's3-endpoint' });
+  }
+  return endpoint;
+}
+
+function badPlace(text: string, why: string): SkuaError {
+  return new SkuaError('bad_option', `"${text}" is not a place for objects: ${why}. Give a directory, or s3://bucket/prefix.`, { value: text });
+}

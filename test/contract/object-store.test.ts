@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CountingObjects } from '../../core/ports/counting-objects.ts';
+import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { DirectoryObjects } from '../../infra/objects/directory-objects.ts';
+import { openObjects } from '../../infra/objects/open.ts';
+import { FaultyObjects } from '../support/faulty-objects.ts';
+import type { S3ForTests } from '../support/s3/s3-for-tests.ts';
+import { s3ForTests } from '../support/s3/s3-for-tests.ts';
+import { describeObjectStore } from './object-store.contract.ts';
+
+const dispose = async () => {};
+describeObjectStore('memory', async () => {
+  const objects = new MemoryObjects();
+  return { objects, other: objects, dispose };
+});
+describeObjectStore('counting', async () => {
+  const objects = new MemoryObjects();
+  return { objects: new CountingObjects(objects), other: objects, dispose };
+});
+describeObjectStore('faulty, without faults', async () => {
+  const objects = new MemoryObjects();
+  return { objects: new FaultyObjects(objects), other: objects, dispose };
+});
+for (const only of ['in-process', undefined] as const) {
+  describe(only === undefined ? 'a real server where there is one' : 'a server in this process', () => {
+    let s3: S3ForTests;
+    let uses = 0;
+    beforeAll(async () => { s3 = await s3ForTests(only); });
+    afterAll(() => s3.close());
+    describeObjectStore('bucket', async () => {
+      const place = s3.place(`prefix-${uses++}/of`);
+      const [objects, other] = [await openObjects(place), await openObjects(place)];
+      return { objects, other, dispose: async () => { await objects.close(); await other.close(); } };
+    });
+  });
+}
+describeObjectStore('directory', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'skua-objects-'));
+  const root = join(folder, 'objects');
+  return { objects: new DirectoryObjects({ root }), other: new DirectoryObjects({ root }), dispose: () => rm(folder, { recursive: true, force: true }) };
+});

@@ -1,0 +1,155 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { isSkuaError } from '../../../core/errors.ts';
+import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
+import { directoryError } from '../../../infra/objects/object-errors.ts';
+
+let folder: string;
+let root: string;
+let objects: DirectoryObjects;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'skua-directory-'));
+  root = join(folder, 'far', 'below');
+  objects = new DirectoryObjects({ root });
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const text = (value: string) => new TextEncoder().encode(value);
+const temporaries = () => readdir(join(root, '.tmp'));
+
+test('an absent directory is empty, and is made by the first write', async () => {
+  expect(await objects.get('k')).toBeNull();
+  expect(await objects.list('')).toEqual({ objects: [], isMore: false });
+  await objects.remove(['k']);
+  expect(await readdir(folder)).toEqual([]);
+  await objects.put('a/k', text('x'));
+  expect(await readFile(join(root, 'a', 'k'), 'utf8')).toBe('x');
+});
+
+test('nothing temporary stays behind a write, whether it succeeded or not', async () => {
+  await objects.put('a', text('1'));
+  await objects.create('b', text('2'));
+  await objects.create('b', text('3'));
+  await objects.upload('c', 3, (async function* () { yield text('123'); })());
+  await objects.upload('d', 3, (async function* () { yield text('12'); })()).catch(() => {});
+  expect(await temporaries()).toEqual([]);
+});
+
+test('the key has its old content until the new one is complete', async () => {
+  await objects.put('k', text('old'));
+  let seen: Uint8Array | null = null;
+  await objects.upload('k', 2_097_152, (async function* () {
+    yield new Uint8Array(1_500_000);
+    seen = await objects.get('k');
+    yield new Uint8Array(2_097_152 - 1_500_000);
+  })());
+  expect(seen).toEqual(text('old'));
+  expect((await objects.head('k'))!.sizeBytes).toBe(2_097_152);
+});
+
+test('leftovers of a crash go after a day, and not those that may still be written', async () => {
+  await mkdir(join(root, '.tmp'), { recursive: true });
+  const now = Date.UTC(2024, 5, 1);
+  const hour = 3_600_000;
+  for (const [name, ageMs] of [['old', 25 * hour], ['young', 23 * hour], ['of-a-clock-ahead', -25 * hour]] as const) {
+    await writeFile(join(root, '.tmp', name), name);
+    await utimes(join(root, '.tmp', name), new Date(now - ageMs), new Date(now - ageMs));
+  }
+  const page = await new DirectoryObjects({ root, nowMs: () => now }).list('');
+  expect(page.objects).toEqual([]);
+  expect((await temporaries()).sort()).toEqual(['of-a-clock-ahead', 'young']);
+});
+
+test('what is no object is not listed and not read', async () => {
+  await objects.put('a/k', text('x'));
+  await writeFile(join(root, 'with space'), '');
+  await writeFile(join(root, 'a', 'k~'), '');
+  await symlink('k', join(root, 'a', 'link'));
+  await mkdir(join(root, 'empty', 'folder'), { recursive: true });
+  expect((await objects.list('')).objects.map(({ key }) => key)).toEqual(['a/k']);
+  expect(await objects.get('a')).toBeNull();
+  expect(await objects.head('a')).toBeNull();
+  await objects.remove(['a', 'a/k']);
+  expect((await objects.list('')).objects).toEqual([]);
+});
+
+test('a folder that somebody removed is made again', async () => {
+  await objects.put('a/1', text('x'));
+  await rm(join(root, 'a'), { recursive: true });
+  await rm(join(root, '.tmp'), { recursive: true });
+  await objects.put('a/2', text('y'));
+  await rm(root, { recursive: true });
+  expect(await objects.create('a/3', text('z'))).toBe('created');
+  expect(await objects.get('a/3')).toEqual(text('z'));
+});
+
+test('removals that come between the reading of names and of sizes leave no gap in a listing', async () => {
+  for (let n = 0; n < 30; n++) await objects.put(`k${String(n).padStart(2, '0')}`, text('x'));
+  const removing = Promise.all([1, 3, 4, 5, 29].map((n) => objects.remove([`k${String(n).padStart(2, '0')}`])));
+  const found: string[] = [];
+  for (let after = ''; ;) {
+    const page = await objects.list('', { after, max: 2 });
+    found.push(...page.objects.map(({ key }) => key));
+    if (!page.isMore) break;
+    after = found.at(-1)!;
+  }
+  await removing;
+  expect(found).toEqual(expect.arrayContaining(['k00', 'k02', 'k06', 'k10', 'k28']));
+  expect(found).toEqual(found.toSorted());
+});
+
+test('of many processes exactly one creates each object', async () => {
+  const script = fileURLToPath(new URL('create-for-tests.ts', import.meta.url));
+  const children: ChildProcess[] = [];
+  try {
+    for (let n = 0; n < 4; n++) children.push(fork(script, [root, String(n), '40'], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }));
+    await Promise.all(children.map((child) => once(child, 'message')));
+    const results = children.map((child) => once(child, 'message'));
+    for (const child of children) child.send('go');
+    const won = (await Promise.all(results)).map(([keys]) => keys as string[]);
+    const all = won.flat().sort();
+    expect(all).toHaveLength(40);
+    expect(new Set(all).size).toBe(40);
+    for (const [n, keys] of won.entries()) for (const key of keys) expect(await objects.get(key)).toEqual(text(`writer ${n}`));
+    expect(await temporaries()).toEqual([]);
+  } finally {
+    for (const child of children) child.kill();
+  }
+});
+
+test('a process killed in the middle of an upload leaves the old object', async () => {
+  await objects.put('k', text('old'));
+  const script = fileURLToPath(new URL('create-for-tests.ts', import.meta.url));
+  const child = fork(script, [root, 'upload', 'k'], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  await once(child, 'message');
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+  expect(await objects.get('k')).toEqual(text('old'));
+  expect((await objects.list('')).objects).toHaveLength(1);
+  const [leftover] = await temporaries();
+  expect((await stat(join(root, '.tmp', leftover!))).size).toBeGreaterThan(0);
+});
+
+test('errors of the system are told by what to do', () => {
+  const failing = (code: string) => directoryError(Object.assign(new Error(code), { code }), 'k', '/backups');
+  for (const [system, code] of [['ENOSPC', 'disk_full'], ['EDQUOT', 'disk_full'], ['EACCES', 'storage_denied'], ['EROFS', 'storage_denied'], ['EMFILE', 'io_error'], ['EIO', 'io_error']] as const) {
+    const error = failing(system);
+    expect(error.code).toBe(code);
+    expect(error.message).toContain('/backups');
+    expect(error.data).toMatchObject({ key: 'k', path: '/backups', systemCode: system });
+  }
+});
+
+test('a file where a folder is needed is an error that names the key', async () => {
+  await objects.put('a', text('x'));
+  const error = await objects.put('a/b', text('y')).then(() => null, (failure: unknown) => failure);
+  expect(isSkuaError(error, 'io_error')).toBe(true);
+  expect((error as Error).message).toMatch(/a\/b/);
+});

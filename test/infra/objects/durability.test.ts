@@ -1,0 +1,129 @@
+import type * as Promises from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
+
+/** What was done to the disk, in order, by path; and what is made to fail. */
+const disk = vi.hoisted(() => ({ steps: [] as string[], fail: (_step: string): string | undefined => undefined, name: (path: string) => path }));
+
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof Promises>();
+  const step = (text: string) => {
+    disk.steps.push(text);
+    const code = disk.fail(text);
+    if (code !== undefined) throw Object.assign(new Error(`${code} by the test`), { code });
+  };
+  return {
+    ...real,
+    rename: async (from: string, to: string) => {
+      await real.rename(from, to);
+      step(`rename ${disk.name(to)}`);
+    },
+    link: async (from: string, to: string) => {
+      step(`link ${disk.name(to)}`);
+      await real.link(from, to);
+    },
+    unlink: async (path: string) => {
+      await real.unlink(path);
+      step(`unlink ${disk.name(path)}`);
+    },
+    open: async (path: string, ...rest: [string?, number?]) => {
+      const handle = await real.open(path, ...rest);
+      const sync = handle.sync.bind(handle);
+      handle.sync = async () => {
+        step(`sync ${disk.name(path)}`);
+        await sync();
+      };
+      return handle;
+    },
+  };
+});
+
+let folder: string;
+let objects: DirectoryObjects;
+const text = (value: string) => new TextEncoder().encode(value);
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'skua-durable-'));
+  disk.name = (path) => relative(folder, path).replace(/\.tmp\/.+/, 'temporary') || '(above)';
+  disk.fail = () => undefined;
+  objects = new DirectoryObjects({ root: join(folder, 'root') });
+  await objects.put('warm/up', text('x'));
+  disk.steps.length = 0;
+});
+afterEach(async () => {
+  disk.fail = () => undefined;
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('an object is synced before it gets its key, and its folder before the call ends', async () => {
+  await objects.put('warm/k', text('x'));
+  expect(disk.steps).toEqual(['sync root/temporary', 'rename root/warm/k', 'sync root/warm']);
+  disk.steps.length = 0;
+  await objects.upload('warm/u', 2, (async function* () { yield text('xy'); })());
+  expect(disk.steps).toEqual(['sync root/temporary', 'rename root/warm/u', 'sync root/warm']);
+  disk.steps.length = 0;
+  await objects.create('warm/c', text('x'));
+  expect(disk.steps).toEqual(['sync root/temporary', 'link root/warm/c', 'sync root/warm', 'unlink root/temporary']);
+});
+
+test('new folders are durable down from the root, once', async () => {
+  await objects.put('new/er/k', text('x'));
+  expect(disk.steps).toEqual(['sync root/temporary', 'sync root/new', 'sync root', 'rename root/new/er/k', 'sync root/new/er']);
+  disk.steps.length = 0;
+  await objects.put('new/er/l', text('x'));
+  expect(disk.steps).toEqual(['sync root/temporary', 'rename root/new/er/l', 'sync root/new/er']);
+});
+
+test('a directory that was made by the first write is durable in the folder above it', async () => {
+  await new DirectoryObjects({ root: join(folder, 'other', 'root') }).put('k', text('x'));
+  expect(disk.steps).toContain('sync other');
+  expect(disk.steps).toContain('sync (above)');
+});
+
+test('folders that another process made are synced too: it may not have come to that', async () => {
+  await new DirectoryObjects({ root: join(folder, 'root') }).put('warm/k', text('x'));
+  expect(disk.steps.filter((step) => step === 'sync root').length).toBeGreaterThan(0);
+});
+
+test('whoever hears that a key is taken hears it of a durable one', async () => {
+  expect(await objects.create('warm/up', text('y'))).toBe('exists');
+  expect(disk.steps).toEqual(['sync root/warm']);
+});
+
+test('a removal is durable', async () => {
+  await objects.remove(['warm/up', 'warm/not-there']);
+  expect(disk.steps).toEqual(['unlink root/warm/up', 'sync root/warm']);
+});
+
+test('an object that can\'t be synced gets no key', async () => {
+  for (const [system, code] of [['ENOSPC', 'disk_full'], ['EIO', 'io_error']] as const) {
+    disk.fail = (step) => step === 'sync root/temporary' ? system : undefined;
+    await expect(objects.put('warm/k', text('x'))).rejects.toMatchObject({ code });
+    await expect(objects.create('warm/k', text('x'))).rejects.toMatchObject({ code });
+    await expect(objects.upload('warm/k', 1, (async function* () { yield text('x'); })())).rejects.toMatchObject({ code });
+    disk.fail = () => undefined;
+    expect(await objects.head('warm/k')).toBeNull();
+  }
+});
+
+test('a creation whose name can\'t be made durable, or may have been, is undecided', async () => {
+  disk.fail = (step) => step === 'sync root/warm' ? 'EIO' : undefined;
+  await expect(objects.create('warm/k', text('x'))).rejects.toMatchObject({ code: 'outcome_unknown' });
+  disk.fail = (step) => step.startsWith('link') ? 'EIO' : undefined;
+  await expect(objects.create('warm/l', text('x'))).rejects.toMatchObject({ code: 'outcome_unknown' });
+  disk.fail = (step) => step.startsWith('link') ? 'ENOSPC' : undefined;
+  await expect(objects.create('warm/l', text('x'))).rejects.toMatchObject({ code: 'disk_full' });
+  disk.fail = (step) => step.startsWith('link') ? 'EPERM' : undefined;
+  await expect(objects.create('warm/l', text('x'))).rejects.toMatchObject({ code: 'storage_denied', message: expect.stringContaining('hard links') });
+});
+
+test('syncs of one folder that come together are shared', async () => {
+  await Promise.all(Array.from({ length: 20 }, (_, n) => objects.put(`warm/${n}`, text('x'))));
+  const syncs = disk.steps.filter((step) => step === 'sync root/warm').length;
+  expect(syncs).toBeLessThan(20);
+  // The last sync begins behind the last name.
+  expect(disk.steps.lastIndexOf('sync root/warm')).toBeGreaterThan(disk.steps.findLastIndex((step) => step.startsWith('rename')));
+});
