@@ -1,3 +1,4 @@
+import { BACKUP_JOBS } from './backup/jobs.ts';
 import { TABLE_JOBS } from './index/table-jobs.ts';
 import { LOG_JOBS } from './log/verify-chunk-job.ts';
 import type { Job } from './ports/jobs.ts';
@@ -8,4 +9,5 @@ export const JOBS: Readonly<Record<string, Job>> = {
   ...TABLE_JOBS,
   ...LOG_JOBS,
   ...SCAVENGE_JOBS,
+  ...BACKUP_JOBS,
 };

@@ -1,3 +1,7 @@
+import { type StoreHold, takeHold } from './backup/hold.ts';
+import { shippableLog } from './backup/node-backups-log.ts';
+import { ensureNodeId } from './backup/node-id.ts';
+import type { ShippableLog } from './backup/shipper-log.ts';
 import { BlockCache } from './cache/block-cache.ts';
 import { SkuaError } from './errors.ts';
 import { guidFromUuidBytes, guidToText } from './guid.ts';
@@ -51,6 +55,8 @@ export interface OpenStoreOptions {
   readonly truncationBytesMax?: number;
   /** Write the epoch records of a starting leader. Default true; off for tools that must not change the log. */
   readonly writeEpoch?: boolean;
+  /** The dry start that ends a restore, which alone may open a directory that is being restored. Default false. */
+  readonly isRestoring?: boolean;
   /** Compare the checksums of completed chunks in the background after the start. Default true. */
   readonly verifyChunks?: boolean;
   /** Tests inject a hash with collisions. */
@@ -98,7 +104,14 @@ export interface OpenStore {
   readonly failed: Promise<SkuaError>;
   /** Merges all index tables into one in the background (http-api.md section 3.6). Returns the id of the work, which is the same until it has ended. */
   mergeIndexes(): string;
-  /** Finishes what was accepted, flushes index and checkpoints, releases the lock. */
+  /**
+   * Keeps the files of the store as they are for a backup, until released: no scavenge starts, no merge begins. Rejects with
+   * `scavenge_in_progress` (data: scavengeId), `store_closed`, and what the storage throws.
+   */
+  hold(): Promise<StoreHold>;
+  /** The log as it is written, for shipping its end to a repository of backups. */
+  shippableLog(): ShippableLog;
+  /** Finishes what was accepted, ends all holds, flushes index and checkpoints, releases the lock. */
   close(): Promise<void>;
 }
 
@@ -199,6 +212,7 @@ class RunningStore implements OpenStore {
   readonly #background: Promise<unknown>;
   #fail: (error: SkuaError) => void = () => {};
   #closing: Promise<void> | null = null;
+  readonly #holds = new Set<StoreHold>();
 
   constructor(options: OpenStoreOptions, { log, cache, index, store, scavenger }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
     this.store = store;
@@ -271,6 +285,22 @@ class RunningStore implements OpenStore {
     return this.#index.mergeAll();
   }
 
+  shippableLog(): ShippableLog {
+    return shippableLog(this.#log.table, this.#options.storage);
+  }
+
+  async hold(): Promise<StoreHold> {
+    const { storage, digests, clock, ids } = this.#options;
+    if (this.#closing !== null) throw holdRefused();
+    const nodeId = await ensureNodeId(storage, ids);
+    const hold = await takeHold({ storage, digests, clock, nodeId, scavenger: this.scavenger, index: this.#index, log: this.#log });
+    for (const held of this.#holds) if (held.isReleased) this.#holds.delete(held);
+    this.#holds.add(hold);
+    if (this.#closing === null) return hold;
+    await hold.release();
+    throw holdRefused();
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -278,6 +308,7 @@ class RunningStore implements OpenStore {
 
   async #close(): Promise<void> {
     this.#stopping.abort();
+    for (const hold of this.#holds) await hold.release();
     // A scavenge is ended while all that it works on is still there.
     await this.scavenger.close();
     await this.#background;
@@ -289,4 +320,8 @@ class RunningStore implements OpenStore {
     for (const step of [...this.#undo].reverse()) await step().catch((error: unknown) => { failure ??= error; });
     if (failure !== null) throw failure;
   }
+}
+
+function holdRefused(): SkuaError {
+  return new SkuaError('store_closed', 'The store is closing, so its files can\'t be held for a backup.');
 }

@@ -3,8 +3,8 @@ import type { IRequest } from 'itty-router';
 import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
 import { authenticate } from './authentication.ts';
-import { isAutoScavengePath } from './auto-scavenge-context.ts';
 import { requireAccess } from './authorization.ts';
+import { isPresent } from './present.ts';
 import { connectorFailure } from './connectors-errors.ts';
 import { DEFAULT_OPTIONS } from './context.ts';
 import type { App, AppContext, Call } from './context.ts';
@@ -16,7 +16,7 @@ import type { Route } from './route.ts';
 import { routesFor } from './routes.ts';
 import { appendTo } from './streams-append.ts';
 import { isIngestPath, webhookFailure } from './webhook.ts';
-import { isConnectorPath, isWebhookPath } from './webhooks.ts';
+import { isConnectorPath } from './webhooks.ts';
 
 export type { AppContext, AppOptions } from './context.ts';
 
@@ -74,9 +74,9 @@ function slashRedirect(call: Call): Response {
   return redirect(call, `${baseOf(call)}${call.path.slice(0, -1)}${query}`, 'Moved Permanently', 'max-age=31536000, public');
 }
 
-/** Users can't be managed while security is off, nor connectors and schedules where there are none. */
+/** Users can't be managed while security is off. */
 function routesOf(app: App): readonly Route[] {
-  return routesFor(app.options).filter(({ path }) => (app.security !== null || !path.startsWith('/users')) && (app.webhooks != null || !isWebhookPath(path)) && (app.autoScavenge != null || !isAutoScavengePath(path)));
+  return routesFor(app.options).filter(({ path }) => (app.security !== null || !path.startsWith('/users')) && isPresent(app, path));
 }
 
 /** Every route, and behind its methods the answers that need to know the path: OPTIONS and 405. */

@@ -7,6 +7,7 @@ import type { Ids } from '../core/ports/ids.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Meter } from '../core/ports/meter.ts';
 import type { AutoScavengeContext } from './auto-scavenge-context.ts';
+import type { BackupContext } from './backup-context.ts';
 import type { NodeControl } from './node-control.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -39,7 +40,7 @@ export const DEFAULT_OPTIONS: AppOptions = {
 };
 
 /** All that the handlers need of the world. */
-export interface AppContext extends AutoScavengeContext {
+export interface AppContext extends AutoScavengeContext, BackupContext {
   readonly store: EventStore;
   readonly scavenger: Scavenger;
   readonly clock: Clock;

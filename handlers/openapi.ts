@@ -1,8 +1,8 @@
 import { corsHeaders } from './cors.ts';
 import type { App, Call } from './context.ts';
-import { isAutoScavengePath } from './auto-scavenge-context.ts';
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './openapi-admin.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './openapi-auto-scavenge.ts';
+import { BACKUP_SCHEMAS } from './openapi-backup.ts';
 import { CONNECTOR_SCHEMAS, connectorFailures } from './openapi-connectors.ts';
 import { NODE_SCHEMAS } from './openapi-node.ts';
 import { PARAMETERS, PATH_PARAMETERS, problems, PROBLEMS, TEXT } from './openapi-parts.ts';
@@ -11,7 +11,8 @@ import { USER_SCHEMAS } from './openapi-users.ts';
 import { operation } from './route.ts';
 import { webhookFailures } from './openapi-webhook.ts';
 import { isIngestPath } from './webhook.ts';
-import { isConnectorPath, isWebhookPath } from './webhooks.ts';
+import { isPresent } from './present.ts';
+import { isConnectorPath } from './webhooks.ts';
 import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from './route.ts';
 
 /** The OpenAPI document, made from the table of routes that the router uses, so that it can't lack one or name one too many. */
@@ -27,6 +28,7 @@ const PROBLEM: Schema = {
     detail: { type: 'string', description: 'What is wrong, and what to do.' },
     hint: { type: 'string', description: 'More on what to do, where `detail` is a text that tools compare.' },
     scavengeId: { type: 'string', description: 'The scavenge it is about.' },
+    backupId: { type: 'string', description: 'The backup it is about.' },
     file: { type: ['string', 'null'], description: 'The file that could not be loaded.' },
     reason: { type: 'string', description: 'Why it could not be loaded.' },
     success: { type: 'boolean', description: 'Of users routes: false.' },
@@ -39,6 +41,7 @@ const PROBLEM: Schema = {
 const TAGS: readonly { readonly name: string; readonly description: string; readonly prefixes: readonly string[] }[] = [
   { name: 'Streams', description: 'Appending and reading events.', prefixes: ['/streams/'] },
   { name: 'Scavenging', description: 'Removing what was deleted or has expired.', prefixes: ['/admin/scavenge', '/auto-scavenge/'] },
+  { name: 'Backup', description: 'Copies of the node\'s files, for the day on which they are lost.', prefixes: ['/admin/backup'] },
   { name: 'Users', description: 'Who may log in, and the groups they are in.', prefixes: ['/users'] },
   { name: 'Connectors', description: 'Sources of webhooks.', prefixes: ['/connectors'] },
   { name: 'Administration', description: 'Directing the node.', prefixes: ['/admin/'] },
@@ -88,7 +91,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     tags: TAGS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description })),
     paths,
     components: {
-      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...USER_SCHEMAS, ...CONNECTOR_SCHEMAS, ...NODE_SCHEMAS },
+      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...CONNECTOR_SCHEMAS, ...NODE_SCHEMAS },
       parameters: Object.fromEntries(Object.entries(PARAMETERS).map(([name, parameter]) => [name, parameterObject(parameter)])),
       responses: Object.fromEntries(Object.entries(PROBLEMS).map(([name, response]) => [name, responseObject(response)])),
       securitySchemes: { basic: { type: 'http', scheme: 'basic', description: 'Login name and password, in UTF-8.' } },
@@ -183,7 +186,7 @@ export function openApiRoute(routesFor: (options: App['options']) => readonly Ro
   const handler = (call: Call, app: App): Response => {
     let text = texts.get(app);
     if (text === undefined) {
-      text = `${JSON.stringify(openApiDocument(routesFor(app.options).filter(({ path }) => (app.webhooks != null || !isWebhookPath(path)) && (app.autoScavenge != null || !isAutoScavengePath(path))), { version: app.options.version, isSecured: app.security !== null }), null, 2)}\n`;
+      text = `${JSON.stringify(openApiDocument(routesFor(app.options).filter(({ path }) => isPresent(app, path)), { version: app.options.version, isSecured: app.security !== null }), null, 2)}\n`;
       texts.set(app, text);
     }
     return new Response(text, { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' } });

@@ -118,7 +118,7 @@ export function problemText(error: SkuaError, reason: string): string {
   const usersError = USERS_ERRORS[error.code];
   return JSON.stringify({
     code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message,
-    hint: error.data['hint'], scavengeId: error.data['scavengeId'], ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
+    hint: error.data['hint'], scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
   });
 }
 

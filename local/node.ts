@@ -15,6 +15,9 @@ import { nodeKeys } from '../infra/keys.ts';
 import { guidFromUuidBytes, guidToText } from '../core/guid.ts';
 import { openAutoScavenge } from './auto-scavenge/open.ts';
 import type { OpenAutoScavenge } from './auto-scavenge/open.ts';
+import { openBackups } from './backup/node-open.ts';
+import type { OpenBackups } from './backup/node-open.ts';
+import { backupSettings } from './backup/node-settings.ts';
 import { checkStart, isLoopback } from './config/check-start.ts';
 import type { Config } from './config/config.ts';
 import type { Values } from './config/options.ts';
@@ -107,6 +110,7 @@ class Node implements RunningNode {
   #server: HttpServer | null = null;
   #node: OpenNode | null = null;
   #webhooks: OpenWebhooks | null = null;
+  #backups: OpenBackups | null = null;
   #ticking: Promise<void> = Promise.resolve();
   #fetch: Fetch;
 
@@ -149,6 +153,7 @@ class Node implements RunningNode {
 
   async start(): Promise<void> {
     const { config } = this.#options;
+    const backupsAsked = await backupSettings(this.#values);
     this.#certificates = await nodeCertificates(config, systemClock, this.#log);
     this.#tracing = await startTracing({ env: this.#options.env, version: VERSION, instanceId: this.#control.instanceId, log: this.#log, routes: ROUTES, addressOf });
     this.#metrics.collect(nodeMetrics(this.#metrics, {
@@ -162,14 +167,16 @@ class Node implements RunningNode {
     this.#reloader = this.#createReloader();
     if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics });
     const { autoScavenge, orders, run } = await this.#openAutoScavenge();
+    this.#backups = await openBackups({ settings: backupsAsked, node: this.#node, autoScavenge, clock: systemClock, log: this.#log, meter: this.#metrics });
+    this.#metrics.collect(this.#backups.metrics);
     await this.#stats.collect();
     this.#fetch = createApp({
       store: this.#open.store, scavenger: this.#open.scavenger, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
-      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, node: this.#control, options: appOptions(this.#values),
+      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, node: this.#control, options: appOptions(this.#values),
     });
     this.#readiness.ready();
     void this.#stats.run(this.#stopping.signal);
-    this.#ticking = run(this.#stopping.signal);
+    this.#ticking = Promise.all([run(this.#stopping.signal), this.#backups.run(this.#stopping.signal)]).then(() => {});
     if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: systemClock, log: this.#log, signal: this.#stopping.signal });
   }
 
@@ -250,8 +257,12 @@ class Node implements RunningNode {
     };
   }
 
-  /** The scavenge comes first: whoever waits for its end then has an answer before connections are closed. */
+  /**
+   * The backup comes first: what it has paused goes on, in the log if nowhere else. Then the scavenge: whoever waits for its end has
+   * an answer before connections are closed.
+   */
   async stop(): Promise<void> {
+    await this.#backups?.close();
     this.#stopping.abort();
     this.#control.stopping();
     await this.#node?.open.scavenger.close();

@@ -11,10 +11,13 @@ import type { ScavengeStates } from '../core/ports/scavenge-state.ts';
 import { openStore } from '../core/store.ts';
 import type { OpenStore, OpenStoreOptions, StartProgress } from '../core/store.ts';
 import { systemClock } from '../infra/clock.ts';
+import { nodeCompression } from '../infra/compression.ts';
 import { nodeDigests } from '../infra/digests.ts';
 import { FilesystemStorage } from '../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../infra/ids.ts';
 import { WorkerJobs } from '../infra/jobs/worker-jobs.ts';
+import { nodeKeys } from '../infra/keys.ts';
+import { openObjects } from '../infra/objects/open.ts';
 import { SqliteScavengeStates } from '../infra/sqlite/scavenge-states.ts';
 
 export interface OpenNodeOptions {
@@ -33,6 +36,9 @@ export interface OpenNodeOptions {
 
 export interface OpenNode {
   readonly open: OpenStore;
+  /** The files of the store, and what runs jobs on them. */
+  readonly storage: Storage;
+  readonly jobs: Jobs;
   /** Closes the store and ends its workers. */
   close(): Promise<void>;
 }
@@ -51,7 +57,7 @@ export async function openNode(options: OpenNodeOptions): Promise<OpenNode> {
       await open.close();
       await jobs.close();
     };
-    return { open, close };
+    return { open, storage, jobs, close };
   } catch (error) {
     await jobs.close();
     throw error;
@@ -62,7 +68,7 @@ function worldOf({ db, index, mustExist }: OpenNodeOptions): { storage: Storage;
   if (db === null) {
     const storage = new MemoryStorage();
     // Jobs and store find the scavenge database of this storage in memory.
-    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock: systemClock }), scavengeStates: null };
+    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock: systemClock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects } }), scavengeStates: null };
   }
   const storage = new FilesystemStorage({ root: db, mustExist, ...(index !== null && { indexRoot: index }) });
   const { root, indexRoot } = storage;
@@ -70,6 +76,6 @@ function worldOf({ db, index, mustExist }: OpenNodeOptions): { storage: Storage;
 }
 
 /** In a bundle the worker lies at a place of its own; esbuild.config.mjs puts it there. */
-function bundledWorker(): { workerUrl?: URL } {
+export function bundledWorker(): { workerUrl?: URL } {
   return fileURLToPath(import.meta.url).endsWith('.ts') ? {} : { workerUrl: new URL('./worker.js', import.meta.url) };
 }

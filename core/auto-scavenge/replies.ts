@@ -18,7 +18,7 @@ export function started(state: State, reply: StartReply, world: World): Decision
       return store(heard(state), { type: '$node-scavenge-started', node: designated.node, scavengeId: reply.scavengeId, atMs: world.nowMs },
         { notes: [note('info', 'a node scavenge was started', { node, scavengeId: reply.scavengeId })] });
     case 'busy':
-      return stay(heard(state), { notes: [note('info', 'the node is busy with another scavenge, whose end is waited for', { node })] });
+      return stay(heard(state), { notes: [note('info', 'the node is busy with another scavenge or a backup, whose end is waited for', { node })] });
     case 'late':
       return again(state, designated, world, 'the node has seen a newer order than ours');
     default:

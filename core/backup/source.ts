@@ -40,4 +40,6 @@ export interface SnapshotFile {
   readonly path: string;
   readonly kind: SnapshotKind;
   readonly sizeBytes: number;
+  /** Of a small file that a running node goes on changing (index map, checkpoints): the bytes that belong to this moment. Absent where the file itself is read. */
+  readonly content?: Uint8Array;
 }

@@ -34,6 +34,18 @@ export class Midpoints {
     return midpoints;
   }
 
+  /** The stored midpoints of a table, whatever their depth, from their bytes. Null when they are not spread as they should be. */
+  static ofStored(bytes: Uint8Array, shape: TableShape): Midpoints | null {
+    const midpoints = new Midpoints(shape.entries, shape.midpoints);
+    const entry = new TableEntry();
+    for (let k = 0; k < shape.midpoints; k++) {
+      readEntry(bytes, k * MIDPOINT_BYTES, 4, entry);
+      if (entry.position !== midpointIndex(k, shape.midpoints, shape.entries)) return null;
+      midpoints.#set(k, entry);
+    }
+    return midpoints;
+  }
+
   #set(k: number, entry: TableEntry): void {
     this.#hi[k] = entry.hi;
     this.#lo[k] = entry.lo;

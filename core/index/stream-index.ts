@@ -108,6 +108,8 @@ export class StreamIndex {
   #isPrepared = false;
   /** While above 0, no merge begins. */
   #mergeHolds = 0;
+  /** While above 0, the files of the existence filter are left as they are. */
+  #existenceHolds = 0;
   /** Id of the merge of all tables that was asked for and has not ended. */
   #mergeAllId: string | null = null;
 
@@ -392,9 +394,27 @@ export class StreamIndex {
     }
   }
 
-  /** Makes the existence filter durable, and then its checkpoint. */
+  /** Makes the existence filter durable, and then its checkpoint. Does nothing during a hold: the checkpoint only stays behind. */
   async flushExistence(): Promise<void> {
-    await this.#existence?.flush();
+    if (this.#existenceHolds === 0) await this.#existence?.flush();
+  }
+
+  /**
+   * As `holdMerges`; the files of the existence filter, made up to date where that can be, stay as they are too. The
+   * index map still changes when a table is written.
+   */
+  async holdFiles(): Promise<() => void> {
+    const releaseMerges = await this.holdMerges();
+    this.#existenceHolds++;
+    // Flushes follow one another, so that none is under way behind this one.
+    await this.#existence?.flush().catch((error: unknown) => this.#options.log.warn('The stream existence filter could not be written before a backup; it goes with it as it is on disk.', { error }));
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#existenceHolds--;
+      releaseMerges();
+    };
   }
 
   /** The tables, in the order of the index map. */

@@ -62,6 +62,11 @@ export class TableReader {
     }
   }
 
+  /** A table whose parts have been read already. */
+  static of(path: string, file: StorageFile, shape: TableShape, midpoints: Midpoints, bloom: TableBloom | null, cache: BlockCache): TableReader {
+    return new TableReader(path, file, shape, midpoints, bloom, cache);
+  }
+
   /** Name of the file in the index folder. */
   get name(): string { return this.path.slice(this.path.lastIndexOf('/') + 1); }
 

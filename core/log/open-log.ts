@@ -1,3 +1,4 @@
+import { refuseUnfinishedRestore } from '../backup/restore-marker.ts';
 import type { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -24,15 +25,19 @@ export interface OpenLogOptions {
   /** For a new directory only. */
   readonly chunkSizeBytes?: number;
   readonly truncationBytesMax?: number;
+  /** The caller is the restore that the directory's marker speaks of. */
+  readonly isRestoring?: boolean;
 }
 
 /**
  * Opens the log of a data directory and brings it into a state from which it can be appended to; disk-format.md
  * sections 1.2 and 4. The caller holds the directory's lock. Throws `log_corrupt`, `chunk_missing`,
- * `chunk_unexpected`, `checkpoint_corrupt`, `log_unsupported` or `truncation_too_large`, each naming the file.
+ * `chunk_unexpected`, `checkpoint_corrupt`, `log_unsupported` or `truncation_too_large`, each naming the file, and
+ * `backup_failed` where a restore was begun and has not ended.
  */
 export async function openLog(options: OpenLogOptions): Promise<TransactionLog> {
   const { storage } = options;
+  if (options.isRestoring !== true) await refuseUnfinishedRestore(storage);
   const hasChunks = parseChunkFileNames(await storage.list('')).length > 0;
   const checkpoints = await openCheckpoints(storage, hasChunks);
   try {

@@ -5,6 +5,7 @@ import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
 import type { EventStore } from '../streams/api.ts';
+import type { EventStoreOptions } from '../streams/deps.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
 
 /** What an instance or a tick needs of the world. */
@@ -32,6 +33,11 @@ export interface ObjectLogOptions {
   readonly cacheBytes?: number;
   /** Midpoints of an index table kept in memory, as a power of two. Default 14. */
   readonly indexCacheDepth?: number;
+  /** Commits that no manifest has taken in yet which an instance holds in memory, and the bytes of their records: beyond either `too_busy`. Default 262 144 and 256 MiB. */
+  readonly tailCommitsMax?: number;
+  readonly tailBytesMax?: number;
+  /** Limits of the streams, where they are not to be the defaults. */
+  readonly streams?: Partial<EventStoreOptions>;
 }
 
 /** The store of one process over a bucket. Any number of instances may be open at once, each may append. */

@@ -79,8 +79,14 @@ export interface DroppedObject {
 export interface ObjectScavenge {
   readonly scavengeId: string;
   readonly startedMs: number;
-  /** `stopping`: somebody has asked for its end. */
+  /** What it was started with, for ticks that go on with it. */
+  readonly threshold: number;
+  readonly syncOnly: boolean;
   readonly state: 'running' | 'ended';
+  /** Null while it is running. */
+  readonly endedMs: number | null;
+  /** Its end stands in the history streams. */
+  readonly isTold: boolean;
   /** Result and error text of one that has ended. */
   readonly result: string | null;
   readonly error: string | null;

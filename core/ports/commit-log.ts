@@ -13,8 +13,30 @@ export interface CommitLog {
    * Makes a group of framed records durable as one unit, starting at `end`. Resolves once it will outlive a crash.
    * One call at a time. Rejects with `disk_full` or `io_error` when nothing was appended and the log goes on as
    * before, and with `writer_stopped` when durability can no longer be promised; every later call then rejects too.
+   *
+   * Where others write to the same log it also rejects with `commit_lost`, after which `settled` moves `end` and the
+   * group has to be decided anew; with `commit_outcome_unknown` when nobody can tell whether it was appended; and with
+   * what the object store refuses with, when nothing was appended. `endsChunk`: `completeChunk` will follow, so that a
+   * log in which that is part of the group says so.
    */
-  append(group: Uint8Array): Promise<void>;
+  append(group: Uint8Array, endsChunk?: boolean): Promise<void>;
   /** Ends the ongoing chunk at `end` and begins the next one; `end` moves to its start. Same errors as `append`. */
   completeChunk(): Promise<void>;
+  /**
+   * Null while a group may be begun; else a promise to await before. It rejects when nothing can be written now, and then
+   * nothing that waits was written. A log that is always ready leaves it out.
+   */
+  ready?(): Promise<void> | null;
+  /**
+   * Resolves when all that others had committed before the call has been let in. Asked before a group is answered that
+   * holds refusals and nothing to append: an append proves itself that it was decided by the latest state, a refusal does
+   * not. A log with one writer leaves it out.
+   */
+  confirm?(): Promise<void>;
+  /**
+   * The outcome of the last `append` has been taken in: its group is published or withdrawn. After `commit_lost` this
+   * lets in what the others have committed, and the promise says when the next attempt is due; it rejects with
+   * `commit_contended` when there were too many. A log with one writer leaves it out.
+   */
+  settled?(): Promise<void> | null;
 }

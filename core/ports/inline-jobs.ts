@@ -4,7 +4,7 @@ import type { StreamHasher } from '../index/stream-hash.ts';
 import type { Clock } from './clock.ts';
 import type { Digests } from './digests.ts';
 import type { Ids } from './ids.ts';
-import type { Job, JobContext, JobOptions, JobProgress, Jobs } from './jobs.ts';
+import type { Job, JobBackupPorts, JobContext, JobOptions, JobProgress, Jobs } from './jobs.ts';
 import { MemoryScavengeStates } from './memory-scavenge-state.ts';
 import type { ScavengeStates } from './scavenge-state.ts';
 import type { Storage } from './storage.ts';
@@ -24,6 +24,8 @@ export interface InlineJobsParts {
   readonly hasher?: StreamHasher;
   /** Default: the one in memory that belongs to the storage, which the store then takes too. */
   readonly scavengeStates?: ScavengeStates;
+  /** What jobs of backups need; those reject where it is left out. */
+  readonly backup?: JobBackupPorts;
 }
 
 /**
@@ -65,6 +67,7 @@ export class InlineJobs implements Jobs {
       ids,
       hasher: this.#parts.hasher ?? streamHasher,
       scavengeStates: this.#parts.scavengeStates ?? MemoryScavengeStates.of(storage),
+      ...(this.#parts.backup !== undefined && { backup: this.#parts.backup }),
       monotonicMs: () => clock.monotonicMs(),
       sleep: async (ms) => {
         const endMs = clock.monotonicMs() + ms;

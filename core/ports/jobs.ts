@@ -1,6 +1,9 @@
 import type { Digests } from './digests.ts';
 import type { StreamHasher } from '../index/stream-hash.ts';
+import type { Compression } from './compression.ts';
 import type { Ids } from './ids.ts';
+import type { Keys } from './keys.ts';
+import type { ObjectPlace, ObjectStore } from './object-store.ts';
 import type { ScavengeStates } from './scavenge-state.ts';
 import type { Storage } from './storage.ts';
 
@@ -45,8 +48,17 @@ export interface JobContext {
   sleep(ms: number): Promise<void>;
   readonly hasher: StreamHasher;
   readonly scavengeStates: ScavengeStates;
+  /** What jobs of backups need besides; absent where none can be run. */
+  readonly backup?: JobBackupPorts;
   /** Awaited between slices of at most a few milliseconds; throws `aborted` when the job is to end. */
   checkpoint(): Promise<void>;
+}
+
+export interface JobBackupPorts {
+  readonly keys: Keys;
+  readonly compression: Compression;
+  /** Opens an object store; whoever does closes it. */
+  openObjects(place: ObjectPlace): Promise<ObjectStore>;
 }
 
 export type Job = (args: never, context: JobContext) => Promise<unknown>;

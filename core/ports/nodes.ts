@@ -66,7 +66,7 @@ export interface ScavengeOrder {
 
 export type StartReply =
   | { readonly kind: 'started'; readonly scavengeId: string }
-  /** Another run goes on there, such as one that a user started. */
+  /** Another run goes on there, such as one that a user started, or a backup. */
   | { readonly kind: 'busy' }
   /** The node has seen a newer order of this cycle. */
   | { readonly kind: 'late' }

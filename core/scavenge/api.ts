@@ -14,6 +14,8 @@ export interface Scavenger {
   current(): string | null;
   /** The last run since the process started, or null. */
   last(): LastScavenge | null;
+  /** What the last run was started with, for whoever stops it and has it go on later. Left out where runs go on by themselves. */
+  lastOptions?(): ScavengeOptions;
   /** Null when no run is active. */
   progress(): ScavengeProgress | null;
   /** Starts a run that only counts; it can be stopped like any other. Same errors as `start`. */

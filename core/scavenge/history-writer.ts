@@ -30,12 +30,17 @@ export function historyStreamOf(scavengeId: string): string {
 }
 
 export interface HistoryParts {
-  readonly store: EventStoreInternals;
+  readonly store: Pick<EventStoreInternals, 'append' | 'readStream' | 'streamInfo'>;
   readonly ids: Ids;
   readonly log: Log;
   /** `host:port` of this node's HTTP interface. */
   readonly nodeEndpoint: string;
   readonly historyMaxAgeDays: number;
+  /**
+   * The id of the event that a text names, for runs whose parts may be repeated after a crash: the store then takes a repeated
+   * event for the one that it has. Default: a random id for each.
+   */
+  readonly idOf?: (text: string) => string;
 }
 
 /** Writes single events of the history. Nothing here rejects: what can't be written is logged, and lost. */
@@ -59,12 +64,15 @@ export class HistoryWriter {
 
   /** Appends an event whose members stand in the order given, indented by two spaces. Returns its number, null when it was lost. */
   writeEvent(stream: string, type: string, members: Readonly<Record<string, unknown>>): Promise<number | null> {
-    return this.#append(stream, type, true, encodeText(JSON.stringify(members, null, 2)));
+    // A run has one end. For the rest, how long it took is all that differs when something is done again.
+    const what = type === COMPLETED_TYPE ? '' : JSON.stringify({ ...members, timeTaken: undefined });
+    return this.#append(stream, type, true, encodeText(JSON.stringify(members, null, 2)), what);
   }
 
   /** Links an event of a run from the stream of all runs. */
   async writeLink(scavengeId: string, number: number): Promise<void> {
-    await this.#append(HISTORY_STREAM, LINK_TYPE, false, encodeText(`${number}@${historyStreamOf(scavengeId)}`));
+    const target = `${number}@${historyStreamOf(scavengeId)}`;
+    await this.#append(HISTORY_STREAM, LINK_TYPE, false, encodeText(target), target);
   }
 
   async writeMetadata(stream: string): Promise<void> {
@@ -83,8 +91,10 @@ export class HistoryWriter {
     if (metadata.maxAge !== this.#maxAge || metadata.acl?.read?.includes(READER) !== true) await this.writeMetadata(stream);
   }
 
-  async #append(stream: string, type: string, isJson: boolean, data: Uint8Array): Promise<number | null> {
-    const id = guidToText(guidFromUuidBytes(this.parts.ids.uuidBytes()), 0);
+  /** `what` tells the event from all others of its type in the stream; null where the same may be written twice. */
+  async #append(stream: string, type: string, isJson: boolean, data: Uint8Array, what: string | null = null): Promise<number | null> {
+    const { ids, idOf } = this.parts;
+    const id = what === null || idOf === undefined ? guidToText(guidFromUuidBytes(ids.uuidBytes()), 0) : idOf(`${stream} ${type} ${what}`);
     for (let tries = 1; ; tries++) {
       try {
         return (await this.parts.store.append(stream, ANY, [{ id, type, isJson, data, metadata: NO_BYTES }])).lastEventNumber;

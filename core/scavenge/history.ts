@@ -41,7 +41,7 @@ export class RunHistory {
     this.#isStarted = true;
     this.#later(async () => {
       await this.#writer.ready();
-      await this.#writer.writeMetadata(this.#stream);
+      await this.#writer.ensureMetadata(this.#stream);
       await this.#writeLinked(STARTED_TYPE, { scavengeId: this.#scavengeId, nodeEndpoint });
     });
   }

@@ -1,22 +1,13 @@
 import { isSkuaError } from '../errors.ts';
-import type { DryRunReport, ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
+import type { DryRunReport, ScavengeProgress, ScavengeResult } from './api.ts';
 import { dryRunReport } from './foresight.ts';
 import { RunHistory } from './history.ts';
 import type { HistoryWriter } from './history-writer.ts';
+import type { LaunchOptions } from './options.ts';
 import { RunProgress } from './progress.ts';
 import { runScavenge } from './run.ts';
 import { RunContext, type ScavengeDeps } from './run-context.ts';
 import { queryOf, RunLog } from './run-log.ts';
-
-/** Options of a run that have been checked and completed. */
-export interface LaunchOptions {
-  readonly threads: number;
-  readonly threshold: number;
-  readonly throttlePercent: number;
-  readonly syncOnly: boolean;
-  /** As they came in. */
-  readonly asked: ScavengeOptions;
-}
 
 /** A run or dry run that has not ended. */
 export interface ActiveRun {
@@ -35,8 +26,13 @@ function failureText(error: unknown): string {
   return `Error while scavenging DB: ${error instanceof Error ? error.message : String(error)}.`;
 }
 
-/** Starts a run in the background. `onEnd` is told its result before its history is written out. */
-export function launchRun(deps: ScavengeDeps, writer: HistoryWriter, scavengeId: string, options: LaunchOptions, onEnd: (result: ScavengeResult, error: string | null) => void): ActiveRun {
+/**
+ * Starts a run in the background. `onEnd` is told its result before its history is written out. The end does not get into the
+ * history where `tellsEnd` is false, since something else decides whether it counts.
+ */
+export function launchRun(
+  deps: ScavengeDeps, writer: HistoryWriter, scavengeId: string, options: LaunchOptions, onEnd: (result: ScavengeResult, error: string | null) => void, tellsEnd = true,
+): ActiveRun {
   const ending = new AbortController();
   const lines = new RunLog(deps.log, scavengeId);
   const progress = new RunProgress(scavengeId, deps, (told) => lines.progress(told));
@@ -57,7 +53,7 @@ export function launchRun(deps: ScavengeDeps, writer: HistoryWriter, scavengeId:
     // What the run removed must not be remembered: a stream whose tombstone is gone can be written again.
     if (deps.config.unsafeIgnoreHardDelete) deps.store.forgetTombstones();
     const text = failure === null ? null : failureText(failure);
-    if (result !== 'Interrupted') history.completed(result, text, progress.elapsedMs);
+    if (result !== 'Interrupted' && tellsEnd) history.completed(result, text, progress.elapsedMs);
     lines.ended(result, progress.elapsedMs, history.spaceSaved, failure);
     progress.end();
     onEnd(result, text);

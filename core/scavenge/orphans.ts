@@ -1,7 +1,7 @@
 import { isSkuaError } from '../errors.ts';
 import type { StoredEvent } from '../streams/api.ts';
 import { decodeText } from '../text.ts';
-import { completedMembers } from './history.ts';
+import { completedMembers, type RunTotals } from './history.ts';
 import { CHUNK_TYPE, COMPLETED_TYPE, HISTORY_STREAM, historyStreamOf, type HistoryWriter, MERGE_TYPE, STARTED_TYPE, TABLE_TYPE } from './history-writer.ts';
 import { parseTimeSpan } from './time-span.ts';
 
@@ -59,13 +59,31 @@ async function collectRuns(writer: HistoryWriter, own: ReadonlySet<string>, sign
 }
 
 async function completeRun(writer: HistoryWriter, id: string, signal: AbortSignal): Promise<void> {
-  const stream = historyStreamOf(id);
+  const sums = await sumsOf(writer, id, signal);
+  if (!signal.aborted) await tellEnd(writer, id, sums, { result: 'Interrupted', error: RESTARTED_TEXT, elapsedMs: sums.elapsedMs });
+}
+
+/** Writes the end of a run that is not in its history yet, and the link to it. */
+export async function tellEnd(writer: HistoryWriter, id: string, sums: RunSums, end: Pick<RunTotals, 'result' | 'error' | 'elapsedMs'>): Promise<void> {
+  // Its link may have been lost: nothing is missing but that.
+  if (sums.completed !== null) return writer.writeLink(id, sums.completed);
+  const { spaceSaved, maxChunk } = sums;
+  const number = await writer.writeEvent(historyStreamOf(id), COMPLETED_TYPE, completedMembers(id, writer.parts.nodeEndpoint, { spaceSaved, maxChunk, ...end }));
+  if (number !== null) await writer.writeLink(id, number);
+}
+
+export interface RunSums extends Pick<RunTotals, 'elapsedMs' | 'spaceSaved' | 'maxChunk'> {
+  /** Number of the event of its end; null when there is none. */
+  readonly completed: number | null;
+}
+
+/** What the history of a run adds up to. */
+export async function sumsOf(writer: HistoryWriter, id: string, signal: AbortSignal): Promise<RunSums> {
   let elapsedMs = 0;
   let spaceSaved = 0;
   let maxChunk = 0;
-  for await (const event of backwards(writer, stream, RUN_PAGE_EVENTS, signal)) {
-    // Its link was lost: nothing is missing but that.
-    if (event.type === COMPLETED_TYPE) return writer.writeLink(id, event.number);
+  for await (const event of backwards(writer, historyStreamOf(id), RUN_PAGE_EVENTS, signal)) {
+    if (event.type === COMPLETED_TYPE) return { elapsedMs, spaceSaved, maxChunk, completed: event.number };
     if (event.type !== CHUNK_TYPE && event.type !== MERGE_TYPE && event.type !== TABLE_TYPE) continue;
     const members = membersOf(event);
     if (members === null) continue;
@@ -73,10 +91,7 @@ async function completeRun(writer: HistoryWriter, id: string, signal: AbortSigna
     spaceSaved += numberOf(members['spaceSaved']);
     if (event.type === CHUNK_TYPE) maxChunk = Math.max(maxChunk, numberOf(members['chunkEndNumber']));
   }
-  if (signal.aborted) return;
-  const members = completedMembers(id, writer.parts.nodeEndpoint, { result: 'Interrupted', error: RESTARTED_TEXT, elapsedMs, spaceSaved, maxChunk });
-  const number = await writer.writeEvent(stream, COMPLETED_TYPE, members);
-  if (number !== null) await writer.writeLink(id, number);
+  return { elapsedMs, spaceSaved, maxChunk, completed: null };
 }
 
 /** The events of a stream, newest first, links resolved; none where there is no stream. */

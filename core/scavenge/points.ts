@@ -10,6 +10,7 @@ import { decodeText, encodeText } from '../text.ts';
 /** Scavenge points; scavenge.md section 1. */
 
 const NO_BYTES = new Uint8Array(0);
+type PointStore = Pick<EventStoreInternals, 'appendInternal' | 'readStream'>;
 const I32_MIN = -2_147_483_648;
 const I32_MAX = 2_147_483_647;
 
@@ -18,7 +19,7 @@ export function pointName(point: ScavengePoint): string {
 }
 
 /** The latest scavenge point of the log, or null. Throws `scavenge_failed` when the last event of the stream is none. */
-export async function readLatestPoint(store: EventStoreInternals): Promise<ScavengePoint | null> {
+export async function readLatestPoint(store: PointStore): Promise<ScavengePoint | null> {
   let last: StoredEvent | undefined;
   try {
     last = (await store.readStream(POINTS_STREAM, { direction: 'backward', from: 'end', count: 1 })).events[0];
@@ -33,7 +34,7 @@ export async function readLatestPoint(store: EventStoreInternals): Promise<Scave
  * Writes a new scavenge point, which also completes its chunk, and reads it back. `after` is the number of the last one
  * that is known, -1 for none. Throws `scavenge_failed` when another point was written meanwhile, and what the store throws.
  */
-export async function writePoint(store: EventStoreInternals, ids: Ids, after: number, threshold: number): Promise<ScavengePoint> {
+export async function writePoint(store: PointStore, ids: Ids, after: number, threshold: number): Promise<ScavengePoint> {
   const id = guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
   const expected = after < 0 ? NO_STREAM : after;
   let number: number;

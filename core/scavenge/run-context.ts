@@ -48,6 +48,9 @@ export const DEFAULT_CONFIG: ScavengeConfig = {
   repairHistory: true,
 };
 
+/** What scavenging asks of the streams. */
+export type ScavengeStore = Pick<EventStoreInternals, 'append' | 'appendInternal' | 'completeChunk' | 'forgetTombstones' | 'readStream' | 'streamInfo'>;
+
 /** The parts of the store that scavenging works on. */
 export interface ScavengeDeps {
   readonly storage: Storage;
@@ -58,7 +61,7 @@ export interface ScavengeDeps {
   readonly log: Log;
   readonly meter: Meter;
   readonly states: ScavengeStates;
-  readonly store: EventStoreInternals;
+  readonly store: ScavengeStore;
   readonly index: StreamIndex;
   readonly table: ChunkTable;
   /** Does work that completes the chunk, prepared so that appends wait for it as little as can be. */

@@ -1,14 +1,12 @@
 import { SkuaError } from '../errors.ts';
 import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, ScavengeResult, Scavenger } from './api.ts';
-import { type ActiveRun, launchDryRun, launchRun, type LaunchOptions } from './launch.ts';
+import { type ActiveRun, launchDryRun, launchRun } from './launch.ts';
 import { explainStream } from './foresight.ts';
 import { HistoryWriter } from './history-writer.ts';
 import { repairHistory } from './orphans.ts';
+import { checkedOptions, type LaunchOptions, THREADS_MAX } from './options.ts';
 import { newId, type ScavengeDeps } from './run-context.ts';
 
-const THREADS_MAX = 4;
-const I32_MIN = -2_147_483_648;
-const I32_MAX = 2_147_483_647;
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;
 /** Streams explained at once. */
@@ -34,6 +32,7 @@ class NodeScavenger implements Scavenger {
   #active: ActiveRun | null = null;
   readonly #explaining = new Set<Promise<unknown>>();
   #last: LastScavenge | null = null;
+  #lastOptions: ScavengeOptions = {};
   /** Backups that read the files of now. */
   #holds = 0;
 
@@ -51,6 +50,7 @@ class NodeScavenger implements Scavenger {
     const scavengeId = newId(this.#deps.ids);
     if (!this.#isRepaired) this.#own.add(scavengeId);
     this.#last = { scavengeId, result: 'InProgress', error: null };
+    this.#lastOptions = options;
     const run = launchRun(this.#deps, this.#writer, scavengeId, checked, (result, error) => this.#ended(scavengeId, result, error));
     this.#activate(run);
     return { scavengeId };
@@ -86,15 +86,12 @@ class NodeScavenger implements Scavenger {
 
   /** Throws unless a run with these options may start now. */
   #checked(options: ScavengeOptions): LaunchOptions {
-    const { threads = 1, threshold = 0, throttlePercent = 100, syncOnly = false } = options;
-    checkNumber('threads', threads, 1, I32_MAX);
-    checkNumber('threshold', threshold, I32_MIN, I32_MAX);
-    checkNumber('throttlePercent', throttlePercent, 1, 100);
-    if (throttlePercent < 100 && threads > 1) throw new SkuaError('bad_option', 'throttlePercent must be 100 for a multi-threaded scavenge.', { option: 'throttlePercent', value: throttlePercent });
+    const checked = checkedOptions(options);
     if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no scavenge is started.');
     if (this.#active !== null) throw inProgress(this.#active);
+    const { threads = 1 } = options;
     if (threads > THREADS_MAX) this.#deps.log.warn(`SCAVENGING: ${threads} threads were asked for; ${THREADS_MAX} are used.`, { threads });
-    return { threads: Math.min(threads, THREADS_MAX), threshold, throttlePercent, syncOnly, asked: options };
+    return checked;
   }
 
   async stop(scavengeId: string): Promise<string> {
@@ -107,6 +104,7 @@ class NodeScavenger implements Scavenger {
 
   current(): string | null { return this.#active?.scavengeId ?? null; }
   last(): LastScavenge | null { return this.#last; }
+  lastOptions(): ScavengeOptions { return this.#lastOptions; }
   progress(): ScavengeProgress | null { return this.#active?.progress() ?? null; }
 
   async dryRun(scavengeId: string): Promise<DryRunReport | null> {
@@ -139,10 +137,6 @@ class NodeScavenger implements Scavenger {
     await this.idle();
     await Promise.allSettled(this.#explaining);
   }
-}
-
-function checkNumber(option: string, value: number, min: number, max: number): void {
-  if (!Number.isInteger(value) || value < min || value > max) throw new SkuaError('bad_option', `${option} is ${value}; it must be a whole number from ${min} to ${max}.`, { option, value });
 }
 
 function inProgress({ scavengeId }: ActiveRun): SkuaError {

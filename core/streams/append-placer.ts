@@ -11,6 +11,7 @@ import { EPOCH_TYPE_BYTES, epochEventBytes, epochJson, epochRecordBytes } from '
 import type { Lookup } from './lookup.ts';
 import { SOFT_DELETE_JSON, withTruncateBefore } from './metadata.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
+import type { PastIds } from './past-ids.ts';
 import type { RecentIds } from './recent-ids.ts';
 import { CONFLICT, NEW, RepeatCheck, REPEAT, type RepeatScope, type Verdict, WAIT } from './repeat-check.ts';
 import { deletedError } from './store-context.ts';
@@ -35,12 +36,12 @@ export class AppendPlacer {
   readonly #repeat: RepeatCheck;
   #scope: RepeatScope | null = null;
 
-  constructor(lookup: Lookup, states: StreamStates, recent: RecentIds, log: CommitLog, ids: Ids) {
+  constructor(lookup: Lookup, states: StreamStates, recent: RecentIds, past: PastIds | null, log: CommitLog, ids: Ids) {
     this.#states = states;
     this.#recent = recent;
     this.#log = log;
     this.#ids = ids;
-    this.#repeat = new RepeatCheck(lookup, recent);
+    this.#repeat = new RepeatCheck(lookup, recent, past);
   }
 
   /** Call it before the first step of a request, and when the state has changed between its steps. */

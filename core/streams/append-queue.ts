@@ -46,6 +46,13 @@ export class AppendQueue {
     }
   }
 
+  /** Puts requests back before all others, in their order; there is always room for what has been let in. */
+  putBack(requests: readonly AppendRequest[]): void {
+    for (const request of requests) this.#bytes += request.bytes;
+    this.#items = [...requests, ...this.#items.slice(this.#head)];
+    this.#head = 0;
+  }
+
   /** Rejects everything that waits. */
   rejectAll(error: unknown): void {
     for (let request = this.peek(); request !== undefined; request = this.peek()) {

@@ -40,6 +40,8 @@ export class AppendRequest {
   last = -1;
   position = -1;
   isRepeat = false;
+  /** The state by which it is decided is one of after its arrival, whoever else writes to the log. */
+  isConfirmed = false;
   resolve!: (result: AppendResult) => void;
   reject!: (error: unknown) => void;
 
@@ -55,6 +57,15 @@ export class AppendRequest {
     this.bytes = bytes;
     this.completeChunkAfter = completeChunkAfter;
     this.epoch = epoch;
+  }
+
+  /** Forgets what was decided: it is to be decided anew. */
+  reset(): void {
+    this.error = null;
+    this.first = -1;
+    this.last = -1;
+    this.position = -1;
+    this.isRepeat = false;
   }
 
   /** Answers the caller. */

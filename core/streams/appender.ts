@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
 import { MISS } from '../log/log-reader.ts';
 import { AppendGroup } from './append-group.ts';
 import { AppendPlacer, FULL, LOADING, TAKEN } from './append-placer.ts';
@@ -7,6 +7,7 @@ import type { AppendRequest } from './append-request.ts';
 import type { EventStoreDeps, EventStoreOptions } from './deps.ts';
 import type { Lookup } from './lookup.ts';
 import { measureGroup } from './group-metrics.ts';
+import { PastIds } from './past-ids.ts';
 import { RecentIds } from './recent-ids.ts';
 import type { StreamStates } from './stream-states.ts';
 import { closedError, type Waiters } from './waiters.ts';
@@ -15,8 +16,15 @@ import { closedError, type Waiters } from './waiters.ts';
 const TURNS_MAX = 12;
 const TURN = Promise.resolve();
 
-/** Why a group takes no further request: none waits or they have to wait, the rest of the chunk is too small, or the chunk is to end here. */
-type Ending = 'open' | 'chunk-full' | 'chunk-ends';
+/**
+ * Why a group takes no further request: none waits or they have to wait, the rest of the chunk is too small, the chunk is
+ * to end here, or another writer has moved the end of the log, so that all of it must be decided anew.
+ */
+type Ending = 'open' | 'chunk-full' | 'chunk-ends' | 'overtaken';
+/** Errors of a group after which the log goes on as before. */
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'disk_full', 'io_error', 'batch_too_large', 'commit_outcome_unknown', 'storage_unreachable', 'storage_throttled', 'storage_denied', 'bucket_not_found', 'wrong_region', 'clock_skewed',
+]);
 /** The request was rejected while its state was being read. */
 const GONE = 23;
 
@@ -31,6 +39,10 @@ export class Appender {
   readonly #queue: AppendQueue;
   readonly #group: AppendGroup;
   readonly #placer: AppendPlacer;
+  /** A group is being put together: nothing of it has gone to the log. */
+  #isCollecting = false;
+  /** Another writer has moved the end of the log meanwhile. */
+  #isOvertaken = false;
   /** Since when the first of those that wait for the next group has been waiting; monotonic. */
   #waitingSinceMs = 0;
   #running: Promise<void> | null = null;
@@ -48,7 +60,8 @@ export class Appender {
     this.recent = new RecentIds(options.recentIds);
     this.#queue = new AppendQueue(options.appendsQueuedMax, options.appendQueueBytesMax);
     this.#group = new AppendGroup(deps.ids, this.recent, options.groupBytesMax);
-    this.#placer = new AppendPlacer(lookup, states, this.recent, deps.commitLog, deps.ids);
+    const past = options.idLookbackEvents === 0 ? null : new PastIds(lookup, this.recent, options.idLookbackEvents);
+    this.#placer = new AppendPlacer(lookup, states, this.recent, past, deps.commitLog, deps.ids);
   }
 
   get queued(): number { return this.#queue.length; }
@@ -71,6 +84,13 @@ export class Appender {
     this.#running ??= this.#run();
   }
 
+  /** The end of the log is about to be moved by another writer's records. Never called while a group of ours is on its way. */
+  overtake(): void {
+    if (!this.#isCollecting || this.#isOvertaken) return;
+    this.#group.withdraw();
+    this.#isOvertaken = true;
+  }
+
   /** Ends the writing: what is in flight is finished, what waits is rejected. */
   async close(): Promise<void> {
     this.#stop(closedError());
@@ -91,22 +111,49 @@ export class Appender {
 
   async #round(): Promise<void> {
     const group = this.#group;
-    const { commitLog, clock, index } = this.#deps;
     try {
-      group.begin(commitLog.end, clock.nowMs());
-      const ready = index.ready();
-      if (ready !== null) await ready;
+      this.#begin(group);
+      if (await this.#isReady() && this.#isOvertaken) this.#begin(group);
       if (this.#mustComplete) await this.#completeChunk(group);
-      const ending = await this.#collect(group);
-      if (group.length > 0) await this.#commit(group);
-      if (ending !== 'open') this.#mustComplete = true;
-      if (ending === 'chunk-ends') await this.#endChunk();
+      const ending = await this.#confirmed(group, await this.#collect(group));
+      this.#isCollecting = false;
+      if (ending === 'overtaken') this.#putBack(group);
+      else {
+        if (group.length > 0) await this.#commit(group, ending === 'chunk-ends');
+        if (ending !== 'open') this.#mustComplete = true;
+        if (ending === 'chunk-ends') await this.#endChunk();
+      }
     } catch (error) {
-      this.#fail(group, error);
+      this.#isCollecting = false;
+      if (isSkuaError(error, 'commit_lost')) await this.#tryAgain(group);
+      else await this.#fail(group, error);
     }
     const count = group.requests.length;
     for (const request of group.requests) request.settle();
     await this.#letClientsReturn(count);
+  }
+
+  #begin(group: AppendGroup): void {
+    group.begin(this.#deps.commitLog.end, this.#deps.clock.nowMs());
+    this.#isCollecting = true;
+    this.#isOvertaken = false;
+  }
+
+  /** Waits until log and index take a group. True when that took time. */
+  async #isReady(): Promise<boolean> {
+    const { commitLog, index } = this.#deps;
+    const log = commitLog.ready?.() ?? null;
+    if (log !== null) {
+      try {
+        await log;
+      } catch (error) {
+        // Each of those that wait would only wait as long again.
+        this.#queue.rejectAll(error);
+      }
+    }
+    const room = index.ready();
+    if (room !== null) await room;
+    return log !== null || room !== null;
   }
 
   async #collect(group: AppendGroup): Promise<Ending> {
@@ -116,6 +163,10 @@ export class Appender {
       this.#placer.begin();
       const placing = this.#place(request, group);
       const placed = typeof placing === 'number' ? placing : await placing;
+      if (this.#isOvertaken) {
+        if (this.#queue.peek() === request) request.reset();
+        return 'overtaken';
+      }
       if (placed === FULL) return 'chunk-full';
       if (placed !== TAKEN || this.#queue.peek() !== request) return 'open';
       this.#queue.shift();
@@ -123,6 +174,16 @@ export class Appender {
       if (request.completeChunkAfter && request.error === null && !request.isRepeat) return 'chunk-ends';
     }
     return 'open';
+  }
+
+  /** A refusal may have been decided by a state that other writers have long left behind: it is told only after they were asked. */
+  async #confirmed(group: AppendGroup, ending: Ending): Promise<Ending> {
+    const { commitLog } = this.#deps;
+    if (commitLog.confirm === undefined || group.length > 0 || ending === 'overtaken') return ending;
+    if (!group.requests.some(({ error, isConfirmed }) => error !== null && !isConfirmed)) return ending;
+    for (const request of group.requests) request.isConfirmed = true;
+    await commitLog.confirm();
+    return this.#isOvertaken ? 'overtaken' : ending;
   }
 
   /** Takes steps with one request until it misses nothing. Answers at once, without a promise, where it can. */
@@ -142,7 +203,7 @@ export class Appender {
         if (placed === MISS) await this.#lookup.fill();
         else if (placed === LOADING) await this.#placer.loading;
         else return placed;
-        if (this.#queue.peek() !== request) return GONE;
+        if (this.#queue.peek() !== request || this.#isOvertaken) return GONE;
       }
     } catch (error) {
       request.error = error;
@@ -150,16 +211,42 @@ export class Appender {
     }
   }
 
-  async #commit(group: AppendGroup): Promise<void> {
+  async #commit(group: AppendGroup, endsChunk: boolean): Promise<void> {
     const { commitLog, index, meter, clock } = this.#deps;
     const sinceMs = this.#waitingSinceMs;
     const startMs = clock.monotonicMs();
     this.#waitingSinceMs = startMs;
-    const appended = commitLog.append(group.bytes());
+    const appended = commitLog.append(group.bytes(), endsChunk);
     group.rememberIds();
     await appended;
     group.publish(index, this.#states, this.#waiters);
+    commitLog.settled?.();
     measureGroup(meter, group, { sinceMs, startMs, endMs: clock.monotonicMs() });
+  }
+
+  /** Lets the requests of a withdrawn group wait again, before all others. */
+  #putBack(group: AppendGroup): readonly AppendRequest[] {
+    const requests = group.requests.splice(0);
+    for (const request of requests) request.reset();
+    this.#queue.putBack(requests);
+    return requests;
+  }
+
+  /** Another writer was first: all checks are made again against what it has written. */
+  async #tryAgain(group: AppendGroup): Promise<void> {
+    group.withdraw();
+    const requests = this.#putBack(group);
+    try {
+      if (this.#stopped !== null) throw this.#stopped;
+      await this.#deps.commitLog.settled?.();
+    } catch (error) {
+      // They are still the first: nothing is taken from the queue meanwhile.
+      for (const request of requests) {
+        if (this.#queue.peek() !== request) break;
+        this.#queue.shift();
+        request.reject(error);
+      }
+    }
   }
 
   /** Completes the chunk behind a write that asks for it. The write is durable whatever becomes of this; the next round tries again. */
@@ -174,9 +261,8 @@ export class Appender {
 
   /** Completes the ongoing chunk, and lets the group start in the next one. */
   async #completeChunk(group: AppendGroup): Promise<void> {
-    const { commitLog, clock } = this.#deps;
     try {
-      await commitLog.completeChunk();
+      await this.#deps.commitLog.completeChunk();
     } catch (error) {
       // Somebody must be told, or the queue would wait for ever.
       const request = this.#queue.peek();
@@ -187,14 +273,15 @@ export class Appender {
       throw error;
     }
     this.#mustComplete = false;
-    group.begin(commitLog.end, clock.nowMs());
+    this.#begin(group);
   }
 
-  /** Nothing of the group became durable: everyone in it gets the error. */
-  #fail(group: AppendGroup, error: unknown): void {
+  /** Nothing of the group became durable, as far as anybody can tell: everyone in it gets the error. */
+  async #fail(group: AppendGroup, error: unknown): Promise<void> {
     group.withdraw();
     for (const request of group.requests) request.error = error;
-    if (isSkuaError(error, 'disk_full') || isSkuaError(error, 'io_error')) {
+    await this.#deps.commitLog.settled?.()?.catch(ignore);
+    if (isSkuaError(error) && PASSING.has(error.code)) {
       if (group.requests.length === 0) this.#rejectFirst(error);
       return;
     }

@@ -35,6 +35,11 @@ export interface EventStoreOptions {
   readonly appendBytesMax: number;
   /** Recently committed event ids remembered to recognise repeats. */
   readonly recentIds: number;
+  /**
+   * How many events back in its stream an id is looked for that is not among the recent ones, when the write expects no
+   * particular version. 0: not at all, which is right where all writes to the log go through this process.
+   */
+  readonly idLookbackEvents: number;
   /** Subscriptions and waits open at once. */
   readonly subscriptionsMax: number;
   readonly subscriptionPageEvents: number;
@@ -52,6 +57,7 @@ export const DEFAULT_OPTIONS: EventStoreOptions = {
   groupRequestsMax: 4_096,
   appendBytesMax: Number.MAX_SAFE_INTEGER,
   recentIds: 131_072,
+  idLookbackEvents: 0,
   subscriptionsMax: 10_000,
   subscriptionPageEvents: 256,
   readSliceEvents: 1_024,

@@ -7,6 +7,7 @@ import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
 import { appendRequest, type AppendRequest, checkExpected, completeChunkRequest, deleteRequest, type EpochInput, epochRequest } from './append-request.ts';
 import { DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions } from './deps.ts';
+import { Follower } from './follower.ts';
 import { countRead } from './group-metrics.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
@@ -48,6 +49,13 @@ export interface EventStoreInternals extends EventStore {
   completeChunk(position: number): Promise<void>;
   /** Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their tombstones. */
   forgetTombstones(): void;
+  /**
+   * Takes in the records of a commit that another writer of the same log has made; they can be read and are indexed by now. Not
+   * while a group of this store is on its way to the log. Throws `log_corrupt`.
+   */
+  follow(records: Uint8Array, start: number): void;
+  /** Forgets what is remembered of streams and event ids: the log has come to `end` by records that nobody has seen here. */
+  forgetStreams(end: number): void;
   /** Writes an epoch record and its event, and returns the record's position. */
   writeEpoch(epoch: EpochInput): Promise<number>;
   /** Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised. Call it before the first append. */
@@ -68,6 +76,7 @@ class Store implements EventStoreInternals {
   readonly #context: StoreContext;
   readonly #appender: Appender;
   readonly #waiters: Waiters;
+  readonly #follower: Follower;
 
   constructor(deps: EventStoreDeps) {
     this.#deps = deps;
@@ -77,6 +86,7 @@ class Store implements EventStoreInternals {
     this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
     this.#appender = new Appender(deps, this.#options, lookup, states, this.#waiters);
+    this.#follower = new Follower(deps.index, states, this.#appender.recent, this.#waiters);
   }
 
   get end(): number { return this.#deps.reader.end; }
@@ -113,6 +123,18 @@ class Store implements EventStoreInternals {
 
   forgetTombstones(): void {
     this.#context.states.forgetTombstones();
+  }
+
+  follow(records: Uint8Array, start: number): void {
+    this.#appender.overtake();
+    this.#follower.take(records, start);
+  }
+
+  forgetStreams(end: number): void {
+    this.#appender.overtake();
+    this.#context.states.clear();
+    this.#appender.recent.completeFrom = end;
+    this.#waiters.wakeAll();
   }
 
   async writeEpoch(epoch: EpochInput): Promise<number> {

@@ -10,6 +10,8 @@ const SLOTS_PER_ID = 2;
  */
 export class RecentIds {
   readonly capacity: number;
+  /** Every event at or after this position is remembered, as far as events were added in the order of the log. */
+  completeFrom = 0;
   /** Four words of id and one of stream hash an entry. */
   readonly #keys: Int32Array;
   /** Log position; -1 for a free or withdrawn entry. */
@@ -52,7 +54,10 @@ export class RecentIds {
     }
     const entry = this.#head;
     this.#head = entry + 1 === this.capacity ? 0 : entry + 1;
-    if (this.#positions[entry]! >= 0) this.#remove(entry);
+    if (this.#positions[entry]! >= 0) {
+      if (this.#positions[entry]! >= this.completeFrom) this.completeFrom = this.#positions[entry]! + 1;
+      this.#remove(entry);
+    }
     const slots = this.#slots;
     const hash = hashOf(this.#key, 0);
     let slot = hash & this.#mask;

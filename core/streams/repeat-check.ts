@@ -3,6 +3,7 @@ import { END, HIT, MISS } from '../log/log-reader.ts';
 import { NO_STREAM } from './api.ts';
 import type { AppendRequest } from './append-request.ts';
 import { CeilingSearch, type Lookup, type StreamKey } from './lookup.ts';
+import type { PastIds } from './past-ids.ts';
 import type { RecentIds } from './recent-ids.ts';
 
 /** New events. */
@@ -35,25 +36,33 @@ export class RepeatCheck {
   position = -1;
   readonly #lookup: Lookup;
   readonly #recent: RecentIds;
+  /** Null where the recent ids are all that is asked. */
+  readonly #past: PastIds | null;
   #index = 0;
   #search: CeilingSearch | null = null;
 
-  constructor(lookup: Lookup, recent: RecentIds) {
+  constructor(lookup: Lookup, recent: RecentIds, past: PastIds | null) {
     this.#lookup = lookup;
     this.#recent = recent;
+    this.#past = past;
   }
 
   begin(): void {
     this.#index = 0;
     this.#search = null;
+    this.#past?.begin();
   }
 
-  /** By the ids alone, as far as they are remembered. */
+  /** By the ids alone, as far as they are remembered or stand in the stream's last events. */
   byIds(request: AppendRequest, scope: RepeatScope): Verdict {
     const { ids } = request;
     for (; this.#index < request.events.length; this.#index++) {
       const at = request.idsAt + this.#index * 16;
-      const position = this.#recent.find(ids, at, scope.key.salt);
+      let position = this.#recent.find(ids, at, scope.key.salt);
+      if (position < 0 && this.#past !== null) {
+        if (this.#past.load(scope.key, scope.committedLast) === MISS) return MISS;
+        position = this.#past.find(ids, at);
+      }
       if (position >= scope.groupStart) return WAIT;
       const outcome = position < 0 ? END : this.#lookup.confirm(position, scope.key);
       if (outcome === MISS) return MISS;

@@ -110,6 +110,19 @@ export class StreamStates {
     if (this.#loading.size > 0) this.#loading.get(state.key.name)?.load.restart();
   }
 
+  /** What is being read about the stream is out of date. */
+  written(name: string): void {
+    if (this.#loading.size > 0) this.#loading.get(name)?.load.restart();
+  }
+
+  /** Forgets all streams. What is being read is read again. */
+  clear(): void {
+    this.#whole.clear();
+    this.#young.clear();
+    this.#old.clear();
+    for (const { load } of this.#loading.values()) load.restart();
+  }
+
   /** Forgets the hard-deleted streams. What is being read is read again. */
   forgetTombstones(): void {
     for (const [name, state] of this.#whole) if (state.committed.isTombstoned && state.draft === null) this.#whole.delete(name);

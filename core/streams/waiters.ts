@@ -84,11 +84,15 @@ export class Waiters {
     for (const waiter of this.#log) waiter.wake();
   }
 
+  wakeAll(): void {
+    this.wakeLog();
+    for (const set of this.#streams.values()) for (const waiter of set) waiter.wake();
+  }
+
   /** Wakes everyone for the last time. */
   close(): void {
     this.isClosed = true;
-    this.wakeLog();
-    for (const set of this.#streams.values()) for (const waiter of set) waiter.wake();
+    this.wakeAll();
   }
 }
 

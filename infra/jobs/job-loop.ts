@@ -4,9 +4,12 @@ import { jobAborted, jobUnknown } from '../../core/ports/inline-jobs.ts';
 import type { Job, JobContext, JobProgress } from '../../core/ports/jobs.ts';
 import { streamHasher } from '../../core/index/stream-hash.ts';
 import { systemClock } from '../clock.ts';
+import { nodeCompression } from '../compression.ts';
 import { nodeDigests } from '../digests.ts';
 import { FilesystemStorage } from '../fs/filesystem-storage.ts';
 import { systemIds } from '../ids.ts';
+import { nodeKeys } from '../keys.ts';
+import { openObjects } from '../objects/open.ts';
 import { SqliteScavengeStates } from '../sqlite/scavenge-states.ts';
 import { ABORT, imageOfError } from './messages.ts';
 import type { RunMessage, WorkerMessage, WorkerSetup } from './messages.ts';
@@ -68,6 +71,7 @@ async function run(message: RunMessage): Promise<void> {
     ids: systemIds,
     hasher: streamHasher,
     scavengeStates,
+    backup: { keys: nodeKeys, compression: nodeCompression, openObjects },
     progress: (progress) => throttle.report(progress),
     monotonicMs: () => performance.now(),
     sleep: async (ms) => {

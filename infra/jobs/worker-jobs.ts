@@ -4,10 +4,13 @@ export { JOBS_QUEUED_MAX } from './worker-pool.ts';
 
 /** Jobs whose names begin so have workers of their own. */
 const SCAVENGE_PREFIX = 'scavenge.';
+const BACKUP_PREFIX = 'backup.';
 /** Tables are written and merged one at a time. */
 const INDEX_THREADS = 1;
 /** Four chunks at a time, and one who asks for an explanation meanwhile. */
 const SCAVENGE_THREADS = 5;
+/** One backup at a time. */
+const BACKUP_THREADS = 1;
 
 export interface WorkerJobsOptions {
   /** Folders of the FilesystemStorage that every worker builds for itself. */
@@ -25,24 +28,31 @@ export interface WorkerJobsOptions {
 }
 
 /**
- * Runs jobs in worker threads of two pools: scavenging takes hours and appends wait for a full memtable to be written,
- * so that neither must ever wait for a thread of the other. A pool without work has no threads.
+ * Runs jobs in worker threads of three pools: scavenging and backups take hours and appends wait for a full memtable to be
+ * written, so that none must ever wait for a thread of another. A pool without work has no threads.
  */
 export class WorkerJobs implements Jobs {
   readonly #index: WorkerPool;
   readonly #scavenge: WorkerPool;
+  readonly #backup: WorkerPool;
 
   constructor(options: WorkerJobsOptions) {
     const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, ...common } = options;
     this.#index = new WorkerPool({ ...common, threads });
     this.#scavenge = new WorkerPool({ ...common, threads: scavengeThreads, isBackground: true });
+    this.#backup = new WorkerPool({ ...common, threads: BACKUP_THREADS, isBackground: true });
   }
 
   /** Worker threads that exist now. */
-  get workers(): number { return this.#index.workers + this.#scavenge.workers; }
+  get workers(): number { return this.#index.workers + this.#scavenge.workers + this.#backup.workers; }
 
   run(name: string, args: unknown, options: JobOptions = {}): Promise<unknown> {
-    return (name.startsWith(SCAVENGE_PREFIX) ? this.#scavenge : this.#index).run(name, args, options);
+    return this.#poolOf(name).run(name, args, options);
+  }
+
+  #poolOf(name: string): WorkerPool {
+    if (name.startsWith(SCAVENGE_PREFIX)) return this.#scavenge;
+    return name.startsWith(BACKUP_PREFIX) ? this.#backup : this.#index;
   }
 
   prepare(): void {
@@ -50,6 +60,6 @@ export class WorkerJobs implements Jobs {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#index.close(), this.#scavenge.close()]);
+    await Promise.all([this.#index.close(), this.#scavenge.close(), this.#backup.close()]);
   }
 }

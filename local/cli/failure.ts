@@ -3,8 +3,15 @@ import { isSkuaError } from '../../core/errors.ts';
 import type { ExitCode } from './io.ts';
 import { EXIT } from './io.ts';
 
-/** Errors that mean: the node or the storage can't be reached. Everything else means: it failed. */
-const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['directory_locked', 'file_not_found']);
+/** Errors that mean: the node or the storage can't be reached. */
+const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'directory_locked', 'file_not_found', 'hold_not_found', 'repository_not_found',
+  'storage_unreachable', 'storage_throttled', 'bucket_not_found', 'wrong_region', 'outcome_unknown',
+]);
+/** Errors that mean: it was refused, and would be again. Everything else means: it failed. */
+const REFUSED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'storage_denied', 'clock_skewed', 'repository_key', 'repository_busy', 'other_node', 'directory_not_empty', 'backup_running', 'scavenge_in_progress',
+]);
 
 /** A failure outside of the core that a command wants to end with. */
 export class CommandError extends Error {
@@ -28,13 +35,18 @@ export interface Failure {
 /** What to tell about an error, and with which code to end. */
 export function describeFailure(error: unknown): Failure {
   if (error instanceof CommandError) return { code: error.code, message: error.message, exitCode: error.exitCode };
-  if (isSkuaError(error)) return { code: error.code, message: error.message, exitCode: isUnreachable(error) ? EXIT.unreachable : EXIT.failed };
+  if (isSkuaError(error)) return { code: error.code, message: error.message, exitCode: exitCodeOf(error) };
   const message = error instanceof Error ? error.stack ?? error.message : String(error);
   return { code: 'internal', message: `This is a defect of Skua. ${message}`, exitCode: EXIT.failed };
 }
 
 /** Refusals of the system that concern the directory as a whole: another owner, a read-only disk, a file in its place. */
 const REFUSALS: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
+
+function exitCodeOf(error: SkuaError): ExitCode {
+  if (isUnreachable(error)) return EXIT.unreachable;
+  return REFUSED.has(error.code) ? EXIT.refused : EXIT.failed;
+}
 
 function isUnreachable(error: SkuaError): boolean {
   return UNREACHABLE.has(error.code) || (error.code === 'io_error' && REFUSALS.has(error.data['systemCode']));

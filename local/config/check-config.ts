@@ -1,4 +1,5 @@
 import * as path from 'node:path';
+import { placeProblem, scheduleProblem } from '../backup/node-settings.ts';
 import type { Config } from './config.ts';
 import { ConfigError } from './config-error.ts';
 import type { Source } from './merge.ts';
@@ -17,7 +18,7 @@ export function tlsModeOf({ Insecure, DisableTls, Dev }: Values): TlsMode {
  * what will be ignored.
  */
 export function checkConfig(config: Config): string[] {
-  const problems = [...directoryProblems(config), ...memoryProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config)];
+  const problems = [...directoryProblems(config), ...memoryProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config)];
   if (problems.length > 0) throw new ConfigError(problems);
   return ignored(config);
 }
@@ -54,6 +55,29 @@ function autoScavengeProblems({ values, spelling }: Config): string[] {
   if (values['AutoScavenge:Enabled'] !== true || (!values.Dev && !values.MemDb)) return [];
   const [mode, option] = values.Dev ? ['dev mode', 'Dev'] as const : ['mem-db', 'MemDb'] as const;
   return [`AutoScavenge is not compatible with ${mode}: leave out ${spelling('AutoScavenge:Enabled')} or ${spelling(option)}.`];
+}
+
+const KEEP_OPTIONS = ['Backup:KeepLast', 'Backup:KeepHourly', 'Backup:KeepDaily', 'Backup:KeepWeekly'] as const satisfies readonly OptionName[];
+
+function backupProblems({ values, spelling }: Config): string[] {
+  const problems: string[] = [];
+  const repository = values['Backup:Repository'];
+  const schedule = values['Backup:Schedule'];
+  const wants = [...(schedule === null ? [] : ['Backup:Schedule'] as const), ...(values['Backup:ShipEverySec'] === 0 ? [] : ['Backup:ShipEverySec'] as const), ...KEEP_OPTIONS.filter((name) => values[name] > 0)];
+  if (repository === null && wants.length > 0) problems.push(`${wants.map(spelling).join(', ')}: there is nowhere for backups to go. Say where with ${spelling('Backup:Repository')}.`);
+  const place = placeProblem(values);
+  if (place !== null) problems.push(`${spelling('Backup:Repository')}: ${place}`);
+  const when = schedule === null ? null : scheduleProblem(schedule);
+  if (when !== null) problems.push(`${spelling('Backup:Schedule')}: ${when}`);
+  if (repository !== null && !repository.includes('://') && !values.MemDb && isWithin(repository, values.Db)) {
+    problems.push(`${spelling('Backup:Repository')} ${repository} lies in the data directory, and would be lost with it: give another directory, on another disk if there is one.`);
+  }
+  return problems;
+}
+
+function isWithin(folder: string, parent: string): boolean {
+  const relative = path.relative(path.resolve(parent), path.resolve(folder));
+  return relative.split(path.sep)[0] !== '..' && !path.isAbsolute(relative);
 }
 
 const CERTIFICATE_OPTIONS = ['CertificateFile', 'CertificatePrivateKeyFile', 'CertificatePassword', 'CertificatePrivateKeyPassword', 'CertificateReservedNodeCommonName'] as const satisfies readonly OptionName[];

@@ -1,4 +1,4 @@
-import { DURATION_BUCKETS, GROUP_BUCKETS } from './definition.ts';
+import { DURATION_BUCKETS, GROUP_BUCKETS, LONG_BUCKETS } from './definition.ts';
 import type { MetricDefinition } from './definition.ts';
 
 /**
@@ -39,6 +39,17 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_scavenge_done_bytes: { kind: 'gauge', help: 'Bytes that the present phase of the scavenge has worked through.' },
   eventstore_scavenge_total_bytes: { kind: 'gauge', help: 'Bytes of the present phase of the scavenge.' },
   eventstore_scavenge_reclaimed_bytes: { kind: 'gauge', help: 'Bytes that the scavenge has given back to the disk.' },
+
+  // Backups
+  eventstore_backup_runs_total: { kind: 'counter', help: 'Backups that the node has made of itself, by how they ended: Success, Aborted, Failed.', labels: ['result'] },
+  eventstore_backup_duration_seconds: { kind: 'histogram', help: 'How long a backup took, however it ended.', buckets: LONG_BUCKETS },
+  eventstore_backup_done_bytes: { kind: 'gauge', help: 'Bytes of files that the backup under way has worked through; 0 when none is.' },
+  eventstore_backup_total_bytes: { kind: 'gauge', help: 'Bytes of files of the backup under way; 0 when none is.' },
+  eventstore_backup_holds: { kind: 'gauge', help: 'Holds that backups made from outside have on the files of the node.' },
+  eventstore_backup_age_seconds: { kind: 'gauge', help: 'Time since the newest backup of this node in its repository was taken; absent when there is none.' },
+  eventstore_backup_proven_age_seconds: { kind: 'gauge', help: 'Time since a drill last proved a backup in the repository to be good; absent when none has.' },
+  eventstore_backup_unshipped_bytes: { kind: 'gauge', help: 'Bytes of the log that are in no backup and not shipped: what would be lost with the node.' },
+  eventstore_backup_ship_lag_seconds: { kind: 'gauge', help: 'Time since everything acknowledged was in the repository.' },
 
   // HTTP, users, certificates
   eventstore_http_requests_total: { kind: 'counter', help: 'HTTP requests answered.', labels: ['method', 'status', 'area'] },

@@ -59,6 +59,24 @@ describe('a single node over the real store and scavenger', () => {
     await open.close();
   });
 
+  test('waits for a backup that reads its files, as for any other work', async () => {
+    const { clock, open, driver } = await world();
+    await driver.configure('0 * * * *');
+    const hold = await open.hold();
+    await clock.advance(HOUR);
+    for (let ticks = 0; ticks < 30; ticks++) {
+      await tick(driver, clock);
+      await clock.advance(MINUTE);
+    }
+    expect((await driver.status()).cycle?.nodes).toEqual([{ node: 'node:2113', state: 'waiting', scavengeId: null, result: null }]);
+    await hold.release();
+    await tick(driver, clock);
+    await open.scavenger.idle();
+    await tick(driver, clock);
+    expect((await driver.status()).lastCycle?.nodes).toMatchObject([{ state: 'completed', result: 'Success' }]);
+    await open.close();
+  });
+
   test('goes on after a restart, with what it had reached', async () => {
     const { storage, clock, open, driver } = await world();
     await driver.configure('0 * * * *');

@@ -1,6 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { BaseFile } from '../../core/object-log/storage-base.ts';
+import { ObjectStorage } from '../../core/object-log/storage.ts';
+import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
@@ -18,3 +21,10 @@ describeStorage('filesystem', () => filesystem(false));
 describeStorage('filesystem with its index elsewhere', () => filesystem(true));
 describeStorage('faulty, reading at once', async () => ({ storage: new FaultyStorage({ reads: 'sync' }), dispose }));
 describeStorage('faulty, reading later', async () => ({ storage: new FaultyStorage({ reads: 'async' }), dispose }));
+describeStorage('objects, of an empty manifest', async () => ({ storage: new ObjectStorage(new Map(), new MemoryStorage()), dispose }));
+describeStorage('objects, of a manifest with files', async () => {
+  const objects = new MemoryObjects();
+  await objects.put('files/1', new Uint8Array(100_000).fill(7));
+  const base = new Map([['kept/object', BaseFile.ofObject(objects, 'files/1', 100_000)], ['kept/inline', BaseFile.ofBytes(objects, Uint8Array.of(1, 2, 3))]]);
+  return { storage: new ObjectStorage(base, new MemoryStorage()), dispose };
+});

@@ -1,5 +1,6 @@
 import type { Access } from '../../handlers/route.ts';
 import type { StreamAction } from '../../core/security/api.ts';
+import { HOLD_ID } from '../support/backup/fake-backups.ts';
 
 /**
  * What every operation of the route table is expected to answer, and to whom; options-and-security.md sections 8 and 9,
@@ -56,6 +57,7 @@ export interface OperationExpectation {
   readonly body?: unknown;
   /** Values of the path's parameters. */
   readonly params?: Readonly<Record<string, string>>;
+  readonly query?: string;
 }
 
 export interface StreamExpectation {
@@ -142,5 +144,12 @@ const AUTO_SCAVENGE: Record<string, OperationExpectation> = {
   'POST /auto-scavenge/configure': is('operators', 200, { body: { schedule: '0 * * * *' } }),
 };
 
+/** A fake's, which makes one and holds files for another. */
+const BACKUPS: Record<string, OperationExpectation> = {
+  'POST /admin/backup': is('operators', 202), 'GET /admin/backups': is('operators'), 'GET /admin/backup/current': is('operators'), 'DELETE /admin/backup/current': is('operators'),
+  'POST /admin/backup/hold': is('operators'), 'POST /admin/backup/hold/:hold': is('operators', 200, { params: { hold: HOLD_ID } }), 'DELETE /admin/backup/hold/:hold': is('operators', 204, { params: { hold: HOLD_ID } }),
+  'GET /admin/backup/files': is('operators', 200, { query: `hold=${HOLD_ID}` }), 'GET /admin/backup/files/:path+': is('operators', 200, { params: { 'path+': 'chunk-000000.000000' }, query: `hold=${HOLD_ID}` }),
+};
+
 /** By method and path of the route table. */
-export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...NODE };
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...BACKUPS, ...NODE };

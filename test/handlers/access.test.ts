@@ -10,6 +10,7 @@ import { createApp } from '../../handlers/app.ts';
 import { DEFAULT_OPTIONS } from '../../handlers/context.ts';
 import { routesFor } from '../../handlers/routes.ts';
 import { nodeKeys } from '../../infra/keys.ts';
+import { fakeBackups, HOLD_ID } from '../support/backup/fake-backups.ts';
 import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
 import { fakeConnectors, fakeIngest } from '../support/fake-connectors.ts';
 import { FakeNode } from '../support/fake-node.ts';
@@ -82,6 +83,13 @@ async function scavengerFor(key: string): Promise<FakeScavenger> {
   return scavenger;
 }
 
+/** Backups with one hold, and one backup under way but for the start of one. */
+async function backupsFor(key: string) {
+  const backups = await fakeBackups(clock, { isHeld: true });
+  if (key !== 'POST /admin/backup') await backups.node.start();
+  return backups;
+}
+
 interface Sent {
   readonly method: string;
   readonly path: string;
@@ -93,7 +101,7 @@ interface Sent {
 async function statusOf(key: string, caller: Caller, { method, path, headers, body }: Sent): Promise<{ readonly status: number; readonly challenge: string | null; readonly text: string }> {
   const address = `192.0.2.${++made}`;
   const app = createApp({
-    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), addressOf: () => address, options: DEFAULT_OPTIONS,
+    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), backups: await backupsFor(key), addressOf: () => address, options: DEFAULT_OPTIONS,
   });
   const response = await app(new Request(ORIGIN + path, { method, headers: { ...headers, ...AS[caller] }, body }));
   return { status: response.status, challenge: response.headers.get('www-authenticate'), text: await response.text() };
@@ -122,7 +130,7 @@ async function operationRequest(method: string, path: string, expected: Operatio
   for (const loginName of ['victim', 'newcomer']) await security.users.delete(loginName).catch(() => {});
   await security.users.create({ loginName: 'victim', fullName: null, groups: [], password: 'x' });
   const hasBody = expected.body !== undefined;
-  return { method, path: filled(path, expected.params ?? {}), headers: hasBody ? { 'content-type': 'application/json' } : {}, body: hasBody ? JSON.stringify(expected.body) : null };
+  return { method, path: `${filled(path, expected.params ?? {})}${expected.query === undefined ? '' : `?${expected.query}`}`, headers: hasBody ? { 'content-type': 'application/json' } : {}, body: hasBody ? JSON.stringify(expected.body) : null };
 }
 
 async function check(key: string, caller: Caller, request: Sent, isAdmitted: boolean, status: number): Promise<void> {
@@ -167,7 +175,7 @@ describe('everything else', () => {
   });
 
   test.each(OPERATIONS.filter(({ access }) => access !== 'probe').map(({ path }) => path))('OPTIONS and an unknown method on %s need no user', async (path) => {
-    const some = filled(path, { stream: 's', guid: nextId(), event: '0', count: '1', position: 'head', scavenge: SCAVENGE_ID, login: 'kim', connector: 'parcels', n: '1', 'path+': 'proc' });
+    const some = filled(path, { stream: 's', guid: nextId(), event: '0', count: '1', position: 'head', scavenge: SCAVENGE_ID, login: 'kim', connector: 'parcels', n: '1', 'path+': 'proc', hold: HOLD_ID });
     for (const caller of CALLERS) {
       expect((await statusOf('', caller, { method: 'OPTIONS', path: some, headers: {}, body: null })).status).toBe(caller === 'wrong' ? 401 : 200);
       expect((await statusOf('', caller, { method: 'PATCH', path: some, headers: {}, body: null })).status).toBe(caller === 'wrong' ? 401 : 405);

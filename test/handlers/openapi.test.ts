@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
+import { HOLD_MS } from '../../core/backup/holds.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { silentLog } from '../../core/ports/log.ts';
@@ -13,6 +14,8 @@ import type { OperationDoc } from '../../handlers/route.ts';
 import { ROUTES, routesFor } from '../../handlers/routes.ts';
 import { expectDocumented, requestOf, resolved } from '../support/api-walk.ts';
 import type { Asked, OperationObject, ParameterObject } from '../support/api-walk.ts';
+import { fakeBackups } from '../support/backup/fake-backups.ts';
+import { SCAVENGE_ID } from './access-table.ts';
 import { FakeAutoScavenge, STATUSES } from '../support/fake-auto-scavenge.ts';
 import { fakeConnectors, fakeIngest } from '../support/fake-connectors.ts';
 import { FakeNode } from '../support/fake-node.ts';
@@ -89,7 +92,7 @@ describe('the document', () => {
       built++;
       return routesFor(options);
     });
-    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, webhooks: {}, autoScavenge: {} } as never;
+    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, webhooks: {}, autoScavenge: {}, backups: {} } as never;
     const call = { methods: route.methods } as never;
     expect([route.path, route.operations['GET']!.access]).toEqual(['/openapi.json', 'anyone']);
     for (let i = 0; i < 2; i++) {
@@ -120,10 +123,11 @@ async function world(more: Partial<AppContext> = {}) {
   addUsers(security);
   const node = new FakeNode();
   const autoScavenge = new FakeAutoScavenge();
+  const backups = await fakeBackups(clock, { isHeld: true });
   const scavengeOrders = new ScavengeOrders({ scavenger: open.scavenger, store: open.store, clock, log: silentLog, leadsOthers: () => false, leaseMs: null });
   // Whatever the document's example orders comes late.
   await scavengeOrders.stop({ clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 100 }, null).catch(() => {});
-  const context: AppContext = { store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, options: { enableTrustedAuth: true }, ...more };
+  const context: AppContext = { store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, options: { enableTrustedAuth: true }, ...more };
   const app = createApp(context);
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null) =>
     app(new Request(ORIGIN + path, { method, headers: { ...basic(CALLERS.admin), ...headers }, body }));
@@ -137,7 +141,7 @@ async function world(more: Partial<AppContext> = {}) {
   await open.scavenger.idle();
   const { scavengeId: dryRun } = await (await send('POST', '/admin/scavenge?dryRun=true')).json() as { scavengeId: string };
   await open.scavenger.idle();
-  return { app, open, security, node, autoScavenge, send, scavenge, dryRun, context };
+  return { app, clock, open, security, node, autoScavenge, backups: backups.node, send, scavenge, dryRun, context };
 }
 
 type World = Awaited<ReturnType<typeof world>>;
@@ -150,7 +154,7 @@ interface Case {
 }
 
 const WRONG_SEGMENTS: Readonly<Record<string, readonly string[]>> = {
-  stream: ['missing', 'gone', '$$other'], event: ['x', '999', 'head'], count: ['0', '9999'], position: ['x', '7'.repeat(32)], guid: ['x'], scavenge: ['missing'], login: ['nobody'], connector: ['nobody', 'x', 'unused'], n: ['x', '99999999999'], path: ['nothing'],
+  stream: ['missing', 'gone', '$$other'], event: ['x', '999', 'head'], count: ['0', '9999'], position: ['x', '7'.repeat(32)], guid: ['x'], scavenge: ['missing'], login: ['nobody'], connector: ['nobody', 'x', 'unused'], n: ['x', '99999999999'], path: ['nothing'], hold: ['missing'],
 };
 
 /** The calls of one operation: its examples, each alone and in each format, and what can be wrong with a call. */
@@ -216,6 +220,16 @@ function casesOf(method: string, template: string, operation: OperationObject, {
     for (const statusNow of Object.values(STATUSES)) add(statusNow.state, base, ({ autoScavenge }) => { autoScavenge.statusNow = statusNow; autoScavenge.pausesAtOnce = false; });
     for (const code of ['invalid_schedule', 'not_leader', 'auto_scavenge_busy'] as const) add(code, base, ({ autoScavenge }) => { autoScavenge.error = new SkuaError(code, 'Because.'); });
     add('off', base, ({ autoScavenge }) => { autoScavenge.off = 'Because.'; });
+  }
+  if (template.startsWith('/admin/backup')) {
+    if (template.includes('/files/')) add('beyond its end', { ...base, query: { ...base.query, from: '999999' } });
+    if (template.includes('/files')) add('another hold', { ...base, query: { ...base.query, hold: 'missing' } });
+    if (method !== 'post') add('one is made', base, async ({ backups }) => { await backups.start(); });
+    const codes = template === '/admin/backups' ? ['repository_damaged', 'storage_unreachable'] as const : ['repository_damaged', 'storage_unreachable', 'scavenge_in_progress'] as const;
+    for (const code of codes) add(code, base, async ({ backups, clock }) => {
+      await clock.advance(HOLD_MS);
+      backups.error = new SkuaError(code, 'Because.', { scavengeId: SCAVENGE_ID });
+    });
   }
   return cases;
 }

@@ -35,6 +35,7 @@ const steps = stepsOf('Five minutes with curl').filter((step) => step.command.st
 const scavengeSteps = stepsOf('Scavenging');
 const webhookSteps = stepsOf('Webhooks');
 const operatingSteps = stepsOf('Operating a node');
+const backupSteps = stepsOf('Backup and restore');
 
 describe.skipIf(!hasCurl)('the tour', () => {
   let node: Awaited<ReturnType<typeof startedNode>>;
@@ -82,6 +83,16 @@ describe.skipIf(!hasCurl)('the tour', () => {
     const here = command.replaceAll(ADDRESS, node.url).replace(/^npx skua/, `'${process.execPath}' '${ROOT}/local/main.ts'`).replace(/^curl/, 'curl -sS');
     const { code, out } = await new Spawned('bash', ['-c', `cd '${folder}' && ${here}`]).ended;
     expect(code).toBe(0);
+    for (const text of expected) expect(out).toContain(text);
+  });
+
+  test('has commands for backups', () => expect(backupSteps.length).toBeGreaterThan(8));
+
+  test.each(backupSteps.map((step, i) => [i + 1, step.command, step] as const))('backups %i: %s', async (_, __, { command, expected }) => {
+    expect(expected.length).toBeGreaterThan(0);
+    const here = command.replace(/^npx skua/, `SKUA_NODE='${node.url}' SKUA_USER=admin SKUA_PASSWORD=changeit '${process.execPath}' '${ROOT}/local/main.ts'`);
+    const { code, out, err } = await new Spawned('bash', ['-c', `cd '${folder}' && ${here}`]).ended;
+    expect({ code, err: code === 0 ? '' : err }).toEqual({ code: 0, err: '' });
     for (const text of expected) expect(out).toContain(text);
   });
 

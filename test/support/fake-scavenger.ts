@@ -62,11 +62,16 @@ export class FakeScavenger implements Scavenger {
   hold(): () => void {
     if (this.#current !== null) throw new SkuaError('scavenge_in_progress', 'One runs.', { scavengeId: this.#current });
     this.holds++;
-    return () => { this.holds--; };
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.holds--;
+      isHeld = false;
+    };
   }
 
   current(): string | null { return this.#current; }
   last(): LastScavenge | null { return this.#last; }
+  lastOptions(): ScavengeOptions { return this.started.findLast(({ isDry }) => !isDry)?.options ?? {}; }
 
   progress(): ScavengeProgress | null {
     return this.#current === null || this.progressNow === null ? null : { scavengeId: this.#current, ...this.progressNow };

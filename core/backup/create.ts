@@ -1,0 +1,171 @@
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { SkuaError } from '../errors.ts';
+import { parseIndexMap } from '../index/index-map.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Digests } from '../ports/digests.ts';
+import type { Ids } from '../ports/ids.ts';
+import { BytePace } from './byte-pace.ts';
+import { backUpChunk, backUpTail } from './create-chunks.ts';
+import type { ChunkParts } from './create-chunks.ts';
+import { gather, Known } from './create-known.ts';
+import { PartStore } from './create-store.ts';
+import type { CreateProgress } from './create-store.ts';
+import { inParallel } from './in-parallel.ts';
+import { BackupIntent } from './intents.ts';
+import { blobsOf } from './manifests.ts';
+import type { Manifest, ManifestChunk, ManifestFile, ManifestTail } from './manifest.ts';
+import type { Repository } from './repository-api.ts';
+import type { BackupSource, SnapshotFile } from './source.ts';
+import { clearSuspects, suspectBlobs } from './suspects.ts';
+
+/** Files that are stored at once. */
+const PARALLEL_DEFAULT = 4;
+/** What is missing at the end is stored again so often. */
+const ROUNDS_MAX = 3;
+
+export interface CreateBackupOptions {
+  readonly source: BackupSource;
+  readonly repository: Repository;
+  readonly cause: Manifest['cause'];
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly digests: Digests;
+  /** Manifest of the last backup that this process made of the same directory: its files need not be looked at again. */
+  readonly known?: Manifest | null;
+  /** Text of a UUID; drawn where it is left out. */
+  readonly backupId?: string;
+  readonly parallel?: number;
+  /** Bytes that are read a second, 0 for no limit. Content that is not there yet is read up to twice. */
+  readonly throttleBytesPerSecond?: number;
+  readonly onProgress?: (progress: CreateProgress) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface BackupReport {
+  readonly files: number;
+  /** Plain bytes of everything that the backup restores. */
+  readonly sizeBytes: number;
+  readonly blobsStored: number;
+  /** Plain bytes of what was not there yet, and bytes of the objects that hold them. */
+  readonly bytesNew: number;
+  readonly bytesStored: number;
+  readonly elapsedMs: number;
+}
+
+export interface CreatedBackup {
+  readonly manifest: Manifest;
+  readonly report: BackupReport;
+}
+
+/**
+ * Backs up a snapshot. Files that an earlier backup holds are not stored again; the manifest is written last, after every blob
+ * that it names was looked at once more. What was stored before an interruption is found by a repeat. Rejects with
+ * `repository_busy`, `log_corrupt` for a chunk that can't be walked, `aborted`, and what source and repository throw.
+ */
+export async function createBackup(options: CreateBackupOptions): Promise<CreatedBackup> {
+  const { repository, clock, ids, signal } = options;
+  const startedMs = clock.monotonicMs();
+  const id = options.backupId ?? guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
+  const pace = new BytePace(clock, options.throttleBytesPerSecond ?? 0, signal);
+  const store = new PartStore(options.source, repository, pace, options.onProgress, signal);
+  const intent = await BackupIntent.begin({ repository, clock, signal }, id);
+  try {
+    const manifest = await completeManifest(options, id, store, intent);
+    await repository.putManifest(manifest);
+    await clearSuspects(repository, store.suspects, manifest);
+    const { blobsStored, bytesNew, bytesStored } = store;
+    return { manifest, report: { files: options.source.snapshot.files.length, sizeBytes: sumOf([...blobsOf(manifest)]), blobsStored, bytesNew, bytesStored, elapsedMs: clock.monotonicMs() - startedMs } };
+  } finally {
+    await intent.end();
+  }
+}
+
+/** A manifest of which every blob was there when it was looked at last, after all of them had been stored. */
+async function completeManifest(options: CreateBackupOptions, id: string, store: PartStore, intent: BackupIntent): Promise<Manifest> {
+  const { repository, source, signal } = options;
+  const previous = await repository.newestOf(source.snapshot.nodeId);
+  const trusted = options.known?.nodeId === source.snapshot.nodeId ? options.known : null;
+  // A check found them damaged, so they are stored once more, which mends earlier backups too.
+  store.suspects = await suspectBlobs(repository);
+  const gone = new Set(store.suspects);
+  for (let round = 1, known = new Known(trusted, previous, gone); ; round++) {
+    const draft = await backUpFiles(options, id, previous, store, known, intent);
+    await intent.renew();
+    const missing = await repository.missingBlobs([...blobsOf(draft)].map(({ blob }) => blob), signal);
+    if (missing.length === 0) return draft;
+    if (round === ROUNDS_MAX) throw new SkuaError('backup_failed', `${missing.length} objects that this backup stored vanished from ${repository.place} before it was done. Find out what removes them, then repeat the backup.`, { place: repository.place, key: repository.blobKey(missing[0]!) });
+    for (const blob of missing) gone.add(blob);
+    // Everything else that was just stored is known now.
+    known = new Known(draft, previous, gone);
+  }
+}
+
+async function backUpFiles(options: CreateBackupOptions, id: string, previous: Manifest | null, store: PartStore, known: Known, intent: BackupIntent): Promise<Manifest> {
+  const { source, repository } = options;
+  const { snapshot } = source;
+  const parts: ChunkParts = { source, repository, store, known };
+  const files = filesToStore(snapshot.files);
+  store.expect(files.length, sumOf(files));
+  const chunks: ManifestChunk[] = [];
+  const others: ManifestFile[] = [];
+  let tail: ManifestTail | null = null;
+  const checkpointFile = files.find(({ kind }) => kind === 'existence-checkpoint');
+  const checkpoint = checkpointFile === undefined ? null : await backUpFile(parts, checkpointFile);
+  await inParallel(files.length, options.parallel ?? PARALLEL_DEFAULT, async (i) => {
+    const file = files[i]!;
+    await intent.renew();
+    if (file === checkpointFile) others[i] = checkpoint!;
+    else if (file.kind === 'chunk') chunks[i] = await backUpChunk(parts, file);
+    else if (file.kind === 'ongoing-chunk') tail = await backUpTail(parts, file);
+    else others[i] = await backUpOther(parts, file, checkpoint);
+  });
+  const { nodeId, chunkSizeBytes, checkpoints } = snapshot;
+  const createdMs = Math.max(Math.floor(snapshot.takenMs), (previous?.createdMs ?? 0) + 1);
+  const ofKinds = (...kinds: SnapshotFile['kind'][]) => others.filter((_, i) => kinds.includes(files[i]!.kind));
+  return {
+    format: 1, id, nodeId, createdMs, cause: options.cause, chunkSizeBytes, checkpoints,
+    chunks: chunks.filter((chunk) => chunk !== undefined), tail,
+    index: await indexOf(options, files, ofKinds('index-map', 'existence-checkpoint', 'existence-filter', 'index-table', 'bloom-filter')),
+    scavengeDb: databaseOf(ofKinds('scavenge-database')),
+  };
+}
+
+/** Checkpoint files of the log are numbers in the manifest. Without an index map, what else there is of an index is worth nothing. */
+function filesToStore(files: readonly SnapshotFile[]): SnapshotFile[] {
+  const hasMap = files.some(({ kind }) => kind === 'index-map');
+  return files.filter(({ kind }) => kind !== 'checkpoint' && (hasMap || (kind !== 'existence-checkpoint' && kind !== 'existence-filter')));
+}
+
+async function backUpOther(parts: ChunkParts, file: SnapshotFile, checkpoint: ManifestFile | null): Promise<ManifestFile> {
+  const { known, store } = parts;
+  let same: ManifestFile | null = null;
+  if (file.kind === 'index-table' || file.kind === 'bloom-filter') same = known.table(file);
+  else if (file.kind === 'existence-filter' && checkpoint !== null) same = known.existenceFilter(file, checkpoint);
+  if (same === null) return await backUpFile(parts, file);
+  store.fileDone(same.sizeBytes);
+  return same;
+}
+
+async function backUpFile({ store }: ChunkParts, { path, sizeBytes }: SnapshotFile): Promise<ManifestFile> {
+  const ref = await store.store(path, 0, sizeBytes);
+  store.fileDone(0);
+  return { ...ref, path };
+}
+
+/** Null without an index map. */
+async function indexOf({ source, digests }: CreateBackupOptions, files: readonly SnapshotFile[], stored: readonly ManifestFile[]): Promise<Manifest['index']> {
+  const map = files.find(({ kind }) => kind === 'index-map');
+  if (map === undefined) return null;
+  const { commitCheckpoint } = parseIndexMap(await gather(source.read(map.path, 0, map.sizeBytes), map.sizeBytes), digests);
+  return { commitCheckpoint, files: stored };
+}
+
+/** The scavenge database, when it is whole without what SQLite keeps beside it. A scavenge makes it anew where there is none. */
+function databaseOf(files: readonly ManifestFile[]): ManifestFile | null {
+  const database = files.find(({ path }) => path.endsWith('.db')) ?? null;
+  return files.some((file) => file !== database && file.sizeBytes > 0) ? null : database;
+}
+
+function sumOf(files: readonly { readonly sizeBytes: number }[]): number {
+  return files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+}

@@ -1,0 +1,57 @@
+import { logEndOf } from './manifests.ts';
+import type { Manifest, ManifestChunk } from './manifest.ts';
+
+/**
+ * Backups that hold log which a scavenge has replaced since: for some chunk that the newest backup of the same node has
+ * scavenged, they hold another version, or its data from when it was being written. What was shipped after them goes with them.
+ */
+export function heldFromBeforeScavenges(manifests: readonly Manifest[]): Manifest[] {
+  const newest = newestOfEach(manifests);
+  return manifests.filter((manifest) => {
+    const latest = newest.get(manifest.nodeId)!;
+    return manifest !== latest && latest.chunks.some((chunk) => chunk.isScavenged && holdsOther(manifest, chunk));
+  });
+}
+
+function holdsOther({ chunks, tail }: Manifest, scavenged: ManifestChunk): boolean {
+  const isWithin = (number: number) => number >= scavenged.startNumber && number <= scavenged.endNumber;
+  if (tail !== null && isWithin(tail.number) && tail.segments.length > 0) return true;
+  return chunks.some(({ startNumber, endNumber, blob }) => startNumber <= scavenged.endNumber && endNumber >= scavenged.startNumber && blob !== scavenged.blob);
+}
+
+function newestOfEach(manifests: readonly Manifest[]): Map<string, Manifest> {
+  const newest = new Map<string, Manifest>();
+  for (const manifest of manifests) if (manifest.createdMs >= (newest.get(manifest.nodeId)?.createdMs ?? -Infinity)) newest.set(manifest.nodeId, manifest);
+  return newest;
+}
+
+/** Stretches [from, to] of the log of one node in which a backup can restore any position. */
+interface Stretch { readonly from: number; readonly to: number }
+
+/** `shippedEnds` has where the log ends that was shipped after a backup, by its id. */
+export interface Restorable {
+  readonly nodeId: string;
+  /** From here to the end of what is backed up, the log can be restored to any position; null when it can be nowhere. */
+  readonly from: number | null;
+}
+
+export function restorableFrom(manifests: readonly Manifest[], shippedEnds: ReadonlyMap<string, number>): Restorable[] {
+  return [...new Set(manifests.map(({ nodeId }) => nodeId))].toSorted().map((nodeId) => {
+    const stretches: Stretch[] = manifests.filter((manifest) => manifest.nodeId === nodeId).flatMap((manifest) => stretchesOf(manifest, shippedEnds.get(manifest.id)));
+    // From the end backwards, as far as the stretches join.
+    let from = Math.max(-1, ...stretches.map(({ to }) => to));
+    for (let reached = NaN; reached !== from;) {
+      reached = from;
+      for (const stretch of stretches) if (stretch.to >= from && stretch.from < from) ({ from } = stretch);
+    }
+    return { nodeId, from: from < 0 ? null : from };
+  });
+}
+
+function stretchesOf(manifest: Manifest, shippedEnd: number | undefined): Stretch[] {
+  const { chunkSizeBytes, chunks, tail } = manifest;
+  const stretches: Stretch[] = chunks.filter(({ isScavenged }) => !isScavenged).map(({ startNumber, endNumber }) => ({ from: startNumber * chunkSizeBytes, to: (endNumber + 1) * chunkSizeBytes }));
+  const end = logEndOf(manifest);
+  stretches.push({ from: tail === null ? end : tail.number * chunkSizeBytes, to: shippedEnd ?? end });
+  return stretches;
+}

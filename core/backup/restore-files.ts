@@ -1,0 +1,88 @@
+import { putI64 } from '../bytes.ts';
+import { SkuaError } from '../errors.ts';
+import { MD5_BYTES } from '../log/chunk-format.ts';
+import type { Digests } from '../ports/digests.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
+import { toHex } from './hex.ts';
+
+/** Sees the bytes of a file as they pass, in order; what it throws ends the writing. */
+export type Watch = (bytes: Uint8Array) => void;
+
+/**
+ * Creates a file of exactly `sizeBytes` from content that comes in pieces, and makes it durable with one sync. A file that could not be
+ * written whole stays, for the marker of the restore keeps everybody from using it. `check` is asked before the sync.
+ */
+export async function writeFile(storage: Storage, path: string, content: AsyncIterable<Uint8Array>, sizeBytes: number, { watch, check, isSealed }: { watch?: Watch; check?: () => void; isSealed?: boolean } = {}): Promise<void> {
+  const file = await storage.create(path);
+  try {
+    const end = await writeContent(file, 0, content, watch);
+    if (end !== sizeBytes) throw new SkuaError('repository_damaged', `The backup gave ${end} of the ${sizeBytes} bytes of ${path}. Restore from another backup.`, { path, key: path });
+    check?.();
+    await file.sync();
+    if (isSealed === true) await file.seal();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Writes pieces one behind the other from `at` on, and returns where they end. */
+export async function writeContent(file: StorageFile, at: number, content: AsyncIterable<Uint8Array>, watch?: Watch): Promise<number> {
+  let end = at;
+  for await (const bytes of content) {
+    // A piece may be used again after the next one was asked for, so it is written before. Its bytes are looked at meanwhile.
+    const written = file.writeAt(end, bytes);
+    watch?.(bytes);
+    if (written !== undefined) await written;
+    end += bytes.length;
+  }
+  return end;
+}
+
+/** Checks the MD5 at the end of a chunk file as its bytes pass. */
+export class FooterCheck {
+  readonly #md5;
+  readonly #path: string;
+  readonly #covered: number;
+  readonly #stored = new Uint8Array(MD5_BYTES);
+  #at = 0;
+
+  constructor(digests: Digests, path: string, sizeBytes: number) {
+    this.#md5 = digests.md5();
+    this.#path = path;
+    this.#covered = sizeBytes - MD5_BYTES;
+  }
+
+  watch(bytes: Uint8Array): void {
+    const inside = Math.max(0, Math.min(bytes.length, this.#covered - this.#at));
+    if (inside > 0) this.#md5.update(bytes.subarray(0, inside));
+    if (inside < bytes.length) this.#stored.set(bytes.subarray(inside), this.#at + inside - this.#covered);
+    this.#at += bytes.length;
+  }
+
+  /** Throws `log_corrupt` when the MD5 does not fit. */
+  check(): void {
+    if (toHex(this.#md5.finish()) !== toHex(this.#stored)) throw badMd5(this.#path);
+  }
+}
+
+/** A chunk file that is as it was backed up, and was damaged already then. */
+export function badMd5(path: string): SkuaError {
+  return new SkuaError('log_corrupt', `${path} does not fit the MD5 in its footer: the file was damaged before it was backed up. Restore from an earlier backup.`, { file: path });
+}
+
+/** A small file, durable on return. */
+export async function writeSmall(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
+  const file = await storage.create(path);
+  try {
+    await file.writeAt(0, bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+export async function writeCheckpoint(storage: Storage, path: string, value: number): Promise<void> {
+  const bytes = new Uint8Array(8);
+  putI64(bytes, 0, value);
+  await writeSmall(storage, path, bytes);
+}

@@ -1,0 +1,43 @@
+import { SkuaError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Digests } from '../ports/digests.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Storage } from '../ports/storage.ts';
+import type { OpenStoreOptions } from '../store.ts';
+
+/** What the dry start opens the store with, besides what every restore needs. `jobs` work on the directory to restore to. */
+export type DryStart = Pick<OpenStoreOptions, 'jobs' | 'log' | 'meter'> & Partial<Pick<OpenStoreOptions, 'scavengeStates' | 'existenceFilterBytes' | 'hasher' | 'cacheBytes' | 'memTableEntriesMax' | 'indexCacheDepth' | 'bloomFilters'>>;
+
+/** What restoring needs of the world, whatever is restored. */
+export interface RestoreWorld {
+  /** Over the directory to restore to. */
+  readonly target: Storage;
+  /** Removes first what Skua keeps in a directory that is not empty. Default false: `directory_not_empty`. */
+  readonly force?: boolean;
+  readonly ids: Ids;
+  readonly digests: Digests;
+  readonly clock: Clock;
+  readonly start: DryStart;
+  /** Files that are written at the same time. Default 4, RESTORE_PARALLEL_MAX at most. */
+  readonly parallel?: number;
+  readonly onProgress?: (progress: RestoreProgress) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface RestoreProgress {
+  readonly phase: 'copying' | 'opening';
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+}
+
+const PARALLEL_DEFAULT = 4;
+/** As many jobs may wait without one being refused, and so many pieces are in memory. */
+export const RESTORE_PARALLEL_MAX = 32;
+
+export function lanesOf({ parallel = PARALLEL_DEFAULT }: RestoreWorld): number {
+  return Math.max(1, Math.min(parallel, RESTORE_PARALLEL_MAX));
+}
+
+export function endWhenAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new SkuaError('aborted', 'The restore was ended before it was complete. Repeat it with --force: nothing opens the directory before.');
+}

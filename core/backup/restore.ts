@@ -1,0 +1,91 @@
+import { SkuaError } from '../errors.ts';
+import { chooseRestore, type ChooseOptions, type RestoreChoice, type RestorePlan } from './choose.ts';
+import type { Manifest } from './manifest.ts';
+import { renewNodeId } from './node-id.ts';
+import type { Repository } from './repository-api.ts';
+import { clearForRestore, requireEmpty } from './restore-clear.ts';
+import { writeCheckpoint } from './restore-files.ts';
+import { existenceBytesOf, indexSets, restoreSet } from './restore-index.ts';
+import { restoreLog, type RestoredLog } from './restore-log.ts';
+import { putRestoreMarker, removeRestoreMarker } from './restore-marker.ts';
+import type { RestoreReport, Skipped } from './restore-report.ts';
+import { dryStart } from './restore-start.ts';
+import type { RestoreWorld } from './restore-world.ts';
+
+export interface RestoreOptions extends RestoreWorld, ChooseOptions {
+  readonly repository: Repository;
+  readonly choice: RestoreChoice;
+  /** Leaves `index/` out, so that it is built anew from the log. Default false. */
+  readonly indexless?: boolean;
+  /**
+   * Compare the MD5 of every chunk file, which tells whether it was sound when it was backed up. Default true; false leaves that to the
+   * node, which does it in the background after its start. What the repository was given is verified either way.
+   */
+  readonly checkMd5?: boolean;
+}
+
+/**
+ * Restores a backup into the directory of a stopped node, which is empty or cleared by `force`, and proves that it opens. Every byte is
+ * verified on its way. The marker that no start passes stands from the first change to the last: what a crash, an error or an
+ * abort leaves is completed by a repetition with `force`. A wish that can't be met changes nothing.
+ *
+ * With `allowDamaged` the log ends before the first damage, and damaged files that can be made anew are left out; the report says what is
+ * lost. Rejects as `chooseRestore` does, and with `directory_locked`, `directory_not_empty`, `repository_damaged`, `log_corrupt` (damaged
+ * before it was backed up), `disk_full`, `backup_failed` (the result does not open as it should), `aborted`.
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
+  const { repository, choice, target, force = false } = options;
+  const lock = await target.lock();
+  try {
+    if (!force) await requireEmpty(target);
+    const plan = await chooseRestore(repository, choice, options);
+    if (force) await clearForRestore(target, repository.place);
+    else await putRestoreMarker(target, repository.place);
+    const report = await restorePlan(options, plan);
+    await removeRestoreMarker(target);
+    return report;
+  } finally {
+    await lock.release();
+  }
+}
+
+async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<RestoreReport> {
+  const { repository, target, ids, allowDamaged = false, onProgress } = options;
+  const bytesTotal = bytesOf(plan, options.indexless === true);
+  const free = await target.freeBytes();
+  if (free < bytesTotal) throw new SkuaError('disk_full', `The restore needs ${bytesTotal} bytes, and ${free} are free. Make room, then repeat it with --force.`, { bytes: bytesTotal, free });
+  let bytes = 0;
+  const onBytes = (count: number): void => {
+    bytes += count;
+    onProgress?.({ phase: 'copying', bytesDone: Math.min(bytes, bytesTotal), bytesTotal });
+  };
+  const skipped: Skipped[] = [];
+  const log = await restoreLog({ repository, plan, world: options, allowDamaged, checkMd5: options.checkMd5 ?? true, onBytes });
+  skipped.push(...log.skipped);
+  let { files } = log;
+  for (const set of options.indexless === true ? [] : indexSets(plan.manifest, log.position)) {
+    files += await restoreSet(repository, set, options, onBytes, allowDamaged ? (one) => skipped.push(one) : null) ?? 0;
+  }
+  const nodeId = await renewNodeId(target, ids);
+  await writeCheckpoints(options, plan.manifest, log);
+  const existenceFilterBytes = await existenceBytesOf(options);
+  await dryStart(existenceFilterBytes === null ? options : { ...options, start: { existenceFilterBytes, ...options.start } }, log.position);
+  return { backupId: plan.manifest.id, position: log.position, nodeId, files, bytes, warnings: plan.warnings, skipped };
+}
+
+function bytesOf({ manifest, position }: RestorePlan, indexless: boolean): number {
+  const log = manifest.chunks.filter(({ startNumber }) => startNumber * manifest.chunkSizeBytes < position).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const ongoing = Math.max(0, position - (manifest.tail?.number ?? Number.MAX_SAFE_INTEGER) * manifest.chunkSizeBytes);
+  const rest = indexless ? [] : indexSets(manifest, position).flat();
+  return rest.reduce((sum, { sizeBytes }) => sum + sizeBytes, log + ongoing);
+}
+
+/** Written last: without them the log has no end. `truncate.chk` asks the dry start to cut off whatever may stand behind the end. */
+async function writeCheckpoints({ target }: RestoreOptions, { checkpoints }: Manifest, { position, shippedEpoch }: RestoredLog): Promise<void> {
+  const epoch = shippedEpoch?.position ?? (checkpoints.epoch < position ? checkpoints.epoch : -1);
+  await writeCheckpoint(target, 'chaser.chk', position);
+  await writeCheckpoint(target, 'epoch.chk', epoch);
+  await writeCheckpoint(target, 'proposal.chk', Math.max(checkpoints.proposal, shippedEpoch?.number ?? -1));
+  await writeCheckpoint(target, 'truncate.chk', position);
+  await writeCheckpoint(target, 'writer.chk', position);
+}

@@ -1,0 +1,111 @@
+import { type EntryList, IndexEntry } from '../index/entries.ts';
+import type { StreamHasher } from '../index/stream-hash.ts';
+import { END, HIT, type LogReader, MISS, type Outcome } from '../log/log-reader.ts';
+import type { RecordFrame } from '../log/records.ts';
+import type { EventIndex } from '../streams/deps.ts';
+import type { ObjectView } from './object-view.ts';
+
+/** The view in force. It is replaced in one step, between two steps of any reader. */
+export interface CurrentView { view: ObjectView }
+
+/** The log as the view in force has it. Positions stay the same from view to view. */
+export class ViewLogReader implements LogReader {
+  readonly #current: CurrentView;
+
+  constructor(current: CurrentView) {
+    this.#current = current;
+  }
+
+  get end(): number { return this.#current.view.table.end; }
+  readAt(position: number, frame: RecordFrame, isSparse?: boolean): Outcome { return this.#current.view.table.readAt(position, frame, isSparse); }
+  prefetch(position: number): void { this.#current.view.table.prefetch(position); }
+  readForward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readForward(position, frame); }
+  readBackward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readBackward(position, frame); }
+  isBoundary(position: number): Outcome { return this.#current.view.table.isBoundary(position); }
+  fill(): Promise<void> { return this.#current.view.table.fill(); }
+}
+
+/**
+ * The index as the view in force has it: entries of the tail in memory, and the tables of the manifest. There is no
+ * existence filter: other writers' streams would have to get into it first.
+ */
+export class ViewIndex implements EventIndex {
+  readonly hasher: StreamHasher;
+  readonly #current: CurrentView;
+  readonly #candidate = new IndexEntry();
+  /** Tables that are being opened, after a step that missed because of them. */
+  #opening: Promise<unknown> | null = null;
+
+  constructor(current: CurrentView, hasher: StreamHasher) {
+    this.#current = current;
+    this.hasher = hasher;
+  }
+
+  add(hi: number, lo: number, version: number, position: number): void {
+    this.#current.view.mem.add(hi, lo, version, position);
+  }
+
+  endBulk(): void {}
+  ready(): null { return null; }
+  mightContain(): boolean { return true; }
+  addStream(): void {}
+  noteExistenceCheckpoint(): void {}
+
+  fill(): Promise<void> {
+    const opening = this.#opening;
+    this.#opening = null;
+    return opening === null ? this.#current.view.table.fill() : opening.then(() => {});
+  }
+
+  floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
+    return this.#nearest(hi, lo, version, position, out, true);
+  }
+
+  ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
+    return this.#nearest(hi, lo, version, position, out, false);
+  }
+
+  /** False when tables have to be opened first, all at once. */
+  #isOpen(): boolean {
+    this.#opening = null;
+    const { tables } = this.#current.view;
+    for (const { reader } of tables) if (reader === null) return this.#open();
+    return true;
+  }
+
+  #open(): false {
+    this.#opening = Promise.all(this.#current.view.tables.map((table) => table.open()));
+    // Whoever missed may have gone before he waited.
+    this.#opening.catch(() => {});
+    return false;
+  }
+
+  /** Asks all parts: with colliding hashes the nearest entry can be in any of them. */
+  #nearest(hi: number, lo: number, version: number, position: number, out: IndexEntry, isFloor: boolean): Outcome {
+    if (!this.#isOpen()) return MISS;
+    const c = this.#candidate;
+    const { mem, tables } = this.#current.view;
+    let isFound = isFloor ? mem.floor(hi, lo, version, position, out) : mem.ceiling(hi, lo, version, position, out);
+    for (const { reader } of tables) {
+      const outcome = isFloor ? reader!.floor(hi, lo, version, position, c) : reader!.ceiling(hi, lo, version, position, c);
+      if (outcome === MISS) return MISS;
+      if (outcome !== HIT) continue;
+      const order = c.version - out.version || c.position - out.position;
+      if (isFound && (isFloor ? order <= 0 : order >= 0)) continue;
+      out.version = c.version;
+      out.position = c.position;
+      isFound = true;
+    }
+    return isFound ? HIT : END;
+  }
+
+  range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome {
+    if (!this.#isOpen()) return MISS;
+    out.clear();
+    const { mem, tables } = this.#current.view;
+    mem.range(hi, lo, fromVersion, toVersion, out);
+    for (const { reader } of tables) if (reader!.range(hi, lo, fromVersion, toVersion, out) === MISS) return MISS;
+    out.sortAscending();
+    return HIT;
+  }
+}

@@ -1,0 +1,77 @@
+import { BlockCache } from '../cache/block-cache.ts';
+import { SkuaError } from '../errors.ts';
+import { streamHasher } from '../index/stream-hash.ts';
+import type { EventStore } from '../streams/api.ts';
+import { createEventStore, type EventStoreInternals } from '../streams/event-store.ts';
+import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from './api.ts';
+import { openPrefix } from './create-prefix.ts';
+import { ViewIndex, ViewLogReader } from './current-view.ts';
+import {
+  CACHE_DEFAULT_BYTES, COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, INDEX_CACHE_DEPTH_DEFAULT, RECENT_IDS, REMOVE_AFTER_DEFAULT_MS, TAIL_BYTES_MAX,
+  TAIL_COMMITS_MAX,
+} from './limits.ts';
+import { LogHead } from './log-head.ts';
+import { ObjectCommitLog } from './object-commit-log.ts';
+import { ObjectEventStore } from './object-event-store.ts';
+import { Poller } from './poller.ts';
+import { Refresher } from './refresher.ts';
+import { stampOf } from './stamp.ts';
+
+/**
+ * Opens the store of one process over a bucket, which is created where there is none. Costs a LIST and a GET for the manifest, a LIST for the
+ * tail and a GET for each 128 small commits in it; index and chunks are opened when they are first read.
+ */
+export async function openObjectStore(world: ObjectWorld, options: ObjectLogOptions = {}): Promise<ObjectInstance> {
+  const freshMs = options.freshMs ?? FRESH_DEFAULT_MS;
+  const removeAfterMs = options.removeAfterMs ?? REMOVE_AFTER_DEFAULT_MS;
+  if (!(freshMs > 0 && removeAfterMs >= 2 * freshMs)) {
+    throw new SkuaError('bad_option', `removeAfterMs is ${removeAfterMs} and freshMs ${freshMs}: the first must be at least twice the second, or a writer that stood still could write where something was removed.`, { freshMs, removeAfterMs });
+  }
+  const at = stampOf(world.clock);
+  const manifest = await openPrefix(world, options);
+  const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
+  const cacheDepth = options.indexCacheDepth ?? INDEX_CACHE_DEPTH_DEFAULT;
+  const { tailCommitsMax = TAIL_COMMITS_MAX, tailBytesMax = TAIL_BYTES_MAX } = options;
+  const head = new LogHead({ world, cache, hasher: streamHasher, cacheDepth, freshMs, tailCommitsMax, tailBytesMax }, manifest, at);
+  const refresher = new Refresher(head);
+  const commitLog = new ObjectCommitLog(head, refresher, {
+    attemptsMax: options.commitAttemptsMax ?? COMMIT_ATTEMPTS_DEFAULT_MAX, deadlineMs: options.commitDeadlineMs ?? COMMIT_DEADLINE_DEFAULT_MS,
+  });
+  const { clock, ids, log, meter } = world;
+  const internals = createEventStore({
+    reader: new ViewLogReader(head), commitLog, index: new ViewIndex(head, streamHasher), clock, ids, log, meter,
+    options: { recentIds: RECENT_IDS, idLookbackEvents: ID_LOOKBACK_EVENTS, ...options.streams },
+  });
+  head.listener = internals;
+  internals.forgetStreams(head.view.table.end);
+  await refresher.catchUp();
+  return new Instance(head, refresher, internals, new Poller(refresher, clock, log));
+}
+
+class Instance implements ObjectInstance {
+  readonly store: EventStore;
+  readonly internals: EventStoreInternals;
+  readonly chunkSizeBytes: number;
+  readonly #head: LogHead;
+  readonly #refresher: Refresher;
+  readonly #poller: Poller;
+
+  constructor(head: LogHead, refresher: Refresher, internals: EventStoreInternals, poller: Poller) {
+    this.internals = internals;
+    this.chunkSizeBytes = head.view.chunkSizeBytes;
+    this.store = new ObjectEventStore(internals, refresher, poller);
+    this.#head = head;
+    this.#refresher = refresher;
+    this.#poller = poller;
+  }
+
+  refresh(): Promise<void> {
+    return this.#refresher.refresh();
+  }
+
+  async close(): Promise<void> {
+    await this.#poller.close();
+    await this.internals.close();
+    await this.#head.view.retire(null);
+  }
+}

@@ -1,0 +1,178 @@
+import { u32 } from '../bytes.ts';
+import { SkuaError } from '../errors.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
+import { OBJECT_PUT_BYTES_MAX } from '../ports/object-store.ts';
+import { CommitAttempt, type Outcome } from './commit-attempt.ts';
+import { type Commit, COMMIT_HEADER_BYTES, encodeCommit } from './commit-object.ts';
+import { CARRY_BYTES_MAX, LOST_WAIT_FIRST_MS, LOST_WAIT_MAX_MS } from './limits.ts';
+import type { LogHead } from './log-head.ts';
+import type { Refresher } from './refresher.ts';
+import { sinceMs } from './stamp.ts';
+
+export interface CommitLimits {
+  readonly attemptsMax: number;
+  readonly deadlineMs: number;
+}
+
+/**
+ * The end of a log on object storage, to which others write too. A group is one object under the next number; whoever
+ * creates that first has it. Rules and reasons: ARCHITECTURE.md, "The log on object storage".
+ */
+export class ObjectCommitLog implements CommitLog {
+  readonly #head: LogHead;
+  readonly #refresher: Refresher;
+  readonly #limits: CommitLimits;
+  readonly #writer: Uint8Array;
+  /** Start of the next chunk, where this one was ended and nothing has been written since; applies at this commit number. */
+  #skip: { readonly number: number; readonly start: number } | null = null;
+  /** A commit whose outcome is not known. Its number must not get other bytes. */
+  #unresolved: CommitAttempt | null = null;
+  /** Lost since the last commit. */
+  #losses = 0;
+  /** What is left to do when the group that was lost has been withdrawn. */
+  #lost: { readonly winner: Commit | null } | null = null;
+
+  constructor(head: LogHead, refresher: Refresher, limits: CommitLimits) {
+    this.#head = head;
+    this.#refresher = refresher;
+    this.#limits = limits;
+    this.#writer = head.world.ids.uuidBytes();
+  }
+
+  get end(): number {
+    const { view, known } = this.#head;
+    return this.#skip?.number === known + 1 ? this.#skip.start : view.nextStart;
+  }
+
+  get capacity(): number { return this.#head.view.chunkSizeBytes; }
+
+  get remaining(): number {
+    const { end, capacity } = this;
+    return Math.floor(end / capacity) * capacity + capacity - end;
+  }
+
+  ready(): Promise<void> | null {
+    const head = this.#head;
+    if (this.#unresolved !== null && head.known >= this.#unresolved.commit.number) this.#unresolved = null;
+    if (this.#unresolved !== null) return this.#resolve(this.#unresolved);
+    // A write on what may be out of date would need the manifest afterwards, and then its outcome could be lost.
+    if (head.mustLook || sinceMs(head.since, head.world.clock) > head.freshMs / 2) return this.#freshen();
+    return null;
+  }
+
+  async #freshen(): Promise<void> {
+    await this.#refresher.freshen();
+    this.#head.checkRoom();
+  }
+
+  async append(group: Uint8Array, endsChunk = false): Promise<void> {
+    const head = this.#head;
+    const { ids, digests, clock } = head.world;
+    const number = head.known + 1;
+    const start = this.end;
+    const commit = { number, writer: this.#writer, nonce: ids.uuidBytes(), start, end: start + group.length, endsChunk, records: group };
+    const alone = encodeCommit(commit, [], digests);
+    const carried = head.carry.before(number);
+    if (alone.length > OBJECT_PUT_BYTES_MAX) throw new SkuaError('batch_too_large', `One commit may have ${OBJECT_PUT_BYTES_MAX} bytes, and these events need ${alone.length}: split them.`, { size: alone.length, limit: OBJECT_PUT_BYTES_MAX });
+    const attempt = this.#attempt({ ...commit, records: alone.subarray(COMMIT_HEADER_BYTES) }, carried.length === 0 || alone.length + CARRY_BYTES_MAX > OBJECT_PUT_BYTES_MAX ? alone : encodeCommit(commit, carried, digests));
+    head.beginCommit();
+    let outcome: Outcome;
+    try {
+      outcome = await attempt.run(clock.monotonicMs() + this.#limits.deadlineMs);
+    } catch (error) {
+      if (error instanceof SkuaError && error.code === 'commit_outcome_unknown') this.#unresolved = attempt;
+      throw error;
+    }
+    if (outcome.kind === 'committed') {
+      head.takeOwn(attempt.commit, alone);
+      head.since = outcome.since;
+      this.#losses = 0;
+      return;
+    }
+    if (outcome.kind !== 'lost') head.isOutdated = true;
+    if (outcome.kind === 'unknowable') throw unknowable(number);
+    this.#lost = { winner: outcome.kind === 'lost' ? outcome.winner.commit : null };
+    throw new SkuaError('commit_lost', `Commit ${number} is another writer's: everything has to be checked again.`, { number });
+  }
+
+  #attempt(commit: Commit, bytes: Uint8Array): CommitAttempt {
+    const head = this.#head;
+    const { objects, clock, digests } = head.world;
+    return new CommitAttempt({ objects, clock, digests, freshMs: head.freshMs, look: () => head.look() }, commit, bytes, head.since);
+  }
+
+  confirm(): Promise<void> {
+    return this.#refresher.refresh();
+  }
+
+  settled(): Promise<void> | null {
+    const head = this.#head;
+    const lost = this.#lost;
+    this.#lost = null;
+    if (lost?.winner != null) {
+      try {
+        head.take(lost.winner);
+      } catch (error) {
+        head.endCommit();
+        return Promise.reject(error);
+      }
+    }
+    head.endCommit();
+    return lost === null ? null : this.#giveWay();
+  }
+
+  /** A random wait that grows, so that no writer is always the last; then what the others have committed meanwhile. */
+  async #giveWay(): Promise<void> {
+    const { ids, clock, objects } = this.#head.world;
+    this.#losses++;
+    if (this.#losses >= this.#limits.attemptsMax) {
+      const attempts = this.#losses;
+      this.#losses = 0;
+      throw new SkuaError('commit_contended', `Other writers of ${objects.place} were first ${attempts} times in a row: try again in a second, or spread the writes over more logs.`, { attempts, limit: this.#limits.attemptsMax, retryAfterMs: 1_000 });
+    }
+    if (this.#losses > 1) {
+      const mostMs = Math.min(LOST_WAIT_FIRST_MS * 2 ** (this.#losses - 1), LOST_WAIT_MAX_MS);
+      await clock.sleep(mostMs * (u32(ids.uuidBytes(), 0) / 4_294_967_296));
+    }
+    // What stands in the way shows itself to the next attempt.
+    await this.#refresher.refresh().catch(ignore);
+  }
+
+  /** Finds out what became of a commit, by putting it there again, and takes in what is there then. */
+  async #resolve(attempt: CommitAttempt): Promise<void> {
+    const head = this.#head;
+    const { number } = attempt.commit;
+    let outcome: Outcome;
+    try {
+      outcome = await attempt.run(head.world.clock.monotonicMs() + this.#limits.deadlineMs);
+    } catch (error) {
+      // Reads may have found it meanwhile.
+      if (head.known >= number) return;
+      throw new SkuaError('storage_unreachable', `What became of the write before is still not known, so nothing more is written: ${head.world.objects.place} does not answer. Try again when it does.`, { number }, error);
+    }
+    this.#unresolved = null;
+    if (outcome.kind === 'committed') {
+      if (head.known === number - 1) {
+        head.take(attempt.commit);
+        head.since = outcome.since;
+      }
+    } else if (outcome.kind === 'lost') head.take(outcome.winner.commit);
+    else {
+      head.isOutdated = true;
+      await this.#freshen();
+    }
+  }
+
+  /** The next commit starts at the next chunk. Nothing is written for that: where it starts says it. */
+  async completeChunk(): Promise<void> {
+    const { view, known } = this.#head;
+    const size = view.chunkSizeBytes;
+    this.#skip = { number: known + 1, start: Math.ceil(view.nextStart / size) * size };
+  }
+}
+
+function unknowable(number: number): SkuaError {
+  return new SkuaError('commit_outcome_unknown', 'Whether the write went into the log can\'t be told any more, since the process stood still for too long meanwhile: send the same request again, with the same event ids.', { number });
+}
+
+function ignore(): void {}

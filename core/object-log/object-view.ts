@@ -1,0 +1,175 @@
+import { BlockCache } from '../cache/block-cache.ts';
+import { SkuaError } from '../errors.ts';
+import { MemTable } from '../index/mem-table.ts';
+import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import { Chunk } from '../log/chunk.ts';
+import { type ChunkFooter, chunkFileName, type ChunkHeader, encodeHeader, HEADER_BYTES } from '../log/chunk-format.ts';
+import { ChunkTable } from '../log/chunk-table.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
+import type { ObjectStore } from '../ports/object-store.ts';
+import { eachRecord } from '../streams/group-records.ts';
+import type { Commit } from './commit-object.ts';
+import { TABLE_NAME } from './manifest-text.ts';
+import type { ObjectManifest } from './manifest.ts';
+import { ObjectFileReader } from './object-file.ts';
+import { ObjectTable } from './object-table.ts';
+import { OngoingFile } from './ongoing-file.ts';
+
+const NO_ID = new Uint8Array(16);
+
+export interface ViewParts {
+  readonly objects: ObjectStore;
+  readonly cache: BlockCache;
+  readonly hasher: StreamHasher;
+  readonly cacheDepth: number;
+}
+
+interface TailChunk { readonly chunk: Chunk; readonly file: OngoingFile }
+type TailCommit = Omit<Commit, 'records'>;
+
+/** The files of one manifest and the commits behind them: all that can be read. Making one costs no request. */
+export class ObjectView {
+  readonly manifest: ObjectManifest;
+  readonly table: ChunkTable;
+  readonly tables: readonly ObjectTable[];
+  readonly mem: MemTable;
+  /** Number of the last commit in it. */
+  known: number;
+  /** Position where the next commit starts, unless it does not fit the chunk. */
+  nextStart: number;
+  tailBytes = 0;
+  readonly #parts: ViewParts;
+  readonly #completed = new Map<string, Chunk>();
+  readonly #tail: TailCommit[] = [];
+  readonly #tailChunks = new Map<number, TailChunk>();
+  readonly #frame = new RecordFrame();
+  readonly #fields = new PrepareFields();
+  readonly #hash = new Hash64();
+
+  /** `old` gives the files that both manifests name, with what is cached of them. */
+  constructor(manifest: ObjectManifest, parts: ViewParts, old: ObjectView | null) {
+    const { chunkSizeBytes } = manifest;
+    this.manifest = manifest;
+    this.#parts = parts;
+    this.table = new ChunkTable(chunkSizeBytes, parts.cache);
+    this.mem = new MemTable(0);
+    this.#openChunks(old);
+    this.tables = this.#openTables(old);
+    this.known = manifest.boundary - 1;
+    this.nextStart = this.#behind(manifest.logEnd, manifest.endsChunk);
+    this.table.end = this.nextStart;
+    if (manifest.ongoing !== null && manifest.endsChunk) this.#end(manifest.ongoing.number);
+  }
+
+  get chunkSizeBytes(): number { return this.manifest.chunkSizeBytes; }
+  get tailCommits(): number { return this.#tail.length; }
+
+  #openChunks(old: ObjectView | null): void {
+    const { objects, cache } = this.#parts;
+    for (const stored of this.manifest.chunks) {
+      const { name, key, sizeBytes, startNumber, endNumber, isScavenged } = stored;
+      let chunk = old === null ? undefined : old.#completed.get(key);
+      if (chunk === undefined) {
+        const header: ChunkHeader = { version: 3, chunkSize: this.chunkSizeBytes, startNumber, endNumber, isScavenged, chunkId: NO_ID };
+        const footer: ChunkFooter = { isCompleted: true, mapEntryBytes: stored.mapEntryBytes, physicalBytes: stored.physicalBytes, logicalBytes: stored.logicalBytes, mapBytes: stored.mapBytes, md5: NO_ID };
+        chunk = new Chunk(name, cache.attach(new ObjectFileReader(objects, name, key, sizeBytes)), header, footer, 0);
+      }
+      this.#completed.set(key, chunk);
+      this.table.put(chunk);
+    }
+    const { ongoing } = this.manifest;
+    if (ongoing === null) return;
+    const file = new OngoingFile(objects, ongoing.name, ongoing.number * this.chunkSizeBytes, fromHex(ongoing.header), ongoing.segments);
+    this.#putTailChunk(ongoing.number, ongoing.name, file, this.manifest.logEnd - ongoing.number * this.chunkSizeBytes);
+  }
+
+  #openTables(old: ObjectView | null): readonly ObjectTable[] {
+    const { objects, cache, cacheDepth } = this.#parts;
+    const byName = new Map(this.manifest.files.map((file) => [file.name, file]));
+    return this.manifest.files.filter(({ name, key }) => key !== null && TABLE_NAME.test(name)).map((file) => (
+      old?.tables.find((table) => table.file.key === file.key) ?? new ObjectTable(objects, cache, file, byName.get(`${file.name}.bloomfilter`) ?? null, cacheDepth)));
+  }
+
+  #putTailChunk(number: number, name: string, file: OngoingFile, dataBytes: number): TailChunk {
+    const header = this.#headerOf(number);
+    const tail = { chunk: new Chunk(name, this.#parts.cache.attach(file), header, null, dataBytes), file };
+    this.#tailChunks.set(number, tail);
+    this.table.put(tail.chunk);
+    return tail;
+  }
+
+  #headerOf(number: number): ChunkHeader {
+    return { version: 3, chunkSize: this.chunkSizeBytes, startNumber: number, endNumber: number, isScavenged: false, chunkId: NO_ID };
+  }
+
+  /** Where the next commit starts behind one that ends here. */
+  #behind(end: number, endsChunk: boolean): number {
+    return endsChunk ? Math.ceil(end / this.chunkSizeBytes) * this.chunkSizeBytes : end;
+  }
+
+  /** Nothing more comes into the chunk. */
+  #end(number: number): void {
+    const tail = this.#tailChunks.get(number);
+    if (tail !== undefined) tail.chunk.isCompleted = true;
+  }
+
+  /** Takes in the commit that comes next; its entries are in the index afterwards if `isIndexed` is false. Throws `log_corrupt`, with nothing changed, when it does not fit. */
+  add(commit: Commit, isIndexed: boolean): void {
+    const { number, start, end, records } = commit;
+    const size = this.chunkSizeBytes;
+    const isNextChunk = start === Math.ceil(this.nextStart / size) * size && start > this.nextStart;
+    const chunkNumber = Math.floor(start / size);
+    if (number !== this.known + 1 || (start !== this.nextStart && !isNextChunk) || (end > start && Math.floor((end - 1) / size) !== chunkNumber)) {
+      throw new SkuaError('log_corrupt', `Commit ${number} spans ${start} to ${end} where commit ${this.known + 1} must start at ${this.nextStart}. Restore the commit objects from versions or a backup of the bucket.`, { number, start, end, expected: this.nextStart });
+    }
+    if (!isIndexed) this.#index(records, start);
+    let tail = this.#tailChunks.get(chunkNumber);
+    if (tail === undefined) {
+      this.#end(chunkNumber - 1);
+      const name = chunkFileName(chunkNumber, 0);
+      tail = this.#putTailChunk(chunkNumber, name, new OngoingFile(this.#parts.objects, name, chunkNumber * size, encodeHeader(this.#headerOf(chunkNumber)), []), 0);
+    }
+    tail.file.append(records);
+    tail.chunk.setDataBytes(end - chunkNumber * size);
+    if (commit.endsChunk) this.#end(chunkNumber);
+    this.#tail.push({ number, writer: commit.writer, nonce: commit.nonce, start, end, endsChunk: commit.endsChunk });
+    this.tailBytes += records.length;
+    this.known = number;
+    this.nextStart = this.#behind(end, commit.endsChunk);
+    this.table.end = this.nextStart;
+  }
+
+  #index(records: Uint8Array, start: number): void {
+    const f = this.#fields;
+    const hash = this.#hash;
+    eachRecord(records, start, this.#frame, (frame) => {
+      if (frame.type !== PREPARE) return;
+      parsePrepare(frame, f);
+      if (!f.isCommitted || !f.isEvent) return;
+      this.#parts.hasher.hashUtf8(frame.bytes, f.streamAt, f.streamLength, hash);
+      this.mem.add(hash.hi, hash.lo, f.eventNumber, frame.position);
+    });
+  }
+
+  /** The commits from this number on, with their records. */
+  *commitsFrom(number: number): Generator<Commit, void, undefined> {
+    for (const commit of this.#tail) {
+      if (commit.number < number) continue;
+      const tail = this.#tailChunks.get(Math.floor(commit.start / this.chunkSizeBytes))!;
+      yield { ...commit, records: tail.file.appended(commit.start, commit.end - commit.start) };
+    }
+  }
+
+  /** Forgets what is cached of files that `next` does not read any more. Reads under way take their step again, on `next`. */
+  async retire(next: ObjectView | null): Promise<void> {
+    for (const { chunk } of this.#tailChunks.values()) chunk.file.detach();
+    for (const [key, chunk] of this.#completed) if (next === null || next.#completed.get(key) !== chunk) chunk.file.detach();
+    for (const table of this.tables) if (next === null || !next.tables.includes(table)) await table.close();
+  }
+}
+
+function fromHex(text: string): Uint8Array {
+  const out = new Uint8Array(HEADER_BYTES);
+  for (let i = 0; i < out.length; i++) out[i] = Number.parseInt(text.slice(i * 2, i * 2 + 2), 16);
+  return out;
+}

@@ -1,0 +1,136 @@
+import { BLOCK_BYTES } from '../cache/block-cache.ts';
+import { HEADER_BYTES } from '../log/chunk-format.ts';
+import type { ObjectStore } from '../ports/object-store.ts';
+import type { ObjectSegment } from './manifest.ts';
+import { getRange, ReadOnlyFile } from './object-file.ts';
+
+/**
+ * The file of a chunk that has not been completed, as it would be on a disk: header, the segments of a manifest, and behind
+ * them what commits have added, in memory.
+ *
+ * Memory holds whole blocks of the cache's size, which grow in place, so that reading them copies nothing. In the first of
+ * them lies the seam: its part from segments is read when somebody first asks for it.
+ */
+export class OngoingFile extends ReadOnlyFile {
+  readonly path: string;
+  /** Blocks before the seam. Behind it nothing need be read ahead, and a block that still grows must not be part of a longer read. */
+  readonly size: number;
+  readonly #objects: ObjectStore;
+  readonly #header: Uint8Array;
+  readonly #segments: readonly ObjectSegment[];
+  /** File offset 0 stands for this position of the log. */
+  readonly #origin: number;
+  /** File offset behind header and segments. */
+  readonly #baseEnd: number;
+  readonly #seam: number;
+  /** Blocks from the seam on. */
+  readonly #blocks: Uint8Array[] = [];
+  #isSeamWhole: boolean;
+  #loading: Promise<void> | null = null;
+  #end: number;
+
+  constructor(objects: ObjectStore, path: string, startPosition: number, header: Uint8Array, segments: readonly ObjectSegment[]) {
+    super();
+    this.path = path;
+    this.#objects = objects;
+    this.#header = header;
+    this.#segments = segments;
+    this.#origin = startPosition - HEADER_BYTES;
+    this.#baseEnd = (segments.at(-1)?.to ?? startPosition) - this.#origin;
+    this.#end = this.#baseEnd;
+    this.#seam = Math.floor(this.#baseEnd / BLOCK_BYTES);
+    this.size = this.#seam * BLOCK_BYTES;
+    const first = new Uint8Array(BLOCK_BYTES);
+    if (this.#seam === 0) first.set(header, 0);
+    this.#blocks.push(first);
+    this.#isSeamWhole = segments.length === 0 || this.#baseEnd === this.size;
+  }
+
+  /** Adds records at the end. */
+  append(records: Uint8Array): void {
+    for (let from = 0; from < records.length;) {
+      const at = this.#end % BLOCK_BYTES;
+      const count = Math.min(records.length - from, BLOCK_BYTES - at);
+      const index = Math.floor(this.#end / BLOCK_BYTES) - this.#seam;
+      if (index === this.#blocks.length) this.#blocks.push(new Uint8Array(BLOCK_BYTES));
+      this.#blocks[index]!.set(records.subarray(from, from + count), at);
+      this.#end += count;
+      from += count;
+    }
+  }
+
+  /** A copy of what was appended at the position `start` of the log. */
+  appended(start: number, length: number): Uint8Array {
+    return this.#copy(start - this.#origin, length);
+  }
+
+  read(position: number, length: number): Uint8Array | Promise<Uint8Array> {
+    const stop = Math.min(position + length, (this.#seam + this.#blocks.length) * BLOCK_BYTES);
+    if (stop <= position) return new Uint8Array(0);
+    if (position < this.size) return this.#readAcross(position, stop);
+    if (!this.#isSeamWhole && position < this.#baseEnd) return this.#loadSeam().then(() => this.#inMemory(position, stop));
+    return this.#inMemory(position, stop);
+  }
+
+  #inMemory(from: number, to: number): Uint8Array {
+    const index = Math.floor(from / BLOCK_BYTES);
+    const at = from - index * BLOCK_BYTES;
+    return at + to - from <= BLOCK_BYTES ? this.#blocks[index - this.#seam]!.subarray(at, at + to - from) : this.#copy(from, to - from);
+  }
+
+  #copy(from: number, length: number): Uint8Array {
+    const out = new Uint8Array(length);
+    for (let filled = 0; filled < length;) {
+      const offset = from + filled;
+      const at = offset % BLOCK_BYTES;
+      const part = this.#blocks[Math.floor(offset / BLOCK_BYTES) - this.#seam]!.subarray(at, Math.min(BLOCK_BYTES, at + length - filled));
+      out.set(part, filled);
+      filled += part.length;
+    }
+    return out;
+  }
+
+  async #readAcross(from: number, to: number): Promise<Uint8Array> {
+    const stored = await this.#stored(from, Math.min(to, this.#baseEnd));
+    if (to <= this.#baseEnd) return stored;
+    const out = new Uint8Array(to - from);
+    out.set(stored, 0);
+    out.set(this.#copy(this.#baseEnd, to - this.#baseEnd), stored.length);
+    return out;
+  }
+
+  #loadSeam(): Promise<void> {
+    this.#loading ??= this.#stored(this.size, this.#baseEnd).then(
+      (bytes) => {
+        this.#blocks[0]!.set(bytes, 0);
+        this.#isSeamWhole = true;
+      },
+      (error: unknown) => {
+        this.#loading = null;
+        throw error;
+      },
+    );
+    return this.#loading;
+  }
+
+  /** Bytes of header and segments, with one request a segment. */
+  async #stored(from: number, to: number): Promise<Uint8Array> {
+    const parts: Promise<Uint8Array>[] = [];
+    for (const segment of this.#segments) {
+      const low = Math.max(from, segment.from - this.#origin);
+      const high = Math.min(to, segment.to - this.#origin);
+      if (low < high) parts.push(getRange(this.#objects, segment.key, low + this.#origin - segment.from, high - low));
+    }
+    const head = from < HEADER_BYTES ? this.#header.subarray(from, Math.min(to, HEADER_BYTES)) : null;
+    const read = await Promise.all(parts);
+    if (head === null && read.length === 1) return read[0]!;
+    const out = new Uint8Array(to - from);
+    if (head !== null) out.set(head, 0);
+    let at = head?.length ?? 0;
+    for (const part of read) {
+      out.set(part, at);
+      at += part.length;
+    }
+    return out;
+  }
+}

@@ -1,0 +1,156 @@
+import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../index/index-map.ts';
+import { bloomPathOf } from '../index/table-writer.ts';
+import { HEADER_BYTES } from '../log/chunk-format.ts';
+import type { StorageFile } from '../ports/storage.ts';
+import { encodeBase64 } from '../security/base64.ts';
+import type { ObjectWorld } from './api.ts';
+import { newFileKey } from './keys.ts';
+import { type DroppedObject, INLINE_BYTES_MAX, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectScavenge, type ObjectSegment } from './manifest.ts';
+import { createManifest } from './manifests.ts';
+import type { ObjectStorage } from './storage.ts';
+import { STATE_PATH } from './tick-slice.ts';
+import type { TickLog } from './tick-log.ts';
+
+/** Bytes given to an upload at once. */
+const PIECE_BYTES = 1_048_576;
+/** Shortest time in milliseconds for finding out what became of a manifest. */
+const DECIDE_MS_MIN = 5_000;
+
+export interface PublishParts {
+  readonly world: ObjectWorld;
+  readonly storage: ObjectStorage;
+  readonly log: TickLog;
+  /** What all the work stands on. */
+  readonly base: ObjectManifest;
+  readonly scavenge: ObjectScavenge | null;
+  /** Keys that nobody reads any more; they need not be remembered as dropped. */
+  readonly forgotten: ReadonlySet<string>;
+  readonly deadlineMs: number;
+}
+
+/**
+ * Uploads what is new under fresh keys and names all files in the next manifest. Gives that manifest, or null when another one
+ * has taken its number: then nothing of this work counts, and what was uploaded is removed again. A crash before the manifest
+ * leaves objects that no manifest names, which a later sweep removes.
+ */
+export async function publish(parts: PublishParts): Promise<ObjectManifest | null> {
+  const { world, base, deadlineMs } = parts;
+  const uploads = new Uploads(parts);
+  const manifest = await nextManifest(parts, uploads);
+  const leftMs = Math.max(DECIDE_MS_MIN, deadlineMs - world.clock.monotonicMs());
+  if (await createManifest(world, manifest, leftMs) === 'created') return manifest;
+  world.log.info('another tick was first; the work of this one is discarded', { manifest: base.number + 1 });
+  // What can't be removed now is swept later.
+  await world.objects.remove(uploads.keys).catch(() => {});
+  return null;
+}
+
+async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<ObjectManifest> {
+  const { world, log, base, scavenge, forgotten } = parts;
+  const writtenMs = Math.floor(world.clock.nowMs());
+  const chunks = await chunksOf(parts, uploads);
+  const ongoing = await ongoingOf(parts, uploads);
+  const files = await filesOf(parts, uploads);
+  const next = { ...base, number: base.number + 1, writtenMs, boundary: log.boundary, logEnd: log.logEnd, endsChunk: log.endsChunk, chunks, ongoing, files, scavenge };
+  const kept = keysOf(next);
+  const dropped: DroppedObject[] = base.dropped.filter(({ key }) => !forgotten.has(key));
+  for (const key of keysOf(base)) if (!kept.has(key)) dropped.push({ key, droppedMs: writtenMs });
+  return { ...next, dropped };
+}
+
+/** Keys of all objects that a manifest names as in force. */
+export function keysOf({ chunks, ongoing, files }: Pick<ObjectManifest, 'chunks' | 'ongoing' | 'files'>): Set<string> {
+  const keys = new Set(chunks.map(({ key }) => key));
+  for (const { key } of ongoing?.segments ?? []) keys.add(key);
+  for (const { key } of files) if (key !== null) keys.add(key);
+  return keys;
+}
+
+async function chunksOf({ storage, log }: PublishParts, uploads: Uploads): Promise<ObjectChunk[]> {
+  const chunks: ObjectChunk[] = [];
+  for (const chunk of log.table.all()) {
+    if (!chunk.isCompleted) continue;
+    const { name, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapCount, mapEntryBytes } = chunk;
+    const sizeBytes = chunk.file.file.size;
+    const key = storage.base(name)?.key ?? await uploads.file(name);
+    chunks.push({ name, key, sizeBytes, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapBytes: mapCount * mapEntryBytes, mapEntryBytes });
+  }
+  return chunks;
+}
+
+async function ongoingOf({ log }: PublishParts, uploads: Uploads): Promise<ObjectOngoing | null> {
+  const { filling } = log;
+  if (filling === null) return null;
+  const { name, number, headerHex: header, freshFrom, end, start } = filling;
+  const segments: ObjectSegment[] = [...filling.segments];
+  if (filling.freshBytes > 0) {
+    // Segments grow like the numbers of a binary counter: there are few, and each byte is copied few times.
+    let from = freshFrom;
+    for (let last = segments.at(-1); last !== undefined && last.to - last.from <= end - from; last = segments.at(-1)) {
+      from = last.from;
+      segments.pop();
+    }
+    const source = filling.open();
+    const key = await uploads.range(source, HEADER_BYTES + from - start, HEADER_BYTES + end - start);
+    await source.close();
+    segments.push({ key, from, to: end });
+  }
+  return { name, number, header, segments };
+}
+
+/** The index that its map names, the scavenge database, and nothing that was left behind beside them. */
+async function filesOf({ world, storage }: PublishParts, uploads: Uploads): Promise<ObjectFile[]> {
+  const map = await loadIndexMap(storage, world.digests);
+  const tables = (map?.levels.flat() ?? []).map((name) => `${INDEX_FOLDER}/${name}`);
+  const files: ObjectFile[] = [];
+  for (const name of [INDEX_MAP_PATH, ...tables, ...tables.map(bloomPathOf), STATE_PATH]) {
+    const sizeBytes = await storage.size(name);
+    if (sizeBytes === null) continue;
+    const known = storage.base(name)?.key ?? null;
+    if (known !== null) files.push({ name, key: known, sizeBytes });
+    // Instances search tables by range, whatever their size.
+    else if (name === INDEX_MAP_PATH && sizeBytes <= INLINE_BYTES_MAX) files.push({ name, key: null, sizeBytes, inline: encodeBase64(await contentOf(storage, name)) });
+    else files.push({ name, key: await uploads.file(name), sizeBytes });
+  }
+  return files;
+}
+
+async function contentOf(storage: ObjectStorage, name: string): Promise<Uint8Array> {
+  const file = await storage.open(name, 'read');
+  try {
+    return (await file.read(0, file.size)).slice();
+  } finally {
+    await file.close();
+  }
+}
+
+class Uploads {
+  readonly keys: string[] = [];
+  readonly #parts: PublishParts;
+
+  constructor(parts: PublishParts) {
+    this.#parts = parts;
+  }
+
+  async file(name: string): Promise<string> {
+    const file = await this.#parts.storage.open(name, 'read');
+    try {
+      return await this.range(file, 0, file.size);
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Bytes [from, to) of a file, as an object of their own. */
+  async range(file: StorageFile, from: number, to: number): Promise<string> {
+    const { objects, ids } = this.#parts.world;
+    const key = newFileKey(ids);
+    this.keys.push(key);
+    await objects.upload(key, to - from, piecesOf(file, from, to));
+    return key;
+  }
+}
+
+async function* piecesOf(file: StorageFile, from: number, to: number): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let at = from; at < to; at += PIECE_BYTES) yield await file.read(at, Math.min(PIECE_BYTES, to - at));
+}

@@ -1,0 +1,121 @@
+import { SkuaError } from '../errors.ts';
+import type { Commit } from './commit-object.ts';
+import { GALLOP_MAX, LOADS_MAX } from './limits.ts';
+import type { LogHead } from './log-head.ts';
+import { sinceMs, stampOf } from './stamp.ts';
+import { listTail, readCommits, readTail } from './tail-reader.ts';
+
+/** Commits that come one by one before larger steps are taken. */
+const STEPS_MAX = 1_000_000;
+
+/** Brings the head of the log up to what others have committed. */
+export class Refresher {
+  readonly #head: LogHead;
+  #running: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+
+  constructor(head: LogHead) {
+    this.#head = head;
+  }
+
+  /**
+   * Resolves when everything that was committed before the call is known: one request while nothing was. Calls of the same
+   * time share one, which has to begin after each of them.
+   */
+  refresh(): Promise<void> {
+    if (this.#running === null) return this.#start();
+    this.#next ??= this.#running.catch(ignore).then(() => {
+      this.#next = null;
+      return this.#start();
+    });
+    return this.#next;
+  }
+
+  #start(): Promise<void> {
+    const running = this.#run().finally(() => {
+      if (this.#running === running) this.#running = null;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  async #run(): Promise<void> {
+    const head = this.#head;
+    if (head.mustLook) await this.freshen();
+    let step = 1;
+    for (let steps = 0; steps < STEPS_MAX; steps++) {
+      const known = head.known;
+      const number = known + step;
+      const { clock } = head.world;
+      const startedAt = stampOf(clock);
+      const proof = head.since;
+      const commits = new Map<number, Commit>();
+      const found = await readCommits(head.world, number, commits);
+      // Objects can have been removed since the number was last proved free: then only the newest manifest tells.
+      if (sinceMs(proof, clock) > head.freshMs || head.isOutdated) {
+        await this.freshen();
+        if (head.known !== known) {
+          step = 1;
+          continue;
+        }
+      }
+      if (found === null) {
+        if (step === 1) {
+          if (head.known === known) head.since = startedAt;
+          return;
+        }
+        step = 1;
+        continue;
+      }
+      const tail = await readTail(head.world, known + 1, number, commits);
+      if (tail !== null) await this.#take(tail);
+      else await this.catchUp();
+      step = Math.min(2 * step, GALLOP_MAX);
+    }
+    throw new SkuaError('too_busy', 'Others write faster than this instance can read: ask again, or spread the writes over more logs.', {});
+  }
+
+  /** Brings the newest manifest in force, and what is known to the end of the log if it was beyond that. */
+  async freshen(): Promise<void> {
+    const head = this.#head;
+    const before = head.known;
+    await head.freshen();
+    // The log has gone on without us: how far is not known, and a list tells it at once.
+    if (head.known > before) await this.catchUp();
+  }
+
+  /** Takes in the commits one after the other. Where one of our own is on its way, its outcome comes first. */
+  async #take(commits: readonly Commit[]): Promise<void> {
+    const head = this.#head;
+    for (const commit of commits) {
+      while (head.committing !== null) await head.committing;
+      // A manifest that was put in force meanwhile may have gone beyond.
+      if (commit.number === head.known + 1) head.take(commit);
+    }
+  }
+
+  /** Takes in all commits there are, by a list: at a start, and when what is known is far behind. */
+  async catchUp(): Promise<void> {
+    const head = this.#head;
+    for (let tries = 0; tries < LOADS_MAX; tries++) {
+      const known = head.known;
+      const manifest = head.view.manifest.number;
+      const list = await listTail(head.world, known);
+      const tail = list.hasGap ? null : await readTail(head.world, known + 1, list.last);
+      if (tail !== null && head.isFresh) {
+        await this.#take(tail);
+        if (head.known === list.last) head.since = list.at;
+        return;
+      }
+      await head.freshen();
+      if (tail !== null && head.known === known) {
+        await this.#take(tail);
+        return;
+      }
+      if (tail === null && head.view.manifest.number === manifest) throw new SkuaError('log_corrupt', `Commits behind ${known} are missing under ${head.world.objects.place}, though no manifest has taken them in. Restore them from versions or a backup of the bucket.`, { known, listed: list.last });
+    }
+    throw new SkuaError('too_busy', 'The log is taken into files faster than this instance can read it: try again.', {});
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,230 @@
+import type { BlockCache } from '../cache/block-cache.ts';
+import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
+import { guidToText } from '../guid.ts';
+import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamIndex } from '../index/stream-index.ts';
+import type { Digests } from '../ports/digests.ts';
+import { InlineJobs } from '../ports/inline-jobs.ts';
+import type { Job, JobContext } from '../ports/jobs.ts';
+import type { ScavengeStates } from '../ports/scavenge-state.ts';
+import type { Storage } from '../ports/storage.ts';
+import type { ScavengeResult } from '../scavenge/api.ts';
+import { HistoryWriter } from '../scavenge/history-writer.ts';
+import { SCAVENGE_JOBS } from '../scavenge/jobs.ts';
+import { type ActiveRun, launchRun } from '../scavenge/launch.ts';
+import { checkedOptions } from '../scavenge/options.ts';
+import { sumsOf, tellEnd } from '../scavenge/orphans.ts';
+import type { ScavengeConfig, ScavengeDeps, ScavengeStore } from '../scavenge/run-context.ts';
+import type { EventStoreInternals } from '../streams/event-store.ts';
+import { encodeText } from '../text.ts';
+import type { ObjectWorld } from './api.ts';
+import type { ObjectScavenge } from './manifest.ts';
+import { newestManifestNumber } from './manifests.ts';
+import type { ObjectStorage } from './storage.ts';
+import { stopKey } from './tick-control.ts';
+import type { TickLog } from './tick-log.ts';
+
+export const STATE_PATH = 'index/scavenging/scavenging.db';
+/** SQLite's log beside the database. */
+const STATE_LOG_PATH = `${STATE_PATH}-wal`;
+/** Largest scavenge database in bytes: ticks bring it to and fro. */
+export const SCAVENGE_STATE_BYTES_MAX = 268_435_456;
+/** How often a slice looks whether it is to stop, whether it still counts, and how much space it uses; before each job too. */
+const LOOK_MS = 2_000;
+/** Errors that say that the object store can't be reached: the run is sound, and the next tick goes on with it. */
+const OUTAGES: ReadonlySet<string> = new Set(['storage_unreachable', 'storage_throttled', 'storage_denied', 'storage_crashed', 'outcome_unknown', 'commit_outcome_unknown', 'commit_contended', 'clock_skewed']);
+
+export interface SliceParts {
+  readonly world: ObjectWorld;
+  readonly storage: ObjectStorage;
+  /** The files of the scavenge database are in it under their own names. */
+  readonly scratch: Storage;
+  readonly states: ScavengeStates;
+  /** On which the work stands. */
+  readonly manifestNumber: number;
+  readonly cache: BlockCache;
+  readonly log: TickLog;
+  readonly index: StreamIndex;
+  /** The streams as they are now. */
+  readonly store: EventStoreInternals;
+  /** Takes over the commits that there are, and their index entries. False when some had to be left. */
+  readonly compact: () => Promise<boolean>;
+  readonly config: ScavengeConfig;
+  /** Monotonic time at which the slice ends. */
+  readonly untilMs: number;
+  /** Bytes of new files at which it ends too. */
+  readonly ownBytesMax: number;
+  /** Largest scavenge database in bytes. */
+  readonly stateBytesMax: number;
+  readonly hasher?: StreamHasher;
+}
+
+/** Does a part of a run, and says how the run stands then: `running` when it goes on with the next tick. */
+export async function runSlice(parts: SliceParts, running: ObjectScavenge): Promise<ObjectScavenge> {
+  const { storage, scratch, stateBytesMax } = parts;
+  if (storage.base(STATE_PATH) !== undefined) {
+    // From here on it is a file of the scratch storage, where SQLite finds it.
+    await (await storage.open(STATE_PATH, 'write')).close();
+  }
+  const ended = await new Slice(parts, running).run();
+  const stateBytes = (await scratch.size(STATE_PATH)) ?? 0;
+  if (stateBytes > stateBytesMax) {
+    // It is always safe to begin without it.
+    await storage.remove(STATE_PATH);
+    return endedAs(running, 'Errored', tooLarge(stateBytes, stateBytesMax).message, parts.world);
+  }
+  await storage.adopt(STATE_PATH);
+  return ended;
+}
+
+function endedAs(running: ObjectScavenge, result: ScavengeResult, error: string | null, { clock }: ObjectWorld): ObjectScavenge {
+  return { ...running, state: 'ended', result, error, endedMs: Math.floor(clock.nowMs()), isTold: false };
+}
+
+function historyWriter({ ids, log, digests }: ObjectWorld, store: EventStoreInternals, { nodeEndpoint, historyMaxAgeDays }: ScavengeConfig): HistoryWriter {
+  return new HistoryWriter({ store, ids, log, nodeEndpoint, historyMaxAgeDays, idOf: (text) => derivedId(text, digests) });
+}
+
+/**
+ * Writes the end of a run into its history, once however often it is called. Of two ticks at work on one run only that one may
+ * tell of its end whose manifest counts, so this comes after the manifest.
+ */
+export async function tellOfEnd(world: ObjectWorld, store: EventStoreInternals, config: ScavengeConfig, { scavengeId, startedMs, endedMs, result, error }: ObjectScavenge): Promise<void> {
+  const writer = historyWriter(world, store, config);
+  const sums = await sumsOf(writer, scavengeId, new AbortController().signal);
+  await tellEnd(writer, scavengeId, sums, { result: result as ScavengeResult, error, elapsedMs: Math.max(0, (endedMs ?? startedMs) - startedMs) });
+}
+
+function tooLarge(bytes: number, limit: number): SkuaError {
+  return new SkuaError('scavenge_state_too_large', `The scavenge database has ${bytes} bytes and may have ${limit} on object storage: scavenge this store on a node, or split it.`, { bytes, limit });
+}
+
+class Slice {
+  readonly #parts: SliceParts;
+  readonly #running: ObjectScavenge;
+  #run: ActiveRun | null = null;
+  #lookedMs: number;
+  /** Of the slice; so that it comes further, however large its files are, one is always done. */
+  #jobsDone = 0;
+
+  constructor(parts: SliceParts, running: ObjectScavenge) {
+    this.#parts = parts;
+    this.#running = running;
+    this.#lookedMs = parts.world.clock.monotonicMs();
+  }
+
+  async run(): Promise<ObjectScavenge> {
+    const { scavengeId, threshold, syncOnly } = this.#running;
+    const { world, store, config } = this.#parts;
+    const writer = historyWriter(world, store, config);
+    const jobs = this.#jobs();
+    let ended: { readonly result: ScavengeResult; readonly error: string | null } = { result: 'Interrupted', error: null };
+    const isToStop = await this.#isToStop();
+    try {
+      this.#run = launchRun(this.#deps(jobs), writer, scavengeId, checkedOptions({ threshold, syncOnly }), (result, error) => { ended = { result, error }; }, false);
+      if (isToStop) this.#run.stop('stopped');
+      await this.#run.ended;
+    } finally {
+      await jobs.close();
+    }
+    const { result, error } = ended;
+    return result === 'Interrupted' ? this.#running : endedAs(this.#running, result, error, world);
+  }
+
+  #deps(jobs: InlineJobs): ScavengeDeps {
+    const { world, storage, cache, states, index, log, config } = this.#parts;
+    return { ...world, storage, cache, states, index, config, jobs, table: log.table, store: this.#store(), withNextChunk: (work) => work() };
+  }
+
+  /** The streams, with a chunk that is completed only when its file is here. */
+  #store(): ScavengeStore {
+    const { store } = this.#parts;
+    const guarded = <T>(work: () => Promise<T>, pardoned?: ErrorCode): Promise<T> => work().catch((error: unknown) => this.#failed(error, pardoned));
+    return {
+      append: (...args) => guarded(() => store.append(...args)),
+      // Another tick that works on the same run was first: the next one goes on from there.
+      appendInternal: (...args) => guarded(() => store.appendInternal(...args), 'wrong_expected_version'),
+      readStream: (...args) => guarded(() => store.readStream(...args)),
+      streamInfo: (...args) => guarded(() => store.streamInfo(...args)),
+      forgetTombstones: () => store.forgetTombstones(),
+      completeChunk: (position) => guarded(() => this.#completeChunk(position)),
+    };
+  }
+
+  /** The chunk of the scavenge point is complete when all commits up to its end have been taken over. */
+  async #completeChunk(position: number): Promise<void> {
+    const { store, log, compact } = this.#parts;
+    const isComplete = () => log.table.chunkAt(position)?.isCompleted === true;
+    let hasAll = await compact();
+    if (hasAll && !isComplete()) {
+      await store.completeChunk(position);
+      hasAll = await compact();
+    }
+    if (hasAll || isComplete()) return;
+    this.#run?.stop('interrupted');
+    throw new SkuaError('aborted', 'The tail is too long to be taken over at once: the scavenge goes on with the next tick.');
+  }
+
+  /** An outage ends the slice and not the run. */
+  #failed(error: unknown, pardoned?: ErrorCode): never {
+    if (isSkuaError(error) && (OUTAGES.has(error.code) || error.code === pardoned)) {
+      this.#parts.world.log.warn('SCAVENGING: this part of the run ends early; the next tick goes on.', { error });
+      this.#run?.stop('interrupted');
+    }
+    throw error;
+  }
+
+  #jobs(): InlineJobs {
+    const { world, storage, states, hasher } = this.#parts;
+    const { digests, ids, clock } = world;
+    const jobs = Object.fromEntries(Object.entries(SCAVENGE_JOBS).map(([name, job]) => [name, this.#watched(job)]));
+    return new InlineJobs({ jobs, storage, digests, ids, clock, scavengeStates: states, ...(hasher !== undefined && { hasher }) });
+  }
+
+  /** The job, which looks before it begins, and now and then, whether the slice is to end. */
+  #watched(job: Job): Job {
+    return async (args, context: JobContext) => {
+      const checkpoint = async (): Promise<void> => {
+        await this.#check(false);
+        await context.checkpoint();
+      };
+      try {
+        await this.#check(true);
+        await context.checkpoint();
+        const result = await job(args, { ...context, checkpoint });
+        this.#jobsDone++;
+        return result;
+      } catch (error) {
+        return this.#failed(error);
+      }
+    };
+  }
+
+  async #check(isDue: boolean): Promise<void> {
+    const { world, scratch, storage, untilMs, ownBytesMax, stateBytesMax, manifestNumber } = this.#parts;
+    const nowMs = world.clock.monotonicMs();
+    if (nowMs >= untilMs) this.#run?.stop('interrupted');
+    if (!isDue && nowMs - this.#lookedMs < LOOK_MS) return;
+    this.#lookedMs = nowMs;
+    const stateBytes = ((await scratch.size(STATE_PATH)) ?? 0) + ((await scratch.size(STATE_LOG_PATH)) ?? 0);
+    if (stateBytes > stateBytesMax) throw tooLarge(stateBytes, stateBytesMax);
+    if (isDue && this.#jobsDone > 0 && await storage.ownBytes() > ownBytesMax) this.#run?.stop('interrupted');
+    // What another tick has put in force makes this work useless.
+    if ((await newestManifestNumber(world.objects)) !== manifestNumber) this.#run?.stop('interrupted');
+    else if (await this.#isToStop()) this.#run?.stop('stopped');
+  }
+
+  async #isToStop(): Promise<boolean> {
+    return (await this.#parts.world.objects.head(stopKey(this.#running.scavengeId))) !== null;
+  }
+}
+
+/** The same id for the same text, in the form of a UUID. */
+export function derivedId(text: string, digests: Digests): string {
+  const digest = digests.sha256();
+  digest.update(encodeText(text));
+  const bytes = digest.finish().slice(0, 16);
+  bytes[7] = (bytes[7]! & 0x0f) | 0x80;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return guidToText(bytes, 0);
+}

@@ -1,0 +1,301 @@
+import type { AutoScavengeConfig } from '../auto-scavenge/auto-scavenge.ts';
+import { createAutoScavenge } from '../auto-scavenge/auto-scavenge.ts';
+import { BlockCache } from '../cache/block-cache.ts';
+import { isSkuaError } from '../errors.ts';
+import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamIndex } from '../index/stream-index.ts';
+import { TABLE_JOBS } from '../index/table-jobs.ts';
+import { InlineJobs } from '../ports/inline-jobs.ts';
+import type { NodeAddress } from '../ports/nodes.ts';
+import type { Schedule } from '../ports/schedule.ts';
+import type { ScavengeStates } from '../ports/scavenge-state.ts';
+import type { Storage } from '../ports/storage.ts';
+import { DEFAULT_CONFIG, type ScavengeConfig } from '../scavenge/run-context.ts';
+import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from './api.ts';
+import { openPrefix } from './create-prefix.ts';
+import { manifestNumberOf } from './keys.ts';
+import { CACHE_DEFAULT_BYTES, REMOVE_AFTER_DEFAULT_MS } from './limits.ts';
+import type { ObjectManifest, ObjectScavenge } from './manifest.ts';
+import { newestManifestNumber, readManifest } from './manifests.ts';
+import { publish } from './publish.ts';
+import { ObjectStorage } from './storage.ts';
+import { type Horizon, horizonOf, listManifests, sweep } from './sweep.ts';
+import { requestedScavenge } from './tick-control.ts';
+import { indexLog, openIndex, settleTables, type TickIndexParts } from './tick-index.ts';
+import { TickLog } from './tick-log.ts';
+import { createObjectNodes } from './tick-nodes.ts';
+import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd } from './tick-slice.ts';
+import { listTail, readTail, type Tail } from './tick-tail.ts';
+
+/** Of the time that a tick has, this part is kept for publishing what it did, and never more than this. */
+const PUBLISH_SHARE = 1 / 4;
+const PUBLISH_MS_MAX = 60_000;
+/** With less time than this left no part of a scavenge is begun. */
+const SLICE_MS_MIN = 2_000;
+/** Commits that one tick takes over at most. */
+const TICK_COMMITS_MAX = 100_000;
+
+export interface TickSettings {
+  /** A tail is taken over when it has this many commits, ... */
+  readonly compactCommitsMin: number;
+  /** ... or this many bytes, ... */
+  readonly compactBytesMin: number;
+  /** ... or when the newest manifest is this old. */
+  readonly compactAfterMs: number;
+  /** New files that a tick writes before it publishes, in bytes; the last one may exceed it. The scratch storage must hold twice as much. */
+  readonly ownBytesMax: number;
+  /** Largest scavenge database in bytes, which ticks bring to and fro; the scratch storage must hold it besides. A larger one ends its run. */
+  readonly stateBytesMax: number;
+  readonly scavenge: Partial<ScavengeConfig>;
+}
+
+export const TICK_DEFAULTS: TickSettings = { compactCommitsMin: 64, compactBytesMin: 1_048_576, compactAfterMs: 600_000, ownBytesMax: 201_326_592, stateBytesMax: SCAVENGE_STATE_BYTES_MAX, scavenge: {} };
+
+export interface TickParts {
+  readonly world: ObjectWorld;
+  readonly options?: ObjectLogOptions;
+  readonly settings?: Partial<TickSettings>;
+  /** Empty, and of this tick alone. Whoever gives it clears it afterwards. */
+  readonly scratch: Storage;
+  /** The scavenge database at its place in the scratch storage. */
+  readonly scavengeStates: ScavengeStates;
+  /** By the monotonic clock: everything is published by then. */
+  readonly deadlineMs: number;
+  /** Left out where scavenges are not scheduled. */
+  readonly autoScavenge?: { readonly schedule: Schedule; readonly config: AutoScavengeConfig; readonly self: NodeAddress };
+  /** Called at the end with the time that is left. What it throws ends the tick with that error; everything else is done by then. */
+  readonly shipBackup?: (deadlineMs: number) => Promise<void>;
+  /** Tests inject a hash with collisions. */
+  readonly hasher?: StreamHasher;
+  /** `openObjectStore`. Called when a scavenge or a schedule needs the streams; the tick closes what it gets. */
+  readonly open: (world: ObjectWorld, options: ObjectLogOptions) => Promise<ObjectInstance>;
+}
+
+export interface TickReport {
+  /**
+   * `idle`: there was nothing to do. `published`: a manifest was written. `superseded`: another tick was first, and nothing of
+   * this one counts.
+   */
+  readonly outcome: 'idle' | 'published' | 'superseded';
+  /** Number of the manifest that this tick wrote, or else began with. */
+  readonly manifest: number;
+  /** What was taken over from the tail. */
+  readonly commits: number;
+  readonly bytes: number;
+  readonly chunksCompleted: number;
+  /** The scavenge that goes on, or that was the last. */
+  readonly scavenge: ObjectScavenge | null;
+  /** Objects removed that nobody reads any more. */
+  readonly removed: number;
+}
+
+/**
+ * One bounded slice of everything that a store on object storage needs done: the tail becomes segments, chunks and index tables, a scavenge goes on,
+ * what nobody reads any more is removed. It works like a node on a view of the files, and one new manifest puts all of it in force.
+ * It may be killed anywhere and any number may run at once: either a tick's manifest is the next one, or nothing of it counts.
+ */
+export async function tick(parts: TickParts): Promise<TickReport> {
+  const { world, options = {} } = parts;
+  await openPrefix(world, options);
+  const manifests = await listManifests(world.objects);
+  const number = manifestNumberOf(manifests[0]!.key)!;
+  const manifest = await readManifest(world.objects, number, world.digests);
+  // It was swept away between two requests, so others are at work.
+  if (manifest === null) return { ...NOTHING, outcome: 'superseded', manifest: number };
+  const horizon = await horizonOf(world, manifests, removeAfterMs(options));
+  const running = new Tick(parts, manifest, horizon);
+  try {
+    const report = await running.run();
+    await parts.shipBackup?.(parts.deadlineMs);
+    return report;
+  } catch (error) {
+    if (isSkuaError(error, 'storage_crashed') || (await newestManifestNumber(world.objects)) === number) throw error;
+    // What this tick stands on may have been removed under it.
+    world.log.info('another tick was first; this one ends', { manifest: number, error: String(error) });
+    return { ...NOTHING, outcome: 'superseded', manifest: number };
+  } finally {
+    await running.close();
+  }
+}
+
+const NOTHING = { commits: 0, bytes: 0, chunksCompleted: 0, scavenge: null, removed: 0 } as const;
+
+function removeAfterMs(options: ObjectLogOptions): number {
+  return options.removeAfterMs ?? REMOVE_AFTER_DEFAULT_MS;
+}
+
+class Tick {
+  readonly #parts: TickParts;
+  readonly #settings: TickSettings;
+  readonly #manifest: ObjectManifest;
+  readonly #horizon: Horizon;
+  readonly #cache: BlockCache;
+  readonly #storage: ObjectStorage;
+  readonly #log: TickLog;
+  readonly #jobs: InlineJobs;
+  /** Monotonic time from which on everything is about publishing. */
+  readonly #workUntilMs: number;
+  #index: StreamIndex | null = null;
+  #instance: ObjectInstance | null = null;
+
+  constructor(parts: TickParts, manifest: ObjectManifest, horizon: Horizon) {
+    this.#parts = parts;
+    this.#settings = { ...TICK_DEFAULTS, ...parts.settings };
+    this.#manifest = manifest;
+    this.#horizon = horizon;
+    const { world: { objects, digests, ids, clock }, options, scratch, deadlineMs } = parts;
+    this.#cache = new BlockCache(options?.cacheBytes ?? CACHE_DEFAULT_BYTES);
+    this.#storage = ObjectStorage.of(manifest, objects, scratch);
+    this.#log = TickLog.of(manifest, { storage: this.#storage, scratch, objects, digests, ids, cache: this.#cache });
+    this.#jobs = new InlineJobs({ jobs: TABLE_JOBS, storage: this.#storage, digests, ids, clock, scavengeStates: parts.scavengeStates });
+    this.#workUntilMs = deadlineMs - Math.min(PUBLISH_MS_MAX, Math.max(0, deadlineMs - clock.monotonicMs()) * PUBLISH_SHARE);
+  }
+
+  async run(): Promise<TickReport> {
+    const manifest = this.#manifest;
+    await this.#autoScavenge();
+    const last = await this.#told(manifest.scavenge);
+    const tail = await this.#listTail();
+    if (tail === null) return this.#report('superseded', manifest, 0);
+    const running = await this.#toRun();
+    if (running === null && last === manifest.scavenge && !this.#isDue(tail)) return this.#report('idle', manifest, 0);
+    if (tail.sizes.length > 0) {
+      await this.#compact(tail);
+      await this.#settle();
+    }
+    const scavenge = running === null ? last : await this.#scavenge(running);
+    await this.#index?.close();
+    this.#index = null;
+    return this.#publish(scavenge);
+  }
+
+  /** Lets the schedule have its say, which may ask for a scavenge or for its end. */
+  async #autoScavenge(): Promise<void> {
+    const { autoScavenge, world } = this.#parts;
+    if (autoScavenge === undefined) return;
+    const { store } = await this.#open();
+    const nodes = createObjectNodes({ world, store, self: autoScavenge.self });
+    const { clock, ids, log, meter } = world;
+    await createAutoScavenge({ store, nodes, schedule: autoScavenge.schedule, clock, ids, log, meter }, autoScavenge.config).tick(this.#workUntilMs);
+  }
+
+  async #open(): Promise<ObjectInstance> {
+    const { world, options = {}, open } = this.#parts;
+    return this.#instance ??= await open(world, options);
+  }
+
+  /** Sees to it that the end of the last run is in the history: a tick may have died between the manifest and that. */
+  async #told(last: ObjectScavenge | null): Promise<ObjectScavenge | null> {
+    if (last === null || last.state === 'running' || last.isTold) return last;
+    const instance = await this.#open();
+    await instance.refresh();
+    await tellOfEnd(this.#parts.world, instance.internals, this.#scavengeConfig(), last);
+    return { ...last, isTold: true };
+  }
+
+  #scavengeConfig(): ScavengeConfig {
+    return { ...DEFAULT_CONFIG, ...this.#settings.scavenge, repairHistory: false };
+  }
+
+  #listTail(): Promise<Tail | null> {
+    return listTail(this.#parts.world.objects, this.#log.boundary, TICK_COMMITS_MAX);
+  }
+
+  /** The run that goes on, or the one that was asked for. */
+  async #toRun(): Promise<ObjectScavenge | null> {
+    const { scavenge } = this.#manifest;
+    if (scavenge?.state === 'running') return scavenge;
+    const { objects, clock } = this.#parts.world;
+    const requested = await requestedScavenge(objects, this.#manifest);
+    if (requested === null) return null;
+    const { scavengeId, threshold, syncOnly } = requested;
+    return { scavengeId, threshold, syncOnly, startedMs: Math.floor(clock.nowMs()), state: 'running', endedMs: null, isTold: false, result: null, error: null };
+  }
+
+  #isDue({ sizes, bytes }: Tail): boolean {
+    const { compactCommitsMin, compactBytesMin, compactAfterMs } = this.#settings;
+    const isOld = this.#parts.world.clock.nowMs() - this.#manifest.writtenMs >= compactAfterMs;
+    return sizes.length > 0 && (sizes.length >= compactCommitsMin || bytes >= compactBytesMin || isOld);
+  }
+
+  /** Takes over the commits of the tail, as far as time and space allow, and their index entries. False when some are left. */
+  async #compact(tail: Tail): Promise<boolean> {
+    const { objects, digests, clock } = this.#parts.world;
+    for await (const commit of readTail(objects, digests, tail)) {
+      await this.#log.take(commit);
+      if (clock.monotonicMs() >= this.#workUntilMs || this.#log.bytesTaken >= this.#settings.ownBytesMax) break;
+    }
+    this.#log.show();
+    await indexLog(await this.#openIndex(), this.#log, this.#parts.world);
+    return this.#log.boundary === tail.from + tail.sizes.length;
+  }
+
+  async #openIndex(): Promise<StreamIndex> {
+    return this.#index ??= await openIndex(this.#indexParts(), this.#log.logEnd);
+  }
+
+  #indexParts(): TickIndexParts {
+    const { world, options, hasher } = this.#parts;
+    return { world, storage: this.#storage, cache: this.#cache, jobs: this.#jobs, ...(options?.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }), ...(hasher !== undefined && { hasher }) };
+  }
+
+  /** Merges index tables. A merge that takes too long is left to a later tick. */
+  async #settle(): Promise<void> {
+    const { clock } = this.#parts.world;
+    await this.#index?.close();
+    this.#index = null;
+    const ending = new AbortController();
+    const onProgress = (): void => { if (clock.monotonicMs() >= this.#workUntilMs) ending.abort(); };
+    try {
+      await settleTables(this.#indexParts(), { signal: ending.signal, onProgress });
+    } catch (error) {
+      if (!isSkuaError(error, 'aborted')) throw error;
+    }
+  }
+
+  /** Does a part of the run, or leaves it as it is when there is no time. */
+  async #scavenge(running: ObjectScavenge): Promise<ObjectScavenge> {
+    const { world, scratch, scavengeStates, hasher } = this.#parts;
+    if (this.#workUntilMs - world.clock.monotonicMs() < SLICE_MS_MIN) return running;
+    const instance = await this.#open();
+    await instance.refresh();
+    const compact = async (): Promise<boolean> => {
+      const tail = await this.#listTail();
+      return tail !== null && (tail.sizes.length === 0 || await this.#compact(tail));
+    };
+    return runSlice({
+      world, scratch, compact, storage: this.#storage, states: scavengeStates, cache: this.#cache, log: this.#log, index: await this.#openIndex(), store: instance.internals, manifestNumber: this.#manifest.number,
+      config: this.#scavengeConfig(), untilMs: this.#workUntilMs, ownBytesMax: this.#settings.ownBytesMax, stateBytesMax: this.#settings.stateBytesMax, ...(hasher !== undefined && { hasher }),
+    }, running);
+  }
+
+  async #publish(scavenge: ObjectScavenge | null): Promise<TickReport> {
+    const { world, options = {}, deadlineMs } = this.#parts;
+    const { old } = this.#horizon;
+    const forgotten = new Set(old?.dropped.map(({ key }) => key));
+    const manifest = await publish({ world, storage: this.#storage, log: this.#log, base: this.#manifest, scavenge, forgotten, deadlineMs });
+    if (manifest === null) return this.#report('superseded', this.#manifest, 0);
+    world.log.info('a tick has written a manifest', { manifest: manifest.number, boundary: manifest.boundary, chunks: manifest.chunks.length, chunksCompleted: this.#log.chunksCompleted, scavenge: scavenge?.state ?? null });
+    // Only the newest manifest says what is so: one that was overtaken, or came so late that its number was free again, has no say.
+    const newest = (await listManifests(world.objects))[0];
+    if (newest === undefined || manifestNumberOf(newest.key) !== manifest.number) return this.#report('published', manifest, 0);
+    await this.#told(scavenge);
+    return this.#report('published', manifest, await sweep(world, this.#horizon, manifest, newest.modifiedMs, removeAfterMs(options)));
+  }
+
+  #report(outcome: TickReport['outcome'], manifest: ObjectManifest, removed: number): TickReport {
+    const counts = outcome === 'published';
+    const { boundary, bytesTaken, chunksCompleted } = this.#log;
+    return {
+      outcome, manifest: manifest.number, removed, scavenge: manifest.scavenge,
+      commits: counts ? boundary - this.#manifest.boundary : 0, bytes: counts ? bytesTaken : 0, chunksCompleted: counts ? chunksCompleted : 0,
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#index?.close();
+    await this.#log.close().catch(() => {});
+    await this.#jobs.close();
+    await this.#instance?.close();
+  }
+}

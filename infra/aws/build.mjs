@@ -1,0 +1,105 @@
+// The bundles of the functions, one folder each: `index.mjs` with what every call needs, parts beside it that are
+// loaded when they are first used, and for functions that run scripts the sandbox's thread and its WebAssembly.
+// Nothing is left outside: a function has no node_modules.
+import { copyFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The functions: whether each runs routing scripts, and its largest size in bytes, without source maps and WebAssembly. */
+export const FUNCTIONS = [
+  { name: 'webhook', hasSandbox: true, bytesMax: 1_000_000 },
+  { name: 'admin', hasSandbox: true, bytesMax: 1_300_000 },
+  { name: 'streams', hasSandbox: false, bytesMax: 1_100_000 },
+  { name: 'tick', hasSandbox: false, bytesMax: 1_300_000 },
+];
+
+/** Packages without ES modules ask for `require`. */
+const REQUIRE = 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
+
+/**
+ * Builds all functions into `outdir`. Resolves with each one's size: `bytes` of all its code and their limit, `indexBytes` of what is
+ * loaded at the start, and `inputs`, the bytes of each package or folder in it.
+ */
+export async function buildFunctions(outdir = path.join(ROOT, 'dist', 'functions')) {
+  await rm(outdir, { recursive: true, force: true });
+  const sizes = await Promise.all(FUNCTIONS.map((each) => buildFunction(each, path.join(outdir, each.name))));
+  // For `skua functions serve`, which runs them on a machine of one's own.
+  await copyFile(path.join(ROOT, 'local/functions/bootstrap.mjs'), path.join(outdir, 'bootstrap.mjs'));
+  return sizes;
+}
+
+async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: { index: `infra/aws/functions/${name}.ts`, ...(hasSandbox && { 'sandbox-worker': 'infra/quickjs/worker.ts' }) },
+    outdir: folder,
+    bundle: true,
+    splitting: true,
+    chunkNames: 'parts/[name]-[hash]',
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+    outExtension: { '.js': '.mjs' },
+    mainFields: ['module', 'main'],
+    minify: true,
+    sourcemap: 'linked',
+    // The sources stand in the repository; with them in it a map would be larger than its bundle many times over.
+    sourcesContent: false,
+    banner: { js: REQUIRE },
+    legalComments: 'none',
+    metafile: true,
+    logLevel: 'warning',
+  });
+  if (hasSandbox) await copyFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'), path.join(folder, 'quickjs.wasm'));
+  return sizeOf(name, bytesMax, metafile);
+}
+
+function sizeOf(name, bytesMax, { outputs }) {
+  const inputs = {};
+  let bytes = 0;
+  let indexBytes = 0;
+  for (const [file, output] of Object.entries(outputs)) {
+    if (!file.endsWith('.mjs')) continue;
+    bytes += output.bytes;
+    for (const [input, { bytesInOutput }] of Object.entries(output.inputs)) {
+      const owner = ownerOf(input);
+      inputs[owner] = (inputs[owner] ?? 0) + bytesInOutput;
+    }
+  }
+  for (const file of startOf(outputs, Object.keys(outputs).find((each) => each.endsWith('/index.mjs')))) indexBytes += outputs[file].bytes;
+  return { name, bytes, bytesMax, indexBytes, inputs };
+}
+
+/** A file and all that it imports at once. */
+function startOf(outputs, file, seen = new Set()) {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  for (const { path: imported, kind } of outputs[file].imports) if (kind === 'import-statement' && imported in outputs) startOf(outputs, imported, seen);
+  return seen;
+}
+
+function ownerOf(input) {
+  const inPackage = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input);
+  return inPackage === null ? input.split('/').slice(0, 2).join('/') : inPackage[1];
+}
+
+/** A line for each function. */
+export function sizeLines(sizes) {
+  return sizes.map(({ name, bytes, indexBytes }) => `  dist/functions/${name.padEnd(8)} ${kilobytes(bytes)} in all, ${kilobytes(indexBytes)} at the start`);
+}
+
+/** What to say of functions that are larger than they may be; empty for none. */
+export function sizeProblems(sizes) {
+  return sizes.filter(({ bytes, bytesMax }) => bytes > bytesMax).map(({ name, bytes, bytesMax, inputs }) => {
+    const largest = Object.entries(inputs).sort(([, a], [, b]) => b - a).slice(0, 8).map(([owner, size]) => `${owner} ${size}`).join(', ');
+    return `The function ${name} has ${bytes} bytes, more than ${bytesMax}. Largest parts: ${largest}`;
+  });
+}
+
+function kilobytes(bytes) {
+  return `${(bytes / 1_000).toFixed(1).padStart(7)} kB`;
+}

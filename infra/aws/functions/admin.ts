@@ -1,0 +1,39 @@
+import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
+import { createObjectNodes } from '../../../core/object-log/tick-nodes.ts';
+import { createApp } from '../../../handlers/app.ts';
+import { createSchedule } from '../../schedule.ts';
+import { autoScavengeConfig, SELF } from './auto-scavenge.ts';
+import { httpHandler } from './http-function.ts';
+import { openSecurity } from './open-security.ts';
+import { commonContext, openFunctionStore } from './open-store.ts';
+import { openWebhooks } from './open-webhooks.ts';
+import { TickedScavenger } from './ticked-scavenger.ts';
+
+const PATHS = /^\/(?:admin|users|connectors|auto-scavenge)(?:\/|$)/;
+/** What is asked of scavenges needs to know how the last tick left them. */
+const SCAVENGES = /^\/admin\/scavenge(?:\/|$)/;
+
+const CONNECTORS = /^\/connectors(?:\/|$)/;
+
+/** Users, connectors, scavenges and their schedule. */
+export const handler = httpHandler({
+  serves: (path) => PATHS.test(path),
+  open: async (call) => {
+    const opened = await openFunctionStore(call);
+    const security = await openSecurity(opened);
+    const { world, store, settings } = opened;
+    const scavenger = new TickedScavenger(world, call.deadline);
+    const autoScavenge = createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, autoScavengeConfig(settings, world));
+    const webhooks = openWebhooks(opened, call.deadline);
+    const app = createApp({ ...commonContext(opened), security, scavenger, webhooks, autoScavenge });
+    return {
+      fetch: async (request) => {
+        const { pathname } = new URL(request.url);
+        if (SCAVENGES.test(pathname)) await scavenger.refresh();
+        if (CONNECTORS.test(pathname)) await webhooks?.resume();
+        return app(request);
+      },
+      settled: () => store.settled(),
+    };
+  },
+});

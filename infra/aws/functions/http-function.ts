@@ -1,0 +1,110 @@
+import type { APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
+import { isSkuaError, SkuaError } from '../../../core/errors.ts';
+import { ConfigError } from '../../../local/config/config-error.ts';
+import { outcomeOf, problemText } from '../../../handlers/problem.ts';
+import { Deadline } from './deadline.ts';
+import { FunctionLog } from './function-log.ts';
+import { limitedRequest } from './limited-request.ts';
+import { requestOf } from './request-of.ts';
+import type { HttpEvent } from './request-of.ts';
+import { problem, resultOf } from './result-of.ts';
+
+/** A function that answers HTTP, once it is open. */
+export interface OpenHttp {
+  fetch(request: Request): Promise<Response> | Response;
+  /** Resolves when nothing is under way that the platform would freeze. */
+  settled(): Promise<void>;
+}
+
+export interface Call {
+  readonly log: FunctionLog;
+  readonly deadline: Deadline;
+}
+
+export interface HttpFunction {
+  /** Paths that the function serves. */
+  readonly serves: (path: string) => boolean;
+  /** Called with the first request, and again after it rejected. */
+  readonly open: (call: Call) => Promise<OpenHttp>;
+}
+
+export type HttpHandler = (event: HttpEvent, context: Pick<Context, 'awsRequestId' | 'getRemainingTimeInMillis'>) => Promise<APIGatewayProxyStructuredResultV2>;
+
+/**
+ * The handler of a function. What it needs is opened by the first request and kept while the process lives; a failure
+ * to open is the answer to that request only. It never rejects: a rejection would be a reply without a reason.
+ */
+export function httpHandler({ serves, open }: HttpFunction, log: FunctionLog = new FunctionLog('info')): HttpHandler {
+  const deadline = new Deadline();
+  let opening: Promise<OpenHttp> | null = null;
+  async function answer(request: Request): Promise<APIGatewayProxyStructuredResultV2> {
+    opening ??= open({ log, deadline });
+    const opened = await opening.catch((error: unknown) => {
+      opening = null;
+      throw error;
+    });
+    const result = await resultOf(await opened.fetch(request), request.method);
+    const over = new AbortController();
+    await Promise.race([opened.settled(), sleep(deadline.leftMs(SETTLE_RESERVE_MS), over.signal)]);
+    over.abort();
+    return result;
+  }
+  return async (event, context) => {
+    log.requestId = context.awsRequestId;
+    deadline.begin(() => context.getRemainingTimeInMillis());
+    try {
+      const request = limitedRequest(requestOf(event), deadline);
+      const { pathname } = new URL(request.url);
+      if (!serves(pathname)) throw new SkuaError('not_found', `There is nothing at ${pathname} of this function.`);
+      return await inTime(answer(request), deadline);
+    } catch (error) {
+      return failureOf(error, log);
+    }
+  };
+}
+
+/** Milliseconds before the end at which a result that is there is given back, whatever is still under way. */
+const SETTLE_RESERVE_MS = 500;
+/** And at which a call without a result is given up. Waits inside a call end before. */
+const GIVE_UP_RESERVE_MS = 300;
+
+/** The platform would answer a call that takes too long without saying why. */
+async function inTime<T>(reply: Promise<T>, deadline: Deadline): Promise<T> {
+  const over = new AbortController();
+  const tooLate = sleep(deadline.leftMs(GIVE_UP_RESERVE_MS), over.signal).then(() => {
+    throw new SkuaError('aborted', 'The function had no time left to answer. Try again; a write may or may not have happened, so repeat it with the same event ids.');
+  });
+  // Only one of the two is waited for in the end.
+  tooLate.catch(() => {});
+  reply.catch(() => {});
+  try {
+    return await Promise.race([reply, tooLate]);
+  } finally {
+    over.abort();
+  }
+}
+
+const TIMER_MS_MAX = 2_147_483_647;
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, Math.min(ms, TIMER_MS_MAX));
+    signal?.addEventListener('abort', () => clearTimeout(timer));
+  });
+}
+
+function failureOf(error: unknown, log: FunctionLog): APIGatewayProxyStructuredResultV2 {
+  if (error instanceof ConfigError) {
+    log.error('the function is configured wrongly', { problems: error.problems });
+    return problem(500, 'bad_option', 'Internal Server Error', 'The function is configured wrongly. Its log says what to change.');
+  }
+  if (!isSkuaError(error)) {
+    log.error('the call failed', { error });
+    return problem(500, 'internal', 'Internal Server Error', 'The request failed inside the function. Its log has the reason.');
+  }
+  const { status, reason, headers } = outcomeOf(error.code);
+  if (status < 500) return { statusCode: status, headers: { ...headers, 'content-type': 'application/problem+json; charset=utf-8' }, body: problemText(error, reason), isBase64Encoded: false };
+  log.error('the function can\'t serve the call', { error, code: error.code });
+  // What is wrong with the storage is the operator's business, and stands in the log; the code tells a client whether to come again.
+  return problem(status === 500 ? 503 : status, error.code, status === 500 ? 'Service Unavailable' : reason, 'The function could not open the store. Its log has the reason.', { 'retry-after': '5', ...headers });
+}

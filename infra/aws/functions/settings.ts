@@ -1,0 +1,77 @@
+import type { ObjectPlace } from '../../../core/ports/object-store.ts';
+import { ConfigError } from '../../../local/config/config-error.ts';
+import { readEnvironment } from '../../../local/config/environment.ts';
+import type { Environment } from '../../../local/config/environment.ts';
+import { integer, text } from '../../../local/config/kinds.ts';
+import { mergeReadings } from '../../../local/config/merge.ts';
+import { environmentName, Names } from '../../../local/config/names.ts';
+import { option, optional } from '../../../local/config/option.ts';
+import type { OptionGroup, ValuesOf } from '../../../local/config/option.ts';
+import { application } from '../../../local/config/table/application.ts';
+import { autoScavenge, licensing } from '../../../local/config/table/auto-scavenge.ts';
+import { connectors } from '../../../local/config/table/connectors.ts';
+import { database, scavenge } from '../../../local/config/table/database.ts';
+import { logging } from '../../../local/config/table/logging.ts';
+import { users } from '../../../local/config/table/security.ts';
+import { parsePlace } from '../../objects/open.ts';
+import { TICK_SECONDS } from '../limits.ts';
+
+/**
+ * The options of the functions: those of a node that mean something here, by the same names and rules, from the
+ * environment only. What follows is the functions' own.
+ */
+const FUNCTION_OPTIONS = {
+  Storage: optional(text('PLACE'), 'Where the data are: s3://bucket/prefix; a directory only where functions are developed'),
+  TickSeconds: option(integer('SECONDS', 5, 840), TICK_SECONDS, 'How long one tick may work; less than the timeout of its function'),
+  'Licensing:IssuerKey': optional(text('PEM'), 'Public key of whoever issues licence keys, since a function has no files of yours'),
+};
+
+const { Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRequests, AllowAnonymousStreamAccess, AllowDefaultPasswords } = application;
+
+/** Everything that functions understand, in the order of help. */
+export const FUNCTION_SETTINGS = {
+  ...FUNCTION_OPTIONS,
+  Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRequests, AllowAnonymousStreamAccess, AllowDefaultPasswords,
+  ChunkSize: { ...database.ChunkSize, fallback: 16_777_216, fallbackText: '16 MiB' },
+  ChunksCacheSize: { ...database.ChunksCacheSize, fallback: 67_108_864 },
+  UnsafeIgnoreHardDelete: database.UnsafeIgnoreHardDelete,
+  DisableScavengeMerging: scavenge.DisableScavengeMerging,
+  ScavengeHistoryMaxAge: scavenge.ScavengeHistoryMaxAge,
+  ...autoScavenge,
+  'Licensing:LicenseKey': licensing['Licensing:LicenseKey'],
+  'Licensing:UseBuiltIn': licensing['Licensing:UseBuiltIn'],
+  ...users,
+  'Connectors:Enabled': connectors['Connectors:Enabled'],
+  'Connectors:DataProtection:Token': connectors['Connectors:DataProtection:Token'],
+  'Connectors:DataProtection:PreviousTokens': connectors['Connectors:DataProtection:PreviousTokens'],
+  'Webhook:MaxBodySize': connectors['Webhook:MaxBodySize'],
+  'Webhook:ScriptTimeoutMs': connectors['Webhook:ScriptTimeoutMs'],
+  LogLevel: logging.LogLevel,
+};
+
+type Values = ValuesOf<typeof FUNCTION_SETTINGS>;
+
+export interface FunctionSettings {
+  readonly values: Values;
+  readonly place: ObjectPlace;
+  /** To be logged once. */
+  readonly warnings: readonly string[];
+}
+
+const GROUPS: readonly OptionGroup[] = [{ title: 'Function Options', options: FUNCTION_SETTINGS }];
+
+/**
+ * Reads the variables `SERVER_...`; endpoint, region and credentials of S3 are the SDK's business. Unknown names only warn,
+ * for the functions of one deployment share a list. Throws a ConfigError with everything that is wrong, and `bad_option` for a place that is none.
+ */
+export function readSettings(env: Environment): FunctionSettings {
+  const { settings, warnings, unknown } = mergeReadings(GROUPS, [{ source: 'Environment Variables', reading: readEnvironment(env, new Names(GROUPS)) }]);
+  const values = Object.fromEntries([...settings].map(([name, { value }]) => [name, value])) as Values;
+  if (values.Storage === null) throw new ConfigError(['SERVER_STORAGE is missing: set it to where the data are, such as s3://bucket/prefix.']);
+  const defaults = (['DefaultAdminPassword', 'DefaultOpsPassword'] as const).filter((name) => values[name] === FUNCTION_SETTINGS[name].fallback);
+  // Everybody reaches a function, so there is no loopback address to tell by.
+  if (!values.Insecure && !values.AllowDefaultPasswords && defaults.length > 0) {
+    throw new ConfigError([`${defaults.map(environmentName).join(' and ')} must be set: functions are reached by everybody, so they do not start with the default passwords. SERVER_ALLOW_DEFAULT_PASSWORDS=true allows them all the same.`]);
+  }
+  return { values, place: parsePlace(values.Storage), warnings: [...warnings, ...unknown] };
+}

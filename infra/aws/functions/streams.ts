@@ -1,0 +1,17 @@
+import { createApp } from '../../../handlers/app.ts';
+import { httpHandler } from './http-function.ts';
+import { noScavenger } from './no-scavenger.ts';
+import { openSecurity } from './open-security.ts';
+import { commonContext, openFunctionStore } from './open-store.ts';
+
+/** Streams, health and what describes the interface. */
+const PATHS = /^\/(?:streams\/.*|health\/.*|ping|info|openapi\.json)?$/;
+
+export const handler = httpHandler({
+  serves: (path) => PATHS.test(path),
+  open: async (call) => {
+    const opened = await openFunctionStore(call);
+    const security = await openSecurity(opened);
+    return { fetch: createApp({ ...commonContext(opened), security, scavenger: noScavenger }), settled: () => opened.store.settled() };
+  },
+});

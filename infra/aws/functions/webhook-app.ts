@@ -1,0 +1,33 @@
+import { SkuaError } from '../../../core/errors.ts';
+import { ANONYMOUS } from '../../../core/security/principal.ts';
+import { DEFAULT_OPTIONS } from '../../../handlers/context.ts';
+import type { App, AppContext, Call } from '../../../handlers/context.ts';
+import { empty } from '../../../handlers/reply.ts';
+import { receiveWebhook, webhookFailure } from '../../../handlers/webhook.ts';
+
+const PATH = /^\/webhook\/([^/]+)$/;
+const METHODS = 'POST, OPTIONS';
+
+/**
+ * The one route of senders without all the others: senders have signatures and no users, so neither logins nor access
+ * lists have to be loaded, and a cold start is what a sender waits for.
+ */
+export function createWebhookApp(context: AppContext): (request: Request) => Promise<Response> {
+  const app: App = { ...context, options: { ...DEFAULT_OPTIONS, ...context.options }, logins: new WeakMap() };
+  return async (request) => {
+    const { origin, pathname } = new URL(request.url);
+    const connector = PATH.exec(pathname)?.[1];
+    const call: Call = {
+      request, method: request.method, url: request.url, origin, path: pathname, params: connector === undefined ? {} : { connector }, query: {}, methods: '', principal: ANONYMOUS, base: null,
+    };
+    try {
+      if (connector === undefined) throw new SkuaError('not_found', `There is nothing at ${pathname}.`);
+      call.methods = METHODS;
+      if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
+      if (call.method !== 'POST') throw new SkuaError('method_not_allowed', `${call.method} is not possible here. Use ${METHODS}.`);
+      return await receiveWebhook(call, app);
+    } catch (error) {
+      return webhookFailure(error, call, app);
+    }
+  };
+}

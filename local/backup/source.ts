@@ -1,0 +1,73 @@
+import * as path from 'node:path';
+import { snapshotOfDirectory } from '../../core/backup/snapshot-directory.ts';
+import type { BackupSource } from '../../core/backup/source.ts';
+import { isSkuaError } from '../../core/errors.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { CommandError } from '../cli/failure.ts';
+import type { Io } from '../cli/io.ts';
+import { EXIT, line } from '../cli/io.ts';
+import { nodeOf } from '../cli/node-option.ts';
+import { UsageError } from '../cli/usage-error.ts';
+import { requireDirectory } from '../directory.ts';
+import { createLog } from '../logger.ts';
+import { AnswerError, NodeClient } from '../node-client.ts';
+import { openHttpSource } from './http-source.ts';
+import { whileNoScavenge } from './pause-scavenge.ts';
+
+export interface SourceWish {
+  readonly node: string | null;
+  readonly db: string | null;
+  readonly index: string | null;
+  readonly 'pause-scavenge': boolean;
+}
+
+/** Throws a UsageError where node and directory are both named, or what belongs to one is given for the other. */
+export function checkSource(wish: SourceWish): void {
+  if (wish.db !== null && wish.node !== null) throw new UsageError('Name a running node with --node or a stopped directory with --db, not both.');
+  if (wish.db !== null && wish['pause-scavenge']) throw new UsageError('--pause-scavenge is for running nodes: in a stopped directory no scavenge runs.');
+  if (wish.db === null && wish.index !== null) throw new UsageError('--index goes with --db: a running node knows where its index is.');
+}
+
+/** Runs `work` with the files of a node, and lets go of them whatever happens. */
+export async function withSource<T>(wish: SourceWish, io: Io, signal: AbortSignal, work: (source: BackupSource) => Promise<T>): Promise<T> {
+  const open = wish.db === null ? () => heldFiles(node, signal) : () => stoppedFiles(wish.db!, wish.index, io);
+  const node = wish.db === null ? new NodeClient(nodeOf(wish.node, io), io.env) : null!;
+  const backUp = async () => {
+    const source = await open();
+    try {
+      signal.throwIfAborted();
+      return await work(source);
+    } finally {
+      await source.release();
+    }
+  };
+  if (!wish['pause-scavenge']) return backUp();
+  return whileNoScavenge({ node, clock: systemClock, signal, tell: (message) => line(io.stderr, message) }, backUp);
+}
+
+async function heldFiles(node: NodeClient, signal: AbortSignal): Promise<BackupSource> {
+  try {
+    return await openHttpSource({ node, clock: systemClock, signal });
+  } catch (error) {
+    if (error instanceof AnswerError && error.code === 'scavenge_in_progress') {
+      throw new CommandError(error.code, `${error.message} Files are not copied while a scavenge replaces them: wait for its end, or add --pause-scavenge.`, EXIT.refused);
+    }
+    throw error;
+  }
+}
+
+async function stoppedFiles(db: string, index: string | null, io: Io): Promise<BackupSource> {
+  const root = path.resolve(db);
+  await requireDirectory(root);
+  const storage = new FilesystemStorage({ root, mustExist: true, ...(index !== null && { indexRoot: index }) });
+  try {
+    return await snapshotOfDirectory({ storage, clock: systemClock, ids: systemIds, digests: nodeDigests, log: createLog(io, 'warn') });
+  } catch (error) {
+    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `The directory ${root} is in use by another process. For a running node use --node URL instead of --db.`, EXIT.unreachable);
+    if (isSkuaError(error, 'file_not_found')) throw new CommandError('not_a_data_directory', `${error.message} Directory: ${root}.`, EXIT.unreachable);
+    throw error;
+  }
+}

@@ -1,0 +1,77 @@
+import { openRepository } from '../../core/backup/repository.ts';
+import type { CompressionMode, Repository } from '../../core/backup/repository-api.ts';
+import type { RestoreWorld } from '../../core/backup/restore-world.ts';
+import { isSkuaError } from '../../core/errors.ts';
+import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import { silentMeter } from '../../core/ports/meter.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { nodeCompression } from '../../infra/compression.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import type { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
+import { nodeKeys } from '../../infra/keys.ts';
+import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
+import type { Io } from '../cli/io.ts';
+import { UsageError } from '../cli/usage-error.ts';
+import { createLog } from '../logger.ts';
+import { bundledWorker } from '../open-node.ts';
+import { readKeyFile } from './key-file.ts';
+
+/** How a repository is named on the command line. */
+export interface PlaceWish {
+  readonly 'key-file': string | null;
+  readonly 's3-endpoint': string | null;
+  readonly 's3-region': string | null;
+}
+
+/** The place that is named, as a UsageError where it is none. */
+export function placeOf(given: string | null, option: string, wish: PlaceWish): ObjectPlace {
+  if (given === null) throw new UsageError(`Name the repository with --${option}: a directory, or s3://bucket/prefix.`);
+  try {
+    return parsePlace(given, { endpoint: wish['s3-endpoint'], region: wish['s3-region'] });
+  } catch (error) {
+    if (isSkuaError(error, 'bad_option')) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+export interface RepositoryWish {
+  readonly create?: boolean;
+  readonly compression?: CompressionMode;
+}
+
+/** Runs `work` with a repository, and closes it whatever happens. */
+export async function withRepository<T>(place: ObjectPlace, wish: PlaceWish, options: RepositoryWish, work: (repository: Repository) => Promise<T>): Promise<T> {
+  const key = wish['key-file'] === null ? null : await readKeyFile(wish['key-file']);
+  const objects = await openObjects(place);
+  try {
+    const world = { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression };
+    const repository = await openRepository(objects, { key, create: options.create ?? false, compression: options.compression ?? 'auto' }, world);
+    return await work(repository);
+  } finally {
+    await objects.close();
+  }
+}
+
+/** What restoring into a directory needs of this machine. */
+export async function withRestoreWorld<T>(target: FilesystemStorage, io: Io, work: (world: RestoreWorld) => Promise<T>): Promise<T> {
+  const { root, indexRoot } = target;
+  const jobs = new WorkerJobs({ root, indexRoot, ...bundledWorker() });
+  try {
+    return await work({
+      target, ids: systemIds, digests: nodeDigests, clock: systemClock,
+      start: { jobs, log: createLog(io, 'error'), meter: silentMeter, scavengeStates: new SqliteScavengeStates({ indexRoot }) },
+    });
+  } finally {
+    await jobs.close();
+  }
+}
+
+/** The one backup whose id begins with what was given. Throws a UsageError where several do. */
+export async function backupIdOf(repository: Repository, given: string): Promise<string> {
+  const found = (await repository.backups(() => {})).filter(({ id }) => id.startsWith(given.toLowerCase()));
+  if (found.length > 1) throw new UsageError(`Several backups begin with '${given}': ${found.slice(0, 5).map(({ id }) => id).join(', ')}. Give more of the id.`);
+  return found[0]?.id ?? given;
+}

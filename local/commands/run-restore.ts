@@ -1,0 +1,96 @@
+import * as path from 'node:path';
+import { restoreCopy } from '../../core/backup/restore-copy.ts';
+import type { RestoreReport } from '../../core/backup/restore-report.ts';
+import { restoreBackup } from '../../core/backup/restore.ts';
+import type { RestoreChoice } from '../../core/backup/choose.ts';
+import type { Repository } from '../../core/backup/repository-api.ts';
+import type { RestoreProgress, RestoreWorld } from '../../core/backup/restore-world.ts';
+import { isSkuaError } from '../../core/errors.ts';
+import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { runInterruptibly } from '../backup/run.ts';
+import { isRepositoryFolder } from '../backup/repository-folder.ts';
+import { showRestore } from '../backup/show-restore.ts';
+import { backupIdOf, placeOf, withRepository, withRestoreWorld } from '../backup/world.ts';
+import type { Input } from '../cli/command.ts';
+import { CommandError } from '../cli/failure.ts';
+import type { ExitCode, Io } from '../cli/io.ts';
+import { EXIT, line } from '../cli/io.ts';
+import { UsageError } from '../cli/usage-error.ts';
+import { refuseFile, requireDirectory } from '../directory.ts';
+import type { Progress } from '../progress.ts';
+import type { restoreOptions } from './restore.ts';
+
+type Options = Input<typeof restoreOptions>['options'];
+
+const INTERRUPTED = 'The restore was ended before it was complete, and no node starts on what is there. Repeat the command with --force.';
+const PHASES = { copying: 'restoring', opening: 'opening' } as const;
+
+/** Restores from a repository, or from a copy of files, whichever is there. */
+export async function runRestore({ options }: Input<typeof restoreOptions>, io: Io): Promise<ExitCode> {
+  const place = placeOf(options.from, 'from', options);
+  if (options.db === null) throw new UsageError('Name the directory to restore to with --db DIR.');
+  checkChoice(options);
+  const root = path.resolve(options.db);
+  await refuseFile(root, '--db');
+  const started = systemClock.monotonicMs();
+  const target = new FilesystemStorage({ root, ...(options.index !== null && { indexRoot: options.index }) });
+  const report = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) => withRestoreWorld(target, io, async (machine) => {
+    const world: RestoreWorld = { ...machine, signal, force: options.force, parallel: options.parallel, onProgress: (state) => show(progress, state) };
+    return refusalsOf(root, await isCopy(place, options) ? fromCopy(place, world, options) : fromRepository(place, world, options));
+  }));
+  const seconds = (systemClock.monotonicMs() - started) / 1_000;
+  if (options.json) line(io.stdout, JSON.stringify({ ...report, db: root, seconds }));
+  else showRestore(report, root, seconds, io);
+  return EXIT.ok;
+}
+
+function checkChoice(options: Options): void {
+  const choices = (['backup', 'to-position', 'to-time'] as const).filter((name) => options[name] !== null);
+  if (choices.length > 1) throw new UsageError(`--${choices[0]} and --${choices[1]} can't be combined: each says how far to restore.`);
+}
+
+function show(progress: Progress, { phase, bytesDone, bytesTotal }: RestoreProgress): void {
+  progress.update({ label: PHASES[phase], bytesDone, bytesTotal });
+}
+
+/** A directory is a copy of files unless it is a repository. */
+async function isCopy(place: ObjectPlace, options: Options): Promise<boolean> {
+  if (place.kind !== 'directory') return false;
+  await requireDirectory(place.path);
+  if (await isRepositoryFolder(place.path)) return false;
+  for (const name of ['backup', 'to-position', 'to-time', 'key-file'] as const) {
+    if (options[name] !== null) throw new UsageError(`--${name} is for repositories, and ${place.path} is none. A copy of files is restored as it is.`);
+  }
+  return true;
+}
+
+function fromCopy(place: ObjectPlace, world: RestoreWorld, options: Options): Promise<RestoreReport> {
+  if (place.kind !== 'directory') throw new UsageError('A copy of files is a directory.');
+  if (options['allow-damaged']) throw new UsageError('--allow-damaged is for repositories: what a copy of files lacks is not known.');
+  return restoreCopy({ ...world, source: new FilesystemStorage({ root: place.path, mustExist: true }), place: place.path });
+}
+
+function fromRepository(place: ObjectPlace, world: RestoreWorld, options: Options): Promise<RestoreReport> {
+  return withRepository(place, options, {}, async (repository) => (
+    restoreBackup({ ...world, repository, choice: await choiceOf(repository, options), allowDamaged: options['allow-damaged'] })));
+}
+
+async function choiceOf(repository: Repository, options: Options): Promise<RestoreChoice> {
+  const { backup, 'to-position': position, 'to-time': timeMs } = options;
+  if (backup !== null) return { kind: 'backup', id: await backupIdOf(repository, backup) };
+  if (position !== null) return { kind: 'position', position };
+  return timeMs === null ? { kind: 'latest' } : { kind: 'time', timeMs };
+}
+
+/** Refusals that concern the directory to restore to name it. */
+async function refusalsOf(root: string, report: Promise<RestoreReport>): Promise<RestoreReport> {
+  try {
+    return await report;
+  } catch (error) {
+    if (isSkuaError(error, 'directory_not_empty')) throw new CommandError(error.code, `${root}: ${error.message}`, EXIT.refused);
+    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} A restore needs a node that is stopped, and a copy that nobody uses.`, EXIT.unreachable);
+    throw error;
+  }
+}

@@ -1,0 +1,154 @@
+import * as http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../../core/ports/clock.ts';
+import { HTTP_TIMEOUT_SECONDS, TICK_PERIOD_SECONDS, TICK_TIMEOUT_SECONDS } from '../../infra/aws/limits.ts';
+import { FunctionPool } from './function-pool.ts';
+import { bodyOf, httpEventOf, scheduledEvent, sendResult } from './http-event.ts';
+import type { Outcome } from './runtime-interface.ts';
+
+export type FunctionName = 'webhook' | 'admin' | 'streams' | 'tick';
+export const FUNCTION_NAMES: readonly FunctionName[] = ['webhook', 'admin', 'streams', 'tick'];
+
+const HTTP_TIMEOUT_MS = HTTP_TIMEOUT_SECONDS * 1_000;
+const TICK_TIMEOUT_MS = TICK_TIMEOUT_SECONDS * 1_000;
+const TICK_PERIOD_MS = TICK_PERIOD_SECONDS * 1_000;
+const ADMIN = /^\/(?:admin|users|connectors|auto-scavenge)(?:\/|$)/;
+
+export interface ServeOptions {
+  /** Folder with one bundle a function. */
+  readonly bundles: string;
+  readonly port: number;
+  /** Environment of the functions. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Processes of one function at most. */
+  readonly instancesMax: number;
+  readonly clock: Clock;
+  /** Gets what functions write, and what goes wrong with them. */
+  readonly onOutput: (name: FunctionName, text: string) => void;
+  /** False: the tick runs only when it is asked for. */
+  readonly ticks: boolean;
+}
+
+export interface ServedFunctions {
+  readonly url: string;
+  /** One tick, unless one is under way; its report. */
+  tick(): Promise<Outcome | null>;
+  close(): Promise<void>;
+}
+
+/** Which function a path belongs to. */
+export function functionOf(requestPath: string): FunctionName {
+  if (requestPath.startsWith('/webhook/')) return 'webhook';
+  return ADMIN.test(requestPath) ? 'admin' : 'streams';
+}
+
+/** Serves the functions on the loopback address, each request as the event that the platform would make of it. */
+export async function serveFunctions(options: ServeOptions): Promise<ServedFunctions> {
+  const served = new Served(options);
+  await served.listen();
+  return served;
+}
+
+class Served implements ServedFunctions {
+  readonly #options: ServeOptions;
+  readonly #pools: Readonly<Record<FunctionName, FunctionPool>>;
+  readonly #server: http.Server;
+  readonly #stopping = new AbortController();
+  #ticking: Promise<Outcome | null> | null = null;
+  #timer: Promise<void> = Promise.resolve();
+
+  constructor(options: ServeOptions) {
+    this.#options = options;
+    const poolOf = (name: FunctionName) => {
+      const folder = path.join(options.bundles, name);
+      return new FunctionPool({
+        name, folder, command: [process.execPath, '--enable-source-maps', bootstrapFile(), folder], onOutput: (text) => options.onOutput(name, text),
+        env: options.env,
+        // Two ticks do no harm, but nothing is gained by a second one either.
+      }, name === 'tick' ? 1 : options.instancesMax);
+    };
+    this.#pools = { webhook: poolOf('webhook'), admin: poolOf('admin'), streams: poolOf('streams'), tick: poolOf('tick') };
+    this.#server = http.createServer((request, reply) => {
+      this.#serve(request, reply).catch((error: unknown) => {
+        options.onOutput(functionOf(request.url ?? '/'), `${String(error)}\n`);
+        reply.destroy();
+      });
+    });
+  }
+
+  get url(): string { return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`; }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(this.#options.port, '127.0.0.1', resolve);
+    });
+    if (this.#options.ticks) this.#timer = this.#tickAgainAndAgain();
+  }
+
+  async #serve(request: http.IncomingMessage, reply: http.ServerResponse): Promise<void> {
+    const requestPath = (request.url ?? '/').split('?', 1)[0]!;
+    if (requestPath === '/tick') return this.#serveTick(request, reply);
+    const body = await bodyOf(request);
+    if (body === null) return sendProblem(reply, 413, 'The body is longer than the platform takes.');
+    const outcome = await this.#pools[functionOf(requestPath)].invoke(httpEventOf(request, body, this.#options.clock.nowMs()), HTTP_TIMEOUT_MS);
+    if (outcome?.kind === 'result') return sendResult(reply, outcome.value);
+    this.#complain(functionOf(requestPath), outcome);
+    // What a function URL answers.
+    if (outcome === null) sendProblem(reply, 429, 'Too many calls wait for this function.');
+    else sendProblem(reply, outcome.kind === 'timed-out' ? 504 : 502, 'The function did not answer. Its output has the reason.');
+  }
+
+  async #serveTick(request: http.IncomingMessage, reply: http.ServerResponse): Promise<void> {
+    if (request.method !== 'POST') return sendProblem(reply, 405, 'POST runs a tick.');
+    request.resume();
+    const outcome = await this.tick();
+    if (outcome?.kind === 'result') sendResult(reply, { statusCode: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(outcome.value) });
+    else sendProblem(reply, 502, 'The tick failed. Its output has the reason.');
+  }
+
+  tick(): Promise<Outcome | null> {
+    this.#ticking ??= this.#tick().finally(() => { this.#ticking = null; });
+    return this.#ticking;
+  }
+
+  async #tick(): Promise<Outcome | null> {
+    const outcome = await this.#pools.tick.invoke(scheduledEvent(this.#options.clock.nowMs()), TICK_TIMEOUT_MS);
+    if (outcome?.kind !== 'result') this.#complain('tick', outcome);
+    return outcome;
+  }
+
+  async #tickAgainAndAgain(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.#options.clock.sleep(TICK_PERIOD_MS, signal);
+      if (!signal.aborted) await this.tick();
+    }
+  }
+
+  #complain(name: FunctionName, outcome: Outcome | null): void {
+    if (this.#stopping.signal.aborted) return;
+    const what = outcome === null ? 'too many calls wait' : outcome.kind === 'error' ? `${outcome.type}: ${outcome.message}` : outcome.kind === 'crashed' ? `its process ended with ${outcome.reason}` : 'it took too long';
+    this.#options.onOutput(name, `The function ${name} failed: ${what}\n`);
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => { this.#server.close(() => resolve()); });
+    await Promise.all(FUNCTION_NAMES.map((name) => this.#pools[name].close()));
+    await this.#timer;
+  }
+}
+
+function sendProblem(reply: http.ServerResponse, status: number, detail: string): void {
+  sendResult(reply, { statusCode: status, headers: { 'content-type': 'application/problem+json; charset=utf-8' }, body: JSON.stringify({ title: http.STATUS_CODES[status], detail }) });
+}
+
+/** Beside this file, and in an installed package beside the bundles, where the build puts a copy. */
+function bootstrapFile(): string {
+  const here = fileURLToPath(import.meta.url);
+  return here.endsWith('.ts') ? path.join(path.dirname(here), 'bootstrap.mjs') : path.join(path.dirname(here), 'functions', 'bootstrap.mjs');
+}

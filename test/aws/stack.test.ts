@@ -1,0 +1,167 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const FOLDER = fileURLToPath(new URL('../../infra/aws', import.meta.url));
+const isInstalled = existsSync(path.join(FOLDER, 'node_modules/aws-cdk-lib'));
+const why = isInstalled ? '' : ' (skipped: npm ci --prefix infra/aws installs what it takes)';
+
+interface Resource {
+  readonly Type: string;
+  readonly Properties: Record<string, any>;
+  readonly DeletionPolicy?: string;
+  readonly Condition?: string;
+}
+
+interface Statement {
+  readonly Sid?: string;
+  readonly Effect: string;
+  readonly Action: string | string[];
+  readonly Resource: unknown;
+  readonly Condition?: Record<string, any>;
+}
+
+describe.skipIf(!isInstalled)(`the stack${why}`, () => {
+  let folder: string;
+  let template: { Resources: Record<string, Resource>; Parameters: Record<string, any>; Outputs: Record<string, any> };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'skua-stack-'));
+    for (const name of ['webhook', 'admin', 'streams', 'tick']) {
+      await mkdir(path.join(folder, name));
+      await writeFile(path.join(folder, name, 'index.mjs'), `export const handler = async () => '${name}';`);
+    }
+    // By a name that the compiler does not follow: its packages are installed on their own.
+    const file = path.join(FOLDER, 'cdk/synthesise.ts');
+    const { synthesise } = await import(/* @vite-ignore */ file) as { synthesise(bundles: string): typeof template };
+    template = synthesise(folder);
+  }, 120_000);
+
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  const all = (type: string) => Object.entries(template.Resources).filter(([, { Type }]) => Type === type);
+  const one = (type: string) => all(type)[0]![1];
+  const lambda = (id: string) => all('AWS::Lambda::Function').find(([name]) => name.startsWith(id))![1].Properties;
+
+  /** The statements about the bucket that a function's role has. */
+  function statements(id: string): Statement[] {
+    const role = (lambda(id)['Role'] as { 'Fn::GetAtt': [string, string] })['Fn::GetAtt'][0];
+    return all('AWS::IAM::Policy').filter(([, { Properties }]) => JSON.stringify(Properties['Roles']).includes(`"${role}"`)).flatMap(([, { Properties }]) => Properties['PolicyDocument'].Statement as Statement[]);
+  }
+
+  const actions = (id: string) => statements(id).flatMap(({ Action }) => Action).filter((action) => action.startsWith('s3:'));
+  /** What stands behind the prefix in the resources of an action. */
+  const folders = (id: string, action: string) => statements(id).filter(({ Action }) => [Action].flat().includes(action)).flatMap(({ Resource }) => [Resource].flat()).map((resource) => {
+    const parts = (resource as { 'Fn::Join': [string, unknown[]] })['Fn::Join'][1];
+    expect(parts).toContainEqual({ Ref: 'Prefix' });
+    return parts.at(-1);
+  });
+
+  it('has a bucket that is encrypted, closed, kept, and gives up old uploads', () => {
+    const { Properties, DeletionPolicy } = one('AWS::S3::Bucket');
+    expect(DeletionPolicy).toBe('Retain');
+    expect(Properties['BucketEncryption'].ServerSideEncryptionConfiguration[0].ServerSideEncryptionByDefault.SSEAlgorithm).toBe('AES256');
+    expect(Properties['PublicAccessBlockConfiguration']).toEqual({ BlockPublicAcls: true, BlockPublicPolicy: true, IgnorePublicAcls: true, RestrictPublicBuckets: true });
+    expect(Properties['LifecycleConfiguration'].Rules).toEqual([expect.objectContaining({ Status: 'Enabled', AbortIncompleteMultipartUpload: { DaysAfterInitiation: 2 } })]);
+    // What a scavenge removes must be gone.
+    expect(Properties['VersioningConfiguration']).toBeUndefined();
+  });
+
+  it('lets nobody use the bucket without TLS, or replace a commit or a manifest', () => {
+    const denied = one('AWS::S3::BucketPolicy').Properties['PolicyDocument'].Statement as Statement[];
+    expect(denied).toContainEqual(expect.objectContaining({ Effect: 'Deny', Action: 's3:*', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }));
+    const createOnly = denied.find(({ Sid }) => Sid === 'CreateOnly')!;
+    expect(createOnly).toMatchObject({ Effect: 'Deny', Action: 's3:PutObject', Condition: { Null: { 's3:if-none-match': 'true' } } });
+    expect(JSON.stringify(createOnly.Resource)).toMatch(/\/log\/\*.*\/manifest\/\*/);
+  });
+
+  it('gives each function no more than it needs', () => {
+    for (const id of ['Webhook', 'Streams', 'Admin']) expect(actions(id).sort()).toEqual(['s3:GetObject', 's3:ListBucket', 's3:PutObject']);
+    expect(folders('Webhook', 's3:PutObject')).toEqual(['/log/*']);
+    expect(folders('Streams', 's3:PutObject')).toEqual(['/log/*']);
+    expect(folders('Admin', 's3:PutObject').sort()).toEqual(['/control/*', '/log/*']);
+    expect(actions('Tick').sort()).toEqual(['s3:AbortMultipartUpload', 's3:DeleteObject', 's3:GetObject', 's3:ListBucket', 's3:PutObject']);
+    for (const action of ['s3:GetObject', 's3:PutObject', 's3:DeleteObject']) expect(folders('Tick', action)).toEqual(['/*']);
+  });
+
+  it('lets no function see anything outside of the prefix, and write no log but its own', () => {
+    for (const id of ['Webhook', 'Streams', 'Admin', 'Tick']) {
+      expect(folders(id, 's3:GetObject')).toEqual(['/*']);
+      const list = statements(id).find(({ Action }) => [Action].flat().includes('s3:ListBucket'))!;
+      expect(JSON.stringify(list.Condition)).toContain('{"Ref":"Prefix"}');
+      expect(statements(id).some(({ Resource }) => Resource === '*')).toBe(false);
+    }
+    expect(JSON.stringify(all('AWS::IAM::Role'))).not.toContain('service-role');
+  });
+
+  it('runs the bundles as they are', () => {
+    expect(all('AWS::Lambda::Function')).toHaveLength(4);
+    for (const id of ['Webhook', 'Streams', 'Admin']) {
+      expect(lambda(id)).toMatchObject({ Handler: 'index.handler', Runtime: 'nodejs24.x', Timeout: 29, MemorySize: { Ref: 'FunctionMemory' } });
+    }
+    expect(lambda('Tick')).toMatchObject({ Timeout: 900, EphemeralStorage: { Size: 2_048 }, MemorySize: { Ref: 'TickMemory' }, Environment: { Variables: { SERVER_TICK_SECONDS: '50' } } });
+    expect(all('AWS::Lambda::LayerVersion')).toEqual([]);
+  });
+
+  it('has secrets by reference only', () => {
+    expect(all('AWS::SecretsManager::Secret')).toHaveLength(3);
+    for (const [, { Properties }] of all('AWS::SecretsManager::Secret')) expect(Properties).toMatchObject({ GenerateSecretString: { PasswordLength: 40 } });
+    for (const id of ['Webhook', 'Streams', 'Admin', 'Tick']) {
+      const { Variables } = lambda(id)['Environment'] as { Variables: Record<string, unknown> };
+      for (const name of ['SERVER_DEFAULT_ADMIN_PASSWORD', 'SERVER_DEFAULT_OPS_PASSWORD']) expect(JSON.stringify(Variables[name])).toContain('{{resolve:secretsmanager:');
+    }
+    const token = 'SERVER_CONNECTORS__DATA_PROTECTION__TOKEN';
+    expect(JSON.stringify(lambda('Webhook')['Environment'].Variables[token])).toContain('{{resolve:secretsmanager:');
+    expect(lambda('Streams')['Environment'].Variables[token]).toBeUndefined();
+  });
+
+  it('sends each path to its function', () => {
+    const integrations = Object.fromEntries(all('AWS::ApiGatewayV2::Integration').map(([id, { Properties }]) => [id, JSON.stringify(Properties['IntegrationUri'])]));
+    const routes = Object.fromEntries(all('AWS::ApiGatewayV2::Route').map(([, { Properties }]) => {
+      const target = Object.keys(integrations).find((id) => JSON.stringify(Properties['Target']).includes(`"${id}"`))!;
+      return [Properties['RouteKey'] as string, /"(Webhook|Admin|Streams)/.exec(integrations[target]!)![1]];
+    }));
+    expect(routes).toMatchObject({
+      $default: 'Streams', 'ANY /webhook/{proxy+}': 'Webhook', 'ANY /admin/{proxy+}': 'Admin', 'ANY /users': 'Admin', 'ANY /users/{proxy+}': 'Admin', 'ANY /connectors/{proxy+}': 'Admin', 'ANY /auto-scavenge/{proxy+}': 'Admin',
+    });
+    expect(all('AWS::Lambda::Url')).toHaveLength(3);
+    expect(Object.keys(template.Outputs)).toEqual(expect.arrayContaining(['ApiUrl', 'StreamsUrl', 'AdminUrl', 'WebhookUrl', 'BucketName']));
+  });
+
+  it('runs a tick every minute, once', () => {
+    const { Properties } = one('AWS::Events::Rule');
+    expect(Properties['ScheduleExpression']).toBe('rate(1 minute)');
+    expect(Properties['Targets'][0].RetryPolicy.MaximumRetryAttempts).toBe(0);
+    expect(one('AWS::Lambda::EventInvokeConfig').Properties).toMatchObject({ MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 });
+  });
+
+  it('keeps logs for a month, and tells of failures and of ticks that do not run', () => {
+    expect(all('AWS::Logs::LogGroup').map(([, { Properties }]) => Properties['RetentionInDays'])).toEqual([30, 30, 30, 30]);
+    const alarms = Object.fromEntries(all('AWS::CloudWatch::Alarm').map(([id, { Properties }]) => [id.slice(0, -8), Properties]));
+    expect(Object.keys(alarms).sort()).toEqual([
+      'AdminErrors', 'AdminFailures', 'AdminThrottles', 'StreamsErrors', 'StreamsFailures', 'StreamsThrottles', 'TickErrors', 'TickMissing', 'TickThrottles', 'WebhookErrors', 'WebhookFailures', 'WebhookThrottles',
+    ]);
+    expect(alarms['TickMissing']).toMatchObject({ MetricName: 'Invocations', ComparisonOperator: 'LessThanThreshold', Threshold: 1, TreatMissingData: 'breaching' });
+    for (const alarm of Object.values(alarms)) expect(alarm!['AlarmActions']).toHaveLength(1);
+    expect(one('AWS::SNS::Subscription').Condition).toBe('HasAlarmEmail');
+  });
+
+  it('is understood by the tool that deploys it', async () => {
+    const tool = path.join(FOLDER, 'node_modules/.bin/cdk');
+    const out = path.join(folder, 'out');
+    await promisify(execFile)(tool, ['synth', '--quiet', '--app', `${process.execPath} cdk/app.ts`, '--output', out, '-c', `bundles=${folder}`], { cwd: FOLDER });
+    const written = JSON.parse(await readFile(path.join(out, 'Skua.template.json'), 'utf8')) as typeof template;
+    expect(Object.keys(written.Parameters)).toEqual(expect.arrayContaining(Object.keys(template.Parameters)));
+  }, 120_000);
+
+  it('has parameters with defaults', () => {
+    const { Prefix, FunctionMemory, TickMemory, AlarmEmail } = template.Parameters;
+    expect(Prefix).toMatchObject({ Default: 'skua', AllowedPattern: expect.stringMatching(/^\^.*\$$/) });
+    expect([FunctionMemory.Default, TickMemory.Default, AlarmEmail.Default]).toEqual([1_024, 1_769, '']);
+  });
+});

@@ -1,0 +1,159 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { chooseRestore } from '../../core/backup/choose.ts';
+import type { Manifest } from '../../core/backup/manifest.ts';
+import type { Repository } from '../../core/backup/repository-api.ts';
+import { restoreBackup } from '../../core/backup/restore.ts';
+import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
+import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { ANY } from '../../core/streams/api.ts';
+import { backUp, logText, restoreOptions, verifyErrors } from '../support/backup/restore-kit.ts';
+import { endOf } from '../support/backup/restore-history.ts';
+import { openTestRepository } from '../support/backup/test-repository.ts';
+import { Random } from '../support/random.ts';
+import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
+import { newEvent } from '../support/workload.ts';
+import { readRawLog } from '../scavenge/raw-log.ts';
+
+const CHUNK_BYTES = 65_536;
+
+let storage: MemoryStorage;
+let repository: Repository;
+let manifest: Manifest;
+let random: Random;
+let seed: number;
+
+/** Starts the node, writes, and stops it; a start writes an epoch. */
+async function write(count: number): Promise<void> {
+  const open = await openTestStore({ storage, seed: seed++, chunkSizeBytes: CHUNK_BYTES, verifyChunks: false });
+  for (let i = 0; i < count; i++) await open.store.append('stream', ANY, [newEvent(random, 'one', null, 200), newEvent(random, 'two', null, 200)]);
+  await open.close();
+}
+
+async function checkpoint(on: MemoryStorage, name: string): Promise<number> {
+  const file = await on.open(name, 'read');
+  const value = Number(new DataView(Uint8Array.from(await file.read(0, 8)).buffer).getBigInt64(0, true));
+  await file.close();
+  return value;
+}
+
+/** Ships the log behind the manifest in pieces of so many records. */
+async function shipAll(recordsInPiece: number, leftOut = 0): Promise<number[]> {
+  const records = (await readRawLog(storage)).filter(({ position }) => position >= manifest.checkpoints.writer);
+  const kept = records.slice(0, records.length - leftOut);
+  const starts: number[] = [];
+  for (let i = 0; i < kept.length; i += recordsInPiece) {
+    const part = kept.slice(i, i + recordsInPiece);
+    const from = part[0]!.position;
+    const to = endOf(part.at(-1)!);
+    const number = Math.floor(from / CHUNK_BYTES);
+    const file = await storage.open(`chunk-00000${number}.000000`, 'read');
+    const bytes = Uint8Array.from(await file.read(HEADER_BYTES + from - number * CHUNK_BYTES, to - from));
+    await file.close();
+    expect(await repository.ship({ manifestId: manifest.id, from, to, shippedMs: TEST_NOW_MS }, bytes)).toBe('created');
+    starts.push(from);
+  }
+  return starts;
+}
+
+beforeEach(async () => {
+  storage = new MemoryStorage();
+  random = new Random(3);
+  seed = 100;
+  repository = await openTestRepository(new MemoryObjects());
+  await write(20);
+  manifest = await backUp(storage, repository, 1);
+});
+
+describe('log that was shipped after a backup', () => {
+  it('is restored with it, up to the last whole write, and with the newest epoch', async () => {
+    await write(15);
+    await shipAll(4);
+    const target = new MemoryStorage();
+    const report = await restoreBackup(restoreOptions(repository, target));
+    expect(report.position).toBe(await checkpoint(storage, 'writer.chk'));
+    expect(report.position).toBeGreaterThan(manifest.checkpoints.writer);
+    expect(await logText(target)).toEqual(await logText(storage));
+    expect(await checkpoint(target, 'epoch.chk')).toBe(await checkpoint(storage, 'epoch.chk'));
+    expect(await checkpoint(target, 'proposal.chk')).toBe(await checkpoint(storage, 'proposal.chk'));
+    expect(await verifyErrors(target)).toEqual([]);
+  });
+
+  it('that breaks off inside a write of two events is cut before that write', async () => {
+    await write(15);
+    await shipAll(5, 1);
+    const records = await readRawLog(storage);
+    const target = new MemoryStorage();
+    const report = await restoreBackup(restoreOptions(repository, target));
+    expect(report.position).toBe(records.at(-2)!.position);
+    expect(await logText(target)).toEqual((await logText(storage)).slice(0, -2));
+    expect(await verifyErrors(target)).toEqual([]);
+  });
+
+  it('is left out of a restore of the backup itself, and taken in part for a position or a time', async () => {
+    await write(15);
+    await shipAll(4);
+    const { writer } = manifest.checkpoints;
+    expect((await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id: manifest.id } }))).position).toBe(writer);
+    const ends = (await readRawLog(storage)).filter(({ position }) => position > writer).map(endOf);
+    let restored = 0;
+    for (const position of ends) {
+      const target = new MemoryStorage();
+      const outcome = await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'position', position } })).then((report) => report.position, (error: { code: string; data: unknown }) => error);
+      if (typeof outcome === 'object') {
+        // Inside a write of two events the nearest places are its two ends.
+        expect(outcome).toMatchObject({ code: 'not_restorable' });
+        const { below, above } = outcome.data as { below: number; above: number };
+        expect(ends.filter((end) => end > below && end < above)).toEqual([position]);
+        continue;
+      }
+      restored++;
+      expect(outcome).toBe(position);
+      expect(await logText(target)).toEqual((await logText(storage)).filter((line) => Number.parseInt(line, 10) < position));
+      expect(await verifyErrors(target)).toEqual([]);
+    }
+    expect(restored).toBeGreaterThan(10);
+    expect(await chooseRestore(repository, { kind: 'time', timeMs: TEST_NOW_MS + 86_400_000 })).toMatchObject({ position: ends.at(-1) });
+  });
+
+  it('may begin the chunk behind the one that was backed up', async () => {
+    const open = await openTestStore({ storage, seed: seed++, verifyChunks: false });
+    // A scavenge point completes its chunk, and the log can be cut where that ends.
+    await open.scavenger.start({ threshold: 1_000 });
+    await open.scavenger.idle();
+    await open.close();
+    manifest = await backUp(storage, repository, 2);
+    const target = new MemoryStorage();
+    await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'position', position: CHUNK_BYTES } }));
+    storage = target;
+    manifest = { ...(await backUp(storage, repository, 3)), id: 'dddddddd-0000-4000-8000-000000000001', createdMs: TEST_NOW_MS + 4_000, tail: null };
+    expect(manifest.checkpoints.writer).toBe(CHUNK_BYTES);
+    await repository.putManifest(manifest);
+    await write(5);
+    await shipAll(3);
+    const restored = new MemoryStorage();
+    await restoreBackup(restoreOptions(repository, restored));
+    expect(await logText(restored)).toEqual(await logText(storage));
+    expect(await verifyErrors(restored)).toEqual([]);
+  });
+
+  it('that is damaged ends the restore, or is left out from the damage on', async () => {
+    await write(15);
+    const starts = await shipAll(6);
+    const broken = Object.assign(Object.create(repository) as Repository, {
+      manifest: (id: string) => repository.manifest(id), backups: () => repository.backups(), shipped: (id: string) => repository.shipped(id),
+      readBlob: (...args: Parameters<Repository['readBlob']>) => repository.readBlob(...args),
+      readShipped: async (piece: Parameters<Repository['readShipped']>[0]) => {
+        const bytes = (await repository.readShipped(piece)).slice();
+        if (piece.from === starts[1]) bytes[bytes.length - 1]! ^= 0x10;
+        return bytes;
+      },
+    });
+    await expect(restoreBackup(restoreOptions(broken, new MemoryStorage()))).rejects.toMatchObject({ code: 'log_corrupt' });
+    const target = new MemoryStorage();
+    const report = await restoreBackup(restoreOptions(broken, target, { allowDamaged: true }));
+    expect(report).toMatchObject({ position: starts[1], skipped: [{ lost: { from: starts[1] } }] });
+    expect(await logText(target)).toEqual((await logText(storage)).filter((line) => Number.parseInt(line, 10) < starts[1]!));
+    expect(await verifyErrors(target)).toEqual([]);
+  });
+});

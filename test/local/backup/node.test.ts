@@ -1,0 +1,184 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import * as path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
+import { findingsIn, lastOf } from '../../backup/hold-kit.ts';
+import { openTestStore } from '../../support/test-store.ts';
+import { startedIn, temporaryFolder, until } from './node-kit.ts';
+import type { Started } from './node-kit.ts';
+
+/** A real node, its files over HTTP, and backups of itself. */
+
+let place: Awaited<ReturnType<typeof temporaryFolder>>;
+let running: Started | null = null;
+
+beforeEach(async () => { place = await temporaryFolder(); });
+afterEach(async () => {
+  await running?.node.stop();
+  running = null;
+  await place.remove();
+});
+
+async function start(...words: string[]): Promise<Started> {
+  running = await startedIn(place.folder, words);
+  return running;
+}
+
+interface Listed { readonly files: readonly { readonly path: string; readonly sizeBytes: number }[]; readonly checkpoints: { readonly writer: number } }
+
+/** Copies what a hold lists, over HTTP, into a folder. */
+async function copyOf(node: Started, holdId: string): Promise<FilesystemStorage> {
+  const { files } = await node.json<Listed>('GET', `/admin/backup/files?hold=${holdId}`);
+  const root = path.join(node.folder, 'copy');
+  for (const { path: name, sizeBytes } of files) {
+    const reply = await node.ask('GET', `/admin/backup/files/${name}?hold=${holdId}`);
+    expect([name, reply.status, reply.headers.get('content-length')]).toEqual([name, 200, String(sizeBytes)]);
+    await mkdir(path.dirname(path.join(root, name)), { recursive: true });
+    await writeFile(path.join(root, name), new Uint8Array(await reply.arrayBuffer()));
+  }
+  return new FilesystemStorage({ root });
+}
+
+test('a copy that is made under writes has everything acknowledged before its hold', async () => {
+  const node = await start();
+  await node.append('orders', 90);
+  let isDone = false;
+  const writing = (async () => { while (!isDone) await node.append('orders', 5); })();
+  const before = (await node.json('GET', '/streams/orders/head/backward/1?embed=body')).entries[0].eventNumber as number;
+  const { holdId } = await node.json<{ holdId: string }>('POST', '/admin/backup/hold');
+  const storage = await copyOf(node, holdId);
+  expect((await node.json('POST', '/admin/scavenge')).code).toBe('backup_running');
+  expect((await node.ask('DELETE', `/admin/backup/hold/${holdId}`)).status).toBe(204);
+  isDone = true;
+  await writing;
+  expect((await node.ask('POST', '/admin/scavenge')).status).toBe(200);
+  const open = await openTestStore({ storage, writeEpoch: false });
+  expect(await lastOf(open, 'orders')).toBeGreaterThanOrEqual(before);
+  await open.close();
+  expect(await findingsIn(storage)).toEqual([]);
+});
+
+test('a restart of the node ends its holds, and its id stays', async () => {
+  const first = await start();
+  const { holdId, nodeId } = await first.json<{ holdId: string; nodeId: string }>('POST', '/admin/backup/hold');
+  await first.node.stop();
+  const second = await start();
+  expect(await second.json('GET', `/admin/backup/files?hold=${holdId}`)).toMatchObject({ code: 'hold_not_found' });
+  expect((await second.ask('POST', '/admin/scavenge')).status).toBe(200);
+  await until(async () => (await second.json('GET', '/admin/scavenge/current')).scavengeId === '');
+  expect(await second.json('POST', '/admin/backup/hold')).toMatchObject({ nodeId });
+});
+
+describe('with a repository', () => {
+  const repository = () => path.join(place.folder, 'backups');
+  const ended = (node: Started) => until(async () => (await node.ask('GET', '/admin/backup/current')).status === 404);
+  const metric = async (node: Started, name: string): Promise<number | null> => {
+    const line = (await (await node.ask('GET', '/metrics')).text()).split('\n').find((each) => each.startsWith(name));
+    return line === undefined ? null : Number(line.split(' ').at(-1));
+  };
+
+  test('backs itself up, and again what is new', async () => {
+    const node = await start('--backup-repository', repository());
+    expect(await metric(node, 'eventstore_backup_age_seconds')).toBeNull();
+    await node.append('orders', 90);
+    const { backupId } = await node.json<{ backupId: string }>('POST', '/admin/backup');
+    await ended(node);
+    const [first, ...others] = (await node.json('GET', '/admin/backups')).backups;
+    expect([first, others]).toMatchObject([{ id: backupId, cause: 'manual' }, []]);
+    await node.append('orders', 5);
+    await node.json('POST', '/admin/backup');
+    await ended(node);
+    const { backups } = await node.json('GET', '/admin/backups');
+    expect(backups.map(({ id }: { id: string }) => id)[1]).toBe(backupId);
+    expect(backups[0].logEnd).toBeGreaterThan(first.logEnd);
+    expect(await metric(node, 'eventstore_backup_runs_total{result="Success"}')).toBe(2);
+    expect(await metric(node, 'eventstore_backup_age_seconds')).toBeGreaterThanOrEqual(0);
+    expect(node.log.lines.map(({ message }) => message)).toEqual(expect.arrayContaining(['a backup begins', 'a backup was made']));
+  });
+
+  test('ships what is new behind a backup that it makes for that, and goes on after a restart', async () => {
+    const words = ['--backup-repository', repository(), '--backup-ship-every-sec', '1'];
+    const first = await start(...words);
+    const isShipped = (node: Started) => until(async () => await metric(node, 'eventstore_backup_unshipped_bytes') === 0 && await metric(node, 'eventstore_backup_ship_lag_seconds') === 0);
+    await first.append('orders', 10);
+    await isShipped(first);
+    const [base] = (await first.json('GET', '/admin/backups')).backups;
+    expect(base).toMatchObject({ cause: 'shipping' });
+    await first.append('orders', 3);
+    await isShipped(first);
+    const [shipped, ...others] = (await first.json('GET', '/admin/backups')).backups;
+    expect([shipped.id, shipped.logEnd, others]).toEqual([base.id, base.logEnd, []]);
+    expect(shipped.shippedEnd).toBeGreaterThan(base.logEnd);
+    await first.node.stop();
+    const second = await start(...words);
+    await isShipped(second);
+    const [later] = (await second.json('GET', '/admin/backups')).backups;
+    expect(later.id).toBe(base.id);
+    expect(later.shippedEnd).toBeGreaterThan(shipped.shippedEnd);
+  });
+
+  test('keeps as many backups as it was told', async () => {
+    const node = await start('--backup-repository', repository(), '--backup-keep-last', '2');
+    const made: string[] = [];
+    for (let i = 0; i < 4; i++) {
+      await node.append('orders', 3);
+      made.unshift((await node.json<{ backupId: string }>('POST', '/admin/backup')).backupId);
+      await ended(node);
+    }
+    expect((await node.json('GET', '/admin/backups')).backups.map(({ id }: { id: string }) => id)).toEqual(made.slice(0, 2));
+  });
+
+  test('with pauseScavenge a scavenge that runs goes on afterwards', async () => {
+    const node = await start('--backup-repository', repository());
+    await node.ask('POST', '/streams/orders/metadata', { headers: { 'content-type': 'application/json', 'es-eventtype': '$metadata', 'es-eventid': '00000000-0000-4000-9000-000000000001' }, body: '{"$maxCount":1}' });
+    await node.append('orders', 200);
+    const { scavengeId } = await node.json<{ scavengeId: string }>('POST', '/admin/scavenge?throttlePercent=1');
+    expect((await node.ask('POST', '/admin/backup?pauseScavenge=true')).status).toBe(202);
+    await ended(node);
+    expect((await node.json('GET', '/admin/backups')).backups).toHaveLength(1);
+    const said = (text: string) => node.log.lines.some(({ message }) => message === text);
+    expect(said('the scavenge is stopped for a backup')).toBe(true);
+    await until(async () => said('the scavenge that was stopped for a backup goes on'));
+    expect((await node.json('GET', '/admin/scavenge/last')).scavengeId).not.toBe(scavengeId);
+  });
+
+  test('one in memory does so too', async () => {
+    const node = await start('--mem-db', '--backup-repository', repository());
+    await node.append('orders', 40);
+    const { backupId } = await node.json<{ backupId: string }>('POST', '/admin/backup');
+    await ended(node);
+    expect((await node.json('GET', '/admin/backups')).backups).toMatchObject([{ id: backupId }]);
+  });
+
+  test('a backup that fails is told, and the node goes on', async () => {
+    await mkdir(repository());
+    await writeFile(path.join(repository(), 'skua-repository'), 'not one of ours');
+    const node = await start('--backup-repository', repository());
+    expect((await node.ask('POST', '/admin/backup')).status).toBe(202);
+    await ended(node);
+    expect((await node.json('GET', '/admin/backup/current')).hint).toMatch(/ended: Failed\. /);
+    expect((await node.ask('GET', '/admin/backups')).status).toBe(500);
+    await node.append('orders', 1);
+    expect(await metric(node, 'eventstore_backup_runs_total{result="Failed"}')).toBe(1);
+  });
+
+  test('without one there is nothing to begin, and the refusal says what to do', async () => {
+    const node = await start();
+    const reply = await node.ask('POST', '/admin/backup');
+    expect([reply.status, await reply.json()]).toMatchObject([400, { code: 'backup_off', detail: expect.stringContaining('Backup:Repository') }]);
+    expect((await node.ask('GET', '/admin/backups')).status).toBe(400);
+  });
+
+  test('a key that is missing or broken keeps the node from starting', async () => {
+    await expect(start('--backup-repository', repository(), '--backup-key-file', path.join(place.folder, 'no-key'))).rejects.toMatchObject({ code: 'key_unreadable' });
+    const key = path.join(place.folder, 'key');
+    await writeFile(key, 'too short');
+    await expect(start('--backup-repository', repository(), '--backup-key-file', key)).rejects.toMatchObject({ code: 'key_unreadable' });
+    await writeFile(key, `${'5a'.repeat(32)}\n`);
+    const node = await start('--backup-repository', repository(), '--backup-key-file', key);
+    await node.append('orders', 3);
+    await node.json('POST', '/admin/backup');
+    await ended(node);
+    expect((await node.json('GET', '/admin/backups')).backups).toHaveLength(1);
+  });
+});

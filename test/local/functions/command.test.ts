@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { missingBundles } from '../../../local/functions/bundles.ts';
+import { runFunctionsServe } from '../../../local/commands/run-functions-serve.ts';
+
+let folder: string;
+let stdout: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'skua-serve-'));
+  stdout = '';
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+function run(options: { readonly port?: number; readonly build?: boolean }, signal: AbortSignal, onLine: () => void = () => {}) {
+  const io = { stdout: { write: (text: string) => { stdout += text; onLine(); } }, stderr: { write: () => {} }, env: { PATH: process.env['PATH'] } };
+  return runFunctionsServe({ options: { storage: path.join(folder, 'data'), port: 0, instances: 1, build: false, 'no-ticks': true, ...options }, given: new Set(), positionals: [] }, io, signal);
+}
+
+it('serves the built functions over a directory: write, tick, and read what was written', async () => {
+  const ending = new AbortController();
+  const { promise: isReady, resolve } = Promise.withResolvers<string>();
+  const running = run({ build: true }, ending.signal, () => {
+    const url = /http:\/\/127\.0\.0\.1:\d+(?=,)/.exec(stdout)?.[0];
+    if (url !== undefined) resolve(url);
+  });
+  const url = await Promise.race([isReady, running.then((code) => { throw new Error(`ended with ${code}: ${stdout}`); })]);
+  const headers = { authorization: `Basic ${Buffer.from('admin:changeit').toString('base64')}` };
+  const event = [{ eventId: crypto.randomUUID(), eventType: 'weighed', data: { grams: 750 } }];
+  const written = await fetch(`${url}/streams/parcels`, { method: 'POST', headers: { ...headers, 'content-type': 'application/vnd.eventstore.events+json' }, body: JSON.stringify(event) });
+  expect([written.status, written.headers.get('location')]).toEqual([201, `${url}/streams/parcels/0`]);
+  expect(await (await fetch(`${url}/tick`, { method: 'POST' })).json()).toMatchObject({ manifest: 1 });
+  const found = await (await fetch(`${url}/streams/parcels/0`, { headers: { ...headers, accept: 'application/json' } })).json();
+  expect(found).toEqual({ grams: 750 });
+  expect((await fetch(`${url}/users`, { headers })).status).toBe(200);
+  ending.abort();
+  expect(await running).toBe(0);
+});
+
+it('says which bundles are missing', () => {
+  expect(missingBundles(folder)).toHaveLength(4);
+  expect(missingBundles(folder)[0]).toBe(path.join(folder, 'webhook', 'index.mjs'));
+});
+
+it('says that a port is taken', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => { other.once('listening', resolve); });
+  const { port } = other.address() as AddressInfo;
+  await expect(run({ port }, new AbortController().signal)).rejects.toMatchObject({ code: 'port_in_use', exitCode: 3 });
+  other.close();
+});

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import { openPrefix } from '../../core/object-log/create-prefix.ts';
+import { manifestKey } from '../../core/object-log/keys.ts';
+import type { ObjectManifest } from '../../core/object-log/manifest.ts';
+import { decodeManifest, encodeManifest } from '../../core/object-log/manifest-text.ts';
+import { createManifest, newestManifest, newestManifestNumber, readManifest } from '../../core/object-log/manifests.ts';
+import { CountingObjects } from '../../core/ports/counting-objects.ts';
+import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { FaultyObjects } from '../support/faulty-objects.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { Random } from '../support/random.ts';
+import { worldOf } from './setup.ts';
+
+const MANIFEST: ObjectManifest = {
+  format: 1, number: 1, storeId: '3b241101-e2bb-4255-8caf-4136c566a962', writtenMs: 5, chunkSizeBytes: 65_536, boundary: 1, logEnd: 0, endsChunk: false,
+  chunks: [], ongoing: null, files: [], dropped: [], scavenge: null,
+};
+const numbered = (number: number): ObjectManifest => ({ ...MANIFEST, number });
+const CHUNK = { name: 'chunk-000000.000000', key: 'files/a', sizeBytes: 4_096, startNumber: 0, endNumber: 0, isScavenged: false, physicalBytes: 10, logicalBytes: 10, mapBytes: 0, mapEntryBytes: 12 };
+
+describe('a manifest', () => {
+  test('comes back from its text', () => {
+    const full: ObjectManifest = {
+      ...numbered(9), boundary: 12, logEnd: 65_636, chunks: [CHUNK], ongoing: { name: 'chunk-000001.000000', number: 1, header: '00', segments: [{ key: 'files/b', from: 65_536, to: 65_600 }, { key: 'files/c', from: 65_600, to: 65_636 }] },
+      files: [{ name: 'index/indexmap', key: null, sizeBytes: 2, inline: 'aGE=' }], dropped: [{ key: 'files/d', droppedMs: 3 }], scavenge: { scavengeId: 'x', startedMs: 1, state: 'running', result: null, error: null },
+    };
+    expect(decodeManifest('k', 9, encodeManifest(full, nodeDigests), nodeDigests)).toEqual(full);
+  });
+
+  test('no changed byte and no cut goes unnoticed', () => {
+    const bytes = encodeManifest(MANIFEST, nodeDigests);
+    for (let at = 0; at < bytes.length; at++) {
+      const changed = bytes.slice();
+      changed[at]! ^= 1;
+      expect(() => decodeManifest('k', 1, changed, nodeDigests), `byte ${at}`).toThrow(expect.objectContaining({ code: 'manifest_invalid', data: { key: 'k' } }));
+      expect(() => decodeManifest('k', 1, bytes.subarray(0, at), nodeDigests)).toThrow(expect.objectContaining({ code: 'manifest_invalid' }));
+    }
+  });
+
+  test.each<[string, Partial<ObjectManifest>]>([
+    ['number', { number: 2 }], ['boundary', { boundary: 0 }], ['logEnd', { logEnd: -1 }], ['chunkSizeBytes', { chunkSizeBytes: 0 }], ['format 2', { format: 2 as 1 }],
+    ['place for the chunk', { chunks: [{ ...CHUNK, startNumber: 1, endNumber: 1 }] }],
+    ['file for the end of the log', { logEnd: 5 }],
+    ['order of segments', { logEnd: 20, ongoing: { name: 'o', number: 0, header: '', segments: [{ key: 'a', from: 0, to: 10 }, { key: 'b', from: 11, to: 20 }] } }],
+    ['logEnd', { logEnd: 21, ongoing: { name: 'o', number: 0, header: '', segments: [{ key: 'a', from: 0, to: 20 }] } }],
+    ['object for the index table', { files: [{ name: 'index/3b241101-e2bb-4255-8caf-4136c566a962', key: null, sizeBytes: 2, inline: 'aGE=' }] }],
+  ])('with a wrong %s is refused', (what, wrong) => {
+    expect(() => decodeManifest('k', 1, encodeManifest({ ...MANIFEST, ...wrong }, nodeDigests), nodeDigests)).toThrow(new RegExp(what));
+  });
+
+  test('the newest one is found with two requests, however many there are', async () => {
+    const counting = new CountingObjects(new MemoryObjects());
+    const world = worldOf(counting);
+    expect(await newestManifest(counting, nodeDigests)).toBeNull();
+    for (let number = 1; number <= 12; number++) expect(await createManifest(world, numbered(number))).toBe('created');
+    counting.reset();
+    expect((await newestManifest(counting, nodeDigests))!.number).toBe(12);
+    expect(counting.counts()).toMatchObject({ gets: 1, lists: 1, puts: 0 });
+    expect(await newestManifestNumber(counting)).toBe(12);
+    expect((await readManifest(counting, 3, nodeDigests))!.number).toBe(3);
+    expect(await readManifest(counting, 99, nodeDigests)).toBeNull();
+  });
+
+  test('something else among the manifests is named', async () => {
+    const objects = new MemoryObjects();
+    await objects.put('manifest/0', new Uint8Array(1));
+    await expect(newestManifest(objects, nodeDigests)).rejects.toMatchObject({ code: 'manifest_invalid', data: { key: 'manifest/0' } });
+  });
+});
+
+describe('creating a manifest', () => {
+  test('of several that take one number one wins', async () => {
+    const world = worldOf(new MemoryObjects());
+    const outcomes = await Promise.all([1, 2, 3].map((writtenMs) => createManifest(world, { ...MANIFEST, writtenMs })));
+    expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'lost')).toHaveLength(2);
+  });
+
+  test.each(['before', 'after'] as const)('a reply that was lost %s the effect is resolved', async (fault) => {
+    const clock = new ManualClock();
+    const objects = new FaultyObjects(new MemoryObjects());
+    objects.faultAt(1, fault);
+    const creating = createManifest(worldOf(objects, { clock }), MANIFEST);
+    await clock.advance(1_000);
+    expect(await creating).toBe('created');
+    expect((await newestManifest(objects, nodeDigests))).toEqual(MANIFEST);
+  });
+
+  test('the loser of a lost reply knows that it lost', async () => {
+    const clock = new ManualClock();
+    const memory = new MemoryObjects();
+    const objects = new FaultyObjects(memory);
+    objects.faultAt(1, 'before');
+    const creating = createManifest(worldOf(objects, { clock }), MANIFEST);
+    await memory.create(manifestKey(1), encodeManifest({ ...MANIFEST, writtenMs: 6 }, nodeDigests));
+    await clock.advance(1_000);
+    expect(await creating).toBe('lost');
+  });
+
+  test('gives up after its deadline, not knowing', async () => {
+    const clock = new ManualClock();
+    const objects = new FaultyObjects(new MemoryObjects());
+    objects.faultWhen((op) => (op === 'create' ? 'before' : undefined));
+    const creating = createManifest(worldOf(objects, { clock }), MANIFEST, 5_000);
+    const expected = expect(creating).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await clock.advance(10_000);
+    await expected;
+  });
+});
+
+/** A server that ignores the condition of some creates. */
+class Careless extends MemoryObjects {
+  readonly #ignores: () => boolean;
+  constructor(ignores: () => boolean) {
+    super();
+    this.#ignores = ignores;
+  }
+
+  override async create(key: string, bytes: Uint8Array): Promise<'created' | 'exists'> {
+    if (!this.#ignores()) return super.create(key, bytes);
+    await this.put(key, bytes);
+    return 'created';
+  }
+}
+
+describe('a new prefix', () => {
+  test('gets manifest 1, and keeps nothing of the probe', async () => {
+    const objects = new MemoryObjects();
+    const first = await openPrefix(worldOf(objects), { chunkSizeBytes: 131_072 });
+    expect(first).toMatchObject({ number: 1, boundary: 1, logEnd: 0, chunkSizeBytes: 131_072 });
+    expect((await objects.list('')).objects.map(({ key }) => key)).toEqual([manifestKey(1)]);
+    expect(await openPrefix(worldOf(objects, { seed: 2 }), { chunkSizeBytes: 65_536 })).toEqual(first);
+  });
+
+  test('is one store, whoever opens it at once', async () => {
+    const objects = new MemoryObjects();
+    const opened = await Promise.all(Array.from({ length: 8 }, (_, i) => openPrefix(worldOf(objects, { seed: i + 1 }), {})));
+    expect(new Set(opened.map(({ storeId }) => storeId)).size).toBe(1);
+  });
+
+  test('is refused on a server that ignores the condition, always or now and then', async () => {
+    await expect(openPrefix(worldOf(new Careless(() => true)), {})).rejects.toMatchObject({ code: 'prefix_unsuitable' });
+    const random = new Random(3);
+    await expect(openPrefix(worldOf(new Careless(() => random.chance(0.5))), {})).rejects.toMatchObject({ code: 'prefix_unsuitable' });
+    class Refusing extends MemoryObjects {
+      override async create(): Promise<'exists'> { return 'exists'; }
+    }
+    await expect(openPrefix(worldOf(new Refusing()), {})).rejects.toMatchObject({ code: 'prefix_unsuitable' });
+  });
+
+  test('is tried again where replies were lost, but not for ever', async () => {
+    const objects = new FaultyObjects(new MemoryObjects());
+    for (let n = 2; n <= 9; n++) objects.faultAt(n, 'before');
+    expect((await openPrefix(worldOf(objects), {})).number).toBe(1);
+    const dead = new FaultyObjects(new MemoryObjects());
+    dead.faultWhen((op) => (op === 'create' ? 'before' : undefined));
+    await expect(openPrefix(worldOf(dead), {})).rejects.toMatchObject({ code: 'storage_unreachable' });
+  });
+
+  test('with an impossible chunk size is refused before anything is written', async () => {
+    const objects = new MemoryObjects();
+    await expect(openPrefix(worldOf(objects), { chunkSizeBytes: 100 })).rejects.toMatchObject({ code: 'bad_option' });
+    expect(objects.size).toBe(0);
+  });
+});

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { openObjectStore } from '../../core/object-log/instance.ts';
+import { startScavenge } from '../../core/object-log/tick-control.ts';
+import { STATE_PATH } from '../../core/object-log/tick-slice.ts';
+import { FaultyObjects } from '../support/faulty-objects.ts';
+import { readWholeStream } from '../support/oracle.ts';
+import { AutoClock } from './auto-clock.ts';
+import { expectScavenged, OPTIONS, scavengeable } from './scavenge-kit.ts';
+import { compactionTick, manifestOf, runTick, worldOf } from './tick-kit.ts';
+
+test('a tick ends before its deadline, however slow the store is, and each comes further', async () => {
+  const clock = new AutoClock();
+  const { base: objects, scavengeId, universe } = await scavengeable(clock);
+  const slow = new FaultyObjects(objects, { seed: 4, clock, chances: { delay: 1 }, delayMsMax: 300 });
+  let ticks = 0;
+  for (let isRunning = true; isRunning; ticks++) {
+    const deadlineMs = clock.monotonicMs() + 14_000;
+    const report = await runTick(worldOf(slow, clock, 50 + ticks), { deadlineMs });
+    expect(clock.monotonicMs()).toBeLessThanOrEqual(deadlineMs);
+    expect(report.outcome).toBe('published');
+    isRunning = report.scavenge?.state !== 'ended';
+    expect(ticks).toBeLessThan(20);
+  }
+  expect(ticks).toBeGreaterThan(1);
+  await expectScavenged(objects, clock, scavengeId, universe, 900);
+});
+
+test('a scavenge database that is too large ends the run with an error that says so, and the next one begins without it', async () => {
+  const clock = new AutoClock();
+  const { base: objects, scavengeId, universe } = await scavengeable(clock);
+  const ended = await runTick(worldOf(objects, clock, 5), { settings: { stateBytesMax: 1 } });
+  expect(ended.scavenge).toMatchObject({ scavengeId, state: 'ended', result: 'Errored' });
+  expect(ended.scavenge!.error).toContain('may have 1 on object storage');
+  expect((await manifestOf(objects)).files.some(({ name }) => name === STATE_PATH)).toBe(false);
+  const reader = await openObjectStore(worldOf(objects, clock, 6), OPTIONS);
+  const history = await readWholeStream(reader.store, `$scavenges-${scavengeId}`, 'forward', 100);
+  expect('error' in history ? history : history.at(-1)!.type).toBe('$scavengeCompleted');
+  await reader.close();
+  const next = await startScavenge(worldOf(objects, clock, 7));
+  await expectScavenged(objects, clock, next.scavengeId, universe, 800);
+});
+
+test('a tick that is overtaken while it works ends early and leaves nothing', async () => {
+  const clock = new AutoClock();
+  const { base: objects, scavengeId, universe } = await scavengeable(clock);
+  await compactionTick(worldOf(objects, clock, 4));
+  const before = (await manifestOf(objects)).number;
+  let overtaking: Promise<unknown> | null = null;
+  const watched = new FaultyObjects(objects, { clock });
+  watched.faultWhen((op, key) => {
+    // Its first look at the note to stop is before the run begins.
+    if (op === 'head' && key.includes('stop-')) overtaking ??= runTick(worldOf(objects, clock, 5));
+    return overtaking === null ? undefined : 'delay';
+  });
+  expect(await runTick(worldOf(watched, clock, 6))).toMatchObject({ outcome: 'superseded' });
+  await overtaking;
+  const { number, dropped, scavenge } = await manifestOf(objects);
+  expect(number).toBe(before + 1);
+  expect(scavenge).toMatchObject({ scavengeId, state: 'ended', result: 'Success' });
+  expect(dropped.length).toBeGreaterThan(0);
+  await expectScavenged(objects, clock, scavengeId, universe, 700);
+});

@@ -1,0 +1,10 @@
+import { World } from '../scavenge/notation-world.ts';
+import { runOnObjects } from './tables-kit.ts';
+
+// The tables of the scavenge's specification, with every run on object storage.
+World.elsewhere = runOnObjects;
+await import('../scavenge/tables-records.test.ts');
+await import('../scavenge/tables-emptied.test.ts');
+await import('../scavenge/tables-index.test.ts');
+await import('../scavenge/tables-reads.test.ts');
+await import('../scavenge/tables-history.test.ts');

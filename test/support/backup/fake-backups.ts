@@ -1,0 +1,91 @@
+import { Holds } from '../../../core/backup/holds.ts';
+import type { StoreHold } from '../../../core/backup/hold.ts';
+import type { ManifestSummary } from '../../../core/backup/manifest.ts';
+import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/node-backups-api.ts';
+import type { Snapshot } from '../../../core/backup/source.ts';
+import { SkuaError } from '../../../core/errors.ts';
+import type { Clock } from '../../../core/ports/clock.ts';
+import { silentLog } from '../../../core/ports/log.ts';
+import { SeededIds } from '../seeded-ids.ts';
+
+/** The first hold that is begun has this id. */
+export const HOLD_ID = '6f9d3c1a-58c6-4a0f-8a8e-2f0c7b1d9e64';
+export const BACKUP_ID = '3a8b1f60-7c2d-4f4e-9a51-0c6d2e8f7b10';
+const NODE_ID = 'c0ffee00-1d3e-4c55-8a5a-53e2c1b6a0f4';
+
+const SUMMARY: ManifestSummary = { id: BACKUP_ID, nodeId: NODE_ID, createdMs: Date.UTC(2031, 3, 2, 9), cause: 'manual', logEnd: 1_000, shippedEnd: 1_500, shippedMs: Date.UTC(2031, 3, 2, 9, 10), sizeBytes: 4_096 };
+export const SNAPSHOT: Snapshot = {
+  nodeId: NODE_ID, takenMs: Date.UTC(2031, 3, 2, 9, 15), chunkSizeBytes: 65_536, checkpoints: { writer: 300, chaser: 300, epoch: 0, proposal: 0 },
+  files: [
+    { path: 'index/stream-existence/streamExistenceFilter.chk', kind: 'existence-checkpoint', sizeBytes: 8, content: new Uint8Array(8).fill(7) },
+    { path: 'chunk-000000.000000', kind: 'ongoing-chunk', sizeBytes: 428, content: Uint8Array.from({ length: 428 }, (_, i) => i % 251) },
+  ],
+};
+
+/** Backups that do nothing, and real holds on files that are made up. */
+export class FakeBackups implements Backups {
+  place: string | null = 's3://backups/node';
+  /** When set, everything that can fail rejects with it. */
+  error: SkuaError | null = null;
+  running: BackupProgress | null = null;
+  lastNow: LastBackup | null = null;
+  readonly started: BackupOptions[] = [];
+  /** Holds that were taken and not released. */
+  held = 0;
+
+  async start(options: BackupOptions = {}): Promise<{ readonly backupId: string }> {
+    this.#check();
+    if (this.running !== null) throw new SkuaError('backup_running', 'One is being made.', { backupId: this.running.backupId });
+    this.started.push(options);
+    this.running = { backupId: BACKUP_ID, phase: 'Copying', bytesDone: 5, bytesTotal: 10, startedMs: Date.UTC(2031, 3, 2, 9), elapsedSeconds: 1.5, remainingSeconds: 1.5 };
+    return { backupId: BACKUP_ID };
+  }
+
+  current(): BackupProgress | null { return this.running; }
+  last(): LastBackup | null { return this.lastNow; }
+
+  async abort(): Promise<string> {
+    if (this.running === null) throw new SkuaError('backup_not_running', 'No backup is being made.');
+    this.running = null;
+    return BACKUP_ID;
+  }
+
+  async list(): Promise<readonly ManifestSummary[]> {
+    this.#check();
+    return [SUMMARY];
+  }
+
+  take(): StoreHold {
+    this.#check();
+    this.held++;
+    let isReleased = false;
+    return {
+      snapshot: SNAPSHOT,
+      get isReleased() { return isReleased; },
+      async *read(path: string, position: number, length: number) { yield SNAPSHOT.files.find((file) => file.path === path)!.content!.slice(position, position + length); },
+      release: async () => {
+        if (!isReleased) this.held--;
+        isReleased = true;
+      },
+    };
+  }
+
+  #check(): void {
+    if (this.error !== null) throw this.error;
+  }
+}
+
+/** What the context of the handlers takes. */
+export async function fakeBackups(clock: Clock, { isHeld = false } = {}): Promise<{ readonly holds: Holds; readonly node: FakeBackups }> {
+  const node = new FakeBackups();
+  const ids = new SeededIds(41);
+  let isFirst = true;
+  const uuidBytes = (): Uint8Array => {
+    if (!isFirst) return ids.uuidBytes();
+    isFirst = false;
+    return Uint8Array.from(Buffer.from(HOLD_ID.replaceAll('-', ''), 'hex'));
+  };
+  const holds = new Holds({ take: async () => node.take(), clock, ids: { uuidBytes }, log: silentLog });
+  if (isHeld) await holds.begin();
+  return { holds, node };
+}
