@@ -67,11 +67,13 @@ interface Entry {
 const NOTES_A_WRITE = 256;
 const WRITTEN: WriteOutcome = { kind: 'written' };
 const STOPPED: WriteOutcome = { kind: 'stopped' };
+/** Failures of which it is sure that nothing was written, and which pass. */
+const UNWRITTEN: readonly string[] = ['too_busy', 'disk_full', 'io_error', 'commit_contended'];
 /** Failures that pass, and waits between the attempts. */
-const PASSING: ReadonlySet<string> = new Set(['too_busy', 'disk_full', 'io_error']);
+const PASSING: ReadonlySet<string> = new Set([...UNWRITTEN, 'storage_throttled', 'storage_unreachable']);
 const RETRY_MS: readonly number[] = [20, 100, 500, 2_000];
 /** Nothing was written, nor will be. After any other error the log may hold the event all the same. */
-const DEFINITE: ReadonlySet<string> = new Set([...PASSING, 'stream_deleted', 'invalid_stream_name', 'invalid_event', 'event_too_large', 'batch_too_large', 'access_denied']);
+const DEFINITE: ReadonlySet<string> = new Set([...UNWRITTEN, 'stream_deleted', 'invalid_stream_name', 'invalid_event', 'event_too_large', 'batch_too_large', 'access_denied']);
 /** What a call counts besides its event. */
 const CALL_BYTES = 4_096;
 
@@ -197,12 +199,14 @@ export class Pipeline {
   }
 }
 
+/** The same call may succeed when somebody has looked after the node, or when it is known what became of the first one. */
+const PASSING_LATER: ReadonlySet<string> = new Set(['writer_stopped', 'sync_failed', 'store_closed', 'not_ready', 'commit_outcome_unknown']);
+
 function isPassing(error: unknown): boolean {
   return isSkuaError(error) && PASSING.has(error.code);
 }
 
 function failure(error: unknown): WriteOutcome {
   const code = isSkuaError(error) ? error.code : 'unexpected';
-  const isPassingOrStopped = isPassing(error) || code === 'writer_stopped' || code === 'sync_failed' || code === 'store_closed' || code === 'not_ready';
-  return { kind: 'failed', isPassing: isPassingOrStopped, reason: `The event could not be written: ${code}. ${isSkuaError(error) ? error.message : String(error)}` };
+  return { kind: 'failed', isPassing: isPassing(error) || PASSING_LATER.has(code), reason: `The event could not be written: ${code}. ${isSkuaError(error) ? error.message : String(error)}` };
 }

@@ -3,6 +3,7 @@ import { autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeRes
 import { backupCopyCommand, backupCreateCommand, backupDrillCommand, backupKeyCommand, backupListCommand, backupPruneCommand, backupVerifyCommand } from './backup.ts';
 import { demoCommand } from './demo.ts';
 import { explainCommand } from './explain.ts';
+import { functionsServeCommand } from './functions.ts';
 import { licenseInspectCommand, licenseIssueCommand, licenseIssuerCommand } from './license.ts';
 import { proveErasedCommand } from './prove-erased.ts';
 import { restoreCommand } from './restore.ts';
@@ -17,5 +18,5 @@ export const COMMANDS: readonly Command[] = [
   autoScavengeStatusCommand, autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand,
   backupCopyCommand, backupCreateCommand, backupListCommand, backupVerifyCommand, backupDrillCommand, backupPruneCommand, backupKeyCommand, restoreCommand,
   explainCommand, proveErasedCommand, verifyCommand, webhookTestCommand, webhookSendCommand,
-  licenseIssuerCommand, licenseIssueCommand, licenseInspectCommand, demoCommand,
+  licenseIssuerCommand, licenseIssueCommand, licenseInspectCommand, functionsServeCommand, demoCommand,
 ];

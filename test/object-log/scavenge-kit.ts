@@ -67,3 +67,21 @@ export async function expectScavenged(objects: MemoryObjects, clock: AutoClock, 
   expect(types.filter((type) => type === '$scavengeStarted' || type === '$scavengeCompleted')).toHaveLength(2);
   await reader.close();
 }
+
+/** The same objects, where `meanwhile` happens before the first call of one kind is answered. */
+export function held(objects: MemoryObjects, op: 'create' | 'head', meanwhile: () => Promise<unknown>): MemoryObjects {
+  let isDone = false;
+  return new Proxy(objects, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]): Promise<unknown> => {
+        if (name === op && !isDone) {
+          isDone = true;
+          await meanwhile();
+        }
+        return Reflect.apply(value, target, args) as unknown;
+      };
+    },
+  });
+}

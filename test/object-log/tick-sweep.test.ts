@@ -12,7 +12,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { AutoClock } from './auto-clock.ts';
-import { OPTIONS } from './scavenge-kit.ts';
+import { held, OPTIONS } from './scavenge-kit.ts';
 import { compactionTick, eventsOf, manifestOf, worldOf } from './tick-kit.ts';
 
 const REMOVE_AFTER_MS = 3_600_000;
@@ -77,19 +77,12 @@ describe('what nobody reads any more', () => {
     const ids = new SeededIds(3);
     await writer.store.append('a', ANY, eventsOf(ids, 2, 2_000));
     // It stands still where its manifest is written: by then others have gone on, and swept its number away.
-    const slow = new Proxy(objects, {
-      get: (target, name) => {
-        const value = Reflect.get(target, name, target) as unknown;
-        if (name !== 'create') return typeof value === 'function' ? value.bind(target) as unknown : value;
-        return async (key: string, bytes: Uint8Array) => {
-          for (let round = 0; round < 40; round++) {
-            clock.advance(STEP_MS);
-            await writer.store.append('a', ANY, eventsOf(ids, 1, 2_000));
-            await compactionTick(worldOf(objects, clock, 100 + round));
-          }
-          return target.create(key, bytes);
-        };
-      },
+    const slow = held(objects, 'create', async () => {
+      for (let round = 0; round < 40; round++) {
+        clock.advance(STEP_MS);
+        await writer.store.append('a', ANY, eventsOf(ids, 1, 2_000));
+        await compactionTick(worldOf(objects, clock, 100 + round));
+      }
     });
     const before = (await manifestOf(objects)).number;
     expect(await compactionTick(worldOf(slow, clock, 50))).toMatchObject({ outcome: 'published', manifest: before + 1, removed: 0 });
