@@ -32,6 +32,7 @@ import { watchProcess } from './metrics/process-metrics.ts';
 import type { ProcessMetrics } from './metrics/process-metrics.ts';
 import { nodeMetrics } from './metrics/store-metrics.ts';
 import { SingleNode } from './node-control.ts';
+import type { NodeOnObjects } from './on-objects/open.ts';
 import { openNode } from './open-node.ts';
 import type { OpenNode } from './open-node.ts';
 import { Readiness } from './readiness.ts';
@@ -120,7 +121,7 @@ class Node implements RunningNode {
     this.#options = options;
     this.#values = values;
     this.#log = log;
-    this.#directory = values.MemDb ? null : path.resolve(values.Db);
+    this.#directory = values.MemDb || values.Storage !== null ? null : path.resolve(values.Db);
     this.#process = watchProcess(this.#metrics, systemClock, this.#directory);
     this.#stats = new StatsCollector({
       clock: systemClock, metrics: this.#metrics, process: this.#process, store: () => this.#node?.open ?? null, folder: this.#directory,
@@ -161,23 +162,30 @@ class Node implements RunningNode {
       certificateDaysLeft: () => this.#daysLeft(), connections: () => this.#server?.connections() ?? 0,
     }));
     this.#server = await this.#listen();
-    this.#node = await openNode({ db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), onProgress: (progress) => this.#progress(progress) });
+    const objects = this.#values.Storage === null ? null : await this.#openOnObjects();
+    this.#node = objects ?? await openNode({ db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), onProgress: (progress) => this.#progress(progress) });
     const security = this.#values.Insecure ? null : await this.#startSecurity(this.#open);
     this.#control.opened(this.#open, await lastEpoch(this.#open.store));
     this.#reloader = this.#createReloader();
     if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics });
-    const { autoScavenge, orders, run } = await this.#openAutoScavenge();
+    const { autoScavenge, orders, run } = objects === null ? await this.#openAutoScavenge() : { ...objects, orders: null };
     this.#backups = await openBackups({ settings: backupsAsked, node: this.#node, autoScavenge, clock: systemClock, log: this.#log, meter: this.#metrics });
     this.#metrics.collect(this.#backups.metrics);
     await this.#stats.collect();
     this.#fetch = createApp({
       store: this.#open.store, scavenger: this.#open.scavenger, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
-      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, node: this.#control, options: appOptions(this.#values),
+      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, autoScavenge, ...(orders !== null && { scavengeOrders: orders }), backups: this.#backups, node: this.#control, options: appOptions(this.#values),
     });
     this.#readiness.ready();
     void this.#stats.run(this.#stopping.signal);
     this.#ticking = Promise.all([run(this.#stopping.signal), this.#backups.run(this.#stopping.signal)]).then(() => {});
     if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: systemClock, log: this.#log, signal: this.#stopping.signal });
+  }
+
+  /** Loaded only where it is needed. */
+  async #openOnObjects(): Promise<NodeOnObjects> {
+    const { openOnObjects } = await import('./on-objects/open.ts');
+    return openOnObjects({ values: this.#values, hasChunkSize: this.#options.config.given('ChunkSize'), log: this.#log, meter: this.#metrics });
   }
 
   #openAutoScavenge(): Promise<OpenAutoScavenge> {

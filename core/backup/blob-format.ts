@@ -3,8 +3,9 @@ import type { Digests } from '../ports/digests.ts';
 import { encodeText } from '../text.ts';
 
 /**
- * Layout of a blob (ARCHITECTURE.md, "Backups"). The header with the table of frames comes first, so that any range of the
- * content is found with one read of the header. All integers little-endian:
+ * Layout of a blob (ARCHITECTURE.md, "Backups"): header, frames, table of frames. The header says where the table is, so that any range
+ * of the content is found; the table comes last, so that content whose stored length is known can be stored while it is read
+ * for the first time. All integers little-endian:
  *
  * | Offset | Size | Field |
  * |---|---|---|
@@ -14,22 +15,27 @@ import { encodeText } from '../text.ts';
  * | 10 | 2 | 0 |
  * | 12 | 4 | plain bytes of every frame but the last |
  * | 16 | 8 | plain bytes in all |
- * | 24 | 8 a frame | stored bytes, with bit 31 for zstd; CRC-32 of what is stored, 0 where it is sealed |
- * | behind | 4 | CRC-32 of all before |
+ * | 24 | 8 | where the table is |
+ * | 32 | 4 | CRC-32 of all before |
+ * | 36 | | the frames, one behind the other |
+ *
+ * The table: for each frame 4 bytes with its stored length, bit 31 for zstd, and 4 bytes with the CRC-32 of what is stored, 0 where
+ * it is sealed; then the CRC-32 of the header and the table. The object ends there.
  */
 const MAGIC = encodeText('SkuaBlob');
 const VERSION = 1;
-const FIXED_BYTES = 24;
+export const HEADER_BYTES = 36;
 const ENTRY_BYTES = 8;
 const CRC_BYTES = 4;
 const ZSTD_BIT = 0x8000_0000;
 
-/** Plain bytes of a frame. */
+/** Plain bytes of a frame: large where every frame that is read is a request, and few enough for the processor's cache in a directory of this machine. */
 export const BLOB_FRAME_BYTES = 4_194_304;
+export const BLOB_FRAME_LOCAL_BYTES = 1_048_576;
 /** A file can't be longer in a blob: 64 TiB at the usual size of a frame would need a header that no memory should hold. */
 export const BLOB_FRAMES_MAX = 1_048_576;
-/** Read at once for the header: enough for frames of 500 chunks, and small blobs come whole with it. */
-export const HEADER_READ_BYTES = 65_536;
+/** Read at once for the header: small blobs come whole with it. */
+export const HEAD_READ_BYTES = 65_536;
 
 export interface BlobFrame {
   /** Stored, with what sealing adds. */
@@ -43,61 +49,66 @@ export interface BlobHeader {
   readonly isSealed: boolean;
   readonly frameBytes: number;
   readonly sizeBytes: number;
-  readonly frames: readonly BlobFrame[];
+  readonly tableAt: number;
 }
 
-export function frameCount(sizeBytes: number, frameBytes: number): number {
+export function frameCount({ sizeBytes, frameBytes }: Pick<BlobHeader, 'sizeBytes' | 'frameBytes'>): number {
   return Math.ceil(sizeBytes / frameBytes);
 }
 
-export function headerBytes(frames: number): number {
-  return FIXED_BYTES + frames * ENTRY_BYTES + CRC_BYTES;
+export function tableBytes(frames: number): number {
+  return frames * ENTRY_BYTES + CRC_BYTES;
+}
+
+/** Bytes of the whole object. */
+export function objectBytesOf(header: BlobHeader): number {
+  return header.tableAt + tableBytes(frameCount(header));
 }
 
 export function encodeBlobHeader(header: BlobHeader, digests: Digests): Uint8Array {
-  const out = new Uint8Array(headerBytes(header.frames.length));
+  const out = new Uint8Array(HEADER_BYTES);
   out.set(MAGIC);
   out[8] = VERSION;
   out[9] = header.isSealed ? 1 : 0;
   putI32(out, 12, header.frameBytes);
   putI64(out, 16, header.sizeBytes);
-  header.frames.forEach((frame, i) => {
-    const at = FIXED_BYTES + i * ENTRY_BYTES;
-    putI32(out, at, frame.storedBytes + (frame.isCompressed ? ZSTD_BIT : 0) | 0);
-    putI32(out, at + 4, frame.crc | 0);
-  });
-  const end = out.length - CRC_BYTES;
-  putI32(out, end, digests.crc32(out.subarray(0, end)) | 0);
+  putI64(out, 24, header.tableAt);
+  putI32(out, 32, digests.crc32(out.subarray(0, 32)) | 0);
   return out;
 }
 
-/** How long the header is, by its beginning (at least 24 bytes); null when this begins no blob. */
-export function headerBytesOf(b: Uint8Array): number | null {
-  if (b.length < FIXED_BYTES || !equalBytes(b, 0, MAGIC, 0, MAGIC.length) || b[8] !== VERSION || b[9]! > 1 || b[10] !== 0 || b[11] !== 0) return null;
-  const frameBytes = i32(b, 12);
-  const sizeBytes = i64(b, 16);
-  if (frameBytes <= 0 || !Number.isSafeInteger(sizeBytes) || sizeBytes < 0) return null;
-  const frames = frameCount(sizeBytes, frameBytes);
-  return frames > BLOB_FRAMES_MAX ? null : headerBytes(frames);
-}
-
-/** Null when the header is not what was written. `b` holds at least all of it. */
+/** Null when this does not begin as a blob does. */
 export function decodeBlobHeader(b: Uint8Array, digests: Digests): BlobHeader | null {
-  const length = headerBytesOf(b);
-  if (length === null || b.length < length) return null;
-  const end = length - CRC_BYTES;
-  if (digests.crc32(b.subarray(0, end)) !== u32(b, end)) return null;
-  const frames: BlobFrame[] = [];
-  for (let at = FIXED_BYTES; at < end; at += ENTRY_BYTES) {
-    const stored = u32(b, at);
-    frames.push({ storedBytes: stored % ZSTD_BIT, isCompressed: stored >= ZSTD_BIT, crc: u32(b, at + 4) });
-  }
-  return { isSealed: b[9] === 1, frameBytes: i32(b, 12), sizeBytes: i64(b, 16), frames };
+  if (b.length < HEADER_BYTES || !equalBytes(b, 0, MAGIC, 0, MAGIC.length) || b[8] !== VERSION || b[9]! > 1 || b[10] !== 0 || b[11] !== 0) return null;
+  if (digests.crc32(b.subarray(0, 32)) !== u32(b, 32)) return null;
+  const header = { isSealed: b[9] === 1, frameBytes: i32(b, 12), sizeBytes: i64(b, 16), tableAt: i64(b, 24) };
+  return header.frameBytes > 0 && header.sizeBytes >= 0 && frameCount(header) <= BLOB_FRAMES_MAX ? header : null;
 }
 
-/** Bytes of the whole object. */
-export function storedBytes(header: BlobHeader): number {
-  return header.frames.reduce((sum, frame) => sum + frame.storedBytes, headerBytes(header.frames.length));
+/** `header`: its bytes, to which the table is bound. */
+export function encodeTable(header: Uint8Array, frames: readonly BlobFrame[], digests: Digests): Uint8Array {
+  const out = new Uint8Array(tableBytes(frames.length));
+  frames.forEach((frame, i) => {
+    putI32(out, i * ENTRY_BYTES, frame.storedBytes + (frame.isCompressed ? ZSTD_BIT : 0) | 0);
+    putI32(out, i * ENTRY_BYTES + 4, frame.crc | 0);
+  });
+  const end = out.length - CRC_BYTES;
+  putI32(out, end, digests.crc32(out.subarray(0, end), digests.crc32(header)) | 0);
+  return out;
+}
+
+/** Null when the table is not what was written, or does not fill the place between header and itself. */
+export function decodeTable(headerBytes: Uint8Array, header: BlobHeader, table: Uint8Array, digests: Digests): BlobFrame[] | null {
+  const end = table.length - CRC_BYTES;
+  if (table.length !== tableBytes(frameCount(header)) || digests.crc32(table.subarray(0, end), digests.crc32(headerBytes)) !== u32(table, end)) return null;
+  const frames: BlobFrame[] = [];
+  let at = HEADER_BYTES;
+  for (let i = 0; i < end; i += ENTRY_BYTES) {
+    const stored = u32(table, i);
+    frames.push({ storedBytes: stored % ZSTD_BIT, isCompressed: stored >= ZSTD_BIT, crc: u32(table, i + 4) });
+    at += stored % ZSTD_BIT;
+  }
+  return at === header.tableAt ? frames : null;
 }
 
 /** Plain bytes of one frame. */

@@ -1,8 +1,8 @@
 import type { Compression } from '../ports/compression.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
-import { decodeBlobHeader, frameContext, headerBytes, HEADER_READ_BYTES, headerBytesOf, plainBytes } from './blob-format.ts';
-import type { BlobHeader } from './blob-format.ts';
+import { decodeBlobHeader, decodeTable, frameContext, HEAD_READ_BYTES, HEADER_BYTES, objectBytesOf, plainBytes } from './blob-format.ts';
+import type { BlobFrame, BlobHeader } from './blob-format.ts';
 import { endWhenAborted } from './blob-writer.ts';
 import { damaged } from './damaged.ts';
 import type { BlobRef } from './manifest.ts';
@@ -21,6 +21,12 @@ export interface ReaderWorld {
   blobKey(id: string): string;
 }
 
+/**
+ * Whether every frame is verified before it is given away, or a blob that is read from its beginning to its end as a whole, by its name: that spares
+ * a checksum of every byte, for those who keep nothing of what they read when the end throws.
+ */
+export type FrameChecks = 'each' | 'at-end';
+
 export interface ByteRange { readonly from: number; readonly length: number }
 
 /** One blob that is being read: its header, and what came with it of the frames behind. */
@@ -28,13 +34,28 @@ interface OpenBlob {
   readonly id: string;
   readonly key: string;
   readonly header: BlobHeader;
+  readonly frames: readonly BlobFrame[];
   /** Where each frame begins in the object. */
   readonly offsets: readonly number[];
   readonly head: Uint8Array;
 }
 
-/** Plain content of a blob; ARCHITECTURE.md, "Backups". Throws `repository_damaged` before any byte that is not as it was written. */
-export async function* readBlobContent(world: ReaderWorld, ref: BlobRef, range: ByteRange | undefined, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+/** Memory for the frames that are fetched ahead and the one that is looked at, used in turns. */
+class FrameBuffers {
+  readonly #sizeBytes: number;
+  readonly #buffers: Uint8Array[] = [];
+
+  constructor(frames: readonly BlobFrame[], first: number, last: number) {
+    this.#sizeBytes = frames.slice(first, last + 1).reduce((most, { storedBytes }) => Math.max(most, storedBytes), 0);
+  }
+
+  of(frame: number): Uint8Array {
+    return this.#buffers[frame % (FRAMES_AHEAD + 1)] ??= new Uint8Array(this.#sizeBytes);
+  }
+}
+
+/** Plain content of a blob; ARCHITECTURE.md, "Backups". A piece may be used again after the next one was asked for. Throws `repository_damaged` before any byte that is not as it was written. */
+export async function* readBlobContent(world: ReaderWorld, ref: BlobRef, range: ByteRange | undefined, signal?: AbortSignal, checks: FrameChecks = 'each'): AsyncGenerator<Uint8Array, void, undefined> {
   const blob = await openBlob(world, ref.blob, signal);
   if (blob.header.sizeBytes !== ref.sizeBytes) throw damaged(world.objects.place, blob.key, `holds ${blob.header.sizeBytes} bytes where ${ref.sizeBytes} were backed up`);
   const { frameBytes, sizeBytes } = blob.header;
@@ -46,16 +67,21 @@ export async function* readBlobContent(world: ReaderWorld, ref: BlobRef, range: 
     const first = Math.floor(from / frameBytes);
     const last = Math.floor((to - 1) / frameBytes);
     const coming: Promise<Uint8Array>[] = [];
+    const buffers = new FrameBuffers(blob.frames, first, last);
     for (let ahead = first, frame = first; frame <= last; frame++) {
-      for (; ahead <= last && ahead <= frame + FRAMES_AHEAD; ahead++) coming.push(fetchFrame(world, blob, ahead, signal));
-      const plain = openFrame(world, blob, frame, await coming.shift()!);
+      // The frame before, whose memory is filled now, was given away until the next one was asked for.
+      for (; ahead <= last && ahead <= frame + FRAMES_AHEAD; ahead++) coming.push(fetchFrame(world, blob, ahead, buffers, signal));
+      const plain = openFrame(world, blob, frame, await coming.shift()!, isWhole && checks === 'at-end');
       endWhenAborted(signal);
       digest?.update(plain);
       const start = frame * frameBytes;
       yield plain.subarray(Math.max(0, from - start), Math.min(plain.length, to - start));
     }
   }
-  if (digest !== null && world.blobId(digest.finish()) !== blob.id) throw damaged(world.objects.place, blob.key, 'does not hold the content that its name stands for');
+  if (digest === null || world.blobId(digest.finish()) === blob.id) return;
+  // The frames know which of them is damaged.
+  if (checks === 'at-end') for await (const _ of readBlobContent(world, ref, undefined, signal));
+  throw damaged(world.objects.place, blob.key, 'does not hold the content that its name stands for');
 }
 
 /** Plain bytes of a blob, as its header has them. Throws `repository_damaged`. */
@@ -66,31 +92,42 @@ export async function blobSize(world: ReaderWorld, id: string): Promise<number> 
 async function openBlob(world: ReaderWorld, id: string, signal?: AbortSignal): Promise<OpenBlob> {
   const key = world.blobKey(id);
   const { place } = world.objects;
-  let head = await world.objects.get(key, { from: 0, length: HEADER_READ_BYTES, ...(signal && { signal }) });
+  const head = await world.objects.get(key, { from: 0, length: HEAD_READ_BYTES, ...(signal && { signal }) });
   if (head === null) throw damaged(place, key, 'is missing');
-  const length = headerBytesOf(head);
-  if (length === null) throw damaged(place, key, 'does not begin as a blob does');
-  if (length > head.length && head.length === HEADER_READ_BYTES) head = (await world.objects.get(key, { from: 0, length, ...(signal && { signal }) })) ?? head;
   const header = decodeBlobHeader(head, world.digests);
-  if (header === null) throw damaged(place, key, 'has a header that does not fit its checksum');
+  if (header === null) throw damaged(place, key, 'does not begin as a blob does, or has a header that does not fit its checksum');
   if (header.isSealed !== (world.sealer !== null)) throw damaged(place, key, header.isSealed ? 'is encrypted in a repository that is not' : 'is not encrypted in a repository that is');
+  const frames = decodeTable(head.subarray(0, HEADER_BYTES), header, await tableOf(world, key, header, head, signal), world.digests);
+  if (frames === null) throw damaged(place, key, 'has a table of frames that does not fit its checksum');
   const offsets: number[] = [];
-  let at = headerBytes(header.frames.length);
-  for (const frame of header.frames) {
+  let at = HEADER_BYTES;
+  for (const frame of frames) {
     offsets.push(at);
     at += frame.storedBytes;
   }
-  if (head.length < HEADER_READ_BYTES && head.length !== at) throw damaged(place, key, `has ${head.length} bytes instead of ${at}`);
-  return { id, key, header, offsets, head };
+  return { id, key, header, frames, offsets, head };
 }
 
-function fetchFrame(world: ReaderWorld, blob: OpenBlob, frame: number, signal?: AbortSignal): Promise<Uint8Array> {
+async function tableOf(world: ReaderWorld, key: string, header: BlobHeader, head: Uint8Array, signal?: AbortSignal): Promise<Uint8Array> {
+  const total = objectBytesOf(header);
+  const wrong = () => damaged(world.objects.place, key, `has another length than the ${total} bytes that its header says`);
+  if (header.tableAt < HEADER_BYTES) throw wrong();
+  if (head.length < HEAD_READ_BYTES) {
+    if (head.length !== total) throw wrong();
+    return head.subarray(header.tableAt);
+  }
+  // A byte more than there should be would come along.
+  const length = total - header.tableAt;
+  const table = await world.objects.get(key, { from: header.tableAt, length: length + 1, ...(signal && { signal }) });
+  if (table?.length !== length) throw wrong();
+  return table;
+}
+
+function fetchFrame(world: ReaderWorld, blob: OpenBlob, frame: number, buffers: FrameBuffers, signal?: AbortSignal): Promise<Uint8Array> {
   const from = blob.offsets[frame]!;
-  const length = blob.header.frames[frame]!.storedBytes;
+  const length = blob.frames[frame]!.storedBytes;
   if (from + length <= blob.head.length) return Promise.resolve(blob.head.subarray(from, from + length));
-  // A byte more than the last frame has would be one too many in the object.
-  const isLast = frame === blob.header.frames.length - 1;
-  const fetching = world.objects.get(blob.key, { from, length: isLast ? length + 1 : length, ...(signal && { signal }) }).then((bytes) => {
+  const fetching = world.objects.get(blob.key, { from, length, into: buffers.of(frame), ...(signal && { signal }) }).then((bytes) => {
     if (bytes === null) throw damaged(world.objects.place, blob.key, 'is missing');
     return bytes;
   });
@@ -100,13 +137,13 @@ function fetchFrame(world: ReaderWorld, blob: OpenBlob, frame: number, signal?: 
 }
 
 /** Verifies a frame and undoes what was done to it. */
-function openFrame(world: ReaderWorld, blob: OpenBlob, number: number, stored: Uint8Array): Uint8Array {
-  const frame = blob.header.frames[number]!;
+function openFrame(world: ReaderWorld, blob: OpenBlob, number: number, stored: Uint8Array, isCheckedLater: boolean): Uint8Array {
+  const frame = blob.frames[number]!;
   const fail = (what: string, cause?: unknown) => damaged(world.objects.place, blob.key, `${what} (frame ${number})`, cause);
-  if (stored.length !== frame.storedBytes) throw fail('has another length than its header says');
+  if (stored.length !== frame.storedBytes) throw fail('is cut short');
   let bytes: Uint8Array | null = stored;
   if (world.sealer !== null) bytes = world.sealer.open(stored, frameContext(blob.id, number, frame.isCompressed, blob.header));
-  else if (world.digests.crc32(stored) !== frame.crc) throw fail('does not fit its checksum');
+  else if (!(isCheckedLater && !frame.isCompressed) && world.digests.crc32(stored) !== frame.crc) throw fail('does not fit its checksum');
   if (bytes === null) throw fail('was changed, or sealed with another key');
   const length = plainBytes(blob.header, number);
   if (frame.isCompressed) {

@@ -1,7 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import type { Compression } from '../ports/compression.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
-import { encodeBlobHeader, BLOB_FRAMES_MAX, frameContext, frameCount, storedBytes } from './blob-format.ts';
+import { BLOB_FRAMES_MAX, encodeBlobHeader, encodeTable, frameContext, frameCount, HEADER_BYTES, objectBytesOf } from './blob-format.ts';
 import type { BlobFrame, BlobHeader } from './blob-format.ts';
 import type { CompressionMode } from './repository-api.ts';
 import { SEAL_BYTES } from './sealing.ts';
@@ -34,12 +34,16 @@ export interface Measured {
   readonly kept: readonly Uint8Array[] | null;
 }
 
+function checkSize(world: BlobWorld, sizeBytes: number): void {
+  if (frameCount({ sizeBytes, frameBytes: world.frameBytes }) > BLOB_FRAMES_MAX) throw new SkuaError('backup_failed', `A file of ${sizeBytes} bytes is too long for a backup repository.`, { limit: BLOB_FRAMES_MAX * world.frameBytes });
+}
+
 /**
  * Reads content once for its digest, and for the sizes and checksums of its frames: an object's length must be known
  * before it is stored, and whether it is there already.
  */
 export async function measure(world: BlobWorld, sizeBytes: number, content: Content, mode: CompressionMode, signal?: AbortSignal): Promise<Measured> {
-  if (frameCount(sizeBytes, world.frameBytes) > BLOB_FRAMES_MAX) throw new SkuaError('backup_failed', `A file of ${sizeBytes} bytes is too long for a backup repository.`, { limit: BLOB_FRAMES_MAX * world.frameBytes });
+  checkSize(world, sizeBytes);
   const measuring = new Measuring(world, sizeBytes, mode);
   for await (const piece of content()) {
     endWhenAborted(signal);
@@ -62,12 +66,12 @@ class Measuring {
   #total = 0;
   #crc = 0;
 
-  constructor(world: BlobWorld, sizeBytes: number, mode: CompressionMode) {
+  constructor(world: BlobWorld, sizeBytes: number, mode: CompressionMode, keeps = true) {
     this.#world = world;
     this.#sizeBytes = sizeBytes;
     this.#mode = mode;
     this.#sha = world.digests.sha256();
-    const gathers = mode !== 'off' || sizeBytes <= world.frameBytes;
+    const gathers = keeps && (mode !== 'off' || sizeBytes <= world.frameBytes);
     this.#gather = gathers ? new Uint8Array(Math.min(sizeBytes, world.frameBytes)) : null;
     if (gathers) this.#kept = [];
   }
@@ -123,21 +127,28 @@ function packFrame(world: BlobWorld, plain: Uint8Array, compresses: boolean): { 
   return packed.length < plain.length ? { bytes: packed, isCompressed: true } : { bytes: plain, isCompressed: false };
 }
 
-/** How the blob's object begins. */
-export function headerOf(world: BlobWorld, measured: Measured): BlobHeader {
-  const isSealed = world.sealer !== null;
-  const frames = measured.frames.map((frame) => (isSealed ? { ...frame, storedBytes: frame.storedBytes + SEAL_BYTES, crc: 0 } : frame));
-  return { isSealed, frameBytes: world.frameBytes, sizeBytes: measured.sizeBytes, frames };
+function headerOf(world: BlobWorld, sizeBytes: number, framesBytes: number): BlobHeader {
+  return { isSealed: world.sealer !== null, frameBytes: world.frameBytes, sizeBytes, tableAt: HEADER_BYTES + framesBytes };
+}
+
+/** As they are stored. */
+function storedFrames(world: BlobWorld, { frames }: Measured): readonly BlobFrame[] {
+  return world.sealer === null ? frames : frames.map((frame) => ({ ...frame, storedBytes: frame.storedBytes + SEAL_BYTES, crc: 0 }));
+}
+
+function headerOfMeasured(world: BlobWorld, measured: Measured): BlobHeader {
+  return headerOf(world, measured.sizeBytes, storedFrames(world, measured).reduce((sum, frame) => sum + frame.storedBytes, 0));
 }
 
 export function objectBytes(world: BlobWorld, measured: Measured): number {
-  return storedBytes(headerOf(world, measured));
+  return objectBytesOf(headerOfMeasured(world, measured));
 }
 
 /** The bytes of the blob's object. Throws ContentChanged when the content is no longer what was measured. */
 export async function* objectContent(world: BlobWorld, id: string, measured: Measured, content: Content, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
-  const header = headerOf(world, measured);
-  yield encodeBlobHeader(header, world.digests);
+  const header = headerOfMeasured(world, measured);
+  const headerBytes = encodeBlobHeader(header, world.digests);
+  yield headerBytes;
   const isStoredAsItIs = world.sealer === null && measured.frames.every((frame) => !frame.isCompressed);
   if (measured.kept === null && isStoredAsItIs) yield* sameContent(world, measured, content, signal);
   else {
@@ -147,6 +158,42 @@ export async function* objectContent(world: BlobWorld, id: string, measured: Mea
       yield world.sealer === null ? bytes : world.sealer.seal(bytes, frameContext(id, number, isCompressed, header));
       number++;
     }
+  }
+  yield encodeTable(headerBytes, storedFrames(world, measured), world.digests);
+}
+
+/** Content that is neither sealed nor compressed, which needs one reading only: what its object will look like is known before. */
+export class PlainObject {
+  readonly #world: BlobWorld;
+  readonly #header: BlobHeader;
+  readonly #measuring: Measuring;
+  readonly #content: Content;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(world: BlobWorld, sizeBytes: number, content: Content, signal?: AbortSignal) {
+    checkSize(world, sizeBytes);
+    this.#world = world;
+    this.#header = headerOf(world, sizeBytes, sizeBytes);
+    this.#measuring = new Measuring(world, sizeBytes, 'off', false);
+    this.#content = content;
+    this.#signal = signal;
+  }
+
+  get objectBytes(): number { return objectBytesOf(this.#header); }
+  /** Of the content; known when all bytes of the object have been given. */
+  sha256: Uint8Array = new Uint8Array(0);
+
+  async *bytes(): AsyncGenerator<Uint8Array, void, undefined> {
+    const header = encodeBlobHeader(this.#header, this.#world.digests);
+    yield header;
+    for await (const piece of this.#content()) {
+      endWhenAborted(this.#signal);
+      this.#measuring.add(piece);
+      yield piece;
+    }
+    const { frames, sha256 } = this.#measuring.finish();
+    this.sha256 = sha256;
+    yield encodeTable(header, frames, this.#world.digests);
   }
 }
 

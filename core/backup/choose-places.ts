@@ -1,6 +1,7 @@
 import { decodeFooter, FOOTER_BYTES, HEADER_BYTES } from '../log/chunk-format.ts';
 import type { Manifest, ManifestChunk, ShippedPiece } from './manifest.ts';
 import type { Repository } from './repository-api.ts';
+import { nextChunk } from './shipped.ts';
 
 /** A backup with what was shipped after it: all that one restore may take its log from. */
 export interface Kept {
@@ -38,11 +39,14 @@ export function keptEnd({ manifest, pieces }: Kept): number {
 }
 
 export function placeOf(repository: Repository, kept: Kept, position: number): Place {
-  const { manifest, pieces } = kept;
+  const { manifest } = kept;
   const { writer } = manifest.checkpoints;
   if (position > keptEnd(kept)) return { kind: 'beyond' };
   if (position === writer) return { kind: 'end' };
-  if (position > writer) return { kind: 'log', stretch: shippedStretch(repository, writer, pieces) };
+  if (position > writer) {
+    const stretch = [...shippedStretches(repository, kept)].find(({ to }) => position <= to)!;
+    return position === stretch.to && position < keptEnd(kept) ? { kind: 'end' } : { kind: 'log', stretch };
+  }
   const chunk = manifest.chunks.find((candidate) => position <= chunkEnd(manifest, candidate));
   if (chunk !== undefined) {
     if (position === chunkEnd(manifest, chunk)) return { kind: 'end' };
@@ -58,7 +62,7 @@ export function placeOf(repository: Repository, kept: Kept, position: number): P
 export function* stretches(repository: Repository, { manifest, pieces }: Kept): Generator<{ readonly chunk: ManifestChunk | null; readonly stretch: Stretch }, void, undefined> {
   for (const chunk of manifest.chunks) yield { chunk, stretch: chunkStretch(repository, manifest, chunk) };
   for (const segment of manifest.tail?.segments ?? []) yield { chunk: null, stretch: { from: segment.from, to: segment.to, content: () => repository.readBlob(segment) } };
-  if (pieces.length > 0) yield { chunk: null, stretch: shippedStretch(repository, manifest.checkpoints.writer, pieces) };
+  for (const stretch of shippedStretches(repository, { manifest, pieces })) yield { chunk: null, stretch };
 }
 
 function chunkStretch(repository: Repository, manifest: Manifest, chunk: ManifestChunk): Stretch {
@@ -76,8 +80,19 @@ async function* chunkData(repository: Repository, chunk: ManifestChunk): AsyncGe
   yield* repository.readBlob(chunk, { from: HEADER_BYTES, length: physicalBytes });
 }
 
-function shippedStretch(repository: Repository, from: number, pieces: readonly ShippedPiece[]): Stretch {
-  return { from, to: pieces.at(-1)?.to ?? from, content: () => piecesOf(repository, pieces) };
+/** What was shipped, chunk by chunk. A chunk that was completed reaches to the beginning of the next one. */
+function* shippedStretches(repository: Repository, { manifest, pieces }: Kept): Generator<Stretch, void, undefined> {
+  const size = manifest.chunkSizeBytes;
+  let from = manifest.checkpoints.writer;
+  for (let first = 0; first < pieces.length;) {
+    const end = nextChunk(from, size);
+    let last = first;
+    while (last < pieces.length && pieces[last]!.from < end) last++;
+    const own = pieces.slice(first, last);
+    yield { from, to: last < pieces.length ? end : pieces.at(-1)!.to, content: () => piecesOf(repository, own) };
+    first = last;
+    from = end;
+  }
 }
 
 async function* piecesOf(repository: Repository, pieces: readonly ShippedPiece[]): AsyncGenerator<Uint8Array, void, undefined> {

@@ -1,6 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import { timestampText } from '../time.ts';
-import { chunkEnd, chunkStart, type Kept, placeOf } from './choose-places.ts';
+import { furthest, RECENT_MAX } from './choose-latest.ts';
+import { chunkEnd, chunkStart, type Kept, keptEnd, placeOf } from './choose-places.ts';
 import { endsOf, findTime, lookAround, nearer, type Nearest, NOTHING_NEAR } from './choose-search.ts';
 import { RecordWalk } from './choose-walk.ts';
 import type { Manifest, ManifestSummary, ShippedPiece } from './manifest.ts';
@@ -8,7 +9,7 @@ import type { Repository } from './repository-api.ts';
 
 /** What somebody wants to have back. */
 export type RestoreChoice =
-  /** The newest backup, with all that was shipped after it. */
+  /** The newest backup, with all that was shipped after it, or one shortly before it where that reaches further. */
   | { readonly kind: 'latest' }
   /** A backup as it was when it was made. */
   | { readonly kind: 'backup'; readonly id: string }
@@ -55,17 +56,26 @@ class Chooser {
 
   async choose(choice: RestoreChoice): Promise<RestorePlan> {
     if (choice.kind === 'backup') return this.#plan({ manifest: await this.#repository.manifest(choice.id), pieces: [] });
-    if (choice.kind === 'latest' && this.#options.nodeId === undefined && this.#options.allowDamaged !== true) {
-      // Damage to older manifests is no obstacle, and they need not be read.
-      const manifest = await this.#repository.manifest('latest');
-      return this.#plan({ manifest, pieces: await this.#repository.shipped(manifest.id) });
-    }
+    if (choice.kind === 'latest') return this.#plan(await this.#latest());
     const summaries = await this.#summaries();
     switch (choice.kind) {
-      case 'latest': return this.#plan(await this.#keptOf(summaries[0]!));
       case 'position': return this.#toPosition(summaries, choice.position);
       case 'time': return this.#toTime(summaries, choice.timeMs);
     }
+  }
+
+  async #latest(): Promise<Kept> {
+    if (this.#options.nodeId !== undefined || this.#options.allowDamaged === true) return this.#furthest(await this.#summaries());
+    // Damage to older manifests is no obstacle, and few of them need be read.
+    const newest = await this.#repository.manifest('latest');
+    const recent = (await this.#repository.backups(() => {}, RECENT_MAX)).filter(({ nodeId }) => nodeId === newest.nodeId);
+    // Where what was shipped after the newest is damaged, that shows now.
+    if (recent[0]?.id !== newest.id) return { manifest: newest, pieces: await this.#repository.shipped(newest.id) };
+    return this.#furthest(recent);
+  }
+
+  #furthest(summaries: readonly ManifestSummary[]): Promise<Kept> {
+    return furthest(summaries, (summary) => this.#keptOf(summary));
   }
 
   /** The backups of one node, newest first: at least one. */
@@ -116,7 +126,7 @@ class Chooser {
       const found = await findTime(this.#repository, kept, timeMs);
       if (found.kind === 'at') return this.#plan(kept, found.position, summaries);
       if (found.kind === 'all') {
-        if (summary === summaries[0]) return this.#plan(kept);
+        if (summary === summaries[0]) return this.#beyond(kept, summaries, timeMs);
         near = nearer(near, { below: await this.#endOf(kept), above: null });
       } else if (found.kind === 'scavenged') near = nearer(near, endsOf(kept, found.chunk));
       else {
@@ -124,6 +134,17 @@ class Chooser {
       }
     }
     throw notRestorable(when, near, { timeMs });
+  }
+
+  /** All of the newest backup is of that time: what was shipped behind one before it may be too. */
+  async #beyond(newest: Kept, summaries: readonly ManifestSummary[], timeMs: number): Promise<RestorePlan> {
+    const kept = await this.#furthest(summaries);
+    if (kept.manifest.id !== newest.manifest.id) {
+      const found = await findTime(this.#repository, kept, timeMs);
+      if (found.kind === 'all') return this.#plan(kept);
+      if (found.kind === 'at' && found.position >= keptEnd(newest)) return this.#plan(kept, found.position, summaries);
+    }
+    return this.#plan(newest);
   }
 
   /** Where the log of a backup can end last. Pieces are whole records, but the last one may break off inside a write. */

@@ -15,11 +15,13 @@ import { BackupIntent } from './intents.ts';
 import { blobsOf } from './manifests.ts';
 import type { Manifest, ManifestChunk, ManifestFile, ManifestTail } from './manifest.ts';
 import type { Repository } from './repository-api.ts';
+import { isLocal } from './repository.ts';
 import type { BackupSource, SnapshotFile } from './source.ts';
 import { clearSuspects, suspectBlobs } from './suspects.ts';
 
-/** Files that are stored at once. */
+/** Files that are stored at once. In a directory of this machine two keep the disk busy, and more would take all threads that make file calls. */
 const PARALLEL_DEFAULT = 4;
+const PARALLEL_LOCAL_DEFAULT = 2;
 /** What is missing at the end is stored again so often. */
 const ROUNDS_MAX = 3;
 
@@ -111,7 +113,7 @@ async function backUpFiles(options: CreateBackupOptions, id: string, previous: M
   let tail: ManifestTail | null = null;
   const checkpointFile = files.find(({ kind }) => kind === 'existence-checkpoint');
   const checkpoint = checkpointFile === undefined ? null : await backUpFile(parts, checkpointFile);
-  await inParallel(files.length, options.parallel ?? PARALLEL_DEFAULT, async (i) => {
+  await inParallel(files.length, options.parallel ?? (isLocal(repository.place) ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT), async (i) => {
     const file = files[i]!;
     await intent.renew();
     if (file === checkpointFile) others[i] = checkpoint!;

@@ -37,17 +37,23 @@ export function filesOfBackup(repository: Repository, manifest: Manifest, pieces
   const { chunks, tail, index, scavengeDb, chunkSizeBytes, checkpoints } = manifest;
   const files = new Map<string, readonly Part[]>();
   for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb])]) files.set(file.path, [blobPart(repository, 0, file)]);
+  const tailEnd = tail === null ? 0 : (tail.number + 1) * chunkSizeBytes;
+  const inTail = pieces.filter(({ from }) => from < tailEnd);
   if (tail !== null) {
     const start = tail.number * chunkSizeBytes;
     const at = (position: number) => HEADER_BYTES + position - start;
     files.set(tail.path, [
       bytesPart(0, fromHex(tail.header) ?? new Uint8Array(HEADER_BYTES)),
       ...tail.segments.map((segment) => blobPart(repository, at(segment.from), segment)),
-      ...pieces.map((piece) => piecePart(repository, at(piece.from), piece)),
+      ...inTail.map((piece) => piecePart(repository, at(piece.from), piece)),
     ]);
-  } else if (pieces.length > 0) files.set(`shipped-after-${manifest.id}`, pieces.map((piece) => piecePart(repository, piece.from - pieces[0]!.from, piece)));
+  }
+  // Chunks that were begun behind the backup have no files in it.
+  for (const [number, own] of Map.groupBy(pieces.slice(inTail.length), ({ from }) => Math.floor(from / chunkSizeBytes))) {
+    files.set(`shipped-after-${manifest.id}-${number}`, own.map((piece) => piecePart(repository, piece.from - own[0]!.from, piece)));
+  }
   const writer = new Uint8Array(8);
-  putI64(writer, 0, pieces.at(-1)?.to ?? checkpoints.writer);
+  putI64(writer, 0, inTail.at(-1)?.to ?? checkpoints.writer);
   files.set('writer.chk', [bytesPart(0, writer)]);
   return files;
 }

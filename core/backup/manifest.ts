@@ -93,9 +93,11 @@ export interface ManifestSummary {
   readonly sizeBytes: number;
 }
 
-/** Log that was shipped after a manifest: an object of its own that begins where the one before it ends. */
+/** Log of one chunk that was shipped after a manifest: an object of its own that begins where the log before it ends, or the chunk behind that. */
 export interface ShippedPiece {
   readonly manifestId: string;
+  /** Where the data of the chunk before it ends, when that was completed behind them: this piece is the first of its chunk then. Left out where the log goes on at `from`. */
+  readonly previousEnd?: number;
   readonly from: number;
   readonly to: number;
   readonly shippedMs: number;

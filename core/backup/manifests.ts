@@ -74,6 +74,18 @@ export class Manifests {
     return keys;
   }
 
+  /** Ids from this manifest's key on, oldest first. */
+  async idsFrom(manifest: Pick<Manifest, 'id' | 'createdMs'>): Promise<string[]> {
+    const first = manifestKey(manifest);
+    const ids: string[] = [];
+    // A listing gives what lies behind a key, and the key itself lies behind all but its last character.
+    for await (const { key } of listAll(this.#objects, MANIFEST_PREFIX, { after: first.slice(0, -1) })) {
+      const match = KEY.exec(key);
+      if (match !== null && key >= first) ids.push(match[2]!);
+    }
+    return ids;
+  }
+
   /** Null when there is none. Throws `repository_damaged`. */
   async read({ key, id, createdMs }: ManifestKey): Promise<Manifest | null> {
     const cached = this.#cached.get(id);

@@ -12,9 +12,10 @@ export function shippableLog(table: ChunkTable, storage: Storage): ShippableLog 
     dataEnd: (chunkNumber) => {
       const start = chunkNumber * table.chunkSize;
       const chunk = table.chunkAt(start);
-      if (chunk === undefined || chunk.isScavenged) return start;
+      if (chunk === undefined) return start;
       return Math.min(table.end, chunk.isCompleted ? chunk.startPosition + chunk.logicalBytes : chunk.endPosition);
     },
+    isRewritten: (chunkNumber) => table.chunkAt(chunkNumber * table.chunkSize)?.isScavenged === true,
     chunkNames: () => [...table.all()].filter((chunk) => chunk.isCompleted).map(({ name }) => name),
     read: (from, to) => readLog(table, storage, from, to),
   };

@@ -14,10 +14,12 @@ export interface Repository {
   readonly info: RepositoryInfo;
   /** Where it is, for messages. */
   readonly place: string;
-  /** Newest first. A damaged manifest is told to `onDamaged` and left out; without it, it is thrown. */
-  backups(onDamaged?: (key: string, error: Error) => void): Promise<readonly ManifestSummary[]>;
+  /** Newest first, only the newest `max` where that is given. A damaged manifest is told to `onDamaged` and left out; without it, it is thrown. */
+  backups(onDamaged?: (key: string, error: Error) => void, max?: number): Promise<readonly ManifestSummary[]>;
   /** `latest` is the newest. Rejects with `backup_not_found`. */
   manifest(id: string): Promise<Manifest>;
+  /** Ids of this manifest, first and where it is still there, and of those made after it, of whatever node, oldest first: one request where they are few. */
+  manifestsFrom(manifest: Pick<Manifest, 'id' | 'createdMs'>): Promise<readonly string[]>;
   /** The newest of this node that is readable; null when there is none. */
   newestOf(nodeId: string): Promise<Manifest | null>;
   /** Writes a manifest, after which the backup exists. */
@@ -34,8 +36,13 @@ export interface Repository {
   blobId(sha256: Uint8Array): string;
   /** Stores content under the id that follows from it, unless it is there; resolves with its reference and whether it was stored now. */
   writeBlob(sizeBytes: number, content: () => AsyncIterable<Uint8Array>, options?: WriteBlobOptions): Promise<BlobRef & { readonly isNew: boolean; readonly storedBytes: number }>;
-  /** Plain content from `from` on, `length` bytes or to its end. Frames are verified one by one, and a whole blob that is read from its beginning to its end against its id. */
+  /** Plain content from `from` on, `length` bytes or to its end. Frames are verified one by one, and a whole blob that is read from its beginning to its end against its id. A piece may be used again after the next one was asked for. */
   readBlob(ref: BlobRef, range?: { readonly from: number; readonly length: number }, signal?: AbortSignal): AsyncIterable<Uint8Array>;
+  /**
+   * A blob from its beginning to its end, for a reader that keeps nothing of it when this throws: a blob without compression and encryption is
+   * verified by its id alone, when all of it has been given away.
+   */
+  readWholeBlob(ref: BlobRef, signal?: AbortSignal): AsyncIterable<Uint8Array>;
   /** Bytes of plain content, as the blob itself says. */
   blobSize(id: string): Promise<number>;
   removeBlobs(ids: readonly string[]): Promise<void>;
@@ -80,7 +87,7 @@ export interface RepositoryOptions {
   /** Create it where there is none; otherwise `repository_not_found`. */
   readonly create: boolean;
   readonly compression: CompressionMode;
-  /** Plain bytes of a frame of what is written. Default 4 MiB. */
+  /** Plain bytes of a frame of what is written. Default 1 MiB in a directory, else 4 MiB. */
   readonly frameBytes?: number;
 }
 

@@ -1,10 +1,10 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import type { ObjectInfo, ObjectStore } from '../ports/object-store.ts';
 import { listAll } from '../ports/object-store.ts';
-import { BLOB_FRAME_BYTES } from './blob-format.ts';
+import { BLOB_FRAME_BYTES, BLOB_FRAME_LOCAL_BYTES } from './blob-format.ts';
 import { blobSize, readBlobContent } from './blob-reader.ts';
 import type { ByteRange, ReaderWorld } from './blob-reader.ts';
-import { ContentChanged, measure, objectBytes, objectContent } from './blob-writer.ts';
+import { ContentChanged, measure, objectBytes, objectContent, PlainObject } from './blob-writer.ts';
 import type { BlobWorld, Content } from './blob-writer.ts';
 import { toHex } from './hex.ts';
 import { inParallel } from './in-parallel.ts';
@@ -24,6 +24,8 @@ const BLOB_KEY = /^blobs\/([0-9a-f]{2})\/([0-9a-f]{64})$/;
 const READINGS_MAX = 5;
 /** Requests under way at once. */
 const PARALLEL = 8;
+/** Looked for one by one up to this many; a listing, a thousand at a time, costs less in a remote store beyond. */
+const LIST_ABOVE = 64;
 /** Removed with one call. */
 const REMOVE_MAX = 1_000;
 
@@ -37,7 +39,7 @@ export async function openRepository(objects: ObjectStore, options: RepositoryOp
 }
 
 /** A place on this machine: reading costs no request, and bytes cost less than the time to compress them. */
-function isLocal(place: string): boolean {
+export function isLocal(place: string): boolean {
   return !place.includes('://');
 }
 
@@ -72,13 +74,13 @@ class ObjectRepository implements Repository {
     this.#mode = options.compression === 'auto' && isLocal(objects.place) ? 'off' : options.compression;
     this.#codec = { place: objects.place, digests, sealer };
     this.#manifests = new Manifests(objects, this.#codec);
-    this.#blobWorld = { digests, compression, sealer, frameBytes: options.frameBytes ?? BLOB_FRAME_BYTES };
+    this.#blobWorld = { digests, compression, sealer, frameBytes: options.frameBytes ?? (isLocal(objects.place) ? BLOB_FRAME_LOCAL_BYTES : BLOB_FRAME_BYTES) };
     this.#readerWorld = { objects, digests, compression, sealer, blobId: (sha256) => this.blobId(sha256), blobKey: blobKeyOf };
     this.#shippedWorld = { objects, digests, compression, compresses: this.#mode !== 'off', sealer };
   }
 
-  async backups(onDamaged?: (key: string, error: Error) => void): Promise<readonly ManifestSummary[]> {
-    const keys = await this.#manifests.keys(onDamaged);
+  async backups(onDamaged?: (key: string, error: Error) => void, max = Number.MAX_SAFE_INTEGER): Promise<readonly ManifestSummary[]> {
+    const keys = (await this.#manifests.keys(onDamaged)).slice(-max);
     const found: (ManifestSummary | null)[] = [];
     await inParallel(keys.length, PARALLEL, async (i) => {
       const { key } = keys[i]!;
@@ -95,6 +97,7 @@ class ObjectRepository implements Repository {
   }
 
   manifest(id: string): Promise<Manifest> { return this.#manifests.find(id); }
+  manifestsFrom(manifest: Pick<Manifest, 'id' | 'createdMs'>): Promise<readonly string[]> { return this.#manifests.idsFrom(manifest); }
 
   async newestOf(nodeId: string): Promise<Manifest | null> {
     const keys = await this.#manifests.keys(() => {});
@@ -127,6 +130,11 @@ class ObjectRepository implements Repository {
 
   async missingBlobs(ids: readonly string[], signal?: AbortSignal): Promise<readonly string[]> {
     const unique = [...new Set(ids)];
+    if (unique.length > LIST_ABOVE && !isLocal(this.place)) {
+      const absent = new Set(unique);
+      for await (const { id } of this.blobs()) absent.delete(id);
+      return [...absent];
+    }
     const missing: string[] = [];
     await inParallel(unique.length, PARALLEL, async (i) => {
       if ((await this.#objects.head(blobKeyOf(unique[i]!), signal)) === null) missing.push(unique[i]!);
@@ -146,6 +154,7 @@ class ObjectRepository implements Repository {
   }
 
   async writeBlob(sizeBytes: number, content: Content, { signal, isSuspect }: WriteBlobOptions = {}): Promise<BlobRef & { readonly isNew: boolean; readonly storedBytes: number }> {
+    if (this.#mode === 'off' && this.#sealer === null && sizeBytes > this.#blobWorld.frameBytes && this.#objects.uploadNamed !== undefined) return await this.#writePlain(sizeBytes, content, { signal, ...(isSuspect && { isSuspect }) });
     for (let reading = 1; ; reading++) {
       const measured = await measure(this.#blobWorld, sizeBytes, content, this.#mode, signal);
       const blob = this.blobId(measured.sha256);
@@ -161,8 +170,25 @@ class ObjectRepository implements Repository {
     }
   }
 
+  /** One reading, into an object that gets its key when the content is known, or goes again where that is there already. */
+  async #writePlain(sizeBytes: number, content: Content, { signal, isSuspect }: WriteBlobOptions): Promise<BlobRef & { readonly isNew: boolean; readonly storedBytes: number }> {
+    const object = new PlainObject(this.#blobWorld, sizeBytes, content, signal);
+    let blob = '';
+    let isNew = false;
+    await this.#objects.uploadNamed!(object.objectBytes, object.bytes(), async () => {
+      blob = this.blobId(object.sha256);
+      isNew = isSuspect?.(blob) === true || !(await this.hasBlob(blob));
+      return isNew ? blobKeyOf(blob) : null;
+    }, signal);
+    return { blob, sizeBytes, isNew, storedBytes: isNew ? object.objectBytes : 0 };
+  }
+
   readBlob(ref: BlobRef, range?: ByteRange, signal?: AbortSignal): AsyncIterable<Uint8Array> {
     return readBlobContent(this.#readerWorld, ref, range, signal);
+  }
+
+  readWholeBlob(ref: BlobRef, signal?: AbortSignal): AsyncIterable<Uint8Array> {
+    return readBlobContent(this.#readerWorld, ref, undefined, signal, 'at-end');
   }
 
   blobSize(id: string): Promise<number> { return blobSize(this.#readerWorld, id); }
@@ -174,7 +200,8 @@ class ObjectRepository implements Repository {
   blobKey(id: string): string { return blobKeyOf(id); }
 
   async shipped(manifestId: string, onDamaged?: (key: string, error: Error) => void): Promise<readonly ShippedPiece[]> {
-    return await shippedAfter(this.#shippedWorld, manifestId, logEndOf(await this.manifest(manifestId)), onDamaged);
+    const manifest = await this.manifest(manifestId);
+    return await shippedAfter(this.#shippedWorld, { manifestId, logEnd: logEndOf(manifest), chunkSizeBytes: manifest.chunkSizeBytes }, onDamaged);
   }
 
   ship(piece: ShippedPiece, bytes: Uint8Array): Promise<'created' | 'exists'> { return ship(this.#shippedWorld, piece, bytes); }

@@ -117,7 +117,7 @@ class CopyRestore {
 
   async run(): Promise<RestoreReport> {
     const { source, target, ids } = this.#options;
-    const parallel = lanesOf(this.#options);
+    const parallel = lanesOf(this.#options, this.#options.place);
     const { checkpoints, chunks, index, warnings } = this.#copy;
     for (const path of [...index, ...chunks.map(({ name }) => name)]) this.#bytesTotal += await source.size(path) ?? 0;
     const free = await target.freeBytes();

@@ -5,6 +5,9 @@ import type { Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { toHex } from './hex.ts';
 
+/** Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short. */
+const SYNC_EVERY_BYTES = 33_554_432;
+
 /** Sees the bytes of a file as they pass, in order; what it throws ends the writing. */
 export type Watch = (bytes: Uint8Array) => void;
 
@@ -25,16 +28,31 @@ export async function writeFile(storage: Storage, path: string, content: AsyncIt
   }
 }
 
-/** Writes pieces one behind the other from `at` on, and returns where they end. */
+/** Writes pieces one behind the other from `at` on, and returns where they end. What has been written is durable after a sync of the caller's. */
 export async function writeContent(file: StorageFile, at: number, content: AsyncIterable<Uint8Array>, watch?: Watch): Promise<number> {
   let end = at;
-  for await (const bytes of content) {
-    // A piece may be used again after the next one was asked for, so it is written before. Its bytes are looked at meanwhile.
-    const written = file.writeAt(end, bytes);
-    watch?.(bytes);
-    if (written !== undefined) await written;
-    end += bytes.length;
+  let synced = at;
+  let syncing: Promise<void> = Promise.resolve();
+  try {
+    for await (const bytes of content) {
+      // A piece may be used again after the next one was asked for, so it is written before. Its bytes are looked at meanwhile.
+      const written = file.writeAt(end, bytes);
+      // What it rejects with is met below, unless the look at the bytes ends the writing.
+      written?.catch(() => {});
+      watch?.(bytes);
+      if (written !== undefined) await written;
+      end += bytes.length;
+      if (end - synced < SYNC_EVERY_BYTES) continue;
+      await syncing;
+      synced = end;
+      syncing = file.sync();
+      syncing.catch(() => {});
+    }
+  } finally {
+    // The file must not be closed or cut under a sync.
+    await syncing.catch(() => {});
   }
+  await syncing;
   return end;
 }
 

@@ -28,9 +28,9 @@ export async function restoreSet(repository: Repository, files: readonly Manifes
     onBytes(bytes.length);
   };
   try {
-    await inParallel(files.length, lanesOf(world), (i) => {
+    await inParallel(files.length, lanesOf(world, repository.place), (i) => {
       const file = files[i]!;
-      return writeFile(target, file.path, repository.readBlob(file, undefined, signal), file.sizeBytes, { watch });
+      return writeFile(target, file.path, repository.readWholeBlob(file, signal), file.sizeBytes, { watch });
     });
     return files.length;
   } catch (error) {

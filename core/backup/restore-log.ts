@@ -28,7 +28,7 @@ export interface RestoredLog {
   readonly skipped: readonly Skipped[];
 }
 
-/** Writes the chunk files of a plan: the completed ones side by side, then the one in which the log ends. */
+/** Writes the chunk files of a plan: those that were backed up whole side by side, then those that are made anew, of which the log ends in the last. */
 export function restoreLog(options: LogRestoreOptions): Promise<RestoredLog> {
   return new LogRestore(options).run();
 }
@@ -36,6 +36,8 @@ export function restoreLog(options: LogRestoreOptions): Promise<RestoredLog> {
 class LogRestore {
   readonly #options: LogRestoreOptions;
   readonly #skipped: Skipped[] = [];
+  /** Checks of chunks that were written, oldest first: at most as many as there are lanes. */
+  readonly #checks: Promise<void>[] = [];
   /** Where the log has to end because of damage. */
   #cut: number;
 
@@ -45,16 +47,29 @@ class LogRestore {
   }
 
   async run(): Promise<RestoredLog> {
-    const { plan, world } = this.#options;
+    try {
+      return await this.#run();
+    } finally {
+      // Nothing reads the files any more when this ends.
+      await Promise.allSettled(this.#checks);
+    }
+  }
+
+  async #run(): Promise<RestoredLog> {
+    const { plan, world, allowDamaged } = this.#options;
     const whole = plan.manifest.chunks.filter((chunk) => chunkEnd(plan.manifest, chunk) <= plan.position);
-    await inParallel(whole.length, lanesOf(world), (i) => this.#chunk(whole[i]!));
+    await inParallel(whole.length, lanesOf(world, this.#options.repository.place), (i) => this.#chunk(whole[i]!));
+    // Where the log may end before a damaged chunk, that has to be known before its end is written.
+    if (allowDamaged) await this.#checked(0);
     if (this.#cut < plan.position) {
       // What lies behind a lost chunk was written for nothing.
       const lost = whole.filter((chunk) => chunkStart(plan.manifest, chunk) >= this.#cut);
       for (const chunk of [...lost].reverse()) await world.target.remove(chunk.path);
       return this.#ended(this.#cut, whole.length - lost.length, null);
     }
-    return this.#tail(whole.length);
+    const restored = await this.#tail(whole.length);
+    await this.#checked(0);
+    return restored;
   }
 
   async #chunk(chunk: ManifestChunk): Promise<void> {
@@ -66,11 +81,21 @@ class LogRestore {
       onBytes(bytes.length);
     };
     try {
-      await writeFile(world.target, chunk.path, repository.readBlob(chunk, undefined, world.signal), chunk.sizeBytes, { watch, isSealed: true });
-      if (this.#options.checkMd5) await this.#checkMd5(chunk);
+      await writeFile(world.target, chunk.path, repository.readWholeBlob(chunk, world.signal), chunk.sizeBytes, { watch, isSealed: true });
     } catch (error) {
-      this.#damaged(error, chunk.path, start);
+      return this.#damaged(error, chunk.path, start);
     }
+    if (!this.#options.checkMd5) return;
+    const check = this.#checkMd5(chunk).catch((error: unknown) => this.#damaged(error, chunk.path, start));
+    // It is met when its turn comes.
+    check.catch(() => {});
+    this.#checks.push(check);
+    await this.#checked(lanesOf(world, repository.place));
+  }
+
+  /** Waits until at most so many checks are under way. */
+  async #checked(left: number): Promise<void> {
+    while (this.#checks.length > left) await this.#checks.shift();
   }
 
   /** The repository vouches for the bytes that were given to it; whether they were sound then, the chunk's own MD5 tells, off this thread. */
@@ -80,24 +105,23 @@ class LogRestore {
     if (await start.jobs.run(VERIFY_CHUNK_JOB, args, signal && { signal }) !== true) throw badMd5(path);
   }
 
-  async #tail(chunks: number): Promise<RestoredLog> {
+  async #tail(files: number): Promise<RestoredLog> {
     const { repository, plan, world, onBytes } = this.#options;
-    const { target, ids, signal } = world;
-    const { manifest } = plan;
-    const tail = tailOf(repository, plan, ids, signal);
-    if (tail === null) return this.#ended(plan.position, chunks, null);
-    const { writer } = manifest.checkpoints;
+    const { chunkSizeBytes, checkpoints: { writer } } = plan.manifest;
     const epochs = plan.position > writer ? new ShippedEpochs(writer) : null;
-    let at = tail.header === null ? -1 : tail.start;
-    const watch = (bytes: Uint8Array): void => {
-      endWhenAborted(signal);
+    const watch = (bytes: Uint8Array, position: number): void => {
+      endWhenAborted(world.signal);
       // What was shipped begins with a piece of its own.
-      if (at >= writer) epochs?.push(bytes);
-      if (at >= 0) at += bytes.length;
+      if (position >= writer) epochs?.push(bytes, position);
       onBytes(bytes.length);
     };
-    const end = await writeTail(target, manifest.chunkSizeBytes, tail, watch, (error, from) => this.#damaged(error, tail.path, from));
-    return this.#ended(end, chunks + (end > tail.start ? 1 : 0), epochs?.last ?? null);
+    let written = files;
+    for (const chunk of tailOf(repository, plan, world.ids, world.signal)) {
+      const end = await writeTail(world, chunkSizeBytes, chunk, watch, (error, from) => this.#damaged(error, chunk.path, from));
+      if (end > chunk.start) written++;
+      if (end < chunk.parts.at(-1)!.to) return this.#ended(end, written, epochs?.last ?? null);
+    }
+    return this.#ended(plan.position, written, epochs?.last ?? null);
   }
 
   /** Notes damage that may be passed over; throws everything else. */

@@ -1,22 +1,24 @@
 import { SkuaError } from '../errors.ts';
 import { guidFromUuidBytes } from '../guid.ts';
-import { chunkFileName, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../log/chunk-format.ts';
+import { addMd5, chunkFileName, encodeCompletion, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../log/chunk-format.ts';
 import { decodeEpoch, SYSTEM } from '../log/records.ts';
 import type { Ids } from '../ports/ids.ts';
-import type { Storage } from '../ports/storage.ts';
+import type { StorageFile } from '../ports/storage.ts';
 import { decodeText } from '../text.ts';
 import { chunkEnd, chunkStart } from './choose-places.ts';
 import { RecordWalk } from './choose-walk.ts';
 import type { RestorePlan } from './choose.ts';
 import { fromHex } from './hex.ts';
 import type { Repository } from './repository-api.ts';
-import { writeContent, type Watch } from './restore-files.ts';
+import { writeContent } from './restore-files.ts';
+import type { RestoreWorld } from './restore-world.ts';
 
-/** The chunk in which the restored log ends: its file is made anew, as that of a chunk which is being written. */
-export interface Tail {
+/** A chunk behind those that are restored as they are: its file is made anew. The log ends in it, or goes on behind it, and then it is completed. */
+export interface TailChunk {
   readonly number: number;
   readonly path: string;
   readonly start: number;
+  readonly isCompleted: boolean;
   /** Its header, unless it is the beginning of the first part. */
   readonly header: Uint8Array | null;
   readonly parts: readonly TailPart[];
@@ -29,24 +31,31 @@ interface TailPart {
   content(): AsyncIterable<Uint8Array>;
 }
 
-/** Null where the log ends at a chunk's end: the first start begins the next one. */
-export function tailOf(repository: Repository, plan: RestorePlan, ids: Ids, signal?: AbortSignal): Tail | null {
+/** Ascending; none where the log ends at the end of a chunk that is restored as it is: the first start begins the next one. */
+export function tailOf(repository: Repository, plan: RestorePlan, ids: Ids, signal?: AbortSignal): TailChunk[] {
   const { manifest, position } = plan;
-  const { chunkSizeBytes } = manifest;
+  const { chunkSizeBytes: size } = manifest;
   const chunk = manifest.chunks.find((candidate) => chunkStart(manifest, candidate) < position && position < chunkEnd(manifest, candidate));
   if (chunk !== undefined) {
     const start = chunkStart(manifest, chunk);
     const content = () => repository.readBlob(chunk, { from: 0, length: HEADER_BYTES + position - start }, signal);
-    return { number: chunk.startNumber, path: chunk.path, start, header: null, parts: [{ from: start, to: position, content }] };
+    return [{ number: chunk.startNumber, path: chunk.path, start, isCompleted: false, header: null, parts: [{ from: start, to: position, content }] }];
   }
-  const number = Math.floor(position / chunkSizeBytes);
-  const start = number * chunkSizeBytes;
-  if (position === start) return null;
+  const chunks: TailChunk[] = [];
   const parts = [...segmentParts(repository, plan, signal), ...pieceParts(repository, plan)];
-  if (parts[0]?.from !== start || parts.at(-1)?.to !== position) throw new SkuaError('backup_failed', `The backup ${manifest.id} does not hold chunk ${number} up to position ${position}: it is not whole. Restore from another backup.`, { backupId: manifest.id, position });
-  const header = manifest.tail?.number === number ? fromHex(manifest.tail.header) : null;
-  const path = manifest.tail?.number === number ? manifest.tail.path : chunkFileName(number, 0);
-  return { number, path, start, header: header ?? newHeader(ids, chunkSizeBytes, number), parts };
+  const last = manifest.chunks.at(-1);
+  for (let start = last === undefined ? 0 : chunkEnd(manifest, last); start < position; start += size) {
+    const number = start / size;
+    const isCompleted = position >= start + size;
+    const own = parts.filter(({ from }) => from >= start && from < start + size);
+    let end = start;
+    for (const { from, to } of own) end = from === end ? to : NaN;
+    if (isCompleted ? !(end > start && end <= start + size) : end !== position) throw new SkuaError('backup_failed', `The backup ${manifest.id} does not hold chunk ${number} up to position ${Math.min(position, start + size)}: it is not whole. Restore from another backup.`, { backupId: manifest.id, position });
+    const header = manifest.tail?.number === number ? fromHex(manifest.tail.header) : null;
+    const path = manifest.tail?.number === number ? manifest.tail.path : chunkFileName(number, 0);
+    chunks.push({ number, path, start, isCompleted, header: header ?? newHeader(ids, size, number), parts: own });
+  }
+  return chunks;
 }
 
 function* segmentParts(repository: Repository, { manifest, position }: RestorePlan, signal?: AbortSignal): Generator<TailPart, void, undefined> {
@@ -65,52 +74,78 @@ function* pieceParts(repository: Repository, { pieces, position }: RestorePlan):
   }
 }
 
-/** The log was backed up at the end of a chunk, and what was shipped afterwards began the next one. */
+/** A chunk that was begun behind the backup is known by what was shipped of it. */
 function newHeader(ids: Ids, chunkSize: number, number: number): Uint8Array {
   return encodeHeader({ version: 3, chunkSize, startNumber: number, endNumber: number, isScavenged: false, chunkId: guidFromUuidBytes(ids.uuidBytes()) });
 }
 
 /**
  * Writes the file, durably, and returns where the log in it ends: before the first part for which `onDamaged` does not throw, and at the chunk's
- * start, with no file, where nothing is left.
+ * start, with no file, where nothing is left. One that is to be completed stays one that is being written when it is cut so. `watch` sees
+ * the bytes in their order, and their position; -1 where they begin with a header.
  */
-export async function writeTail(storage: Storage, chunkSize: number, tail: Tail, watch: Watch, onDamaged: (error: unknown, from: number) => void): Promise<number> {
+export async function writeTail({ target, digests }: Pick<RestoreWorld, 'target' | 'digests'>, chunkSize: number, tail: TailChunk, watch: (bytes: Uint8Array, position: number) => void, onDamaged: (error: unknown, from: number) => void): Promise<number> {
   let end = tail.start;
-  const file = await storage.create(tail.path);
+  const md5 = tail.isCompleted ? digests.md5() : null;
+  const file = await target.create(tail.path);
   try {
     if (tail.header !== null) await file.writeAt(0, tail.header);
+    if (tail.header !== null) md5?.update(tail.header);
     for (const part of tail.parts) {
       try {
-        const at = tail.header === null ? 0 : HEADER_BYTES + part.from - tail.start;
-        const written = await writeContent(file, at, part.content(), watch);
-        if (written !== HEADER_BYTES + part.to - tail.start) throw new SkuaError('repository_damaged', `The backup gave other bytes of the log than those from ${part.from} to ${part.to}. Restore from another backup.`, { key: tail.path, from: part.from, to: part.to });
+        await writePart(file, tail, part, (bytes, position) => {
+          md5?.update(bytes);
+          watch(bytes, position);
+        });
       } catch (error) {
         onDamaged(error, part.from);
         break;
       }
       end = part.to;
     }
+    const dataBytes = end - tail.start;
     // Nothing of a part that broke off may stay behind the end.
-    await file.truncate(HEADER_BYTES + end - tail.start);
-    await file.truncate(ongoingFileBytes(chunkSize));
+    await file.truncate(HEADER_BYTES + dataBytes);
+    const isCompleted = md5 !== null && end === tail.parts.at(-1)!.to;
+    if (isCompleted) {
+      const completion = encodeCompletion(dataBytes);
+      addMd5(completion, md5);
+      await file.writeAt(HEADER_BYTES + dataBytes, completion);
+    } else await file.truncate(ongoingFileBytes(chunkSize));
     await file.sync();
+    if (isCompleted) await file.seal();
   } finally {
     await file.close();
   }
-  if (end === tail.start) await storage.remove(tail.path);
+  if (end === tail.start) await target.remove(tail.path);
   return end;
+}
+
+async function writePart(file: StorageFile, tail: TailChunk, part: TailPart, watch: (bytes: Uint8Array, position: number) => void): Promise<void> {
+  const at = tail.header === null ? 0 : HEADER_BYTES + part.from - tail.start;
+  let position = tail.header === null ? -1 : part.from;
+  const written = await writeContent(file, at, part.content(), (bytes) => {
+    watch(bytes, position);
+    if (position >= 0) position += bytes.length;
+  });
+  if (written !== HEADER_BYTES + part.to - tail.start) throw new SkuaError('repository_damaged', `The backup gave other bytes of the log than those from ${part.from} to ${part.to}. Restore from another backup.`, { key: tail.path, from: part.from, to: part.to });
 }
 
 /** The last epoch that was shipped, of which the manifest's checkpoints know nothing. */
 export class ShippedEpochs {
-  readonly #walk: RecordWalk;
+  #walk: RecordWalk;
+  #next: number;
   last: { readonly position: number; readonly number: number } | null = null;
 
   constructor(from: number) {
     this.#walk = new RecordWalk(from);
+    this.#next = from;
   }
 
-  push(bytes: Uint8Array): void {
+  push(bytes: Uint8Array, position: number): void {
+    // Another chunk begins.
+    if (position !== this.#next) this.#walk = new RecordWalk(position);
+    this.#next = position + bytes.length;
     this.#walk.push(bytes, ({ frame }) => {
       if (frame.type !== SYSTEM) return true;
       // Members that are zero are left out; disk-format.md section 3.7.

@@ -1,4 +1,5 @@
 import { SkuaError } from '../errors.ts';
+import { isLocal } from './repository.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -18,7 +19,7 @@ export interface RestoreWorld {
   readonly digests: Digests;
   readonly clock: Clock;
   readonly start: DryStart;
-  /** Files that are written at the same time. Default 4, RESTORE_PARALLEL_MAX at most. */
+  /** Files that are written at the same time. Default 2 from a directory and 4 from elsewhere, RESTORE_PARALLEL_MAX at most. */
   readonly parallel?: number;
   readonly onProgress?: (progress: RestoreProgress) => void;
   readonly signal?: AbortSignal;
@@ -30,11 +31,15 @@ export interface RestoreProgress {
   readonly bytesTotal: number;
 }
 
+/** From one disk to another, more than two files at a time only push each other out of the processor's cache. */
 const PARALLEL_DEFAULT = 4;
+const PARALLEL_LOCAL_DEFAULT = 2;
 /** As many jobs may wait without one being refused, and so many pieces are in memory. */
 export const RESTORE_PARALLEL_MAX = 32;
 
-export function lanesOf({ parallel = PARALLEL_DEFAULT }: RestoreWorld): number {
+/** `place`: of the repository that is read. */
+export function lanesOf(world: RestoreWorld, place: string): number {
+  const parallel = world.parallel ?? (isLocal(place) ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT);
   return Math.max(1, Math.min(parallel, RESTORE_PARALLEL_MAX));
 }
 

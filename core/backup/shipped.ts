@@ -1,5 +1,6 @@
 import { equalBytes, i64, putI32, putI64, u32 } from '../bytes.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
+import { CHUNK_SIZE_MAX_BYTES } from '../log/chunk-format.ts';
 import type { Compression } from '../ports/compression.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
@@ -19,7 +20,8 @@ import type { Sealer } from './sealing.ts';
  * | 0 | 8 | `SkuaShip` |
  * | 8 | 1 | version, 1 |
  * | 9 | 1 | 1 sealed, 2 zstd |
- * | 10 | 6 | 0 |
+ * | 10 | 2 | 0 |
+ * | 12 | 4 | bytes between the end of the log before it and its beginning: 0 unless a chunk was completed there |
  * | 16 | 8 | position where it begins |
  * | 24 | 8 | position behind it |
  * | 32 | 8 | when it was shipped |
@@ -52,6 +54,8 @@ export function pieceKey(manifestId: string, from: number): string {
 
 export async function ship(world: ShippedWorld, piece: ShippedPiece, bytes: Uint8Array): Promise<'created' | 'exists'> {
   if (bytes.length !== piece.to - piece.from || bytes.length === 0 || bytes.length > PIECE_BYTES_MAX) throw new SkuaError('bad_option', `A shipped piece has 1 to ${PIECE_BYTES_MAX} bytes of log: ${bytes.length} were given for ${piece.from} to ${piece.to}.`, { limit: PIECE_BYTES_MAX });
+  const gap = piece.from - (piece.previousEnd ?? piece.from);
+  if (gap < 0 || gap > CHUNK_SIZE_MAX_BYTES) throw new SkuaError('bad_option', `A shipped piece can't begin at ${piece.from} when the log before it ends at ${piece.previousEnd}: at most the rest of one chunk lies between.`, { limit: CHUNK_SIZE_MAX_BYTES });
   const key = pieceKey(piece.manifestId, piece.from);
   const packed = world.compresses ? world.compression.compress(bytes) : bytes;
   const isCompressed = packed.length < bytes.length;
@@ -60,6 +64,7 @@ export async function ship(world: ShippedWorld, piece: ShippedPiece, bytes: Uint
   header.set(MAGIC);
   header[8] = VERSION;
   header[9] = (world.sealer === null ? 0 : SEALED) | (isCompressed ? COMPRESSED : 0);
+  putI32(header, 12, gap | 0);
   putI64(header, 16, piece.from);
   putI64(header, 24, piece.to);
   putI64(header, 32, Math.floor(piece.shippedMs));
@@ -72,11 +77,19 @@ export async function ship(world: ShippedWorld, piece: ShippedPiece, bytes: Uint
   return await world.objects.create(key, object);
 }
 
+/** The log that the pieces go on with. */
+export interface ShippedBase {
+  readonly manifestId: string;
+  readonly logEnd: number;
+  readonly chunkSizeBytes: number;
+}
+
 /**
- * Pieces that follow one another from `start` on, ascending. Where one is missing or damaged, it is told to `onDamaged` and
- * the pieces before it are what is left; without it, that is thrown.
+ * Pieces that follow one another from the end of the base on, ascending. Where one is missing or damaged, it is told to `onDamaged`
+ * and the pieces before it are what is left; without it, that is thrown.
  */
-export async function shippedAfter(world: ShippedWorld, manifestId: string, start: number, onDamaged?: (key: string, error: Error) => void): Promise<ShippedPiece[]> {
+export async function shippedAfter(world: ShippedWorld, base: ShippedBase, onDamaged?: (key: string, error: Error) => void): Promise<ShippedPiece[]> {
+  const { manifestId } = base;
   const keys = await pieceKeys(world, manifestId);
   const found: (ShippedPiece | SkuaError)[] = [];
   await inParallel(keys.length, PARALLEL, async (i) => {
@@ -87,8 +100,7 @@ export async function shippedAfter(world: ShippedWorld, manifestId: string, star
   });
   const pieces: ShippedPiece[] = [];
   for (const [i, piece] of found.entries()) {
-    const end = pieces.at(-1)?.to ?? start;
-    const error = piece instanceof SkuaError ? piece : piece.from === end ? null : outOfPlace(world, manifestId, piece, end);
+    const error = piece instanceof SkuaError ? piece : outOfPlace(world, base, piece, pieces.at(-1)?.to ?? base.logEnd);
     if (error === null) pieces.push(piece as ShippedPiece);
     else {
       if (onDamaged === undefined) throw error;
@@ -105,9 +117,20 @@ async function pieceKeys(world: ShippedWorld, manifestId: string): Promise<strin
   return keys;
 }
 
-function outOfPlace(world: ShippedWorld, manifestId: string, piece: ShippedPiece, end: number): SkuaError {
-  if (piece.from > end) return damaged(world.objects.place, pieceKey(manifestId, end), `is missing: what was shipped goes on at ${piece.from}`);
-  return damaged(world.objects.place, pieceKey(manifestId, piece.from), `begins before ${end}, where the log that was backed up before it ends`);
+/** Null for a piece that goes on where the log before it ends: there, or at the next chunk's start when it tells that the chunk was completed there. */
+function outOfPlace(world: ShippedWorld, { manifestId, chunkSizeBytes }: ShippedBase, piece: ShippedPiece, end: number): SkuaError | null {
+  const { place } = world.objects;
+  const previous = piece.previousEnd ?? piece.from;
+  const key = pieceKey(manifestId, piece.from);
+  if (previous > end) return damaged(place, pieceKey(manifestId, end), `is missing: what was shipped goes on at ${piece.from}, behind log that ends at ${previous}`);
+  if (previous < end) return damaged(place, key, `begins behind ${previous}, before ${end}, where the log that was backed up before it ends`);
+  if (piece.from !== previous && (previous % chunkSizeBytes === 0 || piece.from !== nextChunk(previous, chunkSizeBytes))) return damaged(place, key, `begins where no chunk does, behind log that ends at ${previous}`);
+  return piece.to > nextChunk(piece.from, chunkSizeBytes) ? damaged(place, key, `goes on beyond the end of its chunk, to ${piece.to}`) : null;
+}
+
+/** Where the chunk behind the one with this position begins. */
+export function nextChunk(position: number, chunkSizeBytes: number): number {
+  return (Math.floor(position / chunkSizeBytes) + 1) * chunkSizeBytes;
 }
 
 /** The last piece as far as its header tells; null when nothing was shipped. */
@@ -127,7 +150,8 @@ function decodeHeader(world: ShippedWorld, manifestId: string, key: string, b: U
   const { place } = world.objects;
   if (b.length < HEADER_BYTES || !equalBytes(b, 0, MAGIC, 0, MAGIC.length) || b[8] !== VERSION) throw damaged(place, key, 'does not begin as shipped log does');
   if (world.digests.crc32(b.subarray(0, 44)) !== u32(b, 44)) throw damaged(place, key, 'has a header that does not fit its checksum');
-  const piece = { manifestId, from: i64(b, 16), to: i64(b, 24), shippedMs: i64(b, 32) };
+  const gap = u32(b, 12);
+  const piece = { manifestId, ...(gap > 0 && { previousEnd: i64(b, 16) - gap }), from: i64(b, 16), to: i64(b, 24), shippedMs: i64(b, 32) };
   if (pieceKey(manifestId, piece.from) !== key || piece.to <= piece.from) throw damaged(place, key, `holds log from ${piece.from} to ${piece.to}`);
   if (((b[9]! & SEALED) !== 0) !== (world.sealer !== null)) throw damaged(place, key, 'is encrypted where the repository is not, or the other way round');
   return { piece, flags: b[9]!, crc: u32(b, 40) };

@@ -9,8 +9,10 @@ export interface ShippableLog {
   readonly chunkSizeBytes: number;
   /** End of what is durable: behind a whole write. */
   readonly end: number;
-  /** Where the data of this chunk ends by now: behind its last record, `end` in the one that is being written; -1 where a scavenge has replaced it. */
+  /** Where the data of this chunk ends by now: behind its last record, or the last one that a scavenge has left. A chunk behind which `end` lies gets no more. */
   dataEnd(chunkNumber: number): number;
+  /** A scavenge has rewritten this chunk: what is left of it can't be shipped. */
+  isRewritten(chunkNumber: number): boolean;
   /** Names of the completed chunk files in force, ascending. A scavenge gives chunks new ones. */
   chunkNames(): readonly string[];
   /** The bytes [from, to), by position, all in one unscavenged chunk and before `end`. */
@@ -30,4 +32,16 @@ export async function nextPiece(log: ShippableLog, from: number, limit: number):
     if (walk.end > from) return bytes.subarray(0, walk.end - from);
     if (length === PIECE_BYTES_MAX) return null;
   }
+}
+
+/**
+ * Where the log goes on for somebody who has it up to `position`: there, or at the next chunk's start where the chunk was completed there. Null
+ * where it can't be had any more, since a scavenge has rewritten the chunk. Of one that was had to its end, a scavenge can only have removed.
+ */
+export function goesOnAt(log: ShippableLog, position: number): number | null {
+  const size = log.chunkSizeBytes;
+  const number = Math.floor(position / size);
+  let next = position;
+  if (log.end >= (number + 1) * size && position > number * size && (log.isRewritten(number) ? position >= log.dataEnd(number) : position === log.dataEnd(number))) next = (number + 1) * size;
+  return log.isRewritten(Math.floor(next / size)) ? null : next;
 }

@@ -1,13 +1,14 @@
-import { equalBytes } from '../bytes.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import { BytePace } from './byte-pace.ts';
-import { gather } from './create-known.ts';
 import { logEndOf } from './manifests.ts';
-import type { Manifest, ShippedPiece } from './manifest.ts';
+import type { ShippedPiece } from './manifest.ts';
 import type { Repository } from './repository-api.ts';
-import { nextPiece } from './shipper-log.ts';
+import { nextChunk } from './shipped.ts';
+import { goesOnAt, nextPiece } from './shipper-log.ts';
 import type { ShippableLog } from './shipper-log.ts';
+import { findPlace, isOurs, isSuperseded, reaches } from './shipper-place.ts';
+import type { Place } from './shipper-place.ts';
 
 /** After so many pieces a new base is asked for, and after so many more nothing is shipped without one. */
 export const PIECES_MAX = 512;
@@ -17,15 +18,12 @@ const ASK_AGAIN_MS = 600_000;
 /** First and longest pause after an error of the store, in milliseconds. */
 const BACK_OFF_MS_MIN = 1_000;
 const BACK_OFF_MS_MAX = 60_000;
-/** Bytes of log that are compared with what is in the repository when the shipper takes its place there. */
-const COMPARED_BYTES = 65_536;
-
 export type BaseReason =
   /** There is no backup of this node yet. */
   | 'none'
-  /** The log goes on in another chunk. */
+  /** The log goes on in another chunk than the backup: what is shipped meanwhile would be restored into chunk files made anew. */
   | 'chunk'
-  /** A chunk file of the backup was replaced. */
+  /** A chunk file of the backup was replaced. When it is one that was not shipped whole, nothing can follow. */
   | 'scavenged'
   /** A restore would have to gather too many pieces. */
   | 'many'
@@ -58,16 +56,8 @@ export interface ShipOutcome {
   readonly error: unknown;
 }
 
-/** Where the shipper stands: behind the last piece after its base. */
-interface Place {
-  readonly manifest: Manifest;
-  readonly chunkNumber: number;
-  position: number;
-  pieces: number;
-}
-
 /**
- * Ships the end of the log after the newest backup of the node, piece by piece. It holds nothing that it could not read from the
+ * Ships the end of the log after the newest backup of the node, piece by piece and from chunk to chunk. It holds nothing that it could not read from the
  * repository again: `tick` may be called at any time, one call at a time, by whichever process runs the node now. Pieces are
  * created under a key that only one writer gets, and the place moves on only behind one that is there.
  */
@@ -76,8 +66,8 @@ export class Shipper {
   readonly #pace: BytePace;
   readonly #startedMs: number;
   #place: Place | null = null;
-  /** Up to here the log was in the repository when that was last known. */
-  #shippedTo = 0;
+  /** What a restore of the latest would give: that of the newest backup or, until shipping behind that has caught up, of the one before it. Null until it is known. */
+  #reach: Pick<Place, 'manifest' | 'position' | 'shippedMs'> | null = null;
   /** When all of the log was there last, as far as this process knows; null before it has looked. */
   #completeMs: number | null = null;
   #askedMs = -Infinity;
@@ -93,7 +83,9 @@ export class Shipper {
 
   /** Log that would be lost with this node: all of it until the place in the repository is known. */
   get unshippedBytes(): number {
-    return Math.max(0, this.#parts.log.end - this.#shippedTo);
+    const { log } = this.#parts;
+    const position = this.#reach?.position ?? 0;
+    return Math.max(0, log.end - (goesOnAt(log, position) ?? position));
   }
 
   /** How long ago everything was in the repository, in milliseconds; 0 when it is. */
@@ -119,7 +111,7 @@ export class Shipper {
       if (wants === 'none' || wants === 'other' || wants === 'damaged') {
         // What is in the repository is no use to this log, or can't be built upon.
         this.#place = null;
-        this.#shippedTo = 0;
+        this.#reach = null;
       }
       if (this.unshippedBytes === 0) this.#completeMs = clock.nowMs();
       return { ...done, wants, error: null };
@@ -144,86 +136,76 @@ export class Shipper {
   async #shipAll(done: { shippedBytes: number }): Promise<BaseReason | null> {
     const { log, repository: open, signal } = this.#parts;
     const repository = await open();
+    if (this.#place !== null && this.#toShip(this.#place) !== null && (await isSuperseded(this.#parts, repository, this.#place))) this.#place = null;
     if (this.#place === null) {
-      const found = await this.#findPlace(repository);
+      const found = await findPlace(this.#parts, repository);
       if (typeof found === 'string') return found;
       this.#place = found;
-      this.#shippedTo = found.position;
+      this.#completeMs ??= found.shippedMs;
+      await this.#noteReach(repository, found);
     }
     const place = this.#place;
     for (;;) {
-      if (log.end < place.position) return 'other';
-      const limit = Math.min(log.end, log.dataEnd(place.chunkNumber));
-      if (place.position >= limit || place.pieces >= PIECES_HARD_MAX) break;
+      if (!reaches(log, place.position)) return 'other';
+      const range = this.#toShip(place);
+      if (range === null || place.pieces >= PIECES_HARD_MAX) break;
       if (signal?.aborted === true) return null;
-      const bytes = await nextPiece(log, place.position, limit);
+      const bytes = await nextPiece(log, range.from, range.limit);
       if (bytes === null) return 'large';
       await this.#pace.take(bytes.length);
-      if (!(await this.#ship(repository, place, bytes))) return 'other';
+      if (!(await this.#ship(repository, place, range.from, bytes))) return 'other';
       done.shippedBytes += bytes.length;
+      await this.#noteReach(repository, place);
     }
     return this.#wantsBase(place);
   }
 
-  #wantsBase({ manifest, chunkNumber, position, pieces }: Place): BaseReason | null {
+  /** What can be shipped next: all in one chunk. */
+  #toShip({ position }: Place): { readonly from: number; readonly limit: number } | null {
     const { log } = this.#parts;
-    if (log.end > position && log.end >= (chunkNumber + 1) * log.chunkSizeBytes) return 'chunk';
+    const from = goesOnAt(log, position);
+    if (from === null) return null;
+    const limit = Math.min(log.end, log.dataEnd(Math.floor(from / log.chunkSizeBytes)));
+    return from < limit ? { from, limit } : null;
+  }
+
+  /** A backup that reached further before the newest was made is what a restore takes, until it is caught up with, or removed. */
+  async #noteReach(repository: Repository, { manifest, position, shippedMs }: Place): Promise<void> {
+    const before = this.#reach;
+    const isBehind = before !== null && before.manifest.id !== manifest.id && before.position > position && before.shippedMs >= manifest.createdMs;
+    if (isBehind && (await repository.manifestsFrom(before.manifest))[0] === before.manifest.id) return;
+    this.#reach = { manifest, position, shippedMs };
+  }
+
+  #wantsBase({ manifest, position, pieces }: Place): BaseReason | null {
+    const { log } = this.#parts;
+    if (goesOnAt(log, position) === null) return 'scavenged';
+    const logEnd = logEndOf(manifest);
+    if (log.end > logEnd && log.end >= nextChunk(logEnd, log.chunkSizeBytes)) return 'chunk';
     const inForce = new Set(log.chunkNames());
     if (manifest.chunks.some(({ path }) => !inForce.has(path))) return 'scavenged';
     return pieces >= PIECES_MAX ? 'many' : null;
   }
 
   /** False when another process has shipped something else there. */
-  async #ship(repository: Repository, place: Place, bytes: Uint8Array): Promise<boolean> {
-    const piece: ShippedPiece = { manifestId: place.manifest.id, from: place.position, to: place.position + bytes.length, shippedMs: this.#parts.clock.nowMs() };
+  async #ship(repository: Repository, place: Place, from: number, bytes: Uint8Array): Promise<boolean> {
+    const { log, clock } = this.#parts;
+    const manifestId = place.manifest.id;
+    const piece: ShippedPiece = { manifestId, ...(from !== place.position && { previousEnd: place.position }), from, to: from + bytes.length, shippedMs: clock.nowMs() };
     const outcome = await repository.ship(piece, bytes).catch((error: unknown) => {
       if (isSkuaError(error, 'outcome_unknown')) return 'unknown' as const;
       throw error;
     });
+    let there: ShippedPiece | undefined = piece;
     if (outcome !== 'created') {
-      const there = (await repository.shipped(place.manifest.id)).find(({ from }) => from === piece.from);
+      there = (await repository.shipped(manifestId)).find((other) => other.from === from);
       // A call without a known outcome that had no effect: the next round tries again.
-      if (there === undefined) throw new SkuaError('outcome_unknown', `Whether log from ${piece.from} on was shipped is not known; it is shipped again.`, { position: piece.from });
-      if (!(await this.#isOurs(repository, there))) return false;
-      place.position = there.to;
-    } else place.position = piece.to;
+      if (there === undefined) throw new SkuaError('outcome_unknown', `Whether log from ${from} on was shipped is not known; it is shipped again.`, { position: from });
+      if (!(await isOurs(log, repository, there))) return false;
+    }
+    place.position = there.to;
+    place.shippedMs = there.shippedMs;
     place.pieces++;
-    this.#shippedTo = place.position;
     return true;
-  }
-
-  /** The same bytes are as good, whoever shipped them: this process when a reply was lost, or one before it. */
-  async #isOurs(repository: Repository, piece: ShippedPiece): Promise<boolean> {
-    const { log } = this.#parts;
-    if (piece.to > Math.min(log.end, log.dataEnd(Math.floor(piece.from / log.chunkSizeBytes)))) return false;
-    const there = await repository.readShipped(piece);
-    const here = await log.read(piece.from, piece.to);
-    return there.length === here.length && equalBytes(there, 0, here, 0, here.length);
-  }
-
-  /** The newest backup of this node and what was shipped after it, as far as it is the log that is here. */
-  async #findPlace(repository: Repository): Promise<Place | BaseReason> {
-    const { nodeId, log } = this.#parts;
-    const manifest = await repository.newestOf(nodeId);
-    if (manifest === null) return 'none';
-    let isDamaged = false;
-    const pieces = await repository.shipped(manifest.id, () => { isDamaged = true; });
-    if (isDamaged) return 'damaged';
-    const logEnd = logEndOf(manifest);
-    const last = pieces.at(-1);
-    const position = last?.to ?? logEnd;
-    const chunkNumber = manifest.tail?.number ?? Math.floor(logEnd / manifest.chunkSizeBytes);
-    if (position > Math.min(log.end, log.dataEnd(chunkNumber))) return 'other';
-    if (last === undefined ? !(await this.#endsAlike(repository, manifest)) : !(await this.#isOurs(repository, last))) return 'other';
-    this.#completeMs ??= last?.shippedMs ?? manifest.createdMs;
-    return { manifest, chunkNumber, position, pieces: pieces.length };
-  }
-
-  async #endsAlike(repository: Repository, { tail }: Manifest): Promise<boolean> {
-    const last = tail?.segments.at(-1);
-    if (last === undefined) return true;
-    const length = Math.min(COMPARED_BYTES, last.sizeBytes);
-    const there = await gather(repository.readBlob(last, { from: last.sizeBytes - length, length }), length);
-    return equalBytes(there, 0, await this.#parts.log.read(last.to - length, last.to), 0, length);
   }
 }

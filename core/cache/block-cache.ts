@@ -6,6 +6,8 @@ import { LoneReads } from './lone-reads.ts';
 export const BLOCK_BYTES = 65_536;
 /** Blocks fetched at once when a file is read sequentially: 1 MiB. */
 const READ_AHEAD_BLOCKS = 16;
+/** Blocks of a remote file that are fetched together. */
+const PAIR_BLOCKS = 2;
 /** A range over more blocks than this is read as one span instead of being put together from blocks. */
 const ASSEMBLED_BLOCKS_MAX = 4;
 /** Spans (large records) kept at once. */
@@ -18,8 +20,8 @@ interface Load { readonly firstKey: number; readonly count: number; readonly siz
 interface Entry {
   readonly bytes: Uint8Array;
   readonly load: Load;
-  /** The first block of what was read ahead: whoever asks for it will want what comes behind it, too. */
-  readOn: boolean;
+  /** Whoever asks for this block will want what lies from this one on, too: it is loaded then; -1 for none. */
+  readOnFrom: number;
 }
 /** `length` is what was asked for; at the end of a file `bytes` may be shorter. */
 interface Span { readonly file: number; readonly offset: number; readonly length: number; readonly bytes: Uint8Array }
@@ -69,31 +71,35 @@ export class BlockCache {
   }
 
   /** @internal */
-  block(file: CachedFile, index: number, isSparse: boolean): Uint8Array | null {
+  block(file: CachedFile, index: number, isSparse: boolean, wanted = 1): Uint8Array | null {
     const key = file.id * FILE_STRIDE + index;
     // Records come by the hundred from one block: the last one needs no search.
     if (key === this.#lastKey) return this.#lastBytes;
     const entry = this.#entries.get(key);
-    if (entry === undefined) return this.#miss(file, index, key, isSparse);
+    if (entry === undefined) return this.#miss(file, index, key, isSparse, wanted);
     entry.load.used = true;
     this.hits++;
-    if (entry.readOn && !isSparse) {
-      entry.readOn = false;
-      this.#readAhead(file, index + entry.load.count);
+    if (entry.readOnFrom >= 0 && !isSparse) {
+      const from = entry.readOnFrom;
+      entry.readOnFrom = -1;
+      this.#readAhead(file, from);
     }
     this.#lastKey = key;
     this.#lastBytes = entry.bytes;
     return entry.bytes;
   }
 
-  #miss(file: CachedFile, index: number, key: number, isSparse: boolean): Uint8Array | null {
+  /** `wanted`: blocks from this one on that are needed together. */
+  #miss(file: CachedFile, index: number, key: number, isSparse: boolean, wanted: number): Uint8Array | null {
     const already = this.#inFlight.get(key);
     if (already !== undefined) {
       this.#pending = already;
       return null;
     }
     const isSequential = !isSparse && index === file.expectedMiss && !file.answersAtOnce;
-    const count = isSequential ? Math.max(1, this.#runLength(file, index)) : 1;
+    const isRemote = file.file.isRemote === true;
+    if (isRemote && !isSequential && wanted === 1 && !isSparse && (index & 1) === 1 && index < file.wholeBlocks() && !this.holds(file, index - 1)) return this.#missPair(file, index - 1);
+    const count = isSequential || (isRemote && !isSparse) ? Math.max(1, Math.min(this.#runLength(file, index), isSequential ? READ_AHEAD_BLOCKS : Math.max(wanted, PAIR_BLOCKS - (index & 1)))) : 1;
     file.expectedMiss = index + count;
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
     if (got instanceof Uint8Array) {
@@ -101,8 +107,17 @@ export class BlockCache {
       return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
     }
     this.misses++;
-    this.#pending = this.#load(file, index, count, got, false);
-    if (isSequential) this.#readAhead(file, index + count);
+    // Of a remote file more is asked for only when half of this has been read: the reading may end before.
+    this.#pending = this.#load(file, index, count, got, isSequential && isRemote ? count >> 1 : -1);
+    if (isSequential && !isRemote) this.#readAhead(file, index + count);
+    return null;
+  }
+
+  /** Where every read is a request, two blocks cost little more than one, and what is wanted next often lies in the other. */
+  #missPair(file: CachedFile, index: number): null {
+    file.expectedMiss = index + PAIR_BLOCKS;
+    this.misses++;
+    this.#pending = this.#load(file, index, PAIR_BLOCKS, Promise.resolve(file.file.read(index * BLOCK_BYTES, PAIR_BLOCKS * BLOCK_BYTES)), -1);
     return null;
   }
 
@@ -121,7 +136,7 @@ export class BlockCache {
 
   #loadAhead(file: CachedFile, index: number, count: number): void {
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (!(got instanceof Uint8Array)) void this.#load(file, index, count, got, count > 1);
+    if (!(got instanceof Uint8Array)) void this.#load(file, index, count, got, count === 1 ? -1 : file.file.isRemote === true ? count >> 1 : 0);
   }
 
   /** @internal Whether the block is there or on its way. */
@@ -139,7 +154,8 @@ export class BlockCache {
     return count;
   }
 
-  #load(file: CachedFile, index: number, count: number, reading: Promise<Uint8Array>, readOn: boolean): Promise<void> {
+  /** `readOnAt`: the block of it whose use lets what lies behind it be loaded; -1 for none. */
+  #load(file: CachedFile, index: number, count: number, reading: Promise<Uint8Array>, readOnAt: number): Promise<void> {
     const key = file.id * FILE_STRIDE + index;
     const ended = () => {
       for (let i = 0; i < count; i++) this.#inFlight.delete(key + i);
@@ -149,7 +165,7 @@ export class BlockCache {
     const loading = reading.then(
       (bytes) => {
         ended();
-        if (!file.detached) this.#keep(key, count, bytes, readOn);
+        if (!file.detached) this.#keep(key, index, count, bytes, readOnAt);
       },
       (error: unknown) => {
         ended();
@@ -162,7 +178,7 @@ export class BlockCache {
     return loading;
   }
 
-  #keep(firstKey: number, count: number, bytes: Uint8Array, readOn: boolean): void {
+  #keep(firstKey: number, firstIndex: number, count: number, bytes: Uint8Array, readOnAt: number): void {
     // It counts as used, so that it is not the first to go before whoever waits for it has seen it.
     const load: Load = { firstKey, count, sizeBytes: bytes.length, used: true };
     let kept = 0;
@@ -170,7 +186,7 @@ export class BlockCache {
       if (this.#entries.has(firstKey + i)) continue;
       kept++;
       const from = i * BLOCK_BYTES;
-      this.#entries.set(firstKey + i, { bytes: count === 1 ? bytes : bytes.subarray(from, from + BLOCK_BYTES), load, readOn: readOn && i === 0 });
+      this.#entries.set(firstKey + i, { bytes: count === 1 ? bytes : bytes.subarray(from, from + BLOCK_BYTES), load, readOnFrom: i === readOnAt ? firstIndex + count : -1 });
     }
     if (kept === 0) return;
     this.#usedBytes += load.sizeBytes;
@@ -259,9 +275,9 @@ export class CachedFile {
     this.id = id;
   }
 
-  /** Block `index` (shorter at the end of the file), or null after a miss. Nothing is read ahead of a sparse reader. */
-  block(index: number, isSparse = false): Uint8Array | null {
-    return index === this.#tailIndex ? this.#tail : this.#cache.block(this, index, isSparse);
+  /** Block `index` (shorter at the end of the file), or null after a miss. Nothing is read ahead of a sparse reader. `wanted` blocks from it on will be needed together. */
+  block(index: number, isSparse = false, wanted = 1): Uint8Array | null {
+    return index === this.#tailIndex ? this.#tail : this.#cache.block(this, index, isSparse, wanted);
   }
 
   /** Begins to load block `index`, unless it is there. */
@@ -303,7 +319,7 @@ export class CachedFile {
     if (last - first >= ASSEMBLED_BLOCKS_MAX) return this.#cache.span(this, offset, length);
     const parts: Uint8Array[] = [];
     for (let i = first; i <= last; i++) {
-      const block = this.block(i);
+      const block = this.block(i, false, last - i + 1);
       if (block === null) return null;
       parts.push(block);
     }

@@ -1,5 +1,6 @@
 import { i32, i64, putI32, putI64, u32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
+import type { Digest } from '../ports/digests.ts';
 
 /** Names, headers and footers of chunk files; disk-format.md sections 1.1, 2.1 to 2.3. */
 
@@ -107,6 +108,21 @@ export function encodeFooter(physicalBytes: number, logicalBytes: number, mapByt
   putI64(out, 5, logicalBytes);
   putI32(out, 13, mapBytes);
   return out;
+}
+
+/** What completes an unscavenged chunk behind its data: padding and footer. `addMd5` puts the checksum in, over all that lies before it. */
+export function encodeCompletion(dataBytes: number): Uint8Array {
+  const dataEnd = HEADER_BYTES + dataBytes;
+  const rest = new Uint8Array(align4096(dataEnd + FOOTER_BYTES) - dataEnd);
+  rest.set(encodeFooter(dataBytes, dataBytes, 0), rest.length - FOOTER_BYTES);
+  return rest;
+}
+
+/** `md5` has seen the file up to its completion. */
+export function addMd5(completion: Uint8Array, md5: Digest): void {
+  const at = completion.length - MD5_BYTES;
+  md5.update(completion.subarray(0, at));
+  completion.set(md5.finish(), at);
 }
 
 /** Throws `log_corrupt` when the footer does not describe a completed file of `fileBytes`. */

@@ -5,7 +5,7 @@ import type { Digest, Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
-import { align4096, type ChunkHeader, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, ongoingFileBytes } from './chunk-format.ts';
+import { addMd5, type ChunkHeader, chunkFileName, encodeCompletion, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from './commit-slot.ts';
 
 /** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated. */
@@ -242,14 +242,11 @@ export class OngoingChunk {
     if (this.#zeroing !== null) await this.#zeroing;
     await this.catchUpDigest();
     const dataEnd = HEADER_BYTES + this.chunk.physicalBytes;
-    const fileEnd = align4096(dataEnd + FOOTER_BYTES);
-    const rest = new Uint8Array(fileEnd - dataEnd);
-    rest.set(encodeFooter(this.chunk.physicalBytes, this.chunk.physicalBytes, 0), rest.length - FOOTER_BYTES);
+    const rest = encodeCompletion(this.chunk.physicalBytes);
     try {
       await this.#file.truncate(dataEnd);
       await asSyncFailure(this.#file.sync());
-      this.#md5.update(rest.subarray(0, rest.length - MD5_BYTES));
-      rest.set(this.#md5.finish(), rest.length - MD5_BYTES);
+      addMd5(rest, this.#md5);
       await this.#file.writeAt(dataEnd, rest);
       await asSyncFailure(this.#file.sync());
     } catch (error) {

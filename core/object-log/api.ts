@@ -40,6 +40,20 @@ export interface ObjectLogOptions {
   readonly streams?: Partial<EventStoreOptions>;
 }
 
+/** What an instance holds and knows at the moment. Positions in the log, sizes in bytes. */
+export interface ObjectFigures {
+  /** Up to here the index tables of the manifest know the log; -1 when there are none. */
+  readonly indexCheckpoint: number;
+  /** Of the last event; the end of what is in files where no commit behind that is known. -1 when the log is empty. */
+  readonly lastCommitPosition: number;
+  readonly indexTables: number;
+  /** Entries in them; of those that have not been opened, as many as fit. */
+  readonly indexTableEntries: number;
+  readonly indexEntriesInMemory: number;
+  readonly chunks: number;
+  readonly cache: { readonly hits: number; readonly misses: number; readonly usedBytes: number; readonly capacityBytes: number };
+}
+
 /** The store of one process over a bucket. Any number of instances may be open at once, each may append. */
 export interface ObjectInstance {
   /**
@@ -52,5 +66,6 @@ export interface ObjectInstance {
   readonly chunkSizeBytes: number;
   /** Takes in all commits there are, and a newer manifest where this one is old. */
   refresh(): Promise<void>;
+  readonly figures: () => ObjectFigures;
   close(): Promise<void>;
 }

@@ -45,7 +45,10 @@ export class ViewIndex implements EventIndex {
     this.#current.view.mem.add(hi, lo, version, position);
   }
 
-  endBulk(): void {}
+  endBulk(commitPosition: number): void {
+    this.#current.view.lastPosition = commitPosition;
+  }
+
   ready(): null { return null; }
   mightContain(): boolean { return true; }
   addStream(): void {}

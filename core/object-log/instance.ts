@@ -3,7 +3,7 @@ import { SkuaError } from '../errors.ts';
 import { streamHasher } from '../index/stream-hash.ts';
 import type { EventStore } from '../streams/api.ts';
 import { createEventStore, type EventStoreInternals } from '../streams/event-store.ts';
-import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from './api.ts';
+import type { ObjectFigures, ObjectInstance, ObjectLogOptions, ObjectWorld } from './api.ts';
 import { openPrefix } from './create-prefix.ts';
 import { ViewIndex, ViewLogReader } from './current-view.ts';
 import {
@@ -13,6 +13,7 @@ import {
 import { LogHead } from './log-head.ts';
 import { ObjectCommitLog } from './object-commit-log.ts';
 import { ObjectEventStore } from './object-event-store.ts';
+import type { ObjectView } from './object-view.ts';
 import { Poller } from './poller.ts';
 import { Refresher } from './refresher.ts';
 import { stampOf } from './stamp.ts';
@@ -45,7 +46,7 @@ export async function openObjectStore(world: ObjectWorld, options: ObjectLogOpti
   head.listener = internals;
   internals.forgetStreams(head.view.table.end);
   await refresher.catchUp();
-  return new Instance(head, refresher, internals, new Poller(refresher, clock, log));
+  return new Instance(head, refresher, internals, cache, new Poller(refresher, clock, log));
 }
 
 class Instance implements ObjectInstance {
@@ -55,14 +56,16 @@ class Instance implements ObjectInstance {
   readonly #head: LogHead;
   readonly #refresher: Refresher;
   readonly #poller: Poller;
+  readonly figures: () => ObjectFigures;
 
-  constructor(head: LogHead, refresher: Refresher, internals: EventStoreInternals, poller: Poller) {
+  constructor(head: LogHead, refresher: Refresher, internals: EventStoreInternals, cache: BlockCache, poller: Poller) {
     this.internals = internals;
     this.chunkSizeBytes = head.view.chunkSizeBytes;
     this.store = new ObjectEventStore(internals, refresher, poller);
     this.#head = head;
     this.#refresher = refresher;
     this.#poller = poller;
+    this.figures = () => figuresOf(head.view, cache);
   }
 
   refresh(): Promise<void> {
@@ -74,4 +77,13 @@ class Instance implements ObjectInstance {
     await this.internals.close();
     await this.#head.view.retire(null);
   }
+}
+
+function figuresOf({ manifest, tables, mem, table, lastPosition }: ObjectView, cache: BlockCache): ObjectFigures {
+  const { hits, misses, usedBytes, capacityBytes } = cache;
+  return {
+    indexCheckpoint: tables.length === 0 ? -1 : manifest.logEnd, lastCommitPosition: lastPosition,
+    indexTables: tables.length, indexTableEntries: tables.reduce((sum, { entries }) => sum + entries, 0), indexEntriesInMemory: mem.count,
+    chunks: [...table.all()].length, cache: { hits, misses, usedBytes, capacityBytes },
+  };
 }

@@ -14,6 +14,7 @@ export async function getRange(objects: ObjectStore, key: string, from: number, 
 export abstract class ReadOnlyFile implements StorageFile {
   abstract readonly path: string;
   abstract readonly size: number;
+  readonly isRemote = true;
   abstract read(position: number, length: number): Uint8Array | Promise<Uint8Array>;
 
   writeAt(): void { throw this.#refusal(); }

@@ -2,7 +2,7 @@ import type { BlockCache } from '../cache/block-cache.ts';
 import { BloomFilter, checkLines, isTooCorrupt, LINE_BYTES, readBloomHeader } from '../index/bloom.ts';
 import { Midpoints } from '../index/midpoints.ts';
 import type { TableBloom } from '../index/table-bloom.ts';
-import { FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, readShape, tableCorrupt } from '../index/table-format.ts';
+import { ENTRY_BYTES, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, readShape, tableCorrupt } from '../index/table-format.ts';
 import { TableReader } from '../index/table-reader.ts';
 import { END, HIT } from '../log/log-reader.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
@@ -29,6 +29,11 @@ export class ObjectTable {
     this.file = file;
     this.#bloom = bloom !== null && bloom.key !== null && bloom.sizeBytes <= BLOOM_BYTES_MAX ? bloom : null;
     this.#cacheDepth = cacheDepth;
+  }
+
+  /** Entries in it; as many as fit into the file while it has not been opened. */
+  get entries(): number {
+    return this.reader?.shape.entries ?? Math.max(0, Math.floor((this.file.sizeBytes - HEADER_BYTES - TAIL_BYTES) / ENTRY_BYTES));
   }
 
   /** Sets `reader`. Two requests at once: one for footer and midpoints, one for the filter. */

@@ -38,6 +38,8 @@ export class ObjectView {
   /** Position where the next commit starts, unless it does not fit the chunk. */
   nextStart: number;
   tailBytes = 0;
+  /** Of the last event, as far as one was seen. */
+  lastPosition: number;
   readonly #parts: ViewParts;
   readonly #completed = new Map<string, Chunk>();
   readonly #tail: TailCommit[] = [];
@@ -56,6 +58,7 @@ export class ObjectView {
     this.#openChunks(old);
     this.tables = this.#openTables(old);
     this.known = manifest.boundary - 1;
+    this.lastPosition = manifest.logEnd === 0 ? -1 : manifest.logEnd;
     this.nextStart = this.#behind(manifest.logEnd, manifest.endsChunk);
     this.table.end = this.nextStart;
     if (manifest.ongoing !== null && manifest.endsChunk) this.#end(manifest.ongoing.number);
@@ -148,6 +151,7 @@ export class ObjectView {
       if (!f.isCommitted || !f.isEvent) return;
       this.#parts.hasher.hashUtf8(frame.bytes, f.streamAt, f.streamLength, hash);
       this.mem.add(hash.hi, hash.lo, f.eventNumber, frame.position);
+      this.lastPosition = frame.position;
     });
   }
 

@@ -1,5 +1,7 @@
+import { SkuaError } from '../errors.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../index/index-map.ts';
 import { bloomPathOf } from '../index/table-writer.ts';
+import type { Chunk } from '../log/chunk.ts';
 import { HEADER_BYTES } from '../log/chunk-format.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { encodeBase64 } from '../security/base64.ts';
@@ -13,6 +15,8 @@ import type { TickLog } from './tick-log.ts';
 
 /** Bytes given to an upload at once. */
 const PIECE_BYTES = 1_048_576;
+/** Uploads at once. */
+const AT_ONCE = 4;
 /** Shortest time in milliseconds for finding out what became of a manifest. */
 const DECIDE_MS_MIN = 5_000;
 
@@ -48,9 +52,13 @@ export async function publish(parts: PublishParts): Promise<ObjectManifest | nul
 async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<ObjectManifest> {
   const { world, log, base, scavenge, forgotten } = parts;
   const writtenMs = Math.floor(world.clock.nowMs());
-  const chunks = await chunksOf(parts, uploads);
+  const named = await namedFiles(parts);
+  const completed = [...log.table.all()].filter((chunk) => chunk.isCompleted);
+  const wanted = [...completed, ...named.filter(({ isInline }) => !isInline)].map(({ name }) => name);
+  await uploads.files(wanted.filter((name) => parts.storage.base(name) === undefined));
+  const chunks = completed.map((chunk) => namedChunk(chunk, uploads));
   const ongoing = await ongoingOf(parts, uploads);
-  const files = await filesOf(parts, uploads);
+  const files = await Promise.all(named.map((file) => fileOf(parts, uploads, file)));
   const next = { ...base, number: base.number + 1, writtenMs, boundary: log.boundary, logEnd: log.logEnd, endsChunk: log.endsChunk, chunks, ongoing, files, scavenge };
   const kept = keysOf(next);
   const dropped: DroppedObject[] = base.dropped.filter(({ key }) => !forgotten.has(key));
@@ -66,16 +74,9 @@ export function keysOf({ chunks, ongoing, files }: Pick<ObjectManifest, 'chunks'
   return keys;
 }
 
-async function chunksOf({ storage, log }: PublishParts, uploads: Uploads): Promise<ObjectChunk[]> {
-  const chunks: ObjectChunk[] = [];
-  for (const chunk of log.table.all()) {
-    if (!chunk.isCompleted) continue;
-    const { name, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapCount, mapEntryBytes } = chunk;
-    const sizeBytes = chunk.file.file.size;
-    const key = storage.base(name)?.key ?? await uploads.file(name);
-    chunks.push({ name, key, sizeBytes, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapBytes: mapCount * mapEntryBytes, mapEntryBytes });
-  }
-  return chunks;
+function namedChunk(chunk: Chunk, uploads: Uploads): ObjectChunk {
+  const { name, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapCount, mapEntryBytes } = chunk;
+  return { name, key: uploads.keyOf(name), sizeBytes: chunk.file.file.size, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapBytes: mapCount * mapEntryBytes, mapEntryBytes };
 }
 
 async function ongoingOf({ log }: PublishParts, uploads: Uploads): Promise<ObjectOngoing | null> {
@@ -98,21 +99,24 @@ async function ongoingOf({ log }: PublishParts, uploads: Uploads): Promise<Objec
   return { name, number, header, segments };
 }
 
+interface NamedFile { readonly name: string; readonly sizeBytes: number; readonly isInline: boolean }
+
 /** The index that its map names, the scavenge database, and nothing that was left behind beside them. */
-async function filesOf({ world, storage }: PublishParts, uploads: Uploads): Promise<ObjectFile[]> {
+async function namedFiles({ world, storage }: PublishParts): Promise<NamedFile[]> {
   const map = await loadIndexMap(storage, world.digests);
   const tables = (map?.levels.flat() ?? []).map((name) => `${INDEX_FOLDER}/${name}`);
-  const files: ObjectFile[] = [];
+  const found: NamedFile[] = [];
   for (const name of [INDEX_MAP_PATH, ...tables, ...tables.map(bloomPathOf), STATE_PATH]) {
     const sizeBytes = await storage.size(name);
-    if (sizeBytes === null) continue;
-    const known = storage.base(name)?.key ?? null;
-    if (known !== null) files.push({ name, key: known, sizeBytes });
-    // Instances search tables by range, whatever their size.
-    else if (name === INDEX_MAP_PATH && sizeBytes <= INLINE_BYTES_MAX) files.push({ name, key: null, sizeBytes, inline: encodeBase64(await contentOf(storage, name)) });
-    else files.push({ name, key: await uploads.file(name), sizeBytes });
+    // Instances search tables by range, whatever their size: so only the map stands in the manifest itself.
+    if (sizeBytes !== null) found.push({ name, sizeBytes, isInline: name === INDEX_MAP_PATH && sizeBytes <= INLINE_BYTES_MAX });
   }
-  return files;
+  return found;
+}
+
+async function fileOf({ storage }: PublishParts, uploads: Uploads, { name, sizeBytes, isInline }: NamedFile): Promise<ObjectFile> {
+  if (!isInline) return { name, key: uploads.keyOf(name), sizeBytes };
+  return { name, key: null, sizeBytes, inline: encodeBase64(await contentOf(storage, name)) };
 }
 
 async function contentOf(storage: ObjectStorage, name: string): Promise<Uint8Array> {
@@ -126,13 +130,32 @@ async function contentOf(storage: ObjectStorage, name: string): Promise<Uint8Arr
 
 class Uploads {
   readonly keys: string[] = [];
+  readonly #byName = new Map<string, string>();
   readonly #parts: PublishParts;
 
   constructor(parts: PublishParts) {
     this.#parts = parts;
   }
 
-  async file(name: string): Promise<string> {
+  /** Uploads files, several at a time. */
+  async files(names: readonly string[]): Promise<void> {
+    const left = [...names];
+    const work = async (): Promise<void> => {
+      for (let name = left.shift(); name !== undefined; name = left.shift()) this.#byName.set(name, await this.#file(name));
+    };
+    const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
+    // Nothing is under way any more when the first failure is told.
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
+  }
+
+  /** The key of a file that was uploaded, or of one that the manifest before has. */
+  keyOf(name: string): string {
+    const key = this.#byName.get(name) ?? this.#parts.storage.base(name)?.key ?? null;
+    if (key === null) throw new SkuaError('io_error', `The file ${name} has no object: this is a defect.`, { path: name });
+    return key;
+  }
+
+  async #file(name: string): Promise<string> {
     const file = await this.#parts.storage.open(name, 'read');
     try {
       return await this.range(file, 0, file.size);

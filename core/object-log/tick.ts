@@ -1,17 +1,12 @@
-import type { AutoScavengeConfig } from '../auto-scavenge/auto-scavenge.ts';
 import { createAutoScavenge } from '../auto-scavenge/auto-scavenge.ts';
 import { BlockCache } from '../cache/block-cache.ts';
 import { isSkuaError } from '../errors.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
 import type { StreamIndex } from '../index/stream-index.ts';
 import { TABLE_JOBS } from '../index/table-jobs.ts';
 import { InlineJobs } from '../ports/inline-jobs.ts';
-import type { NodeAddress } from '../ports/nodes.ts';
-import type { Schedule } from '../ports/schedule.ts';
-import type { ScavengeStates } from '../ports/scavenge-state.ts';
-import type { Storage } from '../ports/storage.ts';
+import type { ObjectInfo } from '../ports/object-store.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig } from '../scavenge/run-context.ts';
-import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from './api.ts';
+import type { ObjectInstance } from './api.ts';
 import { openPrefix } from './create-prefix.ts';
 import { manifestNumberOf } from './keys.ts';
 import { CACHE_DEFAULT_BYTES, REMOVE_AFTER_DEFAULT_MS } from './limits.ts';
@@ -19,13 +14,16 @@ import type { ObjectManifest, ObjectScavenge } from './manifest.ts';
 import { newestManifestNumber, readManifest } from './manifests.ts';
 import { publish } from './publish.ts';
 import { ObjectStorage } from './storage.ts';
-import { type Horizon, horizonOf, listManifests, sweep } from './sweep.ts';
+import { horizonOf, listManifests, sweep } from './sweep.ts';
 import { requestedScavenge } from './tick-control.ts';
 import { indexLog, openIndex, settleTables, type TickIndexParts } from './tick-index.ts';
 import { TickLog } from './tick-log.ts';
 import { createObjectNodes } from './tick-nodes.ts';
-import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd } from './tick-slice.ts';
+import { TICK_DEFAULTS, type TickParts, type TickReport, type TickSettings } from './tick-parts.ts';
+import { runSlice, tellOfEnd } from './tick-slice.ts';
 import { listTail, readTail, type Tail } from './tick-tail.ts';
+
+export type { TickParts, TickReport, TickSettings } from './tick-parts.ts';
 
 /** Of the time that a tick has, this part is kept for publishing what it did, and never more than this. */
 const PUBLISH_SHARE = 1 / 4;
@@ -35,60 +33,6 @@ const SLICE_MS_MIN = 2_000;
 /** Commits that one tick takes over at most. */
 const TICK_COMMITS_MAX = 100_000;
 
-export interface TickSettings {
-  /** A tail is taken over when it has this many commits, ... */
-  readonly compactCommitsMin: number;
-  /** ... or this many bytes, ... */
-  readonly compactBytesMin: number;
-  /** ... or when the newest manifest is this old. */
-  readonly compactAfterMs: number;
-  /** New files that a tick writes before it publishes, in bytes; the last one may exceed it. The scratch storage must hold twice as much. */
-  readonly ownBytesMax: number;
-  /** Largest scavenge database in bytes, which ticks bring to and fro; the scratch storage must hold it besides. A larger one ends its run. */
-  readonly stateBytesMax: number;
-  readonly scavenge: Partial<ScavengeConfig>;
-}
-
-export const TICK_DEFAULTS: TickSettings = { compactCommitsMin: 64, compactBytesMin: 1_048_576, compactAfterMs: 600_000, ownBytesMax: 201_326_592, stateBytesMax: SCAVENGE_STATE_BYTES_MAX, scavenge: {} };
-
-export interface TickParts {
-  readonly world: ObjectWorld;
-  readonly options?: ObjectLogOptions;
-  readonly settings?: Partial<TickSettings>;
-  /** Empty, and of this tick alone. Whoever gives it clears it afterwards. */
-  readonly scratch: Storage;
-  /** The scavenge database at its place in the scratch storage. */
-  readonly scavengeStates: ScavengeStates;
-  /** By the monotonic clock: everything is published by then. */
-  readonly deadlineMs: number;
-  /** Left out where scavenges are not scheduled. */
-  readonly autoScavenge?: { readonly schedule: Schedule; readonly config: AutoScavengeConfig; readonly self: NodeAddress };
-  /** Called at the end with the time that is left. What it throws ends the tick with that error; everything else is done by then. */
-  readonly shipBackup?: (deadlineMs: number) => Promise<void>;
-  /** Tests inject a hash with collisions. */
-  readonly hasher?: StreamHasher;
-  /** `openObjectStore`. Called when a scavenge or a schedule needs the streams; the tick closes what it gets. */
-  readonly open: (world: ObjectWorld, options: ObjectLogOptions) => Promise<ObjectInstance>;
-}
-
-export interface TickReport {
-  /**
-   * `idle`: there was nothing to do. `published`: a manifest was written. `superseded`: another tick was first, and nothing of
-   * this one counts.
-   */
-  readonly outcome: 'idle' | 'published' | 'superseded';
-  /** Number of the manifest that this tick wrote, or else began with. */
-  readonly manifest: number;
-  /** What was taken over from the tail. */
-  readonly commits: number;
-  readonly bytes: number;
-  readonly chunksCompleted: number;
-  /** The scavenge that goes on, or that was the last. */
-  readonly scavenge: ObjectScavenge | null;
-  /** Objects removed that nobody reads any more. */
-  readonly removed: number;
-}
-
 /**
  * One bounded slice of everything that a store on object storage needs done: the tail becomes segments, chunks and index tables, a scavenge goes on,
  * what nobody reads any more is removed. It works like a node on a view of the files, and one new manifest puts all of it in force.
@@ -96,23 +40,30 @@ export interface TickReport {
  */
 export async function tick(parts: TickParts): Promise<TickReport> {
   const { world, options = {} } = parts;
-  await openPrefix(world, options);
-  const manifests = await listManifests(world.objects);
+  let manifests = await listManifests(world.objects);
+  if (manifests.length === 0) {
+    await openPrefix(world, options);
+    manifests = await listManifests(world.objects);
+  }
   const number = manifestNumberOf(manifests[0]!.key)!;
   const manifest = await readManifest(world.objects, number, world.digests);
   // It was swept away between two requests, so others are at work.
   if (manifest === null) return { ...NOTHING, outcome: 'superseded', manifest: number };
-  const horizon = await horizonOf(world, manifests, removeAfterMs(options));
-  const running = new Tick(parts, manifest, horizon);
+  const report = await attempt(parts, manifest, manifests);
+  await parts.shipBackup?.(parts.deadlineMs);
+  return report;
+}
+
+async function attempt(parts: TickParts, manifest: ObjectManifest, manifests: readonly ObjectInfo[]): Promise<TickReport> {
+  const { objects, log } = parts.world;
+  const running = new Tick(parts, manifest, manifests);
   try {
-    const report = await running.run();
-    await parts.shipBackup?.(parts.deadlineMs);
-    return report;
+    return await running.run();
   } catch (error) {
-    if (isSkuaError(error, 'storage_crashed') || (await newestManifestNumber(world.objects)) === number) throw error;
+    if (isSkuaError(error, 'storage_crashed') || (await newestManifestNumber(objects)) === running.number) throw error;
     // What this tick stands on may have been removed under it.
-    world.log.info('another tick was first; this one ends', { manifest: number, error: String(error) });
-    return { ...NOTHING, outcome: 'superseded', manifest: number };
+    log.info('another tick was first; this one ends', { manifest: manifest.number, error: String(error) });
+    return { ...NOTHING, outcome: 'superseded', manifest: manifest.number };
   } finally {
     await running.close();
   }
@@ -120,29 +71,29 @@ export async function tick(parts: TickParts): Promise<TickReport> {
 
 const NOTHING = { commits: 0, bytes: 0, chunksCompleted: 0, scavenge: null, removed: 0 } as const;
 
-function removeAfterMs(options: ObjectLogOptions): number {
-  return options.removeAfterMs ?? REMOVE_AFTER_DEFAULT_MS;
-}
-
 class Tick {
   readonly #parts: TickParts;
   readonly #settings: TickSettings;
   readonly #manifest: ObjectManifest;
-  readonly #horizon: Horizon;
+  /** All that there were when the tick began, the newest first. */
+  readonly #manifests: readonly ObjectInfo[];
   readonly #cache: BlockCache;
   readonly #storage: ObjectStorage;
   readonly #log: TickLog;
   readonly #jobs: InlineJobs;
   /** Monotonic time from which on everything is about publishing. */
   readonly #workUntilMs: number;
+  /** Of the manifest that this tick has written, or else stands on. */
+  number: number;
   #index: StreamIndex | null = null;
   #instance: ObjectInstance | null = null;
 
-  constructor(parts: TickParts, manifest: ObjectManifest, horizon: Horizon) {
+  constructor(parts: TickParts, manifest: ObjectManifest, manifests: readonly ObjectInfo[]) {
     this.#parts = parts;
     this.#settings = { ...TICK_DEFAULTS, ...parts.settings };
     this.#manifest = manifest;
-    this.#horizon = horizon;
+    this.number = manifest.number;
+    this.#manifests = manifests;
     const { world: { objects, digests, ids, clock }, options, scratch, deadlineMs } = parts;
     this.#cache = new BlockCache(options?.cacheBytes ?? CACHE_DEFAULT_BYTES);
     this.#storage = ObjectStorage.of(manifest, objects, scratch);
@@ -271,16 +222,18 @@ class Tick {
 
   async #publish(scavenge: ObjectScavenge | null): Promise<TickReport> {
     const { world, options = {}, deadlineMs } = this.#parts;
-    const { old } = this.#horizon;
-    const forgotten = new Set(old?.dropped.map(({ key }) => key));
+    const removeMs = options.removeAfterMs ?? REMOVE_AFTER_DEFAULT_MS;
+    const horizon = await horizonOf(world, this.#manifests, removeMs);
+    const forgotten = new Set(horizon.old?.dropped.map(({ key }) => key));
     const manifest = await publish({ world, storage: this.#storage, log: this.#log, base: this.#manifest, scavenge, forgotten, deadlineMs });
     if (manifest === null) return this.#report('superseded', this.#manifest, 0);
+    this.number = manifest.number;
     world.log.info('a tick has written a manifest', { manifest: manifest.number, boundary: manifest.boundary, chunks: manifest.chunks.length, chunksCompleted: this.#log.chunksCompleted, scavenge: scavenge?.state ?? null });
     // Only the newest manifest says what is so: one that was overtaken, or came so late that its number was free again, has no say.
     const newest = (await listManifests(world.objects))[0];
     if (newest === undefined || manifestNumberOf(newest.key) !== manifest.number) return this.#report('published', manifest, 0);
     await this.#told(scavenge);
-    return this.#report('published', manifest, await sweep(world, this.#horizon, manifest, newest.modifiedMs, removeAfterMs(options)));
+    return this.#report('published', manifest, await sweep(world, horizon, manifest, newest.modifiedMs, removeMs));
   }
 
   #report(outcome: TickReport['outcome'], manifest: ObjectManifest, removed: number): TickReport {

@@ -29,7 +29,7 @@ export interface CommitLog {
   ready?(): Promise<void> | null;
   /**
    * Resolves when all that others had committed before the call has been let in. Asked before a group is answered that
-   * holds refusals and nothing to append: an append proves itself that it was decided by the latest state, a refusal does
+   * holds refusals or repeats and nothing to append: an append proves itself that it was decided by the latest state, these do
    * not. A log with one writer leaves it out.
    */
   confirm?(): Promise<void>;

@@ -28,6 +28,11 @@ export interface ObjectStore {
   create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'>;
   /** Creates or replaces an object of any size. `content` gives exactly `sizeBytes` bytes, in pieces of any length, once; a piece may be used again after the next one was asked for. */
   upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
+  /**
+   * As `upload`, with a key that follows from the content: `name` is asked for it when all of the content has been given, and null
+   * drops what was given. Left out where a key must be known before the first byte.
+   */
+  uploadNamed?(sizeBytes: number, content: AsyncIterable<Uint8Array>, name: () => Promise<string | null>, signal?: AbortSignal): Promise<void>;
   /** Objects whose key begins with `prefix` and lies behind `after`, ascending by code unit; at most `max` of them (1 000 where it is left out, and at most). */
   list(prefix: string, options?: ListOptions): Promise<ObjectPage>;
   /** Removes objects; those that are absent are no error. */
@@ -38,6 +43,11 @@ export interface ObjectStore {
 export interface GetOptions {
   readonly from?: number;
   readonly length?: number;
+  /**
+   * Memory of at least `length` bytes, which an implementation may fill and answer a view of: new memory for every one of many long reads
+   * keeps a process busy with getting and giving back pages. Until the call has ended nobody else may use it.
+   */
+  readonly into?: Uint8Array;
   readonly signal?: AbortSignal;
 }
 

@@ -45,6 +45,8 @@ export interface StorageFile {
    * the whole process busy with getting and giving back pages.
    */
   read(position: number, length: number, into?: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  /** Every `read` is a request to another machine, which takes long and costs something: better one for all that is needed than several. */
+  readonly isRemote?: boolean;
   /**
    * Puts up to `length` bytes from `position` into `into` from `at` on, at once, and gives their count, fewer at the end
    * of the file; or -1 when they are likely to take longer than a few microseconds: then `read` is the way. For

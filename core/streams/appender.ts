@@ -113,9 +113,14 @@ export class Appender {
     const group = this.#group;
     try {
       this.#begin(group);
-      if (await this.#isReady() && this.#isOvertaken) this.#begin(group);
+      const ready = this.#ready();
+      if (ready !== null) {
+        await ready;
+        this.#begin(group);
+      }
       if (this.#mustComplete) await this.#completeChunk(group);
-      const ending = await this.#confirmed(group, await this.#collect(group));
+      let ending = await this.#collect(group);
+      if (this.#mustConfirm(group, ending)) ending = await this.#confirmed(group, ending);
       this.#isCollecting = false;
       if (ending === 'overtaken') this.#putBack(group);
       else {
@@ -139,21 +144,12 @@ export class Appender {
     this.#isOvertaken = false;
   }
 
-  /** Waits until log and index take a group. True when that took time. */
-  async #isReady(): Promise<boolean> {
+  /** Null when log and index take a group, else what to wait for. */
+  #ready(): Promise<void> | null {
     const { commitLog, index } = this.#deps;
     const log = commitLog.ready?.() ?? null;
-    if (log !== null) {
-      try {
-        await log;
-      } catch (error) {
-        // Each of those that wait would only wait as long again.
-        this.#queue.rejectAll(error);
-      }
-    }
-    const room = index.ready();
-    if (room !== null) await room;
-    return log !== null || room !== null;
+    // Each of those that wait would only wait as long again.
+    return log === null ? index.ready() : log.catch((error: unknown) => this.#queue.rejectAll(error));
   }
 
   async #collect(group: AppendGroup): Promise<Ending> {
@@ -176,13 +172,15 @@ export class Appender {
     return 'open';
   }
 
-  /** A refusal may have been decided by a state that other writers have long left behind: it is told only after they were asked. */
+  /** Refusals and repeats may have been decided by a state that other writers have long left behind: they are told only after these were asked. */
+  #mustConfirm(group: AppendGroup, ending: Ending): boolean {
+    if (this.#deps.commitLog.confirm === undefined || group.length > 0 || ending === 'overtaken') return false;
+    return group.requests.some(({ isConfirmed }) => !isConfirmed);
+  }
+
   async #confirmed(group: AppendGroup, ending: Ending): Promise<Ending> {
-    const { commitLog } = this.#deps;
-    if (commitLog.confirm === undefined || group.length > 0 || ending === 'overtaken') return ending;
-    if (!group.requests.some(({ error, isConfirmed }) => error !== null && !isConfirmed)) return ending;
     for (const request of group.requests) request.isConfirmed = true;
-    await commitLog.confirm();
+    await this.#deps.commitLog.confirm?.();
     return this.#isOvertaken ? 'overtaken' : ending;
   }
 

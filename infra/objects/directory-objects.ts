@@ -10,7 +10,7 @@ import { DurableFolders } from './durable-folders.ts';
 import { directoryError, isAbsent } from './object-errors.ts';
 import { linkOnce, outcomeUnknown } from './link-once.ts';
 import { TemporaryFiles } from './temporary-files.ts';
-import { readAll, writeAll, writeContent } from './file-content.ts';
+import { readAll, readInto, writeAll, writeContent } from './file-content.ts';
 
 export interface DirectoryObjectsOptions {
   /** Made at the first write. */
@@ -44,6 +44,7 @@ export class DirectoryObjects implements ObjectStore {
       const handle = await this.#open(key);
       if (handle === null) return null;
       try {
+        if (options.into !== undefined && options.length !== undefined) return await readInto(handle, options.into.subarray(0, options.length), options.from ?? 0);
         const found = await handle.stat();
         if (!found.isFile()) return null;
         const from = Math.min(options.from ?? 0, found.size);
@@ -106,6 +107,21 @@ export class DirectoryObjects implements ObjectStore {
     await this.#replace(key, (handle) => writeContent(handle, key, sizeBytes, content, signal), signal);
   }
 
+  async uploadNamed(sizeBytes: number, content: AsyncIterable<Uint8Array>, name: () => Promise<string | null>, signal?: AbortSignal): Promise<void> {
+    throwIfAborted(signal, '');
+    await this.#clean();
+    let key: string | null = '';
+    await this.#guard('', () => this.#temporary.with(async (handle) => {
+      await writeContent(handle, '', sizeBytes, content, signal);
+      key = await name();
+    }, async (temporary) => {
+      if (key === null) return;
+      checkKey(key);
+      throwIfAborted(signal, key);
+      await this.#name(temporary, key);
+    }));
+  }
+
   async list(prefix: string, options: ListOptions = {}): Promise<ObjectPage> {
     checkPrefix(prefix);
     throwIfAborted(options.signal, prefix);
@@ -157,10 +173,14 @@ export class DirectoryObjects implements ObjectStore {
     await this.#clean();
     await this.#guard(key, () => this.#temporary.with(write, async (temporary) => {
       throwIfAborted(signal, key);
-      const file = this.#file(key);
-      await this.#place(path.dirname(file), () => rename(temporary, file));
-      await this.#folders.sync(path.dirname(file));
+      await this.#name(temporary, key);
     }));
+  }
+
+  async #name(temporary: string, key: string): Promise<void> {
+    const file = this.#file(key);
+    await this.#place(path.dirname(file), () => rename(temporary, file));
+    await this.#folders.sync(path.dirname(file));
   }
 
   /** Gives a file its name, in a folder that is made if need be, again if somebody removed it since. */

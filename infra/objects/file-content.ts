@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { SkuaError } from '../../core/errors.ts';
 import { throwIfAborted, wrongSize } from '../../core/ports/object-key.ts';
+import { systemCode } from '../fs/errors.ts';
 
 /** Bytes that go to the system at once; smaller pieces are gathered up to this. */
 const BLOCK_BYTES = 1_048_576;
@@ -41,6 +42,18 @@ export async function readAll(handle: FileHandle, bytes: Uint8Array, from: numbe
     if (bytesRead === 0) throw new SkuaError('io_error', `The file of object ${key} became shorter while it was read: something else writes to the directory.`, { key });
     done += bytesRead;
   }
+}
+
+/** What there is from `from` on, as much as `into` holds; null for what is no file. */
+export async function readInto(handle: FileHandle, into: Uint8Array, from: number): Promise<Uint8Array | null> {
+  let done = 0;
+  try {
+    for (let count = -1; done < into.length && count !== 0; done += count) count = (await handle.read(into, done, into.length - done, from + done)).bytesRead;
+  } catch (error) {
+    if (systemCode(error) === 'EISDIR') return null;
+    throw error;
+  }
+  return into.subarray(0, done);
 }
 
 /** Writes one block while the next is gathered from the source, and syncs beside both. */

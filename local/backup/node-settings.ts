@@ -53,6 +53,10 @@ export function placeProblem(values: Values): string | null {
   return problemOf(() => placeOf(values));
 }
 
+export function storageProblem(text: string): string | null {
+  return problemOf(() => parsePlace(text));
+}
+
 export function scheduleProblem(text: string): string | null {
   return problemOf(() => parseScheduleText(text));
 }

@@ -38,9 +38,9 @@ export async function runStart(config: Config, io: Io): Promise<ExitCode> {
     onLine: (message, { bytesDone, bytesTotal }) => log.info(message, { bytesDone, bytesTotal }),
   });
   try {
-    const directory = values.MemDb ? null : path.resolve(values.Db);
+    const directory = values.MemDb ? null : values.Storage ?? path.resolve(values.Db);
     tellOptions(config, log);
-    if (directory !== null) await refuseFile(directory, config.spelling('Db'));
+    if (directory !== null && values.Storage === null) await refuseFile(directory, config.spelling('Db'));
     log.info('starting', { version: VERSION, directory, pid: process.pid });
     const node = await startNode({
       config, log, env: io.env,
@@ -126,14 +126,14 @@ async function runUntilEnd(node: RunningNode, ending: Ending, log: Log): Promise
   return isSkuaError(ended) ? EXIT.failed : EXIT.ok;
 }
 
-function banner(io: Io, node: RunningNode, { Insecure }: Values, directory: string | null): void {
+function banner(io: Io, node: RunningNode, { Insecure, Storage }: Values, directory: string | null): void {
   const { bold, dim } = coloursFor(io.stdout, io.env);
   const event = `[{"eventId":"${randomUUID()}","eventType":"parcel-weighed","data":{"grams":750}}]`;
   // The words of a first start; a password that was changed is known to its owner.
   const curl = `curl ${Insecure ? '' : '-u admin:changeit '}${node.fingerprint === null ? '' : '-k '}`;
   const lines = [
     `Skua ${VERSION} is listening on ${bold(node.url)}`,
-    directory === null ? 'Data is kept in memory and gone when the node stops.' : `Data directory: ${directory} (chunks of ${sizeText(node.chunkSizeBytes)})`,
+    directory === null ? 'Data is kept in memory and gone when the node stops.' : `${Storage === null ? 'Data directory' : 'Data in'}: ${directory} (chunks of ${sizeText(node.chunkSizeBytes)})`,
     ...(node.fingerprint === null ? [] : [`Development certificate, SHA-256: ${node.fingerprint}`]),
     '',
     dim(`# append an event, read it back, and follow what comes${Insecure ? '' : ' (changeit is the password of a first start)'}`),

@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { placeProblem, scheduleProblem } from '../backup/node-settings.ts';
+import { placeProblem, scheduleProblem, storageProblem } from '../backup/node-settings.ts';
 import type { Config } from './config.ts';
 import { ConfigError } from './config-error.ts';
 import type { Source } from './merge.ts';
@@ -18,7 +18,7 @@ export function tlsModeOf({ Insecure, DisableTls, Dev }: Values): TlsMode {
  * what will be ignored.
  */
 export function checkConfig(config: Config): string[] {
-  const problems = [...directoryProblems(config), ...memoryProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config)];
+  const problems = [...directoryProblems(config), ...memoryProblems(config), ...storageProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config)];
   if (problems.length > 0) throw new ConfigError(problems);
   return ignored(config);
 }
@@ -42,6 +42,18 @@ function memoryProblems(config: Config): string[] {
   const rank = (name: OptionName) => RANK[config.settings.get(name)!.source];
   if (!(['Db', 'Index'] as const).some((name) => config.given(name) && rank(name) >= rank('MemDb'))) return [];
   return [`${config.spelling('MemDb')} keeps everything in memory: leave out ${config.spelling('Db')} and ${config.spelling('Index')}.`];
+}
+
+/** Files of the node itself, which there are none of on object storage. */
+const DIRECTORY_OPTIONS = ['Db', 'Index', 'MemDb', 'Backup:Repository'] as const satisfies readonly OptionName[];
+
+function storageProblems({ values, given, spelling }: Config): string[] {
+  if (values.Storage === null) return [];
+  const place = storageProblem(values.Storage);
+  const problems = place === null ? [] : [`${spelling('Storage')}: ${place}`];
+  const others = DIRECTORY_OPTIONS.filter((name) => given(name));
+  if (others.length > 0) problems.push(`${spelling('Storage')} keeps the data in object storage: leave out ${others.map(spelling).join(', ')}.`);
+  return problems;
 }
 
 function clusterProblems({ values, spelling }: Config): string[] {

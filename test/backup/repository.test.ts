@@ -61,6 +61,19 @@ describe('opening a repository', () => {
   });
 });
 
+describe('the blobs of a repository', () => {
+  it.each(['memory', 's3://bucket'])('that are missing are found in %s', async (place) => {
+    const objects = new MemoryObjects({ place });
+    const repository = await openTestRepository(objects);
+    const ids: string[] = [];
+    for (let i = 0; i < 80; i++) ids.push((await repository.writeBlob(2, async function* content() { yield new Uint8Array([i, 1]); })).blob);
+    expect(await repository.missingBlobs(ids)).toEqual([]);
+    await repository.removeBlobs(ids.slice(0, 3));
+    expect((await repository.missingBlobs([...ids, ...ids])).toSorted()).toEqual(ids.slice(0, 3).toSorted());
+    expect(await repository.missingBlobs(ids.slice(2, 5))).toEqual([ids[2]]);
+  });
+});
+
 describe('the backups of a repository', () => {
   it('are listed newest first, with what was shipped, and found by their ids', async () => {
     const repository = await openTestRepository(new MemoryObjects(), { key: KEY });

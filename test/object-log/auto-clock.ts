@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import { NOW_MS } from './tick-kit.ts';
 
-/** Time that passes only while somebody sleeps, and then at once: for loops that wait between attempts. */
+/** Time that passes only while somebody sleeps, and then at once; those who sleep at the same time share it. */
 export class AutoClock implements Clock {
   #ms = 0;
 
@@ -9,8 +9,9 @@ export class AutoClock implements Clock {
   monotonicMs(): number { return this.#ms; }
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    const dueMs = this.#ms + ms;
     await this.yield();
-    if (signal?.aborted !== true) this.#ms += ms;
+    if (signal?.aborted !== true) this.#ms = Math.max(this.#ms, dueMs);
   }
 
   yield(): Promise<void> {

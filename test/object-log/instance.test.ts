@@ -93,6 +93,15 @@ describe('several writers', () => {
     expect((await a.store.append('s', STREAM_EXISTS, [event()])).lastEventNumber).toBe(8);
   });
 
+  test('a repeat too: it is none any more when the stream was deleted for ever', async () => {
+    const bucket = new Bucket();
+    const [a, b] = [await bucket.open(), await bucket.open()];
+    const one = event();
+    await a.store.append('s', NO_STREAM, [one]);
+    await b.store.deleteStream('s', 0, 'hard');
+    await expect(a.store.append('s', NO_STREAM, [one])).rejects.toMatchObject({ code: 'stream_deleted' });
+  });
+
   test('authorize is asked again after a loss, with the metadata that the winner wrote', async () => {
     const bucket = new Bucket();
     const [a, b] = [await bucket.open(), await bucket.open()];
@@ -292,6 +301,20 @@ test('a tail that no tick takes into files has a limit, which a tick lifts', asy
   await bytes.store.append('s', ANY, [event(BIG)]);
   await bytes.store.append('s', ANY, [event(BIG)]);
   await expect(bytes.store.append('s', ANY, [event()])).rejects.toMatchObject({ code: 'too_busy' });
+});
+
+test('figures say what an instance holds', async () => {
+  const bucket = new Bucket();
+  const a = await bucket.open();
+  expect(a.figures()).toMatchObject({ indexCheckpoint: -1, lastCommitPosition: -1, indexTables: 0, indexEntriesInMemory: 0, chunks: 0 });
+  for (let i = 0; i < 20; i++) await a.store.append('s', ANY, [event(BIG)]);
+  const { position } = await a.store.append('s', ANY, [event()]);
+  expect(a.figures()).toMatchObject({ lastCommitPosition: position, indexEntriesInMemory: 21, chunks: 2 });
+  await compact(bucket.world(), { commitsMax: 20 });
+  const b = await bucket.open();
+  expect(b.figures()).toMatchObject({ lastCommitPosition: position, indexEntriesInMemory: 1, indexTables: 1, chunks: 2 });
+  await b.store.readEvent('s', 0);
+  expect(b.figures()).toMatchObject({ indexTableEntries: 20, indexCheckpoint: position });
 });
 
 test('ids of events are those that were given', async () => {

@@ -20,8 +20,8 @@ export async function expectNamedFiles(objects: MemoryObjects): Promise<void> {
   for (const key of keysOf(await manifestOf(objects))) expect(await objects.head(key), key).not.toBe(null);
 }
 
-/** A store of a few chunks, a scavenge of which has been asked for, and the records that there are. */
-export async function scavengeable(clock: AutoClock) {
+/** A store of a few chunks, in files or still in the tail, a scavenge of which has been asked for, and the records that there are. */
+export async function scavengeable(clock: AutoClock, isCompacted = false) {
   const base = new MemoryObjects({ clock });
   const world = worldOf(base, clock, 1);
   await compactionTick(world);
@@ -34,6 +34,7 @@ export async function scavengeable(clock: AutoClock) {
   }
   await writer.store.append('gone', ANY, eventsOf(ids, 2, 100));
   await writer.store.deleteStream('gone', ANY, 'hard');
+  if (isCompacted) await compactionTick(world);
   const { scavengeId } = await startScavenge(world);
   await writer.close();
   const universe = new Map((await readRawLog(await exportDirectory(base))).map((record) => [record.position, record]));

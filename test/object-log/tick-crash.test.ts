@@ -50,9 +50,7 @@ describe('a tick that scavenges is killed at any call', () => {
 
   test.each([['that does all of it', whole, 0], ['in the middle of a run', slices, 3]] as const)('%s', async (_, given, ticksBefore) => {
     const clock = new AutoClock();
-    const { base, scavengeId, universe } = await scavengeable(clock);
-    // The tail is short then, and the few jobs of a slice are those of the scavenge.
-    if (ticksBefore > 0) await compactionTick(worldOf(base, clock, 4));
+    const { base, scavengeId, universe } = await scavengeable(clock, ticksBefore > 0);
     for (let i = 0; i < ticksBefore; i++) await runTick(worldOf(base, clock, 5 + i), given);
     const random = new Random(ticksBefore + 1);
     let isWhole = false;

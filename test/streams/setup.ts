@@ -26,7 +26,11 @@ export interface SetupOptions {
   readonly from?: Setup;
 }
 
+/** Opens stores elsewhere than on a log in memory; null: there. */
+export const elsewhere: { setUp: ((options: SetupOptions) => Setup) | null } = { setUp: null };
+
 export function setUp(options: SetupOptions = {}): Setup {
+  if (elsewhere.setUp !== null) return elsewhere.setUp(options);
   const chance = options.misses ?? 0;
   const log = options.from?.log ?? new MemoryLog(options.capacity, new Misses(11, chance));
   const index = options.from?.index ?? new NaiveIndex(options.hasher, new Misses(23, chance));

@@ -20,11 +20,15 @@ export interface TestStoreOptions extends Partial<OpenStoreOptions> {
   readonly seed?: number;
 }
 
+/** Opens stores elsewhere than on the storage, which then only tells which store is meant; null: there. */
+export const elsewhere: { open: ((options: TestStoreOptions) => Promise<OpenStore>) | null } = { open: null };
+
 /**
  * Opens the store on a storage with everything else driven by the test. The history of scavenges is not repaired unless the
  * test asks for it, since that writes to the log.
  */
 export function openTestStore(options: TestStoreOptions): Promise<OpenStore> {
+  if (elsewhere.open !== null) return elsewhere.open(options);
   const { seed = 1, ...given } = options;
   const clock = given.clock ?? new ManualClock(TEST_NOW_MS, 'microtask');
   const ids = given.ids ?? new SeededIds(seed);

@@ -14,10 +14,10 @@ const ANSWER_RESERVE_MS = 2_000;
  */
 export class TickedScavenger implements Scavenger {
   readonly #world: ObjectWorld;
-  readonly #deadline: Deadline;
+  readonly #deadline: Pick<Deadline, 'leftMs'>;
   #status: ScavengeStatus | null = null;
 
-  constructor(world: ObjectWorld, deadline: Deadline) {
+  constructor(world: ObjectWorld, deadline: Pick<Deadline, 'leftMs'>) {
     this.#world = world;
     this.#deadline = deadline;
   }

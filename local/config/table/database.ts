@@ -1,4 +1,4 @@
-import { boolean, integer, path, powerOfTwo, size } from '../kinds.ts';
+import { boolean, integer, path, powerOfTwo, size, text } from '../kinds.ts';
 import { flag, option, optional } from '../option.ts';
 
 const TERABYTE = 1_099_511_627_776;
@@ -7,6 +7,7 @@ const TERABYTE = 1_099_511_627_776;
 export const database = {
   Db: option(path('DIR'), './data', 'Data directory, created when absent'),
   Index: optional(path('DIR'), 'Directory of the index', { fallbackText: 'index in the data directory' }),
+  Storage: optional(text('PLACE'), 'Keep the data in object storage instead of a directory: s3://bucket/prefix, with endpoint, region and credentials as the AWS SDK takes them. Functions and other nodes may use the same place at the same time', { fallbackText: 'the data directory' }),
   MemDb: flag(boolean, 'Keep everything in memory; nothing outlives the process'),
   ChunkSize: option(size({ min: 131_072, max: 1_073_741_824, multipleOf: 4_096 }), 268_435_456, 'Data bytes of a chunk file; for a new directory only, an existing one keeps its own', { fallbackText: '256 MiB' }),
   ChunksCacheSize: option(size({ min: 4_194_304, max: TERABYTE }), 67_108_864, 'Memory for blocks of chunk files and index tables', { fallbackText: '64 MiB' }),

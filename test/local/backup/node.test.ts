@@ -1,8 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { restoreBackup } from '../../../core/backup/restore.ts';
+import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
+import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 import { findingsIn, lastOf } from '../../backup/hold-kit.ts';
+import { restoreOptions } from '../../support/backup/restore-kit.ts';
+import { openTestRepository } from '../../support/backup/test-repository.ts';
 import { openTestStore } from '../../support/test-store.ts';
 import { startedIn, temporaryFolder, until } from './node-kit.ts';
 import type { Started } from './node-kit.ts';
@@ -115,6 +120,26 @@ describe('with a repository', () => {
     const [later] = (await second.json('GET', '/admin/backups')).backups;
     expect(later.id).toBe(base.id);
     expect(later.shippedEnd).toBeGreaterThan(shipped.shippedEnd);
+  });
+
+  test('ships on while a scavenge runs, over the end of its chunk, and a restore has everything', async () => {
+    const node = await start('--backup-repository', repository(), '--backup-ship-every-sec', '1');
+    const isShipped = () => until(async () => await metric(node, 'eventstore_backup_unshipped_bytes') === 0);
+    await node.ask('POST', '/streams/orders/metadata', { headers: { 'content-type': 'application/json', 'es-eventtype': '$metadata', 'es-eventid': '00000000-0000-4000-9000-000000000002' }, body: '{"$maxCount":1}' });
+    await node.append('orders', 300);
+    await isShipped();
+    const { scavengeId } = await node.json<{ scavengeId: string }>('POST', '/admin/scavenge?throttlePercent=1');
+    await node.append('kept', 80);
+    await isShipped();
+    const objects = new DirectoryObjects({ root: repository() });
+    const target = new MemoryStorage();
+    await restoreBackup(restoreOptions(await openTestRepository(objects, { create: false, compression: 'auto' }), target));
+    expect((await node.json('GET', '/admin/scavenge/current')).scavengeId).toBe(scavengeId);
+    await objects.close();
+    const open = await openTestStore({ storage: target, writeEpoch: false });
+    expect(await lastOf(open, 'kept')).toBe(79);
+    await open.close();
+    expect(await findingsIn(target)).toEqual([]);
   });
 
   test('keeps as many backups as it was told', async () => {

@@ -27,7 +27,8 @@ export class FakeLog implements ShippableLog {
   get #last(): number { return this.#chunks.length - 1; }
   get end(): number { return this.#last * this.chunkSizeBytes + this.#chunks[this.#last]!.length; }
   chunkNames(): string[] { return this.versions.map((version, i) => `chunk-${String(i).padStart(6, '0')}.${String(version).padStart(6, '0')}`); }
-  dataEnd(number: number): number { return (this.versions[number] ?? 0) > 0 ? -1 : number * this.chunkSizeBytes + this.#chunks[number]!.length; }
+  dataEnd(number: number): number { return number * this.chunkSizeBytes + (this.#chunks[number]?.length ?? 0); }
+  isRewritten(number: number): boolean { return (this.versions[number] ?? 0) > 0; }
 
   async read(from: number, to: number): Promise<Uint8Array> {
     const number = Math.floor(from / this.chunkSizeBytes);

@@ -1,0 +1,79 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
+import { openObjectStore } from '../../core/object-log/instance.ts';
+import { tick } from '../../core/object-log/tick.ts';
+import type { TickParts, TickReport } from '../../core/object-log/tick.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
+
+/** Between two ticks when there is nothing to do, and after one that failed, in milliseconds. */
+const EVERY_MS = 10_000;
+/** How long one tick may work, in milliseconds. */
+const WORK_MS = 50_000;
+
+export interface TickerParts {
+  readonly world: ObjectWorld;
+  readonly options: ObjectLogOptions;
+  readonly settings: TickParts['settings'];
+  readonly autoScavenge: TickParts['autoScavenge'];
+  /** Called after each tick, for those who tell others how scavenges stand. */
+  readonly onTick: () => Promise<void>;
+}
+
+/** Runs the ticks of a node on object storage: what the platform's schedule does for functions. */
+export class Ticker {
+  readonly #parts: TickerParts;
+  #wake = new AbortController();
+
+  constructor(parts: TickerParts) {
+    this.#parts = parts;
+  }
+
+  /** The next tick comes at once. */
+  kick(): void {
+    this.#wake.abort();
+  }
+
+  /**
+   * Ticks until aborted. One that is under way then is left to its fate: what a tick has not put in force by its manifest is as if
+   * it had never been, and a node must not wait for it to stop.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const aborted = new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve(), { once: true }); });
+    await Promise.race([this.#run(signal), aborted]);
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#parts.world;
+    signal.addEventListener('abort', () => this.#wake.abort(), { once: true });
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      let goesOn = false;
+      try {
+        const report = await this.#tick();
+        goesOn = report.scavenge?.state === 'running' && report.outcome === 'published';
+        await this.#parts.onTick();
+      } catch (error) {
+        if (!signal.aborted) log.error('the tick failed; it is tried again', { error });
+      }
+      if (!goesOn && !signal.aborted) await clock.sleep(EVERY_MS, this.#wake.signal);
+    }
+  }
+
+  /** A tick in a folder of its own. */
+  async #tick(): Promise<TickReport> {
+    const { world, options, settings, autoScavenge } = this.#parts;
+    const folder = await mkdtemp(path.join(tmpdir(), 'skua-tick-'));
+    try {
+      const scratch = new FilesystemStorage({ root: folder });
+      return await tick({
+        world, options, scratch, open: openObjectStore, scavengeStates: new SqliteScavengeStates({ indexRoot: scratch.indexRoot }), deadlineMs: world.clock.monotonicMs() + WORK_MS,
+        ...(settings !== undefined && { settings }), ...(autoScavenge !== undefined && { autoScavenge }),
+      });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { afterAll, afterEach, expect } from 'vitest';
+import { getCurrentTest } from 'vitest/suite';
+import type { ObjectLogOptions } from '../../../core/object-log/api.ts';
+import type { ObjectStore } from '../../../core/ports/object-store.ts';
+import { elsewhere, type Setup, type SetupOptions } from '../../streams/setup.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import type { Place } from './place.ts';
+import { StoreClock, TickingStore } from './ticking-store.ts';
+
+/** The least that a chunk may have; where tests want smaller ones their events only lie in fewer. */
+const CHUNK_BYTES_MIN = 65_536;
+
+/**
+ * Tests that look into the log in memory, or put there what no writer on objects can: records of explicit transactions,
+ * holes, groups that fail. What they are about is the same code, or has a test of its own on objects.
+ */
+const INSIDE: readonly string[] = [
+  'share transaction and correlation, and mark first and last',
+  'of an empty one, a tombstone and an epoch are those of the reference',
+  'begin an epoch with a system record and its event',
+  'bad events and versions',
+  'are completed where a write does not fit, which is never split',
+  'end behind a write that asks for it',
+  'of the disk reject the whole group, and the next one works',
+  'of completing a chunk reject the write that needs it',
+  'of a sync end all writing but no reading',
+  'of nothing: closing finishes what is in flight and rejects the rest',
+  'continues the numbers and moves $tb',
+  'keeps other members, also within one group and after a restart',
+];
+
+interface Bucket { readonly objects: Promise<ObjectStore>; readonly clock: StoreClock }
+
+export interface StreamsOptions {
+  readonly seed: number;
+  /** Full names of tests that are to run; the others are skipped. Default: all. */
+  readonly only?: (test: string) => boolean;
+}
+
+/** Opens the stores of the suites of the streams, imported afterwards, on objects. */
+export function streamsOn(place: Place, { seed, only = () => true }: StreamsOptions): void {
+  const buckets = new WeakMap<Setup, Bucket>();
+  const skipped = new Set<string>();
+  const open: TickingStore[] = [];
+  let seeds = seed;
+
+  elsewhere.setUp = (options: SetupOptions): Setup => {
+    const test = getCurrentTest()!;
+    if (INSIDE.includes(test.name)) {
+      skipped.add(test.name);
+      test.context.skip('It looks into the log in memory.');
+    }
+    if (!only(test.fullTestName)) test.context.skip('It runs on objects in memory.');
+    const clock = options.from?.clock ?? new ManualClock(1_700_000_000_000);
+    const bucket = (options.from && buckets.get(options.from)) ?? { objects: place.fresh(), clock: new StoreClock(clock) };
+    const store = new TickingStore({
+      objects: bucket.objects, clock: bucket.clock, seed: seeds++, options: optionsOf(options),
+      // Where a step may miss, most are made by an instance that knows nothing yet.
+      tickChance: (options.misses ?? 0) > 0 ? 0.6 : 0.15,
+    });
+    open.push(store);
+    const setup: Setup = { store: store.store, clock, get log() { return inside(); }, get index() { return inside(); } };
+    buckets.set(setup, bucket);
+    return setup;
+  };
+
+  afterEach(async () => { for (const store of open.splice(0)) await store.close(); });
+  afterAll(async () => {
+    elsewhere.setUp = null;
+    await place.close();
+    expect(TickingStore.ticks).toBeGreaterThan(10);
+    expect([...skipped].toSorted()).toEqual(INSIDE.toSorted());
+  });
+}
+
+function inside(): never {
+  throw new Error(`"${getCurrentTest()!.name}" looks into the log in memory: name it among those that do.`);
+}
+
+function optionsOf({ capacity, misses = 0, options }: SetupOptions): ObjectLogOptions {
+  return { chunkSizeBytes: Math.max(capacity ?? 0, CHUNK_BYTES_MIN), cacheBytes: misses > 0 ? 65_536 : 1_048_576, streams: { recentIds: 1_024, ...options } };
+}
