@@ -40,6 +40,8 @@ export interface CreateBackupOptions {
   /** Bytes that are read a second, 0 for no limit. Content that is not there yet is read up to twice. */
   readonly throttleBytesPerSecond?: number;
   readonly onProgress?: (progress: CreateProgress) => void;
+  /** Told of each completed chunk that the repository holds now, for whoever goes on with a backup that was cut off. */
+  readonly onChunk?: (chunk: ManifestChunk) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -117,7 +119,7 @@ async function backUpFiles(options: CreateBackupOptions, id: string, previous: M
     const file = files[i]!;
     await intent.renew();
     if (file === checkpointFile) others[i] = checkpoint!;
-    else if (file.kind === 'chunk') chunks[i] = await backUpChunk(parts, file);
+    else if (file.kind === 'chunk') options.onChunk?.(chunks[i] = await backUpChunk(parts, file));
     else if (file.kind === 'ongoing-chunk') tail = await backUpTail(parts, file);
     else others[i] = await backUpOther(parts, file, checkpoint);
   });

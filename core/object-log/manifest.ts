@@ -1,3 +1,5 @@
+import type { ScavengePhase } from '../scavenge/api.ts';
+
 /**
  * What makes files on object storage real: the newest manifest names all of them, and the commit number at which the tail
  * of the log begins. Created with `If-None-Match` under a number of its own and never changed; whoever loses discards
@@ -83,6 +85,8 @@ export interface ObjectScavenge {
   readonly threshold: number;
   readonly syncOnly: boolean;
   readonly state: 'running' | 'ended';
+  /** How far it had come when its last part ended; absent before. */
+  readonly progress?: ObjectScavengeProgress;
   /** Null while it is running. */
   readonly endedMs: number | null;
   /** Its end stands in the history streams. */
@@ -90,6 +94,17 @@ export interface ObjectScavenge {
   /** Result and error text of one that has ended. */
   readonly result: string | null;
   readonly error: string | null;
+}
+
+export interface ObjectScavengeProgress {
+  readonly phase: ScavengePhase;
+  /** Of the phase, as the part that ended last counted them. */
+  readonly chunksDone: number;
+  readonly chunksTotal: number;
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+  /** Of all parts so far. */
+  readonly bytesReclaimed: number;
 }
 
 /** A file up to this size stands in the manifest itself. */

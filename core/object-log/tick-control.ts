@@ -4,7 +4,7 @@ import { checkedOptions } from '../scavenge/options.ts';
 import { decodeText, encodeText } from '../text.ts';
 import type { ObjectWorld } from './api.ts';
 import { newUuid } from './keys.ts';
-import type { ObjectManifest } from './manifest.ts';
+import type { ObjectManifest, ObjectScavengeProgress } from './manifest.ts';
 import { newestManifest } from './manifests.ts';
 
 /**
@@ -40,6 +40,8 @@ export interface ScavengeStatus {
   /** `requested`: the next tick begins it. */
   readonly state: 'requested' | 'running' | 'ended';
   readonly startedMs: number;
+  /** How far it had come when its last part ended; null before, and at the end. */
+  readonly progress: ObjectScavengeProgress | null;
   /** Of one that has ended: `Success`, `Stopped` or `Errored`. */
   readonly result: string | null;
   readonly error: string | null;
@@ -115,9 +117,11 @@ async function requestOf(objects: Notes['objects'], key: string): Promise<Scaven
 export async function scavengeStatus(world: Notes): Promise<ScavengeStatus | null> {
   const manifest = await manifestOf(world);
   const requested = await requestedScavenge(world.objects, manifest);
-  if (requested !== null) return { scavengeId: requested.scavengeId, state: 'requested', startedMs: requested.requestedMs, result: null, error: null };
+  if (requested !== null) return { scavengeId: requested.scavengeId, state: 'requested', startedMs: requested.requestedMs, progress: null, result: null, error: null };
   const { scavenge } = manifest;
-  return scavenge === null ? null : { scavengeId: scavenge.scavengeId, state: scavenge.state, startedMs: scavenge.startedMs, result: scavenge.result, error: scavenge.error };
+  if (scavenge === null) return null;
+  const { scavengeId, state, startedMs, progress, result, error } = scavenge;
+  return { scavengeId, state, startedMs, progress: state === 'running' ? progress ?? null : null, result, error };
 }
 
 /** Leaves the note that a run is to end, without waiting for that. */

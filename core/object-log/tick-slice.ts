@@ -18,7 +18,7 @@ import type { ScavengeConfig, ScavengeDeps, ScavengeStore } from '../scavenge/ru
 import type { EventStoreInternals } from '../streams/event-store.ts';
 import { encodeText } from '../text.ts';
 import type { ObjectWorld } from './api.ts';
-import type { ObjectScavenge } from './manifest.ts';
+import type { ObjectScavenge, ObjectScavengeProgress } from './manifest.ts';
 import { newestManifestNumber } from './manifests.ts';
 import type { ObjectStorage } from './storage.ts';
 import { stopKey } from './tick-control.ts';
@@ -128,7 +128,13 @@ class Slice {
       await jobs.close();
     }
     const { result, error } = ended;
-    return result === 'Interrupted' ? this.#running : endedAs(this.#running, result, error, world);
+    return result === 'Interrupted' ? { ...this.#running, progress: this.#progress(this.#run) } : endedAs(this.#running, result, error, world);
+  }
+
+  /** For those who ask before the next part ends. */
+  #progress(run: ActiveRun): ObjectScavengeProgress {
+    const { phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed } = run.progress();
+    return { phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed: (this.#running.progress?.bytesReclaimed ?? 0) + bytesReclaimed };
   }
 
   #deps(jobs: InlineJobs): ScavengeDeps {

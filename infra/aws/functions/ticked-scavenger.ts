@@ -48,13 +48,13 @@ export class TickedScavenger implements Scavenger {
     return { scavengeId: status.scavengeId, result: status.state === 'ended' ? (status.result ?? 'Errored') as ScavengeResult : 'InProgress', error: status.error };
   }
 
-  /** Since when it runs; ticks store no more of it than that. */
+  /** As it was when the last tick that had a part in it ended. */
   progress(): ScavengeProgress | null {
     const running = this.#running;
     if (running === null) return null;
     const elapsedSeconds = Math.max(0, Math.floor((this.#world.clock.nowMs() - running.startedMs) / 1_000));
     return {
-      scavengeId: running.scavengeId, phase: 'Starting', chunksDone: 0, chunksTotal: 0, bytesDone: 0, bytesTotal: 0, bytesReclaimed: 0, startedAtMs: running.startedMs, elapsedSeconds, remainingSeconds: null,
+      phase: 'Starting', chunksDone: 0, chunksTotal: 0, bytesDone: 0, bytesTotal: 0, bytesReclaimed: 0, ...running.progress, scavengeId: running.scavengeId, startedAtMs: running.startedMs, elapsedSeconds, remainingSeconds: null,
     };
   }
 

@@ -15,6 +15,8 @@ export interface Requests {
 export interface Measured {
   /** Bytes of data of the events that were measured with. */
   readonly eventBytes: number;
+  /** What one such event takes in the log. */
+  readonly recordBytes: number;
   /** One event in a commit of its own, by an instance that knows the stream. */
   readonly append: Requests;
   /** The same where the instance has not seen the stream. */
@@ -70,6 +72,8 @@ export interface Month {
   readonly dollars: { readonly requests: number; readonly storage: number; readonly functions: number; readonly total: number };
 }
 
+/** Of an index table and its bloom filter, about. */
+const INDEX_ENTRY_BYTES = 26;
 export const SECONDS_PER_MONTH = 2_592_000;
 /** Events that one call brings, where senders batch. */
 export const EVENTS_PER_COMMIT_MAX = 1_000;
@@ -99,7 +103,7 @@ export function monthOf(eventsPerSecond: number, batch: number, measured: Measur
   const reads = commits * assumed.readsPerEvent;
   const ticks = logs * SECONDS_PER_MONTH / assumed.tickEverySeconds;
   const perTickCommit = { puts: (measured.busyTick.puts - measured.idleTick.puts) / measured.tickCommits, gets: (measured.busyTick.gets - measured.idleTick.gets) / measured.tickCommits };
-  const storedBytes = events * assumed.monthsKept * (measured.append.bytesIn + 2 * INDEX_ENTRY_BYTES);
+  const storedBytes = events * assumed.monthsKept * (measured.recordBytes + INDEX_ENTRY_BYTES);
   const puts = commits * (measured.append.puts + perTickCommit.puts) + reads * measured.read.puts + ticks * measured.idleTick.puts;
   const gets = commits * (measured.append.gets + perTickCommit.gets) + reads * measured.read.gets + ticks * measured.idleTick.gets;
   const invocations = commits + reads + ticks;
@@ -111,5 +115,3 @@ export function monthOf(eventsPerSecond: number, batch: number, measured: Measur
   return { eventsPerSecond, logs, eventsPerCommit, commitsPerSecond, puts, gets, storedGb, invocations, gbSeconds, dollars: { requests, storage, functions, total: requests + storage + functions } };
 }
 
-/** Of an index table and its bloom filter, about. */
-const INDEX_ENTRY_BYTES = 26;

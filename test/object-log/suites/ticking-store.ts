@@ -34,6 +34,8 @@ export interface TickingOptions {
   readonly options: ObjectLogOptions;
   /** How likely a tick is before a call that nothing else is under way beside. */
   readonly tickChance: number;
+  /** The same instance is used from beginning to end. */
+  readonly isOneInstance?: boolean;
   /** Default: a tick without a scavenge. */
   readonly tick?: (world: ObjectWorld, ownBytesMax?: number) => Promise<unknown>;
 }
@@ -105,7 +107,7 @@ export class TickingStore {
     for (const name of INTERNAL) members[name] = (...args: unknown[]) => this.#call(() => (this.#instance.internals[name as 'append'] as unknown as Method)(...args));
     for (const name of WAITS) members[name] = (...args: unknown[]) => this.#whenFree(() => (this.#instance.store[name as 'append'] as unknown as Method)(...args));
     for (const name of SUBSCRIPTIONS) members[name] = (...args: unknown[]) => this.#subscription(name as 'subscribeToAll', args);
-    Object.defineProperty(members, 'end', { get: () => this.#instance.store.end });
+    Object.defineProperty(members, 'end', { get: () => this.#instances.at(-1)?.store.end ?? 0 });
     return members as unknown as EventStoreInternals;
   }
 
@@ -144,7 +146,7 @@ export class TickingStore {
   }
 
   #tick(): void {
-    const { clock } = this.#given;
+    const { clock, isOneInstance = false } = this.#given;
     const isBeside = this.#random.chance(0.3);
     if (isBeside) {
       this.#beside ??= this.#runTick().then(() => { clock.stand(FRESH_DEFAULT_MS + 1); }).catch((error: unknown) => { this.#failure = error; }).finally(() => { this.#beside = null; });
@@ -153,7 +155,7 @@ export class TickingStore {
     this.#opening = this.#holdFor(async () => {
       await this.#beside;
       await this.#runTick();
-      if (this.#random.chance(0.5)) await this.#open();
+      if (this.#random.chance(0.5) && !isOneInstance) await this.#open();
       else clock.stand(FRESH_DEFAULT_MS + 1);
     });
   }

@@ -1,0 +1,147 @@
+import { createBackup } from '../backup/create.ts';
+import type { Manifest } from '../backup/manifest.ts';
+import { pruneRepository } from '../backup/prune.ts';
+import type { Repository } from '../backup/repository-api.ts';
+import type { Retention } from '../backup/retention.ts';
+import { isSkuaError } from '../errors.ts';
+import type { ObjectLogOptions, ObjectWorld } from './api.ts';
+import type { Scratch } from './foresight.ts';
+import { newUuid } from './keys.ts';
+import { newestManifest } from './manifests.ts';
+import { objectSource, type ObjectSource } from './object-source.ts';
+import { BackupDraft } from './tick-backup-draft.ts';
+
+/** With less time than this left nothing is begun. */
+const BEGIN_MS_MIN = 3_000;
+/** Kept for writing down how far it came. */
+const END_MS = 1_500;
+
+export interface TickBackupParts {
+  readonly world: ObjectWorld;
+  readonly options: ObjectLogOptions;
+  /** Opens the repository, which is closed again after use. */
+  readonly repository: () => Promise<Repository>;
+  /** Milliseconds from one backup to the next. */
+  readonly everyMs: number;
+  /** Null where all backups are kept. */
+  readonly keep: Retention | null;
+  /** 0 for no limit. */
+  readonly throttleBytesPerSecond: number;
+  readonly parallel: number;
+  readonly newScratch: () => Promise<Scratch>;
+}
+
+/** `goes-on`: the time was up, and the next tick goes on. `elsewhere`: another tick is at it. `empty`: there is nothing to back up yet. */
+export type TickBackupOutcome = 'not-due' | 'empty' | 'elsewhere' | 'goes-on' | 'made';
+
+/**
+ * The backups that ticks make of a store on object storage, one whenever the newest in the repository is old enough. What a tick can't
+ * finish the next one goes on with: blobs stay in the repository, and a draft in the store says which chunks they hold, so
+ * that these are not read again. A crash anywhere leaves blobs and a draft; a backup exists when its manifest does.
+ */
+export class TickBackups {
+  readonly #parts: TickBackupParts;
+  /** Of this process, in the draft: its own claim does not keep it away. */
+  readonly #owner: string;
+  /** When the newest backup that is known of was taken: the repository is not asked before the next one is due. */
+  #newestMs = -Infinity;
+
+  constructor(parts: TickBackupParts) {
+    this.#parts = parts;
+    this.#owner = newUuid(parts.world.ids);
+  }
+
+  /** Does what is due until the deadline, by the monotonic clock. Rejects with what the repository or the store throws; the next call goes on. */
+  async ship(deadlineMs: number): Promise<TickBackupOutcome> {
+    const { world, repository: open } = this.#parts;
+    if (!this.#isDue()) return 'not-due';
+    if (deadlineMs - world.clock.monotonicMs() < BEGIN_MS_MIN) return 'goes-on';
+    const manifest = await newestManifest(world.objects, world.digests);
+    if (manifest === null) return 'empty';
+    const repository = await open();
+    try {
+      // Another process may have made one.
+      this.#newestMs = (await repository.newestOf(manifest.storeId))?.createdMs ?? -Infinity;
+      return this.#isDue() ? await this.#claim(repository, deadlineMs) : 'not-due';
+    } finally {
+      await repository.close();
+    }
+  }
+
+  #isDue(): boolean {
+    const ageMs = this.#parts.world.clock.nowMs() - this.#newestMs;
+    // A backup of tomorrow comes of a clock that has been set back.
+    return ageMs >= this.#parts.everyMs || ageMs < -this.#parts.everyMs;
+  }
+
+  async #claim(repository: Repository, deadlineMs: number): Promise<TickBackupOutcome> {
+    const { world } = this.#parts;
+    const draft = await BackupDraft.open(world, repository.info.id, this.#owner);
+    if (!await draft.claim(deadlineMs - world.clock.monotonicMs())) return 'elsewhere';
+    try {
+      const made = await this.#make(repository, draft, deadlineMs);
+      if (made === null) {
+        await draft.remove();
+        return 'empty';
+      }
+      this.#newestMs = made.createdMs;
+    } catch (error) {
+      await draft.release();
+      if (!isSkuaError(error, 'aborted')) throw error;
+      world.log.info('a backup goes on with the next tick', { repository: repository.place, chunksStored: draft.count });
+      return 'goes-on';
+    }
+    await draft.remove();
+    await this.#prune(repository, deadlineMs);
+    return 'made';
+  }
+
+  /** Null when the log is empty. Rejects with `aborted` when the time is up. */
+  async #make(repository: Repository, draft: BackupDraft, deadlineMs: number): Promise<Manifest | null> {
+    const { world, options, newScratch } = this.#parts;
+    const scratch = await newScratch();
+    try {
+      const source = await objectSource(world, options, scratch.storage);
+      try {
+        return source.snapshot.checkpoints.writer === 0 ? null : await this.#create(source, repository, draft, deadlineMs);
+      } finally {
+        await source.release();
+      }
+    } finally {
+      await scratch.remove();
+    }
+  }
+
+  async #create(source: ObjectSource, repository: Repository, draft: BackupDraft, deadlineMs: number): Promise<Manifest> {
+    const { world: { clock, ids, digests, log }, parallel, throttleBytesPerSecond } = this.#parts;
+    const { signal, look } = this.#until(deadlineMs - END_MS);
+    const { manifest, report } = await createBackup({
+      source, repository, clock, ids, digests, parallel, throttleBytesPerSecond, signal, cause: 'scheduled', known: draft.known(source.manifest),
+      onProgress: look, onChunk: (chunk) => draft.add(chunk, source.manifest),
+    });
+    log.info('a backup was made', { backupId: manifest.id, repository: repository.place, logEnd: manifest.checkpoints.writer, sizeBytes: report.sizeBytes, bytesStored: report.bytesStored });
+    return manifest;
+  }
+
+  /** A signal that ends what it is given to when the time is up, which is looked at with every piece that is done. */
+  #until(untilMs: number): { readonly signal: AbortSignal; readonly look: () => void } {
+    const ending = new AbortController();
+    const { clock } = this.#parts.world;
+    const look = (): void => { if (clock.monotonicMs() >= untilMs) ending.abort(); };
+    look();
+    return { signal: ending.signal, look };
+  }
+
+  /** The backup is there: what could not be removed is removed after the next one. */
+  async #prune(repository: Repository, deadlineMs: number): Promise<void> {
+    const { world: { clock, ids, log }, keep } = this.#parts;
+    if (keep === null) return;
+    const { signal, look } = this.#until(deadlineMs - END_MS);
+    try {
+      const { removed, kept } = await pruneRepository({ repository, keep, clock, ids, signal, onProgress: look });
+      log.info('backups that need not be kept were removed', { removed: removed.length, kept: kept.length });
+    } catch (error) {
+      log.warn('old backups could not be removed from the repository; the next backup tries again', { repository: repository.place, error });
+    }
+  }
+}

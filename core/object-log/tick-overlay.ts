@@ -1,0 +1,96 @@
+import { BlockCache } from '../cache/block-cache.ts';
+import { SkuaError } from '../errors.ts';
+import { HEADER_BYTES } from '../log/chunk-format.ts';
+import type { Storage } from '../ports/storage.ts';
+import type { ObjectLogOptions, ObjectWorld } from './api.ts';
+import { CACHE_DEFAULT_BYTES, LOADS_MAX, TAIL_BYTES_MAX, TAIL_COMMITS_MAX } from './limits.ts';
+import type { ObjectManifest } from './manifest.ts';
+import { newestManifest, newestManifestNumber } from './manifests.ts';
+import { ObjectStorage } from './storage.ts';
+import { TickLog } from './tick-log.ts';
+import { listTail, readTail } from './tick-tail.ts';
+
+/** Bytes copied at once of the chunk that is being filled. */
+const COPY_BYTES = 1_048_576;
+
+/**
+ * What the objects amount to at one moment, as the files of a node: those of the newest manifest, the commits behind them taken
+ * over into the scratch storage, and the chunk that is being filled as a file up to its end. For work that changes nothing:
+ * nobody else ever sees what is written here.
+ */
+export interface Overlay {
+  readonly manifest: ObjectManifest;
+  readonly storage: ObjectStorage;
+  readonly log: TickLog;
+  readonly cache: BlockCache;
+  /** When the tail was listed: everything acknowledged before is in it. Milliseconds since 1970. */
+  readonly takenMs: number;
+  /** Position at which the log goes on: behind the last record, or at the next chunk where this one was ended. */
+  readonly end: number;
+  /** Closes the files. What is in the scratch storage is the business of whoever gave it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens it on an empty scratch storage. What it reads may be dropped by a newer manifest, and is removed an hour or more after
+ * that: longer work must be ready to begin anew. Throws `manifest_invalid` where there is no store, and `too_busy` for a tail that no tick takes over.
+ */
+export async function openOverlay(world: ObjectWorld, options: ObjectLogOptions, scratch: Storage): Promise<Overlay> {
+  const { objects, digests } = world;
+  for (let loads = 1; ; loads++) {
+    const manifest = await newestManifest(objects, digests);
+    if (manifest === null) throw new SkuaError('manifest_invalid', `There is no store under ${objects.place}: open it first, which creates it.`, { place: objects.place });
+    const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
+    const storage = ObjectStorage.of(manifest, objects, scratch);
+    const log = TickLog.of(manifest, { storage, scratch, objects, digests, ids: world.ids, cache });
+    const takenMs = Math.floor(world.clock.nowMs());
+    try {
+      if (await takeTail(world, options, log)) {
+        await copyFilling(log, storage);
+        const end = log.endsChunk ? Math.ceil(log.logEnd / manifest.chunkSizeBytes) * manifest.chunkSizeBytes : log.logEnd;
+        return { manifest, storage, log, cache, takenMs, end, close: () => log.close() };
+      }
+    } catch (error) {
+      await discard(log, storage);
+      if (loads === LOADS_MAX || (await newestManifestNumber(objects)) === manifest.number) throw error;
+      continue;
+    }
+    await discard(log, storage);
+    if (loads === LOADS_MAX) throw new SkuaError('too_busy', `The manifests of ${objects.place} change faster than the tail behind them can be read: try again later.`, { place: objects.place });
+  }
+}
+
+/** False when a newer manifest has taken the tail in meanwhile. */
+async function takeTail({ objects, digests }: ObjectWorld, options: ObjectLogOptions, log: TickLog): Promise<boolean> {
+  const { tailCommitsMax = TAIL_COMMITS_MAX, tailBytesMax = TAIL_BYTES_MAX } = options;
+  const tail = await listTail(objects, log.boundary, tailCommitsMax + 1);
+  if (tail === null) return false;
+  if (tail.sizes.length > tailCommitsMax || tail.bytes > tailBytesMax) {
+    throw new SkuaError('too_busy', `More than ${tailCommitsMax} commits or ${tailBytesMax} bytes have not been taken into files yet: the tick, which does that, does not run or is behind. Look at its log, and at its alarms.`, { commits: tail.sizes.length, commitsMax: tailCommitsMax, bytes: tail.bytes, bytesMax: tailBytesMax });
+  }
+  for await (const commit of readTail(objects, digests, tail)) await log.take(commit);
+  // A chunk that is full to its last byte is complete, and its file has a footer.
+  if (log.filling?.dataBytes === log.table.chunkSize) await log.take({ number: log.boundary, start: log.logEnd, end: log.logEnd, endsChunk: true, records: new Uint8Array(0) });
+  log.show();
+  return true;
+}
+
+/** Makes a file of the chunk that is being filled, where jobs and backups find it by its name. */
+async function copyFilling({ filling }: TickLog, storage: ObjectStorage): Promise<void> {
+  if (filling === null) return;
+  const source = filling.open();
+  const end = HEADER_BYTES + filling.dataBytes;
+  const file = await storage.create(filling.name);
+  try {
+    for (let at = 0; at < end; at += COPY_BYTES) await file.writeAt(at, await source.read(at, Math.min(COPY_BYTES, end - at)));
+  } finally {
+    await file.close();
+    await source.close();
+  }
+}
+
+/** Leaves the scratch storage as it was. */
+async function discard(log: TickLog, storage: ObjectStorage): Promise<void> {
+  await log.close();
+  for (const path of storage.changes().added) await storage.remove(path);
+}

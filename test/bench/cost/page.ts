@@ -1,0 +1,73 @@
+import { ASSUMPTIONS, commitsPerSecondMax, monthOf } from './model.ts';
+import type { Assumptions, Measured, Month, Requests } from './model.ts';
+import type { Prices } from './prices.ts';
+
+const RATES = [1, 100, 10_000] as const;
+
+const number = (value: number, digits = 0): string => value.toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits }).replaceAll(',', '\u202f');
+const dollars = (value: number): string => (value < 0.005 ? '0.00' : number(value, value < 1_000 ? 2 : 0));
+const requests = (value: number): string => number(value, value < 10 && value % 1 !== 0 ? 2 : 0);
+
+/** The cost page, as it stands in the repository. */
+export function costPage(measured: Measured, prices: Prices, assumed: Assumptions = ASSUMPTIONS): string {
+  return `# What a store on object storage asks for, and what that costs
+
+Written by \`npm run cost -- --write\`: requests and bytes are counted at the object store's port, over a store in memory; prices are those of
+${prices.region} as of ${prices.asOf} (\`test/bench/cost/prices.ts\`); the arithmetic is \`test/bench/cost/model.ts\`.
+
+## Requests
+
+Events of ${number(measured.eventBytes)} bytes; chunks of ${number(measured.chunkBytes / 1_048_576)} MiB. PUT counts what is billed alike: PUT, LIST, multipart.
+
+| Work | PUT | GET | bytes in | bytes out |
+|---|---|---|---|---|
+${countRows(measured).map(([title, count]) => `| ${title} | ${requests(count.puts)} | ${requests(count.gets)} | ${number(count.bytesIn)} | ${number(count.bytesOut)} |`).join('\n')}
+
+A commit carries those before it, up to 64 KiB, so that a cold start reads the tail with few requests: that is most of the bytes in of a small append. It
+costs nothing where traffic into the storage is free, and the objects are gone an hour after the tick that took them over.
+
+## A month
+
+${number(assumed.readsPerEvent)} read for each commit, one month of events kept, a tick every ${number(assumed.tickEverySeconds)} seconds. A commit takes ${number(assumed.commitMs)} ms, a function ${number(assumed.functionMs)} ms of ${number(assumed.functionGb, 1)} GB, a tick ${number(assumed.tickMs / 1_000)} s of
+${number(assumed.tickGb, 1)} GB. These are taken for granted and not measured; change them in \`model.ts\`.
+
+| Events a second | events a commit | logs | PUT, millions | GET, millions | stored, GB | requests, $ | storage, $ | functions, $ | together, $ |
+|---|---|---|---|---|---|---|---|---|---|
+${months(measured, assumed, prices).map(monthRow).join('\n')}
+
+An idle store costs its ticks: ${dollars(idleMonth(measured, assumed, prices))} $ a month with one a minute; a longer period costs less.
+
+## Limits of one log, and beyond
+
+- One commit at a time: at ${number(assumed.commitMs)} ms each, **${number(commitsPerSecondMax(assumed))} commits a second**, whoever makes them. Several writers share that, and each loss costs a request more; with four of them and 80 commits a second wanted in all, \`object-contention\` in \`test/bench/RESULTS.md\` says how many.
+- A commit holds as many events as fit a chunk, so events are limited by batching: ${number(commitsPerSecondMax(assumed))} commits of 500 events of 1 kB are ${number(commitsPerSecondMax(assumed) * 500)} events and ${number(commitsPerSecondMax(assumed) * 0.5)} MB a second.
+- One prefix takes about ${number(assumed.prefixPutsPerSecond)} PUT and 5 500 GET a second before the storage divides it, which happens by itself under lasting load. One log is far below.
+- Beyond one log the streams are divided by a hash of their name among P logs, each with a prefix, ticks and a manifest of its own: P = events a second ÷ (commits a second × events a commit). A stream is in one log, so its order and expected versions hold; there is no order between logs, and \`$all\` is one per log.
+- A million events a second of 1 kB, in commits of 500: ${number(1_000_000 / 500)} commits a second, P = ${number(Math.ceil(1_000_000 / 500 / commitsPerSecondMax(assumed)))} logs, ${number(1_000_000 / 500 * 2_592_000 / 1e6)} million PUT a month for the commits (${dollars(1_000_000 / 500 * 2_592_000 / 1_000 * prices.putPer1000)} $), and ${number(1_000_000 * 2_592_000 * 1_000 / 1e15, 1)} PB of events.
+`;
+}
+
+function countRows(measured: Measured): [string, Requests][] {
+  return [
+    ['append of one event, stream known to the instance', measured.append],
+    ['append of one event, stream not known', measured.appendUnknown],
+    ['read of one recent event', measured.read],
+    ['webhook: note and event', measured.webhook],
+    ['tick with nothing to do', measured.idleTick],
+    [`tick that takes over ${number(measured.tickCommits)} commits`, measured.busyTick],
+    ['scavenge, per chunk that is rewritten, with its share of the rest', measured.scavengedChunk],
+  ];
+}
+
+function months(measured: Measured, assumed: Assumptions, prices: Prices): Month[] {
+  return RATES.flatMap((rate) => (rate === 1 ? [1] : rate === 100 ? [1, 10] : [100, 500]).map((batch) => monthOf(rate, batch, measured, assumed, prices)));
+}
+
+function monthRow(month: Month): string {
+  const { dollars: cost } = month;
+  return `| ${number(month.eventsPerSecond)} | ${number(month.eventsPerCommit)} | ${number(month.logs)} | ${number(month.puts / 1e6, 2)} | ${number(month.gets / 1e6, 2)} | ${number(month.storedGb, 1)} | ${dollars(cost.requests)} | ${dollars(cost.storage)} | ${dollars(cost.functions)} | ${dollars(cost.total)} |`;
+}
+
+function idleMonth(measured: Measured, assumed: Assumptions, prices: Prices): number {
+  return monthOf(0, 1, measured, { ...assumed, tickMs: 500 }, prices).dollars.total;
+}

@@ -1,0 +1,11 @@
+import { onS3 } from './place.ts';
+import { streamsOn } from './streams-kit.ts';
+
+streamsOn(onS3(), { seed: 101 });
+await import('../../streams/append.test.ts');
+await import('../../streams/expected-version.test.ts');
+await import('../../streams/read-all.test.ts');
+await import('../../streams/read-stream.test.ts');
+await import('../../streams/repeats.test.ts');
+await import('../../streams/stream-states.test.ts');
+await import('../../streams/subscriptions.test.ts');
