@@ -1,7 +1,8 @@
 import type { EntryList, IndexEntry } from './entries.ts';
 
-/** Entries for which room is made at first. */
+/** Entries for which room is made at first; fewer in a table that is expected to stay small. */
 const ENTRIES_FIRST = 4_096;
+const ENTRIES_FEW = 256;
 /**
  * From here on room is made for all the entries to come, up to the last number: a growing table would halt the writer for
  * longer and longer copies. While another table has such room, which is being written and will leave it soon, room is
@@ -105,7 +106,7 @@ export class MemTable {
   constructor(entriesExpected: number, rooms: MemTableRooms = new MemTableRooms()) {
     this.#entriesExpected = Math.min(entriesExpected, ENTRIES_AT_ONCE);
     this.#rooms = rooms;
-    this.#move(rooms.take(ENTRIES_FIRST));
+    this.#move(rooms.take(entriesExpected === 0 ? ENTRIES_FEW : ENTRIES_FIRST));
   }
 
   #grow(): void {

@@ -109,5 +109,10 @@ export class BackupDraft {
 
 async function read(objects: ObjectStore): Promise<DraftText | null> {
   const bytes = await objects.get(DRAFT_KEY);
-  return bytes === null ? null : JSON.parse(decodeText(bytes)) as DraftText;
+  try {
+    return bytes === null ? null : JSON.parse(decodeText(bytes)) as DraftText;
+  } catch {
+    // It only saves work.
+    return null;
+  }
 }

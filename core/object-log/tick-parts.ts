@@ -40,7 +40,7 @@ export interface TickParts {
   /** Left out where scavenges are not scheduled. */
   readonly autoScavenge?: { readonly schedule: Schedule; readonly config: AutoScavengeConfig; readonly self: NodeAddress };
   /** Called at the end with the time that is left. What it throws ends the tick with that error; everything else is done by then. */
-  readonly shipBackup?: (deadlineMs: number) => Promise<void>;
+  readonly shipBackup?: (deadlineMs: number) => Promise<unknown>;
   /** Tests inject a hash with collisions. */
   readonly hasher?: StreamHasher;
   /** `openObjectStore`. Called when a scavenge or a schedule needs the streams; the tick closes what it gets. */

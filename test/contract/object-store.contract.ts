@@ -73,6 +73,18 @@ function readAndWrite(tools: Tools): void {
     expect(await other.get('a/b/c.bin', { from: 2, length: 0 })).toEqual(new Uint8Array(0));
   });
 
+  test('memory that is lent for a part makes no difference to what is read', async () => {
+    const { objects, other } = tools();
+    await objects.put('a/b/c.bin', text('0123456789'));
+    const part = (from: number, length: number) => other.get('a/b/c.bin', { from, length, into: new Uint8Array(length + 3).fill(0xee) });
+    expect(await part(3, 4)).toEqual(text('3456'));
+    expect(await part(8, 100)).toEqual(text('89'));
+    expect(await part(10, 1)).toEqual(new Uint8Array(0));
+    expect(await part(2, 0)).toEqual(new Uint8Array(0));
+    expect(await other.get('a/b', { from: 0, length: 4, into: new Uint8Array(4) })).toBeNull();
+    expect(await other.get('a/d', { from: 0, length: 4, into: new Uint8Array(4) })).toBeNull();
+  });
+
   test('an absent object is null, also under one that is there', async () => {
     const { objects } = tools();
     await objects.put('there', text('x'));

@@ -1,3 +1,6 @@
+import type { CompressionMode } from '../../../core/backup/repository-api.ts';
+import type { Retention } from '../../../core/backup/retention.ts';
+import { decodeBase64 } from '../../../core/security/base64.ts';
 import type { ObjectPlace } from '../../../core/ports/object-store.ts';
 import { ConfigError } from '../../../local/config/config-error.ts';
 import { readEnvironment } from '../../../local/config/environment.ts';
@@ -9,12 +12,18 @@ import { option, optional } from '../../../local/config/option.ts';
 import type { OptionGroup, ValuesOf } from '../../../local/config/option.ts';
 import { application } from '../../../local/config/table/application.ts';
 import { autoScavenge, licensing } from '../../../local/config/table/auto-scavenge.ts';
+import { backup } from '../../../local/config/table/backup.ts';
 import { connectors } from '../../../local/config/table/connectors.ts';
 import { database, scavenge } from '../../../local/config/table/database.ts';
 import { logging } from '../../../local/config/table/logging.ts';
 import { users } from '../../../local/config/table/security.ts';
+import { overlap } from '../../../local/on-objects/place-overlap.ts';
 import { parsePlace } from '../../objects/open.ts';
 import { TICK_SECONDS } from '../limits.ts';
+
+const WEEK_SECONDS = 604_800;
+/** Bytes of the key of a repository. */
+const KEY_BYTES = 32;
 
 /**
  * The options of the functions: those of a node that mean something here, by the same names and rules, from the
@@ -24,6 +33,8 @@ const FUNCTION_OPTIONS = {
   Storage: optional(text('PLACE'), 'Where the data are: s3://bucket/prefix; a directory only where functions are developed'),
   TickSeconds: option(integer('SECONDS', 5, 840), TICK_SECONDS, 'How long one tick may work; less than the timeout of its function'),
   'Licensing:IssuerKey': optional(text('PEM'), 'Public key of whoever issues licence keys, since a function has no files of yours'),
+  'Backup:Key': optional(text('KEY'), 'Key under which backups are encrypted, 32 bytes in hex or Base64', { isSensitive: true, isEnvironmentOnly: true }),
+  'Backup:EverySec': option(integer('SECONDS', 60, WEEK_SECONDS), 3_600, 'How often ticks back the store up, where there is a repository'),
 };
 
 const { Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRequests, AllowAnonymousStreamAccess, AllowDefaultPasswords } = application;
@@ -46,6 +57,16 @@ export const FUNCTION_SETTINGS = {
   'Connectors:DataProtection:PreviousTokens': connectors['Connectors:DataProtection:PreviousTokens'],
   'Webhook:MaxBodySize': connectors['Webhook:MaxBodySize'],
   'Webhook:ScriptTimeoutMs': connectors['Webhook:ScriptTimeoutMs'],
+  'Backup:Repository': backup['Backup:Repository'],
+  'Backup:S3Endpoint': backup['Backup:S3Endpoint'],
+  'Backup:S3Region': backup['Backup:S3Region'],
+  'Backup:Compression': backup['Backup:Compression'],
+  'Backup:KeepLast': backup['Backup:KeepLast'],
+  'Backup:KeepHourly': backup['Backup:KeepHourly'],
+  'Backup:KeepDaily': backup['Backup:KeepDaily'],
+  'Backup:KeepWeekly': backup['Backup:KeepWeekly'],
+  'Backup:ThrottleBytesPerSec': backup['Backup:ThrottleBytesPerSec'],
+  'Backup:Parallel': backup['Backup:Parallel'],
   LogLevel: logging.LogLevel,
 };
 
@@ -54,8 +75,22 @@ type Values = ValuesOf<typeof FUNCTION_SETTINGS>;
 export interface FunctionSettings {
   readonly values: Values;
   readonly place: ObjectPlace;
+  /** Null where ticks make no backups. */
+  readonly backup: FunctionBackupSettings | null;
   /** To be logged once. */
   readonly warnings: readonly string[];
+}
+
+export interface FunctionBackupSettings {
+  readonly place: ObjectPlace;
+  /** Null without encryption. */
+  readonly key: Uint8Array | null;
+  readonly compression: CompressionMode;
+  readonly everyMs: number;
+  /** Null where all backups are kept. */
+  readonly keep: Retention | null;
+  readonly throttleBytesPerSecond: number;
+  readonly parallel: number;
 }
 
 const GROUPS: readonly OptionGroup[] = [{ title: 'Function Options', options: FUNCTION_SETTINGS }];
@@ -73,5 +108,27 @@ export function readSettings(env: Environment): FunctionSettings {
   if (!values.Insecure && !values.AllowDefaultPasswords && defaults.length > 0) {
     throw new ConfigError([`${defaults.map(environmentName).join(' and ')} must be set: functions are reached by everybody, so they do not start with the default passwords. SERVER_ALLOW_DEFAULT_PASSWORDS=true allows them all the same.`]);
   }
-  return { values, place: parsePlace(values.Storage), warnings: [...warnings, ...unknown] };
+  const place = parsePlace(values.Storage);
+  return { values, place, backup: backupOf(values, place), warnings: [...warnings, ...unknown] };
+}
+
+function backupOf(values: Values, storage: ObjectPlace): FunctionBackupSettings | null {
+  const repository = values['Backup:Repository'];
+  if (repository === null) return null;
+  const place = parsePlace(repository, { endpoint: values['Backup:S3Endpoint'], region: values['Backup:S3Region'] });
+  if (overlap(place, storage)) throw new ConfigError([`SERVER_BACKUP__REPOSITORY ${repository} and SERVER_STORAGE ${values.Storage!} lie in each other, so both would be lost together: give the backups another prefix, or better another bucket.`]);
+  const keep = { last: values['Backup:KeepLast'], hourly: values['Backup:KeepHourly'], daily: values['Backup:KeepDaily'], weekly: values['Backup:KeepWeekly'] };
+  return {
+    place, key: keyOf(values['Backup:Key']), compression: values['Backup:Compression'], everyMs: values['Backup:EverySec'] * 1_000,
+    keep: keep.last + keep.hourly + keep.daily + keep.weekly === 0 ? null : keep,
+    throttleBytesPerSecond: values['Backup:ThrottleBytesPerSec'], parallel: values['Backup:Parallel'],
+  };
+}
+
+/** The message never shows what was given. */
+function keyOf(given: string | null): Uint8Array | null {
+  if (given === null) return null;
+  const bytes = /^[0-9a-f]{64}$/i.test(given) ? Uint8Array.from(given.match(/../g)!, (pair) => Number.parseInt(pair, 16)) : decodeBase64(given);
+  if (bytes?.length === KEY_BYTES) return bytes;
+  throw new ConfigError([`SERVER_BACKUP__KEY is no key of a repository: it has ${KEY_BYTES} bytes, written as 64 hex digits (as \`skua backup key\` makes them) or in Base64.`]);
 }

@@ -1,14 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import * as path from 'node:path';
 import type { Context, EventBridgeEvent } from 'aws-lambda';
+import { openRepository } from '../../../core/backup/repository.ts';
 import type { ObjectWorld } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance.ts';
 import { tick } from '../../../core/object-log/tick.ts';
+import { TickBackups } from '../../../core/object-log/tick-backup.ts';
 import type { TickReport } from '../../../core/object-log/tick.ts';
-import { FilesystemStorage } from '../../fs/filesystem-storage.ts';
+import { newScratch } from '../../../local/on-objects/scratch.ts';
+import { nodeCompression } from '../../compression.ts';
+import { nodeKeys } from '../../keys.ts';
+import { openObjects } from '../../objects/open.ts';
 import { createSchedule } from '../../schedule.ts';
-import { SqliteScavengeStates } from '../../sqlite/scavenge-states.ts';
 import { autoScavengeConfig, SELF } from './auto-scavenge.ts';
 import { FunctionLog } from './function-log.ts';
 import { objectLogOptions, openWorld } from './open-store.ts';
@@ -18,7 +19,7 @@ import type { FunctionSettings } from './settings.ts';
 const END_RESERVE_MS = 10_000;
 
 const log = new FunctionLog('info');
-let opening: ReturnType<typeof openWorld> | null = null;
+let opening: ReturnType<typeof open> | null = null;
 
 /**
  * One slice of everything that a store needs done in the background. It rejects with what went wrong, which an alarm counts; the
@@ -26,14 +27,14 @@ let opening: ReturnType<typeof openWorld> | null = null;
  */
 export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>, context: Pick<Context, 'awsRequestId' | 'getRemainingTimeInMillis'>): Promise<TickReport> {
   log.requestId = context.awsRequestId;
-  opening ??= openWorld(log);
+  opening ??= open();
   try {
-    const { settings, world } = await opening.catch((error: unknown) => {
+    const { settings, world, backups } = await opening.catch((error: unknown) => {
       opening = null;
       throw error;
     });
     const leftMs = Math.min(settings.values.TickSeconds * 1_000, context.getRemainingTimeInMillis() - END_RESERVE_MS);
-    const report = await tickIn(settings, world, world.clock.monotonicMs() + Math.max(0, leftMs));
+    const report = await tickIn(settings, world, backups, world.clock.monotonicMs() + Math.max(0, leftMs));
     log.info('a tick has ended', { ...report });
     return report;
   } catch (error) {
@@ -42,18 +43,31 @@ export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>
   }
 }
 
+/** Kept while the process lives: who makes backups remembers when the last one was made. */
+async function open(): Promise<{ readonly settings: FunctionSettings; readonly world: ObjectWorld; readonly backups: TickBackups | null }> {
+  const opened = await openWorld(log);
+  return { ...opened, backups: backupsOf(opened) };
+}
+
+function backupsOf({ settings, world }: { readonly settings: FunctionSettings; readonly world: ObjectWorld }): TickBackups | null {
+  if (settings.backup === null) return null;
+  const { place, key, compression, ...rest } = settings.backup;
+  const repositoryWorld = { ...world, keys: nodeKeys, compression: nodeCompression };
+  return new TickBackups({ ...rest, world, newScratch, options: objectLogOptions(settings), repository: async () => openRepository(await openObjects(place), { key, compression, create: true }, repositoryWorld) });
+}
+
 /** A tick in a folder of its own; the platform keeps the folder's disk from call to call, so it is emptied. */
-async function tickIn(settings: FunctionSettings, world: ObjectWorld, deadlineMs: number): Promise<TickReport> {
+async function tickIn(settings: FunctionSettings, world: ObjectWorld, backups: TickBackups | null, deadlineMs: number): Promise<TickReport> {
   const { values } = settings;
-  const folder = await mkdtemp(path.join(tmpdir(), 'skua-tick-'));
+  const scratch = await newScratch();
   try {
-    const scratch = new FilesystemStorage({ root: folder });
     return await tick({
-      world, scratch, deadlineMs, options: objectLogOptions(settings), open: openObjectStore, scavengeStates: new SqliteScavengeStates({ indexRoot: scratch.indexRoot }),
-      settings: { scavenge: { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete } },
+      world, deadlineMs, scratch: scratch.storage, scavengeStates: scratch.states, options: objectLogOptions(settings), open: openObjectStore,
+      settings: { scavenge: scavengeSettings(values) },
       autoScavenge: { schedule: createSchedule(), self: SELF, config: autoScavengeConfig(settings, world) },
+      ...(backups !== null && { shipBackup: (untilMs: number) => backups.ship(untilMs) }),
     });
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await scratch.remove();
   }
 }

@@ -1,0 +1,75 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Manifest } from '../../core/backup/manifest.ts';
+import { restoreBackup } from '../../core/backup/restore.ts';
+import { RESTORE_MARKER } from '../../core/backup/restore-marker.ts';
+import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
+import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import type { Jobs } from '../../core/ports/jobs.ts';
+import { type History, playHistory } from '../support/backup/restore-history.ts';
+import { restoreOptions, restoreWorld } from '../support/backup/restore-kit.ts';
+
+/** The MD5s of chunks are compared by jobs beside the writing of what comes behind. */
+describe('the checks of restored chunks', () => {
+  let history: History;
+  let newest: Manifest;
+  beforeAll(async () => {
+    history = await playHistory({ seed: 43, parts: 2, writes: 60, scavenges: false });
+    newest = history.pasts.at(-1)!.manifest;
+    expect(newest.chunks.length).toBeGreaterThan(1);
+  });
+
+  /** Checks wait until the test ends them; everything else is done. */
+  function held(target: MemoryStorage) {
+    const { start } = restoreWorld(target);
+    const checks: PromiseWithResolvers<boolean>[] = [];
+    const jobs: Jobs = {
+      ...start.jobs,
+      run: (name, args, options) => {
+        if (name !== VERIFY_CHUNK_JOB) return start.jobs.run(name, args, options);
+        checks.push(Promise.withResolvers<boolean>());
+        return checks.at(-1)!.promise;
+      },
+    };
+    return { start: { ...start, jobs }, checks };
+  }
+
+  const idle = async () => { for (let i = 0; i < 200; i++) await new Promise((resolve) => { setImmediate(resolve); }); };
+
+  it('don\'t hold up the end of the log, which is not opened before they have ended', async () => {
+    const target = new MemoryStorage();
+    const { start, checks } = held(target);
+    let isEnded = false;
+    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8 })).finally(() => { isEnded = true; });
+    await idle();
+    expect(checks).toHaveLength(newest.chunks.length);
+    expect(await target.size(newest.tail!.path)).not.toBeNull();
+    expect([isEnded, await target.size('writer.chk')]).toEqual([false, null]);
+    for (const check of checks) check.resolve(true);
+    expect(await restoring).toMatchObject({ position: newest.checkpoints.writer });
+  });
+
+  it('end the restore when one fails, after all of them have ended', async () => {
+    const target = new MemoryStorage();
+    const { start, checks } = held(target);
+    let isEnded = false;
+    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8 })).finally(() => { isEnded = true; });
+    restoring.catch(() => {});
+    await idle();
+    checks[0]!.resolve(false);
+    await idle();
+    expect(isEnded).toBe(false);
+    for (const check of checks) check.resolve(true);
+    await expect(restoring).rejects.toMatchObject({ code: 'log_corrupt', data: { file: newest.chunks[0]!.path } });
+    expect(await target.list('')).toContain(RESTORE_MARKER);
+  });
+
+  it('tell where the log ends before its end is written, where damage is allowed', async () => {
+    const target = new MemoryStorage();
+    const { start, checks } = held(target);
+    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8, allowDamaged: true }));
+    await idle();
+    expect(await target.size(newest.tail!.path)).toBeNull();
+    checks.forEach((check, i) => check.resolve(i !== 1));
+    expect(await restoring).toMatchObject({ position: newest.chunks[1]!.startNumber * newest.chunkSizeBytes, skipped: [{ path: newest.chunks[1]!.path }] });
+  });
+});

@@ -1,0 +1,76 @@
+import { afterAll, afterEach, expect } from 'vitest';
+import { SkuaError } from '../../../core/errors.ts';
+import type { ObjectWorld } from '../../../core/object-log/api.ts';
+import { scavengeStatus } from '../../../core/object-log/tick-control.ts';
+import type { ObjectStore } from '../../../core/ports/object-store.ts';
+import type { Storage } from '../../../core/ports/storage.ts';
+import type { Scavenger } from '../../../core/scavenge/api.ts';
+import type { OpenStore } from '../../../core/store.ts';
+import { TickedScavenger } from '../../../infra/aws/functions/ticked-scavenger.ts';
+import { FakeScavenger } from '../../support/fake-scavenger.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { elsewhere, TEST_NOW_MS, type TestStoreOptions } from '../../support/test-store.ts';
+import { CHUNK_BYTES, runTick } from '../tick-kit.ts';
+import type { Place } from './place.ts';
+import { StoreClock, TickingStore } from './ticking-store.ts';
+
+const OPTIONS = { chunkSizeBytes: CHUNK_BYTES, cacheBytes: 4_194_304, streams: { recentIds: 1_024 } };
+/** Ticks that a scavenge of a test may need. */
+const SCAVENGE_TICKS_MAX = 20;
+
+/** Stores that the suites imported afterwards open through `openTestStore` are on objects, one store a storage. */
+export function storesOn(place: Place, { seed, tickChance = 0.1 }: { readonly seed: number; readonly tickChance?: number }): void {
+  const places = new WeakMap<Storage, Promise<ObjectStore>>();
+  const open: TickingStore[] = [];
+  let seeds = seed;
+  elsewhere.open = async (options) => {
+    const objects = places.get(options.storage) ?? place.fresh();
+    places.set(options.storage, objects);
+    const clock = new StoreClock(options.clock ?? new ManualClock(TEST_NOW_MS, 'microtask'));
+    const store = new TickingStore({ objects, clock, seed: seeds++, options: OPTIONS, tickChance });
+    open.push(store);
+    await store.opened();
+    return openStoreOf(store, options);
+  };
+  afterEach(async () => { for (const store of open.splice(0)) await store.close(); });
+  afterAll(async () => {
+    elsewhere.open = null;
+    await place.close();
+    expect(TickingStore.ticks).toBeGreaterThan(10);
+  });
+}
+
+/** As much of an open store as there is on objects, where most of the work of a node is that of ticks. */
+function openStoreOf(store: TickingStore, _: TestStoreOptions): OpenStore {
+  const notHere = (): never => { throw new SkuaError('bad_request', 'There is none of this on objects.'); };
+  return {
+    store: facadeOf(store), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES, failed: new Promise(() => {}),
+    status: notHere, mergeIndexes: notHere, hold: notHere, shippableLog: notHere, close: () => store.close(),
+  };
+}
+
+/** What a node's store has, and nothing that is for parts of the node itself. */
+function facadeOf({ store }: TickingStore): OpenStore['store'] {
+  const { append, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, waitForStream, waitForLog } = store;
+  return { append, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, waitForStream, waitForLog, get end() { return store.end; } };
+}
+
+/** Scavenges by ticks, one after the other, as soon as somebody waits for the end. Dry runs are those of a node, which can be made on the same objects. */
+function scavengerOf(world: ObjectWorld): Scavenger {
+  const ticked = new TickedScavenger(world, { leftMs: () => 0 });
+  const node = new FakeScavenger();
+  return Object.assign(ticked, {
+    startDryRun: () => node.startDryRun(),
+    dryRun: (id: string) => node.dryRun(id),
+    explain: (stream: string) => node.explain(stream),
+    idle: async (): Promise<void> => {
+      for (let ticks = 0; ticks < SCAVENGE_TICKS_MAX; ticks++) {
+        await ticked.refresh();
+        const status = await scavengeStatus(world);
+        if (status === null || status.state === 'ended') return;
+        await runTick(world);
+      }
+      throw new Error('The scavenge does not end.');
+    },
+  });
+}
