@@ -119,8 +119,10 @@ async function backUpFiles(options: CreateBackupOptions, id: string, previous: M
     const file = files[i]!;
     await intent.renew();
     if (file === checkpointFile) others[i] = checkpoint!;
-    else if (file.kind === 'chunk') options.onChunk?.(chunks[i] = await backUpChunk(parts, file));
-    else if (file.kind === 'ongoing-chunk') tail = await backUpTail(parts, file);
+    else if (file.kind === 'chunk') {
+      chunks[i] = await backUpChunk(parts, file);
+      options.onChunk?.(chunks[i]);
+    } else if (file.kind === 'ongoing-chunk') tail = await backUpTail(parts, file);
     else others[i] = await backUpOther(parts, file, checkpoint);
   });
   const { nodeId, chunkSizeBytes, checkpoints } = snapshot;

@@ -3,17 +3,22 @@ import type { Manifest, ManifestChunk } from './manifest.ts';
 
 /**
  * Backups that hold log which a scavenge has replaced since: for some chunk that the newest backup of the same node has
- * scavenged, they hold another version, or its data from when it was being written. What was shipped after them goes with them.
+ * scavenged, they hold another version, or its data from when it was being written, or it was shipped after them: what was goes with
+ * them. `shippedEnds` has where that ends, by their ids.
  */
-export function heldFromBeforeScavenges(manifests: readonly Manifest[]): Manifest[] {
+export function heldFromBeforeScavenges(manifests: readonly Manifest[], shippedEnds: ReadonlyMap<string, number>): Manifest[] {
   const newest = newestOfEach(manifests);
   return manifests.filter((manifest) => {
     const latest = newest.get(manifest.nodeId)!;
-    return manifest !== latest && latest.chunks.some((chunk) => chunk.isScavenged && holdsOther(manifest, chunk));
+    return manifest !== latest && latest.chunks.some((chunk) => chunk.isScavenged && holdsOther(manifest, shippedEnds.get(manifest.id), chunk));
   });
 }
 
-function holdsOther({ chunks, tail }: Manifest, scavenged: ManifestChunk): boolean {
+function holdsOther(manifest: Manifest, shippedEnd: number | undefined, scavenged: ManifestChunk): boolean {
+  const { chunks, tail, chunkSizeBytes } = manifest;
+  const logEnd = logEndOf(manifest);
+  const chunkOf = (position: number) => Math.floor(position / chunkSizeBytes);
+  if (shippedEnd !== undefined && shippedEnd > logEnd && chunkOf(logEnd) <= scavenged.endNumber && chunkOf(shippedEnd - 1) >= scavenged.startNumber) return true;
   const isWithin = (number: number) => number >= scavenged.startNumber && number <= scavenged.endNumber;
   if (tail !== null && isWithin(tail.number) && tail.segments.length > 0) return true;
   return chunks.some(({ startNumber, endNumber, blob }) => startNumber <= scavenged.endNumber && endNumber >= scavenged.startNumber && blob !== scavenged.blob);

@@ -2,11 +2,12 @@ import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import { endWhenAborted } from './blob-writer.ts';
+import { aheadOfNewest } from './choose-latest.ts';
 import { heldFromBeforeScavenges, restorableFrom } from './erased.ts';
 import type { Restorable } from './erased.ts';
 import { PruneIntent } from './intents.ts';
 import { blobsOf, MANIFEST_PREFIX, manifestKey } from './manifests.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest, ManifestSummary } from './manifest.ts';
 import { pruneBlobs } from './prune-blobs.ts';
 import type { PrunedBlobs } from './prune-blobs.ts';
 import { retained } from './retention.ts';
@@ -57,8 +58,9 @@ async function prune(options: PruneOptions, intent: PruneIntent | null): Promise
   // In this order: a piece whose backup is not listed afterwards has none.
   const pieces = await shippedKeys(repository);
   const manifests = await readManifests(repository);
-  const { kept, removed } = decide(manifests, options);
-  const shippedEnds = await endsOf(repository);
+  const summaries = await repository.backups(() => {});
+  const shippedEnds = new Map(summaries.map(({ id, shippedEnd }) => [id, shippedEnd]));
+  const { kept, removed } = decide(manifests, summaries, options);
   if (intent !== null) {
     for (const { id } of removed) {
       endWhenAborted(signal);
@@ -80,9 +82,12 @@ async function prune(options: PruneOptions, intent: PruneIntent | null): Promise
   return { ...blobs, kept: [...kept], removed, restorableBefore: restorableFrom(manifests, shippedEnds), restorableAfter: restorableFrom(keptManifests, shippedEnds) };
 }
 
-function decide(manifests: readonly Manifest[], { keep, isErased = false }: PruneOptions): { kept: Set<string>; removed: PruneReport['removed'][number][] } {
+function decide(manifests: readonly Manifest[], summaries: readonly ManifestSummary[], { keep, isErased = false }: PruneOptions): { kept: Set<string>; removed: PruneReport['removed'][number][] } {
   const kept = keep === null ? new Set(manifests.map(({ id }) => id)) : retained(manifests, keep);
-  const erased = new Set(isErased ? heldFromBeforeScavenges(manifests).map(({ id }) => id) : []);
+  // Until shipping has caught up behind the newest, the end of the log is with one before it.
+  for (const ofNode of Map.groupBy(summaries, ({ nodeId }) => nodeId).values()) for (const { id } of aheadOfNewest(ofNode)) kept.add(id);
+  const shippedEnds = new Map(summaries.map(({ id, shippedEnd }) => [id, shippedEnd]));
+  const erased = new Set(isErased ? heldFromBeforeScavenges(manifests, shippedEnds).map(({ id }) => id) : []);
   for (const id of erased) kept.delete(id);
   const removed = manifests.filter(({ id }) => !kept.has(id)).map(({ id, createdMs }) => ({ id, createdMs, why: erased.has(id) ? ('erased' as const) : ('retention' as const) }));
   return { kept, removed };
@@ -110,8 +115,4 @@ async function readManifests(repository: Repository): Promise<Manifest[]> {
     manifests.push(manifest);
   }
   return manifests;
-}
-
-async function endsOf(repository: Repository): Promise<Map<string, number>> {
-  return new Map((await repository.backups(() => {})).map(({ id, shippedEnd }) => [id, shippedEnd]));
 }

@@ -75,9 +75,9 @@ async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<
 
 function bytesOf({ manifest, position }: RestorePlan, indexless: boolean): number {
   const log = manifest.chunks.filter(({ startNumber }) => startNumber * manifest.chunkSizeBytes < position).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  const ongoing = Math.max(0, position - (manifest.tail?.number ?? Number.MAX_SAFE_INTEGER) * manifest.chunkSizeBytes);
+  const behind = Math.max(0, position - ((manifest.chunks.at(-1)?.endNumber ?? -1) + 1) * manifest.chunkSizeBytes);
   const rest = indexless ? [] : indexSets(manifest, position).flat();
-  return rest.reduce((sum, { sizeBytes }) => sum + sizeBytes, log + ongoing);
+  return rest.reduce((sum, { sizeBytes }) => sum + sizeBytes, log + behind);
 }
 
 /** Written last: without them the log has no end. `truncate.chk` asks the dry start to cut off whatever may stand behind the end. */

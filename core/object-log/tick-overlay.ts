@@ -45,7 +45,7 @@ export async function openOverlay(world: ObjectWorld, options: ObjectLogOptions,
     const log = TickLog.of(manifest, { storage, scratch, objects, digests, ids: world.ids, cache });
     const takenMs = Math.floor(world.clock.nowMs());
     try {
-      if (await takeTail(world, options, log)) {
+      if (await takeTail(world, options, log, manifest)) {
         await copyFilling(log, storage);
         const end = log.endsChunk ? Math.ceil(log.logEnd / manifest.chunkSizeBytes) * manifest.chunkSizeBytes : log.logEnd;
         return { manifest, storage, log, cache, takenMs, end, close: () => log.close() };
@@ -61,10 +61,12 @@ export async function openOverlay(world: ObjectWorld, options: ObjectLogOptions,
 }
 
 /** False when a newer manifest has taken the tail in meanwhile. */
-async function takeTail({ objects, digests }: ObjectWorld, options: ObjectLogOptions, log: TickLog): Promise<boolean> {
+async function takeTail({ objects, digests }: ObjectWorld, options: ObjectLogOptions, log: TickLog, manifest: ObjectManifest): Promise<boolean> {
   const { tailCommitsMax = TAIL_COMMITS_MAX, tailBytesMax = TAIL_BYTES_MAX } = options;
   const tail = await listTail(objects, log.boundary, tailCommitsMax + 1);
   if (tail === null) return false;
+  // A tail that a newer manifest took in may have been removed since, and then there is nothing to tell it by but that manifest.
+  if (tail.sizes.length === 0 && (await newestManifestNumber(objects)) !== manifest.number) return false;
   if (tail.sizes.length > tailCommitsMax || tail.bytes > tailBytesMax) {
     throw new SkuaError('too_busy', `More than ${tailCommitsMax} commits or ${tailBytesMax} bytes have not been taken into files yet: the tick, which does that, does not run or is behind. Look at its log, and at its alarms.`, { commits: tail.sizes.length, commitsMax: tailCommitsMax, bytes: tail.bytes, bytesMax: tailBytesMax });
   }

@@ -5,6 +5,7 @@ import { isSkuaError } from '../../core/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { parsePlace } from '../../infra/objects/open.ts';
 import type { Values } from '../config/options.ts';
+import { overlap } from '../on-objects/place-overlap.ts';
 import { readKeyFile } from './key-file.ts';
 
 /** What the options of a node say about its backups. */
@@ -55,6 +56,12 @@ export function placeProblem(values: Values): string | null {
 
 export function storageProblem(text: string): string | null {
   return problemOf(() => parsePlace(text));
+}
+
+/** Whether backups would lie with the data that they are of. Both places are sound. */
+export function overlapsStorage(values: Values): boolean {
+  const place = placeOf(values);
+  return place !== null && values.Storage !== null && storageProblem(values.Storage) === null && overlap(place, parsePlace(values.Storage));
 }
 
 export function scheduleProblem(text: string): string | null {

@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { placeProblem, scheduleProblem, storageProblem } from '../backup/node-settings.ts';
+import { overlapsStorage, placeProblem, scheduleProblem, storageProblem } from '../backup/node-settings.ts';
 import type { Config } from './config.ts';
 import { ConfigError } from './config-error.ts';
 import type { Source } from './merge.ts';
@@ -45,7 +45,7 @@ function memoryProblems(config: Config): string[] {
 }
 
 /** Files of the node itself, which there are none of on object storage. */
-const DIRECTORY_OPTIONS = ['Db', 'Index', 'MemDb', 'Backup:Repository'] as const satisfies readonly OptionName[];
+const DIRECTORY_OPTIONS = ['Db', 'Index', 'MemDb'] as const satisfies readonly OptionName[];
 
 function storageProblems({ values, given, spelling }: Config): string[] {
   if (values.Storage === null) return [];
@@ -53,6 +53,10 @@ function storageProblems({ values, given, spelling }: Config): string[] {
   const problems = place === null ? [] : [`${spelling('Storage')}: ${place}`];
   const others = DIRECTORY_OPTIONS.filter((name) => given(name));
   if (others.length > 0) problems.push(`${spelling('Storage')} keeps the data in object storage: leave out ${others.map(spelling).join(', ')}.`);
+  if (values['Backup:ShipEverySec'] > 0) problems.push(`${spelling('Backup:ShipEverySec')}: the log lies in object storage already, so it is not shipped. Leave it out, and say with ${spelling('Backup:Schedule')} when backups are made.`);
+  if (placeProblem(values) === null && overlapsStorage(values)) {
+    problems.push(`${spelling('Backup:Repository')} and ${spelling('Storage')} lie in each other, so both would be lost together: give the backups another prefix, or better another bucket.`);
+  }
   return problems;
 }
 
@@ -81,7 +85,7 @@ function backupProblems({ values, spelling }: Config): string[] {
   if (place !== null) problems.push(`${spelling('Backup:Repository')}: ${place}`);
   const when = schedule === null ? null : scheduleProblem(schedule);
   if (when !== null) problems.push(`${spelling('Backup:Schedule')}: ${when}`);
-  if (repository !== null && !repository.includes('://') && !values.MemDb && isWithin(repository, values.Db)) {
+  if (repository !== null && !repository.includes('://') && !values.MemDb && values.Storage === null && isWithin(repository, values.Db)) {
     problems.push(`${spelling('Backup:Repository')} ${repository} lies in the data directory, and would be lost with it: give another directory, on another disk if there is one.`);
   }
   return problems;

@@ -1,15 +1,19 @@
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
+import { NODE_ID_FILE } from '../../core/backup/node-id.ts';
 import { SkuaError } from '../../core/errors.ts';
-import { JOBS } from '../../core/jobs.ts';
 import type { ObjectInstance, ObjectWorld } from '../../core/object-log/api.ts';
+import { Foresight } from '../../core/object-log/foresight.ts';
 import { openObjectStore } from '../../core/object-log/instance.ts';
+import { newestManifest } from '../../core/object-log/manifests.ts';
 import { createObjectNodes } from '../../core/object-log/tick-nodes.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Meter } from '../../core/ports/meter.ts';
+import type { Storage } from '../../core/ports/storage.ts';
+import type { Scavenger } from '../../core/scavenge/api.ts';
 import type { OpenStore, StoreStatus } from '../../core/store.ts';
+import { encodeText } from '../../core/text.ts';
 import { SELF } from '../../infra/aws/functions/auto-scavenge.ts';
 import { TickedScavenger } from '../../infra/aws/functions/ticked-scavenger.ts';
 import { systemClock } from '../../infra/clock.ts';
@@ -22,7 +26,9 @@ import { licenceGuard } from '../../core/security/licence-guard.ts';
 import { nodeLicence } from '../auto-scavenge/node-licence.ts';
 import type { Values } from '../config/options.ts';
 import type { OpenNode } from '../open-node.ts';
-import { KickingScavenger } from './kicking-scavenger.ts';
+import { HeldObjects } from './held-objects.ts';
+import { KickingScavenger, RestingScavenger } from './kicking-scavenger.ts';
+import { newScratch } from './scratch.ts';
 import { Ticker } from './ticker.ts';
 
 /** Chunks on object storage are smaller than on a disk: a tick writes whole ones. */
@@ -39,6 +45,8 @@ export interface OpenOnObjectsOptions {
 
 export interface NodeOnObjects extends OpenNode {
   readonly autoScavenge: AutoScavenge;
+  /** The same node for its backups, for which no scavenge has to stop: what a manifest names belongs together, whatever ticks do meanwhile. */
+  readonly backedUp: OpenNode;
   /** Runs ticks until aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -52,8 +60,10 @@ export async function openOnObjects({ values, hasChunkSize, log, meter }: OpenOn
   const world: ObjectWorld = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter };
   const options = { chunkSizeBytes: hasChunkSize ? values.ChunkSize : CHUNK_BYTES, cacheBytes: values.ChunksCacheSize };
   let instance: ObjectInstance;
+  let storage: Storage;
   try {
     instance = await openObjectStore(world, options);
+    storage = await ownFiles(world);
   } catch (error) {
     await objects.close();
     throw error;
@@ -62,29 +72,38 @@ export async function openOnObjects({ values, hasChunkSize, log, meter }: OpenOn
   const config = { isOff: () => (values['AutoScavenge:Enabled'] === false ? 'The option AutoScavenge:Enabled is false.' : guard()), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS };
   const { store } = instance;
   const ticked = new TickedScavenger(world, { leftMs: () => Number.POSITIVE_INFINITY });
-  const ticker: Ticker = new Ticker({
-    world, options, autoScavenge: { schedule: createSchedule(), self: SELF, config }, onTick: () => ticked.refresh(),
-    settings: { scavenge: { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete } },
-  });
-  const scavenger = new KickingScavenger(ticked, () => ticker.kick());
+  const scavenge = { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete };
+  const ticker: Ticker = new Ticker({ world, options, autoScavenge: { schedule: createSchedule(), self: SELF, config }, onTick: () => ticked.refresh(), settings: { scavenge } });
+  const foresight = new Foresight({ world, options, instance, newScratch, config: scavenge });
+  const scavenger = new KickingScavenger(ticked, foresight, () => ticker.kick());
+  const held = new HeldObjects(world, options);
   await ticked.refresh();
-  const storage = new MemoryStorage();
-  const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock: systemClock });
+  const open = onObjects(instance, scavenger, held, () => ticker.kick());
+  const close = async () => {
+    await foresight.close();
+    await held.close();
+    await instance.close();
+    await objects.close();
+  };
   return {
-    open: onObjects(instance, scavenger, () => ticker.kick()), storage, jobs,
+    open, storage, jobs: held.jobs, close,
+    backedUp: { open: { ...open, scavenger: new RestingScavenger(ticked, foresight, () => ticker.kick()) }, storage, jobs: held.jobs, close },
     autoScavenge: createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, config),
     run: (signal) => ticker.run(signal),
-    close: async () => {
-      await instance.close();
-      await jobs.close();
-      await objects.close();
-    },
   };
 }
 
-/** The store as the rest of a node sees it. There are no files here that a backup could hold: ticks make the backups. */
-function onObjects(instance: ObjectInstance, scavenger: OpenStore['scavenger'], kick: () => void): OpenStore {
-  const noFiles = () => new SkuaError('backup_off', 'The data of this node lie on object storage, so it has no files of its own to back up.');
+/** What a node keeps beside its data: its id, which is that of the store, so that every node on a bucket adds to the same backups. */
+async function ownFiles({ objects, digests }: ObjectWorld): Promise<Storage> {
+  const storage = new MemoryStorage();
+  const file = await storage.create(NODE_ID_FILE);
+  await file.writeAt(0, encodeText(`${(await newestManifest(objects, digests))!.storeId}\n`));
+  await file.close();
+  return storage;
+}
+
+/** The store as the rest of a node sees it. */
+function onObjects(instance: ObjectInstance, scavenger: Scavenger, held: HeldObjects, kick: () => void): OpenStore {
   return {
     store: instance.store, scavenger, chunkSizeBytes: instance.chunkSizeBytes, failed: new Promise(() => {}),
     status: () => statusOf(instance),
@@ -92,8 +111,8 @@ function onObjects(instance: ObjectInstance, scavenger: OpenStore['scavenger'], 
       kick();
       return '00000000-0000-0000-0000-000000000000';
     },
-    hold: () => Promise.reject(noFiles()),
-    shippableLog: () => { throw noFiles(); },
+    hold: () => held.take(),
+    shippableLog: () => { throw new SkuaError('backup_off', 'The log of this node lies on object storage already, so it is not shipped.'); },
     close: () => instance.close(),
   };
 }

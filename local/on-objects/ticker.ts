@@ -1,12 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import * as path from 'node:path';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
 import { openObjectStore } from '../../core/object-log/instance.ts';
 import { tick } from '../../core/object-log/tick.ts';
 import type { TickParts, TickReport } from '../../core/object-log/tick.ts';
-import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
+import { newScratch } from './scratch.ts';
 
 /** Between two ticks when there is nothing to do, and after one that failed, in milliseconds. */
 const EVERY_MS = 10_000;
@@ -65,15 +61,14 @@ export class Ticker {
   /** A tick in a folder of its own. */
   async #tick(): Promise<TickReport> {
     const { world, options, settings, autoScavenge } = this.#parts;
-    const folder = await mkdtemp(path.join(tmpdir(), 'skua-tick-'));
+    const scratch = await newScratch();
     try {
-      const scratch = new FilesystemStorage({ root: folder });
       return await tick({
-        world, options, scratch, open: openObjectStore, scavengeStates: new SqliteScavengeStates({ indexRoot: scratch.indexRoot }), deadlineMs: world.clock.monotonicMs() + WORK_MS,
+        world, options, scratch: scratch.storage, open: openObjectStore, scavengeStates: scratch.states, deadlineMs: world.clock.monotonicMs() + WORK_MS,
         ...(settings !== undefined && { settings }), ...(autoScavenge !== undefined && { autoScavenge }),
       });
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await scratch.remove();
     }
   }
 }

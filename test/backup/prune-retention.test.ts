@@ -65,19 +65,29 @@ describe('what a scavenge has replaced', () => {
     const same = manifest('a', [chunk(0, 0, 'v0'), chunk(1, 1, 'v2')], 2, 300);
     const newest = manifest('a', [chunk(0, 0, 'v0'), chunk(1, 1, 'v2')], 2, 400);
     const other = manifest('b', [chunk(0, 0, 'v0'), chunk(1, 1, 'v0')], 2, 100);
-    expect(heldFromBeforeScavenges([asTail, before, once, same, newest, other])).toEqual([asTail, before, once]);
+    expect(heldFromBeforeScavenges([asTail, before, once, same, newest, other], new Map())).toEqual([asTail, before, once]);
   });
 
   it('is in backups of chunks that were merged since', () => {
     const before = manifest('a', [chunk(0, 0, 'v1'), chunk(1, 1, 'v1')], 2, 100);
     const empty = manifest('a', [], 0, 0);
     const newest = manifest('a', [chunk(0, 1, 'v2')], 2, 100);
-    expect(heldFromBeforeScavenges([before, empty, newest])).toEqual([before]);
+    expect(heldFromBeforeScavenges([before, empty, newest], new Map())).toEqual([before]);
+  });
+
+  it('is in backups behind which it was shipped', () => {
+    const inIts = manifest('a', [], 0, 0);
+    const inNext = manifest('a', [], 0, 100);
+    const notThere = manifest('a', [], 0, 0);
+    const beyond = manifest('a', [chunk(0, 0, 'v0'), chunk(1, 1, 'v2')], 2, 100);
+    const newest = manifest('a', [chunk(0, 0, 'v0'), chunk(1, 1, 'v2')], 2, 400);
+    const shippedEnds = new Map([[inIts.id, 1_001], [inNext.id, 1_900], [notThere.id, 1_000], [beyond.id, 2_500], [newest.id, 3_900]]);
+    expect(heldFromBeforeScavenges([inIts, inNext, notThere, beyond, newest], shippedEnds)).toEqual([inIts, inNext]);
   });
 
   it('is nothing without a scavenge', () => {
     const backups = [manifest('a', [], 0, 100), manifest('a', [chunk(0, 0, 'v0')], 1, 100)];
-    expect(heldFromBeforeScavenges(backups)).toEqual([]);
+    expect(heldFromBeforeScavenges(backups, new Map(backups.map(({ id }) => [id, 1_500])))).toEqual([]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Manifest } from '../../core/backup/manifest.ts';
 import { pruneRepository } from '../../core/backup/prune.ts';
 import type { PruneOptions } from '../../core/backup/prune.ts';
 import { proveErasedInRepository } from '../../core/backup/prove-erased-repository.ts';
@@ -110,6 +111,21 @@ describe('pruning', () => {
     const before = objects.size;
     await expect(prune(await openTestRepository(objects), TEST_NOW_MS)).rejects.toMatchObject({ code: 'repository_damaged' });
     expect(objects.size).toBe(before);
+  });
+
+  it('keeps a backup as long as more was shipped behind it than the newest reaches', async () => {
+    const repository = await openTestRepository(new MemoryObjects());
+    const log = new FakeLog();
+    log.write(1, 100);
+    const first = await log.backUp(repository, TEST_NOW_MS);
+    const second = await log.backUp(repository, TEST_NOW_MS + 1_000);
+    const shipBehind = async ({ id }: Manifest, shippedMs: number) => repository.ship({ manifestId: id, from, to: log.end, shippedMs }, await log.read(from, log.end));
+    const from = log.end;
+    log.write(1, 100);
+    await shipBehind(first, TEST_NOW_MS + 2_000);
+    expect(await prune(repository, TEST_NOW_MS)).toMatchObject({ removed: [], kept: [second.id, first.id] });
+    await shipBehind(second, TEST_NOW_MS + 3_000);
+    expect(await prune(repository, TEST_NOW_MS)).toMatchObject({ removed: [{ id: first.id }], kept: [second.id] });
   });
 
   it('removes pieces whose backup is gone', async () => {

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../core/backup/manifest.ts';
 import { restoreBackup } from '../../core/backup/restore.ts';
 import { RESTORE_MARKER } from '../../core/backup/restore-marker.ts';
-import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
+import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../core/log/verify-chunk-job.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { type History, playHistory } from '../support/backup/restore-history.ts';
@@ -21,13 +21,15 @@ describe('the checks of restored chunks', () => {
   /** Checks wait until the test ends them; everything else is done. */
   function held(target: MemoryStorage) {
     const { start } = restoreWorld(target);
-    const checks: PromiseWithResolvers<boolean>[] = [];
+    /** By the name of the chunk file. */
+    const checks = new Map<string, PromiseWithResolvers<boolean>>();
     const jobs: Jobs = {
       ...start.jobs,
       run: (name, args, options) => {
         if (name !== VERIFY_CHUNK_JOB) return start.jobs.run(name, args, options);
-        checks.push(Promise.withResolvers<boolean>());
-        return checks.at(-1)!.promise;
+        const check = Promise.withResolvers<boolean>();
+        checks.set((args as VerifyChunkArgs).name, check);
+        return check.promise;
       },
     };
     return { start: { ...start, jobs }, checks };
@@ -41,10 +43,10 @@ describe('the checks of restored chunks', () => {
     let isEnded = false;
     const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8 })).finally(() => { isEnded = true; });
     await idle();
-    expect(checks).toHaveLength(newest.chunks.length);
+    expect([...checks.keys()].sort()).toEqual(newest.chunks.map(({ path }) => path));
     expect(await target.size(newest.tail!.path)).not.toBeNull();
     expect([isEnded, await target.size('writer.chk')]).toEqual([false, null]);
-    for (const check of checks) check.resolve(true);
+    for (const check of checks.values()) check.resolve(true);
     expect(await restoring).toMatchObject({ position: newest.checkpoints.writer });
   });
 
@@ -55,10 +57,10 @@ describe('the checks of restored chunks', () => {
     const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8 })).finally(() => { isEnded = true; });
     restoring.catch(() => {});
     await idle();
-    checks[0]!.resolve(false);
+    checks.get(newest.chunks[0]!.path)!.resolve(false);
     await idle();
     expect(isEnded).toBe(false);
-    for (const check of checks) check.resolve(true);
+    for (const check of checks.values()) check.resolve(true);
     await expect(restoring).rejects.toMatchObject({ code: 'log_corrupt', data: { file: newest.chunks[0]!.path } });
     expect(await target.list('')).toContain(RESTORE_MARKER);
   });
@@ -69,7 +71,7 @@ describe('the checks of restored chunks', () => {
     const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8, allowDamaged: true }));
     await idle();
     expect(await target.size(newest.tail!.path)).toBeNull();
-    checks.forEach((check, i) => check.resolve(i !== 1));
+    for (const [name, check] of checks) check.resolve(name !== newest.chunks[1]!.path);
     expect(await restoring).toMatchObject({ position: newest.chunks[1]!.startNumber * newest.chunkSizeBytes, skipped: [{ path: newest.chunks[1]!.path }] });
   });
 });

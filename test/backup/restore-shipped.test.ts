@@ -140,13 +140,15 @@ describe('log that was shipped after a backup', () => {
   it('that is damaged ends the restore, or is left out from the damage on', async () => {
     await write(15);
     const starts = await shipAll(6);
-    const broken = Object.assign(Object.create(repository) as Repository, {
-      manifest: (id: string) => repository.manifest(id), backups: () => repository.backups(), shipped: (id: string) => repository.shipped(id),
-      readBlob: (...args: Parameters<Repository['readBlob']>) => repository.readBlob(...args),
-      readShipped: async (piece: Parameters<Repository['readShipped']>[0]) => {
-        const bytes = (await repository.readShipped(piece)).slice();
-        if (piece.from === starts[1]) bytes[bytes.length - 1]! ^= 0x10;
-        return bytes;
+    const readShipped: Repository['readShipped'] = async (piece) => {
+      const bytes = (await repository.readShipped(piece)).slice();
+      if (piece.from === starts[1]) bytes[bytes.length - 1]! ^= 0x10;
+      return bytes;
+    };
+    const broken = new Proxy(repository, {
+      get: (_, name: keyof Repository) => {
+        const member = repository[name];
+        return name === 'readShipped' ? readShipped : typeof member === 'function' ? member.bind(repository) : member;
       },
     });
     await expect(restoreBackup(restoreOptions(broken, new MemoryStorage()))).rejects.toMatchObject({ code: 'log_corrupt' });

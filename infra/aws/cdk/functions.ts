@@ -6,6 +6,7 @@ import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
 import { HTTP_TIMEOUT_SECONDS, TICK_SECONDS, TICK_TIMEOUT_SECONDS } from '../limits.ts';
+import type { Backups } from './backups.ts';
 import { grantLog, grantRemoval } from './permissions.ts';
 import { createSecrets, reference } from './secrets.ts';
 
@@ -19,6 +20,7 @@ export interface FunctionsProps {
   /** Megabytes; processor time comes in proportion. */
   readonly httpMemory: number;
   readonly tickMemory: number;
+  readonly backups: Backups;
 }
 
 export interface Functions {
@@ -29,7 +31,7 @@ export interface Functions {
 }
 
 /** The four functions from their built bundles, each with what it needs and no more. */
-export function createFunctions(scope: Construct, { bucket, prefix, bundles, httpMemory, tickMemory }: FunctionsProps): Functions {
+export function createFunctions(scope: Construct, { bucket, prefix, bundles, httpMemory, tickMemory, backups }: FunctionsProps): Functions {
   const { admin, ops, token } = createSecrets(scope);
   const environment = {
     NODE_OPTIONS: '--enable-source-maps',
@@ -54,12 +56,13 @@ export function createFunctions(scope: Construct, { bucket, prefix, bundles, htt
     webhook: create('Webhook', 'webhook', 'Skua: takes webhooks', httpMemory, HTTP_TIMEOUT_SECONDS, withToken),
     admin: create('Admin', 'admin', 'Skua: users, connectors, scavenges, schedules', httpMemory, HTTP_TIMEOUT_SECONDS, withToken),
     streams: create('Streams', 'streams', 'Skua: appends to streams and reads them', httpMemory, HTTP_TIMEOUT_SECONDS, environment),
-    tick: create('Tick', 'tick', 'Skua: compacts the log, keeps the index, scavenges', tickMemory, TICK_TIMEOUT_SECONDS, { ...environment, SERVER_TICK_SECONDS: String(TICK_SECONDS) }),
+    tick: create('Tick', 'tick', 'Skua: compacts the log, keeps the index, scavenges', tickMemory, TICK_TIMEOUT_SECONDS, { ...environment, ...backups.environment, SERVER_TICK_SECONDS: String(TICK_SECONDS) }),
   };
   grantLog(functions.webhook, bucket, prefix, ['log']);
   grantLog(functions.streams, bucket, prefix, ['log']);
   grantLog(functions.admin, bucket, prefix, ['log', 'control']);
   grantLog(functions.tick, bucket, prefix, null);
   grantRemoval(functions.tick, bucket, prefix);
+  backups.grant(functions.tick);
   return functions;
 }

@@ -5,6 +5,7 @@ import { LambdaFunction as CallFunction } from 'aws-cdk-lib/aws-events-targets';
 import type { Construct } from 'constructs';
 import { TICK_PERIOD_SECONDS } from '../limits.ts';
 import { createAlarms } from './alarms.ts';
+import { createBackups } from './backups.ts';
 import { createFunctions } from './functions.ts';
 import { createRoutes } from './routes.ts';
 import { createBucket } from './storage.ts';
@@ -25,7 +26,7 @@ export class SkuaStack extends Stack {
     const tickMemory = memory(this, 'TickMemory', 1_769, 'Memory of the tick, in MB; 1769 is one processor');
     const email = new CfnParameter(this, 'AlarmEmail', { default: '', description: 'Who is told of alarms; nobody where it is empty' }).valueAsString;
     const bucket = createBucket(this, prefix);
-    const functions = createFunctions(this, { bucket, prefix, bundles, httpMemory, tickMemory });
+    const functions = createFunctions(this, { bucket, prefix, bundles, httpMemory, tickMemory, backups: createBackups(this) });
     createRoutes(this, functions);
     new Rule(this, 'TickSchedule', { description: 'Runs the tick of Skua', schedule: Schedule.rate(Duration.seconds(TICK_PERIOD_SECONDS)), targets: [new CallFunction(functions.tick, { retryAttempts: 0 })] });
     createAlarms(this, functions, email);

@@ -1,12 +1,15 @@
 import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
+import { Foresight } from '../../../core/object-log/foresight.ts';
 import { createObjectNodes } from '../../../core/object-log/tick-nodes.ts';
 import { createApp } from '../../../handlers/app.ts';
+import { newScratch } from '../../../local/on-objects/scratch.ts';
 import { createSchedule } from '../../schedule.ts';
 import { autoScavengeConfig, SELF } from './auto-scavenge.ts';
 import { httpHandler } from './http-function.ts';
 import { openSecurity } from './open-security.ts';
-import { commonContext, openFunctionStore } from './open-store.ts';
+import { commonContext, objectLogOptions, openFunctionStore } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
+import { scavengeConfig } from './settings.ts';
 import { TickedScavenger } from './ticked-scavenger.ts';
 
 const PATHS = /^\/(?:admin|users|connectors|auto-scavenge)(?:\/|$)/;
@@ -21,8 +24,9 @@ export const handler = httpHandler({
   open: async (call) => {
     const opened = await openFunctionStore(call);
     const security = await openSecurity(opened);
-    const { world, store, settings } = opened;
-    const scavenger = new TickedScavenger(world, call.deadline);
+    const { world, store, settings, instance } = opened;
+    const foresight = new Foresight({ world, instance, newScratch, options: objectLogOptions(settings), config: scavengeConfig(settings) });
+    const scavenger = new TickedScavenger(world, call.deadline, foresight);
     const autoScavenge = createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, autoScavengeConfig(settings, world));
     const webhooks = openWebhooks(opened, call.deadline);
     const app = createApp({ ...commonContext(opened), security, scavenger, webhooks, autoScavenge });

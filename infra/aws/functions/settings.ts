@@ -1,5 +1,6 @@
 import type { CompressionMode } from '../../../core/backup/repository-api.ts';
 import type { Retention } from '../../../core/backup/retention.ts';
+import type { ScavengeConfig } from '../../../core/scavenge/run-context.ts';
 import { decodeBase64 } from '../../../core/security/base64.ts';
 import type { ObjectPlace } from '../../../core/ports/object-store.ts';
 import { ConfigError } from '../../../local/config/config-error.ts';
@@ -110,6 +111,11 @@ export function readSettings(env: Environment): FunctionSettings {
   }
   const place = parsePlace(values.Storage);
   return { values, place, backup: backupOf(values, place), warnings: [...warnings, ...unknown] };
+}
+
+/** How ticks scavenge. */
+export function scavengeConfig({ values }: FunctionSettings): Partial<ScavengeConfig> {
+  return { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete };
 }
 
 function backupOf(values: Values, storage: ObjectPlace): FunctionBackupSettings | null {

@@ -1,4 +1,5 @@
 import type { Context, EventBridgeEvent } from 'aws-lambda';
+import type { Repository } from '../../../core/backup/repository-api.ts';
 import { openRepository } from '../../../core/backup/repository.ts';
 import type { ObjectWorld } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance.ts';
@@ -13,6 +14,7 @@ import { createSchedule } from '../../schedule.ts';
 import { autoScavengeConfig, SELF } from './auto-scavenge.ts';
 import { FunctionLog } from './function-log.ts';
 import { objectLogOptions, openWorld } from './open-store.ts';
+import { scavengeConfig } from './settings.ts';
 import type { FunctionSettings } from './settings.ts';
 
 /** Milliseconds between the end of a tick's work and that of its function. */
@@ -53,17 +55,25 @@ function backupsOf({ settings, world }: { readonly settings: FunctionSettings; r
   if (settings.backup === null) return null;
   const { place, key, compression, ...rest } = settings.backup;
   const repositoryWorld = { ...world, keys: nodeKeys, compression: nodeCompression };
-  return new TickBackups({ ...rest, world, newScratch, options: objectLogOptions(settings), repository: async () => openRepository(await openObjects(place), { key, compression, create: true }, repositoryWorld) });
+  const openIt = async (): Promise<Repository> => {
+    const objects = await openObjects(place);
+    try {
+      return await openRepository(objects, { key, compression, create: true }, repositoryWorld);
+    } catch (error) {
+      await objects.close();
+      throw error;
+    }
+  };
+  return new TickBackups({ ...rest, world, newScratch, options: objectLogOptions(settings), repository: openIt });
 }
 
 /** A tick in a folder of its own; the platform keeps the folder's disk from call to call, so it is emptied. */
 async function tickIn(settings: FunctionSettings, world: ObjectWorld, backups: TickBackups | null, deadlineMs: number): Promise<TickReport> {
-  const { values } = settings;
   const scratch = await newScratch();
   try {
     return await tick({
       world, deadlineMs, scratch: scratch.storage, scavengeStates: scratch.states, options: objectLogOptions(settings), open: openObjectStore,
-      settings: { scavenge: scavengeSettings(values) },
+      settings: { scavenge: scavengeConfig(settings) },
       autoScavenge: { schedule: createSchedule(), self: SELF, config: autoScavengeConfig(settings, world) },
       ...(backups !== null && { shipBackup: (untilMs: number) => backups.ship(untilMs) }),
     });

@@ -1,12 +1,14 @@
 import { SkuaError } from '../../../core/errors.ts';
 import type { ObjectWorld } from '../../../core/object-log/api.ts';
 import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../../core/object-log/tick-control.ts';
+import type { Foresight } from '../../../core/object-log/foresight.ts';
 import type { ScavengeStatus } from '../../../core/object-log/tick-control.ts';
-import type { LastScavenge, ScavengeOptions, ScavengeProgress, ScavengeResult, Scavenger } from '../../../core/scavenge/api.ts';
+import type { Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, ScavengeResult, Scavenger } from '../../../core/scavenge/api.ts';
 import type { Deadline } from './deadline.ts';
 
 /** Milliseconds for the answer behind a wait. */
 const ANSWER_RESERVE_MS = 2_000;
+const TIMER_MS_MAX = 2_147_483_647;
 
 /**
  * Scavenges that ticks carry on: starting and stopping leave notes for the next one, and what is told is what the last one has
@@ -15,11 +17,14 @@ const ANSWER_RESERVE_MS = 2_000;
 export class TickedScavenger implements Scavenger {
   readonly #world: ObjectWorld;
   readonly #deadline: Pick<Deadline, 'leftMs'>;
+  readonly #foresight: Pick<Foresight, 'explain'> | null;
   #status: ScavengeStatus | null = null;
 
-  constructor(world: ObjectWorld, deadline: Pick<Deadline, 'leftMs'>) {
+  /** Without `foresight` nothing can be explained. */
+  constructor(world: ObjectWorld, deadline: Pick<Deadline, 'leftMs'>, foresight: Pick<Foresight, 'explain'> | null = null) {
     this.#world = world;
     this.#deadline = deadline;
+    this.#foresight = foresight;
   }
 
   async refresh(): Promise<void> {
@@ -60,11 +65,20 @@ export class TickedScavenger implements Scavenger {
 
   async startDryRun(): Promise<never> { throw notHere('A dry run'); }
   async dryRun(): Promise<never> { throw notHere('A dry run'); }
-  async explain(): Promise<never> { throw notHere('An explanation'); }
 
+  /** In the time that the function has. */
+  async explain(stream: string): Promise<Explanation> {
+    if (this.#foresight === null) throw notHere('An explanation');
+    const signal = AbortSignal.timeout(Math.min(TIMER_MS_MAX, this.#deadline.leftMs(ANSWER_RESERVE_MS)));
+    try {
+      return await this.#foresight.explain(stream, signal);
+    } catch (error) {
+      throw signal.aborted ? tooLong(stream, error) : error;
+    }
+  }
+
+  /** Nothing has to wait: a backup reads what a manifest names, which belongs together whatever ticks do meanwhile. */
   hold(): () => void {
-    const running = this.#running;
-    if (running !== null) throw new SkuaError('scavenge_in_progress', `The scavenge ${running.scavengeId} is running: wait for its end, or stop it.`, { scavengeId: running.scavengeId });
     return () => {};
   }
 
@@ -74,6 +88,10 @@ export class TickedScavenger implements Scavenger {
   get #running(): ScavengeStatus | null {
     return this.#status === null || this.#status.state === 'ended' ? null : this.#status;
   }
+}
+
+function tooLong(stream: string, cause: unknown): SkuaError {
+  return new SkuaError('aborted', `Explaining ${JSON.stringify(stream)} takes longer than a function has: run a node on the same bucket, with npm start -- --storage s3://bucket/prefix, and ask it.`, { stream }, cause);
 }
 
 function notHere(what: string): SkuaError {

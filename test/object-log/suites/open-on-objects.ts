@@ -1,4 +1,4 @@
-import { afterAll, afterEach, expect } from 'vitest';
+import { afterAll, beforeEach, expect } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import type { ObjectWorld } from '../../../core/object-log/api.ts';
 import { scavengeStatus } from '../../../core/object-log/tick-control.ts';
@@ -10,31 +10,41 @@ import { TickedScavenger } from '../../../infra/aws/functions/ticked-scavenger.t
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { elsewhere, TEST_NOW_MS, type TestStoreOptions } from '../../support/test-store.ts';
-import { CHUNK_BYTES, runTick } from '../tick-kit.ts';
+import { runTick } from '../tick-kit.ts';
 import type { Place } from './place.ts';
 import { StoreClock, TickingStore } from './ticking-store.ts';
 
+/** As large as the largest write of the suites wants it. */
+const CHUNK_BYTES = 262_144;
 const OPTIONS = { chunkSizeBytes: CHUNK_BYTES, cacheBytes: 4_194_304, streams: { recentIds: 1_024 } };
 /** Ticks that a scavenge of a test may need. */
 const SCAVENGE_TICKS_MAX = 20;
 
+export interface StoresOptions {
+  readonly seed: number;
+  readonly tickChance?: number;
+  /** Names of tests that are to run, with those of their groups before them; the others are skipped. Default: all. */
+  readonly only?: (test: string) => boolean;
+}
+
 /** Stores that the suites imported afterwards open through `openTestStore` are on objects, one store a storage. */
-export function storesOn(place: Place, { seed, tickChance = 0.1 }: { readonly seed: number; readonly tickChance?: number }): void {
+export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => true }: StoresOptions): void {
   const places = new WeakMap<Storage, Promise<ObjectStore>>();
   const open: TickingStore[] = [];
   let seeds = seed;
+  beforeEach(({ task, skip }) => { if (!only(task.fullTestName)) skip('It is left out on objects.'); });
   elsewhere.open = async (options) => {
     const objects = places.get(options.storage) ?? place.fresh();
     places.set(options.storage, objects);
     const clock = new StoreClock(options.clock ?? new ManualClock(TEST_NOW_MS, 'microtask'));
-    const store = new TickingStore({ objects, clock, seed: seeds++, options: OPTIONS, tickChance });
+    const store = new TickingStore({ objects, clock, seed: seeds++, options: OPTIONS, tickChance, tick: (world, ownBytesMax) => runTick(world, ownBytesMax === undefined ? {} : { settings: { ownBytesMax } }) });
     open.push(store);
     await store.opened();
     return openStoreOf(store, options);
   };
-  afterEach(async () => { for (const store of open.splice(0)) await store.close(); });
   afterAll(async () => {
     elsewhere.open = null;
+    for (const store of open) await store.close();
     await place.close();
     expect(TickingStore.ticks).toBeGreaterThan(10);
   });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, expect, TestRunner } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, TestRunner } from 'vitest';
 import type { ObjectLogOptions } from '../../../core/object-log/api.ts';
 import { elsewhere, type Setup, type SetupOptions } from '../../streams/setup.ts';
 import type { MemoryLog } from '../../streams/doubles.ts';
@@ -50,7 +50,7 @@ interface Bucket {
 
 export interface StreamsOptions {
   readonly seed: number;
-  /** Full names of tests that are to run; the others are skipped. Default: all. */
+  /** Names of tests that are to run, with those of their groups before them; the others are skipped. Default: all. */
   readonly only?: (test: string) => boolean;
 }
 
@@ -61,20 +61,21 @@ export function streamsOn(place: Place, { seed, only = () => true }: StreamsOpti
   const open: TickingStore[] = [];
   let seeds = seed;
 
-  elsewhere.setUp = (options: SetupOptions): Setup => {
-    const test = TestRunner.getCurrentTest()!;
-    const inside = INSIDE.find((name) => test.name.startsWith(name));
+  beforeEach(({ task, skip }) => {
+    const inside = INSIDE.find((name) => task.name.startsWith(name));
     if (inside !== undefined) {
       skipped.add(inside);
-      test.context.skip('It looks into the log in memory.');
+      skip('It looks into the log in memory.');
     }
-    if (!only(test.fullTestName)) test.context.skip('It runs on objects in memory.');
+    if (!only(task.fullTestName)) skip('It runs on objects in memory.');
+  });
+  elsewhere.setUp = (options: SetupOptions): Setup => {
     const clock = options.from?.clock ?? new ManualClock(1_700_000_000_000);
     const bucket = (options.from && buckets.get(options.from)) ?? { objects: place.fresh().then((objects) => new HookedObjects(objects)), clock: new StoreClock(clock), stores: [] };
     const store = new TickingStore({
       objects: bucket.objects, clock: bucket.clock, seed: seeds++, options: optionsOf(options),
       // Where a step may miss, most are made by an instance that knows nothing yet.
-      tickChance: (options.misses ?? 0) > 0 ? 0.6 : 0.15, isOneInstance: ONE_INSTANCE.includes(test.name),
+      tickChance: (options.misses ?? 0) > 0 ? 0.6 : 0.15, isOneInstance: ONE_INSTANCE.includes(TestRunner.getCurrentTest()!.name),
     });
     bucket.stores.push(store);
     open.push(store);

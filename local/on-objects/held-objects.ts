@@ -1,0 +1,104 @@
+import { BACKUP_JOB } from '../../core/backup/jobs.ts';
+import type { BackupJobArgs } from '../../core/backup/jobs.ts';
+import type { StoreHold } from '../../core/backup/hold.ts';
+import { holdEnded } from '../../core/backup/hold.ts';
+import type { Snapshot } from '../../core/backup/source.ts';
+import { SkuaError } from '../../core/errors.ts';
+import { JOBS } from '../../core/jobs.ts';
+import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
+import type { Scratch } from '../../core/object-log/foresight.ts';
+import { objectSource, type ObjectSource } from '../../core/object-log/object-source.ts';
+import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
+import { nodeCompression } from '../../infra/compression.ts';
+import { nodeKeys } from '../../infra/keys.ts';
+import { openObjects } from '../../infra/objects/open.ts';
+import { newScratch } from './scratch.ts';
+
+/**
+ * Holds of a node on object storage: the files that the newest manifest names, and the tail behind it, under the names of a data
+ * directory. Backups of such a node, whoever makes them, work as those of any other.
+ */
+export class HeldObjects {
+  readonly #world: ObjectWorld;
+  readonly #options: ObjectLogOptions;
+  readonly #held = new Map<Snapshot, ObjectHold>();
+  #isClosed = false;
+
+  constructor(world: ObjectWorld, options: ObjectLogOptions) {
+    this.#world = world;
+    this.#options = options;
+  }
+
+  async take(): Promise<StoreHold> {
+    this.#refuseClosed();
+    const scratch = await newScratch();
+    try {
+      const source = await objectSource(this.#world, this.#options, scratch.storage);
+      const hold = new ObjectHold(source, scratch, () => this.#held.delete(source.snapshot));
+      this.#held.set(source.snapshot, hold);
+      if (this.#isClosed) await hold.release();
+      this.#refuseClosed();
+      return hold;
+    } catch (error) {
+      await scratch.remove();
+      throw error;
+    }
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed) throw new SkuaError('store_closed', 'The store is closed: its files are not held any more.');
+  }
+
+  /** What a node asks of jobs here: to back up what is held. */
+  readonly jobs: Jobs = {
+    run: async (name: string, args: unknown, options?: JobOptions): Promise<unknown> => {
+      const hold = name === BACKUP_JOB ? this.#held.get((args as BackupJobArgs).snapshot) : undefined;
+      if (hold === undefined) throw holdEnded();
+      const { digests, ids, clock } = this.#world;
+      const jobs = new InlineJobs({ jobs: JOBS, storage: hold.source.storage, digests, ids, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (place) => openObjects(place) } });
+      return jobs.run(name, args, options);
+    },
+    close: async () => {},
+  };
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const hold of this.#held.values()) await hold.release();
+  }
+}
+
+class ObjectHold implements StoreHold {
+  readonly source: ObjectSource;
+  readonly snapshot: Snapshot;
+  readonly #scratch: Scratch;
+  readonly #onRelease: () => void;
+  isReleased = false;
+
+  constructor(source: ObjectSource, scratch: Scratch, onRelease: () => void) {
+    this.source = source;
+    this.snapshot = source.snapshot;
+    this.#scratch = scratch;
+    this.#onRelease = onRelease;
+  }
+
+  async *read(path: string, position: number, length: number): AsyncGenerator<Uint8Array, void, undefined> {
+    this.#check();
+    for await (const piece of this.source.read(path, position, length)) {
+      this.#check();
+      yield piece;
+    }
+  }
+
+  #check(): void {
+    if (this.isReleased) throw holdEnded();
+  }
+
+  async release(): Promise<void> {
+    if (this.isReleased) return;
+    this.isReleased = true;
+    this.#onRelease();
+    await this.source.release();
+    await this.#scratch.remove();
+  }
+}
