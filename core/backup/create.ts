@@ -24,6 +24,8 @@ const PARALLEL_DEFAULT = 4;
 const PARALLEL_LOCAL_DEFAULT = 2;
 /** What is missing at the end is stored again so often. */
 const ROUNDS_MAX = 3;
+/** What has these kinds never changes under its name. */
+const IMMUTABLE: ReadonlySet<SnapshotFile['kind']> = new Set(['chunk', 'index-table', 'bloom-filter']);
 
 export interface CreateBackupOptions {
   readonly source: BackupSource;
@@ -40,8 +42,8 @@ export interface CreateBackupOptions {
   /** Bytes that are read a second, 0 for no limit. Content that is not there yet is read up to twice. */
   readonly throttleBytesPerSecond?: number;
   readonly onProgress?: (progress: CreateProgress) => void;
-  /** Told of each completed chunk that the repository holds now, for whoever goes on with a backup that was cut off. */
-  readonly onChunk?: (chunk: ManifestChunk) => void;
+  /** Told of each chunk, table and filter that the repository holds now, for whoever goes on with a backup that was cut off. */
+  readonly onFile?: (file: ManifestFile) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -119,11 +121,11 @@ async function backUpFiles(options: CreateBackupOptions, id: string, previous: M
     const file = files[i]!;
     await intent.renew();
     if (file === checkpointFile) others[i] = checkpoint!;
-    else if (file.kind === 'chunk') {
-      chunks[i] = await backUpChunk(parts, file);
-      options.onChunk?.(chunks[i]);
-    } else if (file.kind === 'ongoing-chunk') tail = await backUpTail(parts, file);
+    else if (file.kind === 'chunk') chunks[i] = await backUpChunk(parts, file);
+    else if (file.kind === 'ongoing-chunk') tail = await backUpTail(parts, file);
     else others[i] = await backUpOther(parts, file, checkpoint);
+    const held = chunks[i] ?? others[i];
+    if (held !== undefined && IMMUTABLE.has(file.kind)) options.onFile?.(held);
   });
   const { nodeId, chunkSizeBytes, checkpoints } = snapshot;
   const createdMs = Math.max(Math.floor(snapshot.takenMs), (previous?.createdMs ?? 0) + 1);

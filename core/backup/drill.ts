@@ -56,7 +56,7 @@ export async function drillBackup(options: DrillOptions): Promise<DrillReport> {
   const place = await scratch();
   try {
     const begin = clock.monotonicMs();
-    const restored = await restoreBackup({ ...options, choice, target: place.storage });
+    const restored = await restoreBackup({ ...options, choice, target: place.storage, checkMd5: true });
     const verifyBegin = clock.monotonicMs();
     const { summary, findings } = await verified(options, place.storage);
     const backupId = restored.backupId!;

@@ -18,8 +18,8 @@ export interface RestoreOptions extends RestoreWorld, ChooseOptions {
   /** Leaves `index/` out, so that it is built anew from the log. Default false. */
   readonly indexless?: boolean;
   /**
-   * Compare the MD5 of every chunk file, which tells whether it was sound when it was backed up. Default true; false leaves that to the
-   * node, which does it in the background after its start. What the repository was given is verified either way.
+   * Compare the MD5 of every chunk file too, which tells whether it was sound when it was backed up. What the repository was given is
+   * verified either way. By default only where damage is allowed: else drills do it, and every node in the background after its start.
    */
   readonly checkMd5?: boolean;
 }
@@ -31,7 +31,7 @@ export interface RestoreOptions extends RestoreWorld, ChooseOptions {
  *
  * With `allowDamaged` the log ends before the first damage, and damaged files that can be made anew are left out; the report says what is
  * lost. Rejects as `chooseRestore` does, and with `directory_locked`, `directory_not_empty`, `repository_damaged`, `log_corrupt` (damaged
- * before it was backed up), `disk_full`, `backup_failed` (the result does not open as it should), `aborted`.
+ * before it was backed up, where that is looked for), `disk_full`, `backup_failed` (the result does not open as it should), `aborted`.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
   const { repository, choice, target, force = false } = options;
@@ -60,7 +60,7 @@ async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<
     onProgress?.({ phase: 'copying', bytesDone: Math.min(bytes, bytesTotal), bytesTotal });
   };
   const skipped: Skipped[] = [];
-  const log = await restoreLog({ repository, plan, world: options, allowDamaged, checkMd5: options.checkMd5 ?? true, onBytes });
+  const log = await restoreLog({ repository, plan, world: options, allowDamaged, checkMd5: options.checkMd5 ?? allowDamaged, onBytes });
   skipped.push(...log.skipped);
   let { files } = log;
   for (const set of options.indexless === true ? [] : indexSets(plan.manifest, log.position)) {

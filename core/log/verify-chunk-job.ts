@@ -12,8 +12,9 @@ const verifyChunk = (async ({ name }: VerifyChunkArgs, context) => {
   try {
     const md5 = context.digests.md5();
     const end = file.size - MD5_BYTES;
+    const block = new Uint8Array(READ_BYTES);
     for (let at = 0; at < end; at += READ_BYTES) {
-      md5.update(await file.read(at, Math.min(READ_BYTES, end - at)));
+      md5.update(await file.read(at, Math.min(READ_BYTES, end - at), block));
       context.progress({ done: at, total: end, unit: 'bytes' });
       await context.checkpoint();
     }

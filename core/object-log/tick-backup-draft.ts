@@ -1,4 +1,4 @@
-import type { Manifest, ManifestChunk } from '../backup/manifest.ts';
+import type { Manifest, ManifestChunk, ManifestFile } from '../backup/manifest.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
 import { decodeText, encodeText } from '../text.ts';
 import type { ObjectWorld } from './api.ts';
@@ -6,10 +6,10 @@ import type { ObjectManifest } from './manifest.ts';
 import { CONTROL_PREFIX } from './tick-control.ts';
 
 export const DRAFT_KEY = `${CONTROL_PREFIX}backup`;
-/** Chunks that a draft names at most; those beyond are read again. */
-const DRAFT_CHUNKS_MAX = 100_000;
-/** Chunks after which the draft is written down, so that a crash costs no more than these. */
-const CHUNKS_PER_WRITE = 64;
+/** Files that a draft names at most; those beyond are read again. */
+const DRAFT_FILES_MAX = 100_000;
+/** Files after which the draft is written down, so that a crash costs no more than these. */
+const FILES_PER_WRITE = 64;
 /** A claim counts no longer than a tick can last, whatever a clock says, in milliseconds. */
 const CLAIM_MS_MAX = 900_000;
 
@@ -19,13 +19,13 @@ interface DraftText {
   /** Who is at it, and until when that counts: milliseconds since 1970. */
   readonly owner: string;
   readonly untilMs: number;
-  readonly chunks: readonly DraftChunk[];
+  readonly files: readonly DraftFile[];
 }
 
-/** A chunk by the key of its object, which no other content ever has. */
-interface DraftChunk {
+/** A chunk or a file of the index, by the key of its object, which no other content ever has. */
+interface DraftFile {
   readonly key: string;
-  readonly chunk: ManifestChunk;
+  readonly file: ManifestFile;
 }
 
 /**
@@ -37,7 +37,7 @@ export class BackupDraft {
   readonly #repositoryId: string;
   readonly #owner: string;
   readonly #found: DraftText | null;
-  readonly #chunks = new Map<string, ManifestChunk>();
+  readonly #files = new Map<string, ManifestFile>();
   #untilMs = 0;
   #unwritten = 0;
   #writing: Promise<void> = Promise.resolve();
@@ -47,14 +47,14 @@ export class BackupDraft {
     this.#repositoryId = repositoryId;
     this.#owner = owner;
     this.#found = found;
-    if (found?.repository === repositoryId) for (const { key, chunk } of found.chunks) this.#chunks.set(key, chunk);
+    if (found?.repository === repositoryId) for (const { key, file } of found.files) this.#files.set(key, file);
   }
 
   static async open(world: Pick<ObjectWorld, 'objects' | 'clock'>, repositoryId: string, owner: string): Promise<BackupDraft> {
     return new BackupDraft(world, repositoryId, owner, await read(world.objects));
   }
 
-  get count(): number { return this.#chunks.size; }
+  get count(): number { return this.#files.size; }
 
   /** Says that this process is at it for so long; false when another one is. */
   async claim(ms: number): Promise<boolean> {
@@ -66,24 +66,23 @@ export class BackupDraft {
     return true;
   }
 
-  /** What is stored already of the chunks of this manifest, in the form of a backup; null for nothing. */
-  known({ storeId, chunkSizeBytes, chunks }: ObjectManifest): Manifest | null {
-    const stored = chunks.flatMap(({ key, name }) => {
-      const chunk = this.#chunks.get(key);
-      return chunk?.path === name ? [chunk] : [];
+  /** What is stored already of the files of this manifest, in the form of a backup. */
+  known({ storeId, chunkSizeBytes, chunks, files }: ObjectManifest): Manifest {
+    const stored = <T extends ManifestFile>(named: readonly { readonly key: string | null; readonly name: string }[]): T[] => named.flatMap(({ key, name }) => {
+      const file = key === null ? undefined : this.#files.get(key);
+      return file?.path === name ? [file as T] : [];
     });
-    if (stored.length === 0) return null;
     return {
-      format: 1, id: '', nodeId: storeId, createdMs: 0, cause: 'scheduled', chunkSizeBytes, checkpoints: { writer: 0, chaser: 0, epoch: -1, proposal: -1 }, chunks: stored, tail: null, index: null, scavengeDb: null,
+      format: 1, id: '', nodeId: storeId, createdMs: 0, cause: 'scheduled', chunkSizeBytes, checkpoints: { writer: 0, chaser: 0, epoch: -1, proposal: -1 },
+      chunks: stored<ManifestChunk>(chunks), tail: null, index: { commitCheckpoint: -1, files: stored(files) }, scavengeDb: null,
     };
   }
 
-  /** The chunk is in the repository. One that no manifest names yet may come to be another file. */
-  add(chunk: ManifestChunk, { chunks }: ObjectManifest): void {
-    const named = chunks.find(({ name }) => name === chunk.path);
-    if (named === undefined || this.#chunks.has(named.key) || this.#chunks.size >= DRAFT_CHUNKS_MAX) return;
-    this.#chunks.set(named.key, chunk);
-    if (++this.#unwritten < CHUNKS_PER_WRITE) return;
+  /** The file, whose object has this key, is in the repository. One without an object may come to be another file. */
+  add(file: ManifestFile, key: string | undefined): void {
+    if (key === undefined || this.#files.has(key) || this.#files.size >= DRAFT_FILES_MAX) return;
+    this.#files.set(key, file);
+    if (++this.#unwritten < FILES_PER_WRITE) return;
     this.#unwritten = 0;
     this.#writing = this.#writing.then(() => this.#write()).catch(() => {});
   }
@@ -95,14 +94,14 @@ export class BackupDraft {
     await this.#write().catch(() => {});
   }
 
-  /** It is done. A draft that stays behind names chunks that are stored. */
+  /** It is done. A draft that stays behind names files that are stored. */
   async remove(): Promise<void> {
     await this.#writing;
     await this.#world.objects.remove([DRAFT_KEY]).catch(() => {});
   }
 
   #write(): Promise<void> {
-    const text: DraftText = { repository: this.#repositoryId, owner: this.#owner, untilMs: this.#untilMs, chunks: [...this.#chunks].map(([key, chunk]) => ({ key, chunk })) };
+    const text: DraftText = { repository: this.#repositoryId, owner: this.#owner, untilMs: this.#untilMs, files: [...this.#files].map(([key, file]) => ({ key, file })) };
     return this.#world.objects.put(DRAFT_KEY, encodeText(JSON.stringify(text)));
   }
 }

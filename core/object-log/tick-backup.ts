@@ -3,10 +3,12 @@ import type { Manifest } from '../backup/manifest.ts';
 import { pruneRepository } from '../backup/prune.ts';
 import type { Repository } from '../backup/repository-api.ts';
 import type { Retention } from '../backup/retention.ts';
+import type { BackupSource, SnapshotFile } from '../backup/source.ts';
 import { isSkuaError } from '../errors.ts';
 import type { ObjectLogOptions, ObjectWorld } from './api.ts';
 import type { Scratch } from './foresight.ts';
 import { newUuid } from './keys.ts';
+import type { ObjectManifest } from './manifest.ts';
 import { newestManifest } from './manifests.ts';
 import { objectSource, type ObjectSource } from './object-source.ts';
 import { BackupDraft } from './tick-backup-draft.ts';
@@ -15,6 +17,9 @@ import { BackupDraft } from './tick-backup-draft.ts';
 const BEGIN_MS_MIN = 3_000;
 /** Kept for writing down how far it came. */
 const END_MS = 1_500;
+/** A single file must fit a tick. Chunks do; an index with a larger table is left out, and built anew by whoever restores the backup. */
+const INDEX_FILE_BYTES_MAX = 1_073_741_824;
+const INDEX_KINDS: ReadonlySet<SnapshotFile['kind']> = new Set(['index-map', 'index-table', 'bloom-filter']);
 
 export interface TickBackupParts {
   readonly world: ObjectWorld;
@@ -36,7 +41,7 @@ export type TickBackupOutcome = 'not-due' | 'empty' | 'elsewhere' | 'goes-on' | 
 
 /**
  * The backups that ticks make of a store on object storage, one whenever the newest in the repository is old enough. What a tick can't
- * finish the next one goes on with: blobs stay in the repository, and a draft in the store says which chunks they hold, so
+ * finish the next one goes on with: blobs stay in the repository, and a draft in the store says which files they hold, so
  * that these are not read again. A crash anywhere leaves blobs and a draft; a backup exists when its manifest does.
  */
 export class TickBackups {
@@ -88,7 +93,7 @@ export class TickBackups {
     } catch (error) {
       await draft.release();
       if (!isSkuaError(error, 'aborted')) throw error;
-      world.log.info('a backup goes on with the next tick', { repository: repository.place, chunksStored: draft.count });
+      world.log.info('a backup goes on with the next tick', { repository: repository.place, filesStored: draft.count });
       return 'goes-on';
     }
     await draft.remove();
@@ -115,9 +120,10 @@ export class TickBackups {
   async #create(source: ObjectSource, repository: Repository, draft: BackupDraft, deadlineMs: number): Promise<Manifest> {
     const { world: { clock, ids, digests, log }, parallel, throttleBytesPerSecond } = this.#parts;
     const { signal, look } = this.#until(deadlineMs - END_MS);
+    const keys = keysByName(source.manifest);
     const { manifest, report } = await createBackup({
-      source, repository, clock, ids, digests, parallel, throttleBytesPerSecond, signal, cause: 'scheduled', known: draft.known(source.manifest),
-      onProgress: look, onChunk: (chunk) => draft.add(chunk, source.manifest),
+      repository, clock, ids, digests, parallel, throttleBytesPerSecond, signal, cause: 'scheduled', source: withoutLargeIndex(source), known: draft.known(source.manifest),
+      onProgress: look, onFile: (file) => draft.add(file, keys.get(file.path)),
     });
     log.info('a backup was made', { backupId: manifest.id, repository: repository.place, logEnd: manifest.checkpoints.writer, sizeBytes: report.sizeBytes, bytesStored: report.bytesStored });
     return manifest;
@@ -144,4 +150,17 @@ export class TickBackups {
       log.warn('old backups could not be removed from the repository; the next backup tries again', { repository: repository.place, error });
     }
   }
+}
+
+/** Keys of the objects by the names of their files. */
+function keysByName({ chunks, files }: ObjectManifest): ReadonlyMap<string, string> {
+  const keys = new Map(chunks.map(({ name, key }) => [name, key]));
+  for (const { name, key } of files) if (key !== null) keys.set(name, key);
+  return keys;
+}
+
+function withoutLargeIndex(source: BackupSource): BackupSource {
+  const { snapshot } = source;
+  if (!snapshot.files.some(({ kind, sizeBytes }) => INDEX_KINDS.has(kind) && sizeBytes > INDEX_FILE_BYTES_MAX)) return source;
+  return { snapshot: { ...snapshot, files: snapshot.files.filter(({ kind }) => !INDEX_KINDS.has(kind)) }, read: (...args) => source.read(...args), release: () => source.release() };
 }

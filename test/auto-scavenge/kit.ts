@@ -3,6 +3,7 @@ import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { formatFact, parseFact } from '../../core/auto-scavenge/facts.ts';
 import type { Fact, NodeResult } from '../../core/auto-scavenge/facts.ts';
 import { CONFIGURATION_STREAM, CYCLES_STREAM } from '../../core/auto-scavenge/streams.ts';
+import type { CyclesStore } from '../../core/auto-scavenge/streams.ts';
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
@@ -60,7 +61,12 @@ export function nodeOf(name: string): NodeAddress {
 const UNREACHABLE = { kind: 'unreachable', reason: 'no connection' } as const;
 export const unreachable = () => UNREACHABLE;
 
+/** Where a kit's events are, and who scavenges, when it is not the kit itself. */
+export interface Elsewhere { readonly store: CyclesStore; readonly nodes: Nodes }
+
 export class Kit implements Nodes {
+  /** Null: kits have their events and nodes themselves. */
+  static elsewhere: ((kit: Kit) => Elsewhere) | null = null;
   readonly clock = new TestClock();
   readonly log = new LightLog();
   /** Called before every append. */
@@ -80,6 +86,8 @@ export class Kit implements Nodes {
   readonly started = new Map<string, string>();
   isOff: string | null = null;
   driver: AutoScavenge;
+  readonly #elsewhere: Elsewhere | null;
+  readonly #shortIds = new Map<string, string>();
   #scavenges = 0;
   #shown = 0;
 
@@ -89,14 +97,16 @@ export class Kit implements Nodes {
     this.members = (options.members ?? 'A B C').split(' ');
     this.clusterSize = options.clusterSize ?? this.members.filter((name) => !name.startsWith('r')).length;
     this.checkpoints = { B: 100, C: 200, A: 300, r1: 50, r2: 60, ...options.checkpoints };
+    this.#elsewhere = Kit.elsewhere?.(this) ?? null;
     this.driver = this.newDriver();
   }
 
   newDriver(): AutoScavenge {
     const line = (message: string) => { this.lines.push(message); };
-    const { store, clock } = this;
+    const { clock } = this;
+    const { store, nodes } = this.#elsewhere ?? { store: this.store, nodes: this };
     return createAutoScavenge(
-      { store, nodes: this, schedule: createSchedule(), clock, ids: new SeededIds(7), log: { debug: line, info: line, warn: (message) => line(`warning: ${message}`), error: line }, meter: silentMeter },
+      { store, nodes, schedule: createSchedule(), clock, ids: new SeededIds(7), log: { debug: line, info: line, warn: (message) => line(`warning: ${message}`), error: line }, meter: silentMeter },
       { isOff: () => this.isOff, zone: 'UTC', nodeLostAfterMs: LOST_MS },
     );
   }
@@ -204,7 +214,16 @@ export class Kit implements Nodes {
   stored(): string {
     const events = [...this.log.streams].filter(([stream]) => stream === CYCLES_STREAM || stream === CONFIGURATION_STREAM).flatMap(([, stored]) => stored).filter((event) => event.position >= this.#shown);
     this.#shown = this.log.position;
-    return events.sort((a, b) => a.position - b.position).map((event) => textOf(parseFact(event.type, event.data)!)).join(' ');
+    return events.sort((a, b) => a.position - b.position).map((event) => this.#short(textOf(parseFact(event.type, event.data)!))).join(' ');
+  }
+
+  /** Ids of real scavenges become `#1`, `#2`, ... too. */
+  #short(text: string): string {
+    return text.replace(/[0-9a-f-]{36}/, (id) => {
+      const short = this.#shortIds.get(id) ?? this.nextId();
+      this.#shortIds.set(id, short);
+      return short;
+    });
   }
 
   async state(): Promise<string> {

@@ -30,6 +30,33 @@ describe('the settings of functions', () => {
     expect(readSettings({ SERVER_STORAGE: 'data', SERVER_INSECURE: 'true' }).values.Insecure).toBe(true);
   });
 
+  it('say where ticks keep backups, how often, and under which key', () => {
+    expect(readSettings(base).backup).toBe(null);
+    expect(readSettings({ ...base, SERVER_BACKUP__REPOSITORY: 's3://other/backups' }).backup).toEqual({
+      place: { kind: 's3', bucket: 'other', prefix: 'backups', endpoint: null, region: null }, key: null, compression: 'auto', everyMs: 3_600_000, keep: null, throttleBytesPerSecond: 0, parallel: 4,
+    });
+    const given = { ...base, SERVER_BACKUP__REPOSITORY: 's3://bucket/elsewhere', SERVER_BACKUP__EVERY_SEC: '600', SERVER_BACKUP__KEEP_LAST: '5', SERVER_BACKUP__S3_REGION: 'eu-north-1' };
+    const key = Uint8Array.from({ length: 32 }, (_, i) => 7 * i);
+    for (const text of [Buffer.from(key).toString('hex'), Buffer.from(key).toString('base64')]) {
+      expect(readSettings({ ...given, SERVER_BACKUP__KEY: text }).backup).toMatchObject({ place: { region: 'eu-north-1' }, everyMs: 600_000, keep: { last: 5, hourly: 0 }, key });
+    }
+  });
+
+  it.each([
+    [{ SERVER_BACKUP__REPOSITORY: 's3://bucket/some/prefix' }, 'lie in each other'],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://bucket/some/prefix/backups' }, 'lie in each other'],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://bucket' }, 'lie in each other'],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://b' }, 'no name of a bucket'],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://other', SERVER_BACKUP__KEY: 'c2hvcnQ=' }, /^(?!.*c2hvcnQ=).*SERVER_BACKUP__KEY is no key/],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://other', SERVER_BACKUP__EVERY_SEC: '1' }, 'SERVER_BACKUP__EVERY_SEC must be'],
+  ])('refuse backups that would be lost with the data, or can\'t be made (%#)', (env, expected) => {
+    expect(() => readSettings({ ...base, ...env })).toThrowError(expected);
+  });
+
+  it('take a prefix that only begins like that of the data for another one', () => {
+    expect(readSettings({ ...base, SERVER_BACKUP__REPOSITORY: 's3://bucket/some/prefix-backups' }).backup).not.toBe(null);
+  });
+
   it('warn of names that they do not know, for the functions of a deployment share a list', () => {
     expect(readSettings({ ...base, SERVER_NODE_PORT: '1' }).warnings).toEqual([expect.stringContaining('SERVER_NODE_PORT')]);
   });

@@ -48,10 +48,12 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
   const one = (type: string) => all(type)[0]![1];
   const lambda = (id: string) => all('AWS::Lambda::Function').find(([name]) => name.startsWith(id))![1].Properties;
 
+  const isOfBackups = (properties: Record<string, any>) => properties['PolicyName'] === 'Backups';
+
   /** The statements about the bucket that a function's role has. */
   function statements(id: string): Statement[] {
     const role = (lambda(id)['Role'] as { 'Fn::GetAtt': [string, string] })['Fn::GetAtt'][0];
-    return all('AWS::IAM::Policy').filter(([, { Properties }]) => JSON.stringify(Properties['Roles']).includes(`"${role}"`)).flatMap(([, { Properties }]) => Properties['PolicyDocument'].Statement as Statement[]);
+    return all('AWS::IAM::Policy').filter(([, { Properties }]) => JSON.stringify(Properties['Roles']).includes(`"${role}"`) && !isOfBackups(Properties)).flatMap(([, { Properties }]) => Properties['PolicyDocument'].Statement as Statement[]);
   }
 
   const actions = (id: string) => statements(id).flatMap(({ Action }) => Action).filter((action) => action.startsWith('s3:'));
@@ -87,6 +89,23 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
     expect(folders('Admin', 's3:PutObject').sort()).toEqual(['/control/*', '/log/*']);
     expect(actions('Tick').sort()).toEqual(['s3:AbortMultipartUpload', 's3:DeleteObject', 's3:GetObject', 's3:ListBucket', 's3:PutObject']);
     for (const action of ['s3:GetObject', 's3:PutObject', 's3:DeleteObject']) expect(folders('Tick', action)).toEqual(['/*']);
+  });
+
+  it('lets the tick keep backups in a bucket that is there already, where one is named, and nobody else', () => {
+    const [id, policy] = all('AWS::IAM::Policy').find(([name]) => name.startsWith('BackupPolicy'))!;
+    expect(policy.Condition).toBe('HasBackups');
+    expect(policy.Properties['Roles']).toEqual([{ Ref: expect.stringMatching(/^TickRole/) }]);
+    const [keep, list] = policy.Properties['PolicyDocument'].Statement as [Statement, Statement];
+    expect(keep.Action).toEqual(['s3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload']);
+    expect(JSON.stringify(keep.Resource)).toMatch(/:s3:::.*"Ref":"BackupBucket".*"Ref":"BackupPrefix".*\/\*/);
+    expect(JSON.stringify(list.Condition)).toContain('"Ref":"BackupPrefix"');
+    expect(all('AWS::IAM::Policy').filter(([name, { Properties }]) => name !== id && JSON.stringify(Properties).includes('BackupBucket'))).toEqual([]);
+    const { Variables } = lambda('Tick')['Environment'] as { Variables: Record<string, { 'Fn::If': unknown[] }> };
+    expect(Variables['SERVER_BACKUP__REPOSITORY']!['Fn::If']).toEqual(['HasBackups', expect.anything(), { Ref: 'AWS::NoValue' }]);
+    expect(Variables['SERVER_BACKUP__EVERY_SEC']!['Fn::If']).toEqual(['HasBackups', { Ref: 'BackupEverySeconds' }, { Ref: 'AWS::NoValue' }]);
+    expect(JSON.stringify(Variables['SERVER_BACKUP__KEY'])).toMatch(/HasBackupKey.*\{\{resolve:secretsmanager:.*BackupKeyName/);
+    for (const other of ['Webhook', 'Streams', 'Admin']) expect(JSON.stringify(lambda(other)['Environment'])).not.toContain('BACKUP');
+    expect(all('AWS::S3::Bucket')).toHaveLength(1);
   });
 
   it('lets no function see anything outside of the prefix, and write no log but its own', () => {
@@ -160,7 +179,8 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
   }, 120_000);
 
   it('has parameters with defaults', () => {
-    const { Prefix, FunctionMemory, TickMemory, AlarmEmail } = template.Parameters;
+    const { Prefix, FunctionMemory, TickMemory, AlarmEmail, BackupBucket, BackupPrefix, BackupKeyName, BackupEverySeconds } = template.Parameters;
+    expect([BackupBucket.Default, BackupPrefix.Default, BackupKeyName.Default, BackupEverySeconds.Default]).toEqual(['', 'skua-backups', '', 3_600]);
     expect(Prefix).toMatchObject({ Default: 'skua', AllowedPattern: expect.stringMatching(/^\^.*\$$/) });
     expect([FunctionMemory.Default, TickMemory.Default, AlarmEmail.Default]).toEqual([1_024, 1_769, '']);
   });

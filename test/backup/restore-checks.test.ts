@@ -41,7 +41,7 @@ describe('the checks of restored chunks', () => {
     const target = new MemoryStorage();
     const { start, checks } = held(target);
     let isEnded = false;
-    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8 })).finally(() => { isEnded = true; });
+    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8, checkMd5: true })).finally(() => { isEnded = true; });
     await idle();
     expect([...checks.keys()].sort()).toEqual(newest.chunks.map(({ path }) => path));
     expect(await target.size(newest.tail!.path)).not.toBeNull();
@@ -54,7 +54,7 @@ describe('the checks of restored chunks', () => {
     const target = new MemoryStorage();
     const { start, checks } = held(target);
     let isEnded = false;
-    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8 })).finally(() => { isEnded = true; });
+    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8, checkMd5: true })).finally(() => { isEnded = true; });
     restoring.catch(() => {});
     await idle();
     checks.get(newest.chunks[0]!.path)!.resolve(false);

@@ -112,10 +112,10 @@ describe('a damaged backup', () => {
     const id = 'cccccccc-0000-4000-8000-000000000001';
     await repository.putManifest({ ...newest, id, chunks: newest.chunks.map((one) => (one === chunk ? { ...one, blob } : one)) });
     try {
-      await expect(restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id } }))).rejects.toMatchObject({ code: 'log_corrupt', data: { file: chunk.path } });
+      await expect(restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id }, checkMd5: true }))).rejects.toMatchObject({ code: 'log_corrupt', data: { file: chunk.path } });
       const report = await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id }, allowDamaged: true }));
       expect(report).toMatchObject({ position: chunk.startNumber * CHUNK_BYTES, skipped: [{ key: null, path: chunk.path }] });
-      expect(await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id }, checkMd5: false }))).toMatchObject({ position: newest.checkpoints.writer });
+      expect(await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id } }))).toMatchObject({ position: newest.checkpoints.writer });
     } finally {
       await repository.removeManifest(id);
     }

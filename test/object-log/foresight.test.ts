@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Foresight, type Scratch } from '../../core/object-log/foresight.ts';
 import { openObjectStore } from '../../core/object-log/instance.ts';
-import { startScavenge } from '../../core/object-log/tick-control.ts';
+import { scavengeStatus, startScavenge } from '../../core/object-log/tick-control.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
@@ -141,4 +141,24 @@ describe('what a scavenge on object storage would do', () => {
     await foresight.close();
     await instance.close();
   });
+});
+
+test('how far a scavenge has come is told between its parts, and no more when it has ended', async () => {
+  const { objects, clock, instance } = await filled();
+  await startScavenge(worldOf(objects, clock, 6));
+  const phases: string[] = [];
+  for (let i = 0; ; i++) {
+    const { scavenge } = await runTick(worldOf(objects, clock, 7 + i), { settings: { ownBytesMax: 1 } });
+    const { state, progress } = (await scavengeStatus(worldOf(objects, clock, 50 + i)))!;
+    if (scavenge!.state === 'ended') {
+      expect({ state, progress }).toEqual({ state: 'ended', progress: null });
+      break;
+    }
+    phases.push(progress!.phase);
+    expect(progress!.chunksDone).toBeLessThanOrEqual(progress!.chunksTotal);
+    expect(i).toBeLessThan(40);
+  }
+  expect(phases.length).toBeGreaterThan(3);
+  expect(phases).toContain('Chunk execution');
+  await instance.close();
 });
