@@ -8,7 +8,7 @@ import { JOBS } from '../../core/jobs.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
 import type { Scratch } from '../../core/object-log/foresight.ts';
 import { objectSource, type ObjectSource } from '../../core/object-log/object-source.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { InlineJobs, jobUnknown } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeKeys } from '../../infra/keys.ts';
@@ -53,7 +53,8 @@ export class HeldObjects {
   /** What a node asks of jobs here: to back up what is held. */
   readonly jobs: Jobs = {
     run: async (name: string, args: unknown, options?: JobOptions): Promise<unknown> => {
-      const hold = name === BACKUP_JOB ? this.#held.get((args as BackupJobArgs).snapshot) : undefined;
+      if (name !== BACKUP_JOB) throw jobUnknown(name);
+      const hold = this.#held.get((args as BackupJobArgs).snapshot);
       if (hold === undefined) throw holdEnded();
       const { digests, ids, clock } = this.#world;
       const jobs = new InlineJobs({ jobs: JOBS, storage: hold.source.storage, digests, ids, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (place) => openObjects(place) } });

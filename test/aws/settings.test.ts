@@ -37,7 +37,7 @@ describe('the settings of functions', () => {
     });
     const given = { ...base, SERVER_BACKUP__REPOSITORY: 's3://bucket/elsewhere', SERVER_BACKUP__EVERY_SEC: '600', SERVER_BACKUP__KEEP_LAST: '5', SERVER_BACKUP__S3_REGION: 'eu-north-1' };
     const key = Uint8Array.from({ length: 32 }, (_, i) => 7 * i);
-    for (const text of [Buffer.from(key).toString('hex'), Buffer.from(key).toString('base64')]) {
+    for (const text of [`${Buffer.from(key).toString('hex')}\n`, Buffer.from(key).toString('base64')]) {
       expect(readSettings({ ...given, SERVER_BACKUP__KEY: text }).backup).toMatchObject({ place: { region: 'eu-north-1' }, everyMs: 600_000, keep: { last: 5, hourly: 0 }, key });
     }
   });
@@ -46,6 +46,7 @@ describe('the settings of functions', () => {
     [{ SERVER_BACKUP__REPOSITORY: 's3://bucket/some/prefix' }, 'lie in each other'],
     [{ SERVER_BACKUP__REPOSITORY: 's3://bucket/some/prefix/backups' }, 'lie in each other'],
     [{ SERVER_BACKUP__REPOSITORY: 's3://bucket' }, 'lie in each other'],
+    [{ SERVER_STORAGE: '/data/store', SERVER_BACKUP__REPOSITORY: '/data/store/backups' }, 'lie in each other'],
     [{ SERVER_BACKUP__REPOSITORY: 's3://b' }, 'no name of a bucket'],
     [{ SERVER_BACKUP__REPOSITORY: 's3://other', SERVER_BACKUP__KEY: 'c2hvcnQ=' }, /^(?!.*c2hvcnQ=).*SERVER_BACKUP__KEY is no key/],
     [{ SERVER_BACKUP__REPOSITORY: 's3://other', SERVER_BACKUP__EVERY_SEC: '1' }, 'SERVER_BACKUP__EVERY_SEC must be'],

@@ -134,7 +134,9 @@ function backupOf(values: Values, storage: ObjectPlace): FunctionBackupSettings 
 /** The message never shows what was given. */
 function keyOf(given: string | null): Uint8Array | null {
   if (given === null) return null;
-  const bytes = /^[0-9a-f]{64}$/i.test(given) ? Uint8Array.from(given.match(/../g)!, (pair) => Number.parseInt(pair, 16)) : decodeBase64(given);
+  // A key file ends with a line end.
+  const key = given.trim();
+  const bytes = /^[0-9a-f]{64}$/i.test(key) ? Uint8Array.from(key.match(/../g)!, (pair) => Number.parseInt(pair, 16)) : decodeBase64(key);
   if (bytes?.length === KEY_BYTES) return bytes;
   throw new ConfigError([`SERVER_BACKUP__KEY is no key of a repository: it has ${KEY_BYTES} bytes, written as 64 hex digits (as \`skua backup key\` makes them) or in Base64.`]);
 }

@@ -82,11 +82,11 @@ describe('a node on a bucket', () => {
     expect(metrics).toMatch(/^eventstore_checkpoints\{.*\} [1-9]\d*/m);
     expect((await ask(node, 'GET', '/stats')).status).toBe(200);
     const script = btoa("function route({ body }) { return { stream: 'in-' + body.kind, schema: 'T' }; }");
-    const made = await fetch(`${node.url}/connectors/hook`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ settings: { instanceTypeName: 'webhook-source', routingScript: script } }) });
+    const made = await fetch(`${node.url}/connectors/parcels`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ settings: { instanceTypeName: 'webhook-source', routingScript: script, waitForWrite: true } }) });
     expect([made.status, await made.text()]).toEqual([200, '{}']);
-    expect((await fetch(`${node.url}/connectors/hook/start`, { method: 'POST' })).status).toBe(200);
-    const call = await fetch(`${node.url}/webhook/hook`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"kind":"parcel","number":7}' });
-    expect(call.ok).toBe(true);
+    expect((await fetch(`${node.url}/connectors/parcels/start`, { method: 'POST' })).status).toBe(200);
+    const call = await fetch(`${node.url}/webhook/parcels`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"kind":"parcel","number":7}' });
+    expect(call.status).toBe(201);
     expect(await numbersIn(node, 'in-parcel')).toEqual([7]);
   });
 });

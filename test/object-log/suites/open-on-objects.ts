@@ -9,7 +9,7 @@ import type { OpenStore } from '../../../core/store.ts';
 import { TickedScavenger } from '../../../infra/aws/functions/ticked-scavenger.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { elsewhere, TEST_NOW_MS, type TestStoreOptions } from '../../support/test-store.ts';
+import { elsewhere, TEST_NOW_MS } from '../../support/test-store.ts';
 import { runTick } from '../tick-kit.ts';
 import type { Place } from './place.ts';
 import { StoreClock, TickingStore } from './ticking-store.ts';
@@ -40,7 +40,7 @@ export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => tr
     const store = new TickingStore({ objects, clock, seed: seeds++, options: OPTIONS, tickChance, tick: (world, ownBytesMax) => runTick(world, ownBytesMax === undefined ? {} : { settings: { ownBytesMax } }) });
     open.push(store);
     await store.opened();
-    return openStoreOf(store, options);
+    return openStoreOf(store);
   };
   afterAll(async () => {
     elsewhere.open = null;
@@ -51,7 +51,7 @@ export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => tr
 }
 
 /** As much of an open store as there is on objects, where most of the work of a node is that of ticks. */
-function openStoreOf(store: TickingStore, _: TestStoreOptions): OpenStore {
+export function openStoreOf(store: TickingStore): OpenStore {
   const notHere = (): never => { throw new SkuaError('bad_request', 'There is none of this on objects.'); };
   return {
     store: facadeOf(store), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES, failed: new Promise(() => {}),
