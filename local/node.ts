@@ -169,7 +169,7 @@ class Node implements RunningNode {
     this.#reloader = this.#createReloader();
     if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics });
     const { autoScavenge, orders, run } = objects === null ? await this.#openAutoScavenge() : { ...objects, orders: null };
-    this.#backups = await openBackups({ settings: backupsAsked, node: this.#node, autoScavenge, clock: systemClock, log: this.#log, meter: this.#metrics });
+    this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: systemClock, log: this.#log, meter: this.#metrics });
     this.#metrics.collect(this.#backups.metrics);
     await this.#stats.collect();
     this.#fetch = createApp({

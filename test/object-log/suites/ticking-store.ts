@@ -11,7 +11,7 @@ import { compactionTick, worldOf } from '../tick-kit.ts';
 const SMALL_TICK_BYTES = 1_500;
 const NO_HOLD = null;
 
-/** The time of a test, by which the store itself neither waits nor stands still unless it is told to. */
+/** The wall clock of a test, and a monotonic one that jumps to whatever the store sleeps for or stands still. */
 export class StoreClock implements Clock {
   readonly #clock: Clock;
   #stoodMs = 0;
@@ -23,7 +23,11 @@ export class StoreClock implements Clock {
   nowMs(): number { return this.#clock.nowMs(); }
   monotonicMs(): number { return this.#clock.monotonicMs() + this.#stoodMs; }
   stand(ms: number): void { this.#stoodMs += ms; }
-  sleep(): Promise<void> { return this.yield(); }
+  async sleep(ms: number): Promise<void> {
+    await this.yield();
+    this.stand(ms);
+  }
+
   yield(): Promise<void> { return new Promise((resolve) => { setImmediate(resolve); }); }
 }
 
