@@ -109,3 +109,11 @@ export interface ObjectScavengeProgress {
 
 /** A file up to this size stands in the manifest itself. */
 export const INLINE_BYTES_MAX = 8_192;
+
+/** Keys of all objects that a manifest names as in force. */
+export function keysOf({ chunks, ongoing, files }: Pick<ObjectManifest, 'chunks' | 'ongoing' | 'files'>): Set<string> {
+  const keys = new Set(chunks.map(({ key }) => key));
+  for (const { key } of ongoing?.segments ?? []) keys.add(key);
+  for (const { key } of files) if (key !== null) keys.add(key);
+  return keys;
+}

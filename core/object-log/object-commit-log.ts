@@ -67,6 +67,8 @@ export class ObjectCommitLog implements CommitLog {
 
   async append(group: Uint8Array, endsChunk = false): Promise<void> {
     const head = this.#head;
+    // From here to `settled` nobody else moves the log, so that a group that fails is withdrawn from the log that it was made for.
+    head.beginCommit();
     const { ids, digests, clock } = head.world;
     const number = head.known + 1;
     const start = this.end;
@@ -75,7 +77,6 @@ export class ObjectCommitLog implements CommitLog {
     const carried = head.carry.before(number);
     if (alone.length > OBJECT_PUT_BYTES_MAX) throw new SkuaError('batch_too_large', `One commit may have ${OBJECT_PUT_BYTES_MAX} bytes, and these events need ${alone.length}: split them.`, { size: alone.length, limit: OBJECT_PUT_BYTES_MAX });
     const attempt = this.#attempt({ ...commit, records: alone.subarray(COMMIT_HEADER_BYTES) }, carried.length === 0 || alone.length + CARRY_BYTES_MAX > OBJECT_PUT_BYTES_MAX ? alone : encodeCommit(commit, carried, digests));
-    head.beginCommit();
     let outcome: Outcome;
     try {
       outcome = await attempt.run(clock.monotonicMs() + this.#limits.deadlineMs);

@@ -1,4 +1,3 @@
-import { isSkuaError } from '../errors.ts';
 import type {
   AllPage, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
 } from '../streams/api.ts';
@@ -24,11 +23,11 @@ export class ObjectEventStore implements EventStore {
   get end(): number { return this.#store.end; }
 
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
-    return this.#again(() => this.#store.append(stream, expectedVersion, events, authorize));
+    return this.#refresher.again(() => this.#store.append(stream, expectedVersion, events, authorize));
   }
 
   deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
-    return this.#again(() => this.#store.deleteStream(stream, expectedVersion, kind, authorize));
+    return this.#refresher.again(() => this.#store.deleteStream(stream, expectedVersion, kind, authorize));
   }
 
   readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
@@ -65,17 +64,6 @@ export class ObjectEventStore implements EventStore {
 
   async #fresh<T>(read: () => Promise<T>): Promise<T> {
     await this.#refresher.refresh();
-    return this.#again(read);
-  }
-
-  /** A file that is gone has been replaced: the newest manifest names what is there now. Nothing was written by a request that met this. */
-  async #again<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isSkuaError(error, 'file_not_found')) throw error;
-    }
-    await this.#refresher.freshen();
-    return work();
+    return this.#refresher.again(read);
   }
 }

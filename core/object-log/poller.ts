@@ -28,7 +28,7 @@ export class Poller {
       yield* subscribe();
     } catch (error) {
       if (!isSkuaError(error, 'file_not_found')) throw error;
-      await this.#refresher.freshen();
+      await this.#refresher.replaced(error);
       throw new SkuaError('too_busy', 'The subscription read files that were being replaced: subscribe again behind the last event.', {}, error);
     } finally {
       this.#leave();

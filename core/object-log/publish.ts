@@ -7,7 +7,7 @@ import type { StorageFile } from '../ports/storage.ts';
 import { encodeBase64 } from '../security/base64.ts';
 import type { ObjectWorld } from './api.ts';
 import { newFileKey } from './keys.ts';
-import { type DroppedObject, INLINE_BYTES_MAX, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectScavenge, type ObjectSegment } from './manifest.ts';
+import { type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectScavenge, type ObjectSegment } from './manifest.ts';
 import { createManifest } from './manifests.ts';
 import type { ObjectStorage } from './storage.ts';
 import { STATE_PATH } from './tick-slice.ts';
@@ -64,14 +64,6 @@ async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<Obje
   const dropped: DroppedObject[] = base.dropped.filter(({ key }) => !forgotten.has(key));
   for (const key of keysOf(base)) if (!kept.has(key)) dropped.push({ key, droppedMs: writtenMs });
   return { ...next, dropped };
-}
-
-/** Keys of all objects that a manifest names as in force. */
-export function keysOf({ chunks, ongoing, files }: Pick<ObjectManifest, 'chunks' | 'ongoing' | 'files'>): Set<string> {
-  const keys = new Set(chunks.map(({ key }) => key));
-  for (const { key } of ongoing?.segments ?? []) keys.add(key);
-  for (const { key } of files) if (key !== null) keys.add(key);
-  return keys;
 }
 
 function namedChunk(chunk: Chunk, uploads: Uploads): ObjectChunk {

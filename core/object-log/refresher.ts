@@ -1,7 +1,8 @@
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Commit } from './commit-object.ts';
 import { GALLOP_MAX, LOADS_MAX } from './limits.ts';
 import type { LogHead } from './log-head.ts';
+import { keysOf } from './manifest.ts';
 import { sinceMs, stampOf } from './stamp.ts';
 import { listTail, readCommits, readTail } from './tail-reader.ts';
 
@@ -82,6 +83,31 @@ export class Refresher {
     await head.freshen();
     // The log has gone on without us: how far is not known, and a list tells it at once.
     if (head.known > before) await this.catchUp();
+  }
+
+  /**
+   * Does work that reads files, and when one of them is not there looks for the newest manifest and does it again (rule 6). The work may
+   * then stand still until that manifest is an old one too, so it may need more than two tries. Rejects with `log_corrupt` when the newest
+   * manifest names the file: then it was damage. Only for work that wrote nothing when it rejects with `file_not_found`.
+   */
+  async again<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 0; tries < LOADS_MAX; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isSkuaError(error, 'file_not_found')) throw error;
+        await this.replaced(error);
+      }
+    }
+    throw new SkuaError('too_busy', 'The files of the log are replaced and removed faster than this request reads them: try again.', { tries: LOADS_MAX });
+  }
+
+  /** Brings the newest manifest in force, because a file was not found. Rejects with `log_corrupt` when that names the file too. */
+  async replaced(notFound: SkuaError): Promise<void> {
+    await this.freshen();
+    const { key } = notFound.data;
+    // A manifest's files are there before it, and a key that was dropped never comes back: it was named all the time.
+    if (typeof key === 'string' && keysOf(this.#head.view.manifest).has(key)) throw new SkuaError('log_corrupt', `The object ${key} is gone, though the newest manifest under ${this.#head.world.objects.place} names it. Restore it from a version or a backup of the bucket.`, { key }, notFound);
   }
 
   /** Takes in the commits one after the other. Where one of our own is on its way, its outcome comes first. */

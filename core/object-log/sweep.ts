@@ -1,9 +1,8 @@
 import { listAll, type ObjectInfo, type ObjectStore } from '../ports/object-store.ts';
 import type { ObjectWorld } from './api.ts';
 import { commitKey, commitNumberOf, FILES_PREFIX, LOG_PREFIX, manifestNumberOf, MANIFEST_PREFIX } from './keys.ts';
-import type { ObjectManifest } from './manifest.ts';
+import { keysOf, type ObjectManifest } from './manifest.ts';
 import { readManifest } from './manifests.ts';
-import { keysOf } from './publish.ts';
 import { CONTROL_PREFIX, isOldNote } from './tick-control.ts';
 
 /** Objects removed by one tick at most; the rest goes with the next. */

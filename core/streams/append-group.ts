@@ -52,6 +52,7 @@ export class AppendGroup {
   #writes = 0;
   #ms = 0;
   #ticks = 0;
+  #isWithdrawn = false;
   readonly #record: Mutable<PrepareInput> = {
     position: 0, flags: 0, transactionPosition: 0, transactionOffset: 0, expectedVersion: 0, stream: NO_BYTES, eventId: new Uint8Array(16),
     correlationId: new Uint8Array(16), timestampMs: 0, timestampTicks: 0, eventType: NO_BYTES, data: NO_BYTES, metadata: NO_BYTES,
@@ -79,6 +80,7 @@ export class AppendGroup {
     this.#dropIds();
     this.#lastPosition = -1;
     this.#writes = 0;
+    this.#isWithdrawn = false;
     this.#ms = Math.floor(nowMs);
     this.#ticks = Math.floor((nowMs - this.#ms) * 10_000);
     // A buffer that one huge write needed is not kept.
@@ -267,8 +269,13 @@ export class AppendGroup {
     waiters.wakeLog();
   }
 
-  /** The group did not become durable: nothing of it ever was. */
+  /**
+   * The group did not become durable: nothing of it ever was. Once is enough, and more would do harm: where another writer's
+   * records have moved the log since, their ids stand behind the same position.
+   */
   withdraw(): void {
+    if (this.#isWithdrawn) return;
+    this.#isWithdrawn = true;
     for (const state of this.#touched) state.draft = null;
     this.#recent.withdrawFrom(this.start);
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { SkuaError } from '../../core/errors.ts';
 import type { ObjectInstance } from '../../core/object-log/api.ts';
 import { commitKey } from '../../core/object-log/keys.ts';
 import { newestManifest } from '../../core/object-log/manifests.ts';
@@ -131,6 +132,27 @@ describe('several writers', () => {
     await expect(cold.store.append('s', ANY, [events[0]!, event()])).rejects.toMatchObject({ code: 'wrong_expected_version' });
   });
 
+  test('recognise them also after a request that failed when it had let in what others wrote', async () => {
+    const bucket = new Bucket();
+    const hooks = new HookedObjects(bucket.objects);
+    const [a, b] = [await bucket.open(), await bucket.open({}, () => hooks)];
+    await b.store.append('s', ANY, [event()]);
+    // From here on b knows the ids of the stream's past, and adds to them what it sees.
+    await b.store.append('s', ANY, [event()]);
+    const one = event();
+    await a.store.append('s', ANY, [one]);
+    let gets = 0;
+    hooks.onGet = async (_, get) => {
+      if (++gets > 1) throw new SkuaError('storage_unreachable', 'Gone.', {});
+      return get();
+    };
+    await expect(b.store.append('s', 7, [event()])).rejects.toMatchObject({ code: 'storage_unreachable' });
+    hooks.onGet = null;
+    expect(gets).toBe(2);
+    expect(await b.store.append('s', ANY, [one])).toMatchObject({ lastEventNumber: 2, isRepeat: true });
+    expect(await numbers(a, 's')).toEqual([0, 1, 2]);
+  });
+
   test('go on with ids that no longer are among the recent ones', async () => {
     const bucket = new Bucket();
     const [a, b] = [await bucket.open({ streams: { recentIds: 8 } }), await bucket.open({ streams: { recentIds: 8 } })];
@@ -224,6 +246,47 @@ describe('manifests', () => {
     await bucket.objects.remove(dropped.filter(({ key }) => key.startsWith('files/')).map(({ key }) => key));
     expect(await numbers(reader, 's')).toHaveLength(60);
     expect((await b.store.append('s', 59, [event()])).lastEventNumber).toBe(60);
+  });
+
+  test('reads that stand still after that look again, as often as files go away meanwhile', async () => {
+    const bucket = new Bucket();
+    const writer = await bucket.open();
+    const fill = async () => {
+      for (let i = 0; i < 30; i++) await writer.store.append('s', ANY, [event(BIG)]);
+      await compact(bucket.world());
+    };
+    await fill();
+    const hooks = new HookedObjects(bucket.objects);
+    const reader = await bucket.open({}, () => hooks);
+    let absent = 0;
+    hooks.onGet = async (key, get) => {
+      if (!key.startsWith('files/') || absent === 3) return get();
+      // As if the request had hung until all that the manifest in use names was dropped and removed.
+      await fill();
+      const { dropped } = (await newestManifest(bucket.objects, nodeDigests))!;
+      await bucket.objects.remove(dropped.map((object) => object.key));
+      const there = await get();
+      if (there === null) absent++;
+      return there;
+    };
+    expect((await numbers(reader, 's')).length).toBeGreaterThanOrEqual(60);
+    expect(absent).toBe(3);
+  });
+
+  test('a file that the newest one names and that is gone is damage, which one LIST tells', async () => {
+    const bucket = new Bucket();
+    const writer = await bucket.open();
+    for (let i = 0; i < 30; i++) await writer.store.append('s', ANY, [event(BIG)]);
+    await compact(bucket.world());
+    const reader = await bucket.open();
+    const { key } = (await newestManifest(bucket.objects, nodeDigests))!.files.find(({ name, key: at }) => at !== null && name.startsWith('index/'))!;
+    const chunk = (await newestManifest(bucket.objects, nodeDigests))!.chunks[0]!.key;
+    await bucket.objects.remove([chunk]);
+    requests(reader);
+    await expect(numbers(reader, 's')).rejects.toMatchObject({ code: 'log_corrupt', data: { key: chunk } });
+    expect(requests(reader).lists).toBe(1);
+    await bucket.objects.remove([key!]);
+    await expect(numbers(await bucket.open(), 's')).rejects.toMatchObject({ code: 'log_corrupt' });
   });
 
   test('one that knows nothing of many compacted and removed commits starts over', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { streamHasher } from '../../core/index/stream-hash.ts';
 import { openObjectStore } from '../../core/object-log/instance.ts';
-import { keysOf } from '../../core/object-log/publish.ts';
+import { keysOf } from '../../core/object-log/manifest.ts';
 import { startScavenge } from '../../core/object-log/tick-control.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openObjectStore } from '../../core/object-log/instance.ts';
-import { keysOf } from '../../core/object-log/publish.ts';
+import { keysOf } from '../../core/object-log/manifest.ts';
 import { startScavenge } from '../../core/object-log/tick-control.ts';
 import { STATE_PATH } from '../../core/object-log/tick-slice.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';

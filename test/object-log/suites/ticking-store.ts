@@ -55,7 +55,7 @@ type Method = (...args: unknown[]) => Promise<unknown>;
 
 /**
  * A store on objects for tests that know nothing of ticks: they come between its calls at random places, so that data lie partly in files and partly
- * in the tail, or beside them; and behind a tick calls go to the same instance, which has to look for the new manifest, or to a new one.
+ * in the tail, or beside them. Behind a tick an instance has to look for the new manifest, or another one opens; calls go to either of the last two.
  * Calls keep their order and, made at once, stay together. It is open from the beginning: calls wait for that.
  */
 export class TickingStore {
@@ -67,6 +67,7 @@ export class TickingStore {
   readonly #instances: ObjectInstance[] = [];
   #held: Held[] | null = NO_HOLD;
   #underWay = 0;
+  #turn = 1;
   #beside: Promise<void> | null = null;
   #opening: Promise<void>;
   #failure: unknown = null;
@@ -103,7 +104,8 @@ export class TickingStore {
     this.#instances.push(await openObjectStore(this.world(), this.#given.options));
   }
 
-  get #instance(): ObjectInstance { return this.#instances.at(-1)!; }
+  /** Whose turn it is, of the last two. */
+  get #instance(): ObjectInstance { return this.#instances.at(-this.#turn) ?? this.#instances[0]!; }
 
   #facade(): EventStoreInternals {
     const members: Record<string, unknown> = { close: () => this.close(), figures: () => this.#instance.internals.figures() };
@@ -111,12 +113,15 @@ export class TickingStore {
     for (const name of INTERNAL) members[name] = (...args: unknown[]) => this.#call(() => (this.#instance.internals[name as 'append'] as unknown as Method)(...args));
     for (const name of WAITS) members[name] = (...args: unknown[]) => this.#whenFree(() => (this.#instance.store[name as 'append'] as unknown as Method)(...args));
     for (const name of SUBSCRIPTIONS) members[name] = (...args: unknown[]) => this.#subscription(name as 'subscribeToAll', args);
-    Object.defineProperty(members, 'end', { get: () => this.#instances.at(-1)?.store.end ?? 0 });
+    Object.defineProperty(members, 'end', { get: () => Math.max(0, ...this.#instances.map(({ store }) => store.end)) });
     return members as unknown as EventStoreInternals;
   }
 
   async #call(call: () => Promise<unknown>): Promise<unknown> {
-    if (this.#held === NO_HOLD && this.#underWay === 0 && this.#random.chance(this.#given.tickChance)) this.#tick();
+    if (this.#held === NO_HOLD && this.#underWay === 0) {
+      this.#turn = this.#random.int(1, 2);
+      if (this.#random.chance(this.#given.tickChance)) this.#tick();
+    }
     return this.#whenFree(async () => {
       this.#underWay++;
       try {
