@@ -121,6 +121,8 @@ export class Appender {
       if (this.#mustComplete) await this.#completeChunk(group);
       let ending = await this.#collect(group);
       if (this.#mustConfirm(group, ending)) ending = await this.#confirmed(group, ending);
+      // Others have had a turn since the last look, and from here to the log nobody has.
+      if (this.#isOvertaken) ending = 'overtaken';
       this.#isCollecting = false;
       if (ending === 'overtaken') this.#putBack(group);
       else {
