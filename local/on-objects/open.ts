@@ -4,6 +4,7 @@ import { NODE_ID_FILE } from '../../core/backup/node-id.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { ObjectInstance, ObjectWorld } from '../../core/object-log/api.ts';
 import { Foresight } from '../../core/object-log/foresight.ts';
+import { newGuid } from '../../core/index/index-map.ts';
 import { openObjectStore } from '../../core/object-log/instance.ts';
 import { newestManifest } from '../../core/object-log/manifests.ts';
 import { createObjectNodes } from '../../core/object-log/tick-nodes.ts';
@@ -109,7 +110,7 @@ function onObjects(instance: ObjectInstance, scavenger: Scavenger, held: HeldObj
     status: () => statusOf(instance),
     mergeIndexes: () => {
       kick();
-      return '00000000-0000-0000-0000-000000000000';
+      return newGuid(systemIds);
     },
     hold: () => held.take(),
     shippableLog: () => { throw new SkuaError('backup_off', 'The log of this node lies on object storage already, so it is not shipped.'); },
