@@ -26,7 +26,7 @@ export function autoScavengeOn(place: Place, { seed, only = () => true }: AutoOp
   const open: TickingStore[] = [];
   let seeds = seed;
   let played = 0;
-  beforeEach(({ task, skip }) => { if (!only(task.name)) skip('It is left out on objects.'); });
+  beforeEach(({ task, skip }) => { if (!only(task.name)) skip('It is told beside the suite why this is left out on objects.'); });
   Kit.elsewhere = (kit) => {
     if (kit.members.join() !== SELF) TestRunner.getCurrentTest()!.context.skip('There is one node on objects.');
     played++;

@@ -32,7 +32,7 @@ export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => tr
   const places = new WeakMap<Storage, Promise<ObjectStore>>();
   const open: TickingStore[] = [];
   let seeds = seed;
-  beforeEach(({ task, skip }) => { if (!only(task.fullTestName)) skip('It is left out on objects.'); });
+  beforeEach(({ task, skip }) => { if (!only(task.fullTestName)) skip('It is not about the store, and runs on a node.'); });
   elsewhere.open = async (options) => {
     const objects = places.get(options.storage) ?? place.fresh();
     places.set(options.storage, objects);

@@ -65,9 +65,9 @@ export function streamsOn(place: Place, { seed, only = () => true }: StreamsOpti
     const inside = INSIDE.find((name) => task.name.startsWith(name));
     if (inside !== undefined) {
       skipped.add(inside);
-      skip('It looks into the log in memory.');
+      skip('It looks into a log in memory, which there is not on objects.');
     }
-    if (!only(task.fullTestName)) skip('It runs on objects in memory.');
+    if (!only(task.fullTestName)) skip('It runs on objects in memory; on the server a part of the tests does.');
   });
   elsewhere.setUp = (options: SetupOptions): Setup => {
     const clock = options.from?.clock ?? new ManualClock(1_700_000_000_000);
