@@ -15,13 +15,11 @@ import { BackupIntent } from './intents.ts';
 import { blobsOf } from './manifests.ts';
 import type { Manifest, ManifestChunk, ManifestFile, ManifestTail } from './manifest.ts';
 import type { Repository } from './repository-api.ts';
-import { isLocal } from './repository.ts';
 import type { BackupSource, SnapshotFile } from './source.ts';
 import { clearSuspects, suspectBlobs } from './suspects.ts';
 
-/** Files that are stored at once. In a directory of this machine two keep the disk busy, and more would take all threads that make file calls. */
+/** Files that are stored at once: while some wait for the disk, others are read and digested. */
 const PARALLEL_DEFAULT = 4;
-const PARALLEL_LOCAL_DEFAULT = 2;
 /** What is missing at the end is stored again so often. */
 const ROUNDS_MAX = 3;
 /** What has these kinds never changes under its name. */
@@ -89,8 +87,8 @@ export async function createBackup(options: CreateBackupOptions): Promise<Create
 /** A manifest of which every blob was there when it was looked at last, after all of them had been stored. */
 async function completeManifest(options: CreateBackupOptions, id: string, store: PartStore, intent: BackupIntent): Promise<Manifest> {
   const { repository, source, signal } = options;
-  const previous = await repository.newestOf(source.snapshot.nodeId);
   const trusted = options.known?.nodeId === source.snapshot.nodeId ? options.known : null;
+  const previous = await newestOf(repository, source.snapshot.nodeId, trusted);
   // A check found them damaged, so they are stored once more, which mends earlier backups too.
   store.suspects = await suspectBlobs(repository);
   const gone = new Set(store.suspects);
@@ -106,6 +104,15 @@ async function completeManifest(options: CreateBackupOptions, id: string, store:
   }
 }
 
+/** The newest backup of the node, which need not be looked for and read where nobody has made one behind that of this process. */
+async function newestOf(repository: Repository, nodeId: string, trusted: Manifest | null): Promise<Manifest | null> {
+  if (trusted !== null) {
+    const ids = await repository.manifestsFrom(trusted);
+    if (ids.length === 1 && ids[0] === trusted.id) return trusted;
+  }
+  return repository.newestOf(nodeId);
+}
+
 async function backUpFiles(options: CreateBackupOptions, id: string, previous: Manifest | null, store: PartStore, known: Known, intent: BackupIntent): Promise<Manifest> {
   const { source, repository } = options;
   const { snapshot } = source;
@@ -117,7 +124,7 @@ async function backUpFiles(options: CreateBackupOptions, id: string, previous: M
   let tail: ManifestTail | null = null;
   const checkpointFile = files.find(({ kind }) => kind === 'existence-checkpoint');
   const checkpoint = checkpointFile === undefined ? null : await backUpFile(parts, checkpointFile);
-  await inParallel(files.length, options.parallel ?? (isLocal(repository.place) ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT), async (i) => {
+  await inParallel(files.length, options.parallel ?? PARALLEL_DEFAULT, async (i) => {
     const file = files[i]!;
     await intent.renew();
     if (file === checkpointFile) others[i] = checkpoint!;

@@ -69,7 +69,7 @@ export class DirectoryObjects implements ObjectStore {
   async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
     checkKey(key);
     throwIfAborted(signal, key);
-    return this.#guard(key, () => infoOf(this.place, key));
+    return this.#guard(key, async () => infoOf(this.place, key));
   }
 
   async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
@@ -86,7 +86,7 @@ export class DirectoryObjects implements ObjectStore {
     return this.#guard(key, async () => {
       const folder = path.dirname(this.#file(key));
       // Most of those who come too late are spared the writing.
-      if (await infoOf(this.place, key) !== null) return this.#exists(folder);
+      if (infoOf(this.place, key) !== null) return this.#exists(folder);
       return this.#temporary.with((handle) => writeAll(handle, bytes, bytes.length, 0), async (temporary) => {
         throwIfAborted(signal, key);
         const isFirst = await this.#place(folder, () => linkOnce(temporary, this.#file(key), key, this.place));
@@ -156,7 +156,7 @@ export class DirectoryObjects implements ObjectStore {
           await unlink(file);
           folders.add(path.dirname(file));
         } catch (error) {
-          if (!isAbsent(error) && await infoOf(this.place, key) !== null) throw error;
+          if (!isAbsent(error) && infoOf(this.place, key) !== null) throw error;
         }
       });
     }

@@ -1,4 +1,5 @@
-import type { Dirent } from 'node:fs';
+import { statSync } from 'node:fs';
+import type { Dirent, Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { OBJECT_KEY_PART_LENGTH_MAX, TEMPORARY_FOLDER } from '../../core/ports/object-key.ts';
@@ -46,16 +47,29 @@ async function namesInOrder(folder: string, isRoot: boolean): Promise<string[]> 
 export async function infosOf(root: string, keys: readonly string[]): Promise<ObjectInfo[]> {
   const infos: ObjectInfo[] = [];
   for (let at = 0; at < keys.length; at += STATS_AT_ONCE) {
-    const found = await Promise.all(keys.slice(at, at + STATS_AT_ONCE).map((key) => infoOf(root, key)));
+    const found = await Promise.all(keys.slice(at, at + STATS_AT_ONCE).map((key) => infoLater(root, key)));
     for (const info of found) if (info !== null) infos.push(info);
   }
   return infos;
 }
 
-export async function infoOf(root: string, key: string): Promise<ObjectInfo | null> {
+/** On the spot, for one file: the way to another thread and back costs many times what the system takes for it. */
+export function infoOf(root: string, key: string): ObjectInfo | null {
   try {
-    const found = await stat(path.join(root, key));
-    return found.isFile() ? { key, sizeBytes: found.size, modifiedMs: Math.floor(found.mtimeMs) } : null;
+    return asInfo(key, statSync(path.join(root, key)));
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}
+
+function asInfo(key: string, found: Stats): ObjectInfo | null {
+  return found.isFile() ? { key, sizeBytes: found.size, modifiedMs: Math.floor(found.mtimeMs) } : null;
+}
+
+async function infoLater(root: string, key: string): Promise<ObjectInfo | null> {
+  try {
+    return asInfo(key, await stat(path.join(root, key)));
   } catch (error) {
     if (isAbsent(error)) return null;
     throw error;

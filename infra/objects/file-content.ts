@@ -76,6 +76,8 @@ class BlockWriter {
 
   /** The piece may be used again when this has resolved. */
   async add(piece: Uint8Array): Promise<void> {
+    // A large piece is written as it is: other files are read and written meanwhile.
+    if (this.#filled === 0 && piece.length >= this.#blockBytes) return this.#writeThrough(piece);
     for (let at = 0; at < piece.length;) {
       const count = Math.min(piece.length - at, this.#blockBytes - this.#filled);
       this.#blocks[0]!.set(count === piece.length ? piece : piece.subarray(at, at + count), this.#filled);
@@ -88,12 +90,27 @@ class BlockWriter {
   /** Begins to write what was gathered. A failure shows at the next call. */
   async flush(): Promise<void> {
     if (this.#filled === 0) return;
-    await this.#writing;
-    this.#writing = writeAll(this.#handle, this.#blocks[0]!, this.#filled, this.#written);
-    this.#writing.catch(() => {});
-    this.#written += this.#filled;
+    await this.#write(this.#blocks[0]!, this.#filled);
     this.#filled = 0;
     this.#blocks.reverse();
+    await this.#syncBeside();
+  }
+
+  async #writeThrough(piece: Uint8Array): Promise<void> {
+    await this.#write(piece, piece.length);
+    await this.#writing;
+    await this.#syncBeside();
+  }
+
+  /** Begins a write behind the one before it. */
+  async #write(bytes: Uint8Array, length: number): Promise<void> {
+    await this.#writing;
+    this.#writing = writeAll(this.#handle, bytes, length, this.#written);
+    this.#writing.catch(() => {});
+    this.#written += length;
+  }
+
+  async #syncBeside(): Promise<void> {
     if (this.#written - this.#synced < SYNC_EVERY_BYTES) return;
     await this.#writing;
     await this.#syncing;

@@ -17,10 +17,10 @@ const PART_BYTES = 8_388_608;
 
 export const backupS3: Figure = {
   name: 'backup-s3',
-  how: 'A full backup, without compression, of a directory of one chunk of 256 MiB to a bucket of a local S3 server, and the upload of that chunk file alone, beside the multipart upload of the same file by the SDK\'s own commands in the same process, four parts of 8 MiB at once. Server, backup and limit share the machine; objects are removed in between.',
+  how: 'A full backup, without compression, of a directory of two chunks of 64 MiB to a bucket of a local S3 server, and the upload of one chunk file alone, beside the multipart upload of the same file by the SDK\'s own commands in the same process, four parts of 8 MiB at once. Server, backup and limit share the machine; objects are removed in between.',
   async run(settings) {
-    const folder = join(settings.folder, 'one-chunk');
-    await halfDeletedLog(folder, 2, settings.scavengeChunkBytes, settings.say);
+    const folder = join(settings.folder, 'backup-s3');
+    await halfDeletedLog(folder, 2, settings.scavengeChunkBytes / 4, settings.say);
     const s3 = await s3ForTests();
     const client = new S3Client({ endpoint: s3.endpoint, region: s3.region, forcePathStyle: true });
     const chunk = join(folder, 'chunk-000000.000000');

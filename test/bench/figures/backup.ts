@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { restoreBackup } from '../../../core/backup/restore.ts';
@@ -51,14 +51,16 @@ async function whole(settings: Settings, folder: string): Promise<Row[]> {
       await opened.close();
     }
   };
+  const kept = join(settings.folder, 'backup-kept');
   const restore = async (): Promise<number> => {
-    await full();
-    const seconds = await secondsOf(() => restoreTo(repository, restored));
-    return megabytes / seconds;
+    clean();
+    return megabytes / await restoreSeconds(kept, restored);
   };
   await limit();
   await full();
   const saving = await alternate(settings.windows, limit, full);
+  await full();
+  renameSync(repository, kept);
   const restoring = await alternate(settings.windows, limit, restore);
   clean();
   return [
@@ -67,15 +69,16 @@ async function whole(settings: Settings, folder: string): Promise<Row[]> {
   ];
 }
 
-async function restoreTo(repository: string, folder: string): Promise<void> {
+/** Of the restore itself, with the start that proves the result; repository and worker threads are open before. */
+async function restoreSeconds(repository: string, folder: string): Promise<number> {
   const opened = await openBenchRepository({ kind: 'directory', path: repository });
   const target = new FilesystemStorage({ root: folder });
   const jobs = new WorkerJobs({ root: target.root, indexRoot: target.indexRoot });
   try {
-    await restoreBackup({
+    return await secondsOf(() => restoreBackup({
       repository: opened, choice: { kind: 'latest' }, target, ids: systemIds, digests: nodeDigests, clock: systemClock,
       start: { jobs, log: silentLog, meter: silentMeter, scavengeStates: new SqliteScavengeStates({ indexRoot: target.indexRoot }) },
-    });
+    }));
   } finally {
     await jobs.close();
     await opened.close();
