@@ -31,8 +31,8 @@ const ZSTD_BIT = 0x8000_0000;
 
 /** Plain bytes of a frame: large where every frame that is read is a request, and few enough for the processor's cache in a directory of this machine. */
 export const BLOB_FRAME_BYTES = 4_194_304;
-export const BLOB_FRAME_LOCAL_BYTES = 1_048_576;
-/** A file can't be longer in a blob: 64 TiB at the usual size of a frame would need a header that no memory should hold. */
+export const BLOB_FRAME_LOCAL_BYTES = 262_144;
+/** A file can't be longer in a blob, 256 GiB in a directory: a table of more frames is nothing to hold in memory. */
 export const BLOB_FRAMES_MAX = 1_048_576;
 /** Read at once for the header: small blobs come whole with it. */
 export const HEAD_READ_BYTES = 65_536;

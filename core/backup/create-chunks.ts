@@ -5,7 +5,6 @@ import type { Known } from './create-known.ts';
 import type { PartStore } from './create-store.ts';
 import { toHex } from './hex.ts';
 import type { ManifestChunk, ManifestSegment, ManifestTail } from './manifest.ts';
-import { RecordTimes } from './record-times.ts';
 import type { Repository } from './repository-api.ts';
 import type { BackupSource, SnapshotFile } from './source.ts';
 
@@ -29,11 +28,9 @@ export async function backUpChunk(parts: ChunkParts, file: SnapshotFile): Promis
   const previous = parts.known.previousChunk(file, md5);
   if (previous !== null) return done(parts, previous);
   const header = decodeHeader(path, await gather(parts.source.read(path, 0, HEADER_BYTES), HEADER_BYTES));
-  const times = new RecordTimes(path, HEADER_BYTES, HEADER_BYTES + footer.physicalBytes);
-  const ref = await parts.store.store(path, 0, sizeBytes, (piece) => times.push(piece));
-  times.finish();
+  const { blob, fromMs, toMs } = await parts.store.store({ path, from: 0, length: sizeBytes, records: { from: HEADER_BYTES, to: HEADER_BYTES + footer.physicalBytes } });
   parts.store.fileDone(0);
-  return { ...ref, path, startNumber: header.startNumber, endNumber: header.endNumber, isScavenged: header.isScavenged, md5, fromMs: times.fromMs, toMs: times.toMs };
+  return { blob, sizeBytes, path, startNumber: header.startNumber, endNumber: header.endNumber, isScavenged: header.isScavenged, md5, fromMs, toMs };
 }
 
 function done(parts: ChunkParts, chunk: ManifestChunk): ManifestChunk {
@@ -55,7 +52,10 @@ export async function backUpTail(parts: ChunkParts, file: SnapshotFile): Promise
   const known = await knownSegments(parts, path, header, start, end);
   const segments: ManifestSegment[] = known.length >= SEGMENTS_MAX ? [] : [...known];
   const from = segments.at(-1)?.to ?? start;
-  if (from < end) segments.push({ ...(await store.store(path, HEADER_BYTES + from - start, end - from)), from, to: end });
+  if (from < end) {
+    const { blob, sizeBytes: segmentBytes } = await store.store({ path, from: HEADER_BYTES + from - start, length: end - from });
+    segments.push({ blob, sizeBytes: segmentBytes, from, to: end });
+  }
   store.fileDone(HEADER_BYTES + from - start);
   return { number, path, header, segments };
 }

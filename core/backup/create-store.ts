@@ -1,8 +1,14 @@
-import type { BytePace } from './byte-pace.ts';
+import type { Clock } from '../ports/clock.ts';
 import { endWhenAborted } from './blob-writer.ts';
-import type { BlobRef } from './manifest.ts';
+import { BytePace } from './byte-pace.ts';
+import { STORE_PART_JOB } from './file-jobs.ts';
+import type { StorePartArgs } from './file-jobs.ts';
+import { lanesFor } from './lanes.ts';
+import type { BackupLanes } from './lanes.ts';
 import type { Repository } from './repository-api.ts';
 import type { BackupSource } from './source.ts';
+import { storePart } from './store-part.ts';
+import type { FilePart, StoredPart } from './store-part.ts';
 
 export interface CreateProgress {
   /** Of the files of the backup, whether they had to be stored or not. */
@@ -12,13 +18,21 @@ export interface CreateProgress {
   readonly filesTotal: number;
 }
 
+export interface PartStoreOptions {
+  readonly source: BackupSource;
+  readonly repository: Repository;
+  readonly clock: Clock;
+  readonly lanes?: BackupLanes;
+  /** Bytes that are read a second, 0 for no limit. */
+  readonly throttleBytesPerSecond?: number;
+  readonly onProgress?: (progress: CreateProgress) => void;
+  readonly signal?: AbortSignal;
+}
+
 /** Stores parts of files, with one pace and one account for all of them. */
 export class PartStore {
-  readonly #source: BackupSource;
-  readonly #repository: Repository;
+  readonly #options: PartStoreOptions;
   readonly #pace: BytePace;
-  readonly #onProgress: ((progress: CreateProgress) => void) | undefined;
-  readonly signal: AbortSignal | undefined;
   /** Blobs that a check found damaged: they are stored again, in place of what is there. */
   suspects: ReadonlySet<string> = new Set();
   #bytesDone = 0;
@@ -30,13 +44,12 @@ export class PartStore {
   bytesNew = 0;
   bytesStored = 0;
 
-  constructor(source: BackupSource, repository: Repository, pace: BytePace, onProgress?: (progress: CreateProgress) => void, signal?: AbortSignal) {
-    this.#source = source;
-    this.#repository = repository;
-    this.#pace = pace;
-    this.#onProgress = onProgress;
-    this.signal = signal;
+  constructor(options: PartStoreOptions) {
+    this.#options = options;
+    this.#pace = new BytePace(options.clock, options.throttleBytesPerSecond ?? 0, options.signal);
   }
+
+  get signal(): AbortSignal | undefined { return this.#options.signal; }
 
   /** Begins to count anew. */
   expect(files: number, bytes: number): void {
@@ -53,41 +66,51 @@ export class PartStore {
     this.#report();
   }
 
-  /**
-   * Stores a part of a file unless it is there. `onPiece` sees all bytes once, when they are read for the first time. Content that
-   * is stored is read up to twice, and each reading counts for half of the progress.
-   */
-  async store(path: string, from: number, length: number, onPiece?: (piece: Uint8Array) => void): Promise<BlobRef> {
-    let readings = 0;
+  /** Stores a part of a file unless it is there. */
+  async store(part: FilePart): Promise<StoredPart> {
     let counted = 0;
-    const content = () => this.#read(path, from, length, ++readings === 1 ? onPiece : undefined, (bytes) => {
-      const half = Math.min(bytes / 2, length - counted);
-      counted += half;
-      this.#bytesDone += half;
+    const onDone = (done: number): void => {
+      this.#bytesDone += done - counted;
+      counted = done;
       this.#report();
-    });
-    const { blob, sizeBytes, isNew, storedBytes } = await this.#repository.writeBlob(length, content, { signal: this.signal, isSuspect: (id) => this.suspects.has(id) });
-    this.#bytesDone += length - counted;
-    this.#report();
-    if (isNew) {
+    };
+    const lane = this.#laneFor(part);
+    const stored = await (lane === null ? this.#store(part, onDone) : this.#storeInLane(lane, part, onDone));
+    if (stored.isNew) {
       this.blobsStored++;
-      this.bytesNew += sizeBytes;
-      this.bytesStored += storedBytes;
+      this.bytesNew += stored.sizeBytes;
+      this.bytesStored += stored.storedBytes;
     }
-    return { blob, sizeBytes };
+    return stored;
   }
 
-  async *#read(path: string, from: number, length: number, onPiece: ((piece: Uint8Array) => void) | undefined, onBytes: (bytes: number) => void): AsyncGenerator<Uint8Array, void, undefined> {
-    for await (const piece of this.#source.read(path, from, length)) {
+  #laneFor({ path, length }: FilePart): BackupLanes | null {
+    const { lanes, throttleBytesPerSecond = 0, source } = this.#options;
+    const isFile = source.snapshot.files.find((file) => file.path === path)?.content === undefined;
+    return throttleBytesPerSecond === 0 && isFile ? lanesFor(lanes, length) : null;
+  }
+
+  #store(part: FilePart, onDone: (done: number) => void): Promise<StoredPart> {
+    return storePart(this.#options.repository, part, () => this.#read(part), { signal: this.signal, suspects: this.suspects, onDone });
+  }
+
+  async #storeInLane({ jobs, repository }: BackupLanes, part: FilePart, onDone: (done: number) => void): Promise<StoredPart> {
+    endWhenAborted(this.signal);
+    const args: StorePartArgs = { repository, part, suspects: [...this.suspects], nowMs: this.#options.clock.nowMs() };
+    const stored = await jobs.run(STORE_PART_JOB, args, { ...(this.signal && { signal: this.signal }), onProgress: ({ done }) => onDone(done) }) as StoredPart;
+    onDone(part.length);
+    return stored;
+  }
+
+  async *#read({ path, from, length }: FilePart): AsyncGenerator<Uint8Array, void, undefined> {
+    for await (const piece of this.#options.source.read(path, from, length)) {
       endWhenAborted(this.signal);
       await this.#pace.take(piece.length);
-      onPiece?.(piece);
-      onBytes(piece.length);
       yield piece;
     }
   }
 
   #report(): void {
-    this.#onProgress?.({ bytesDone: Math.floor(this.#bytesDone), bytesTotal: this.#bytesTotal, filesDone: this.#filesDone, filesTotal: this.#filesTotal });
+    this.#options.onProgress?.({ bytesDone: Math.floor(this.#bytesDone), bytesTotal: this.#bytesTotal, filesDone: this.#filesDone, filesTotal: this.#filesTotal });
   }
 }

@@ -4,7 +4,6 @@ import { parseIndexMap } from '../index/index-map.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
-import { BytePace } from './byte-pace.ts';
 import { backUpChunk, backUpTail } from './create-chunks.ts';
 import type { ChunkParts } from './create-chunks.ts';
 import { gather, Known } from './create-known.ts';
@@ -12,6 +11,7 @@ import { PartStore } from './create-store.ts';
 import type { CreateProgress } from './create-store.ts';
 import { inParallel } from './in-parallel.ts';
 import { BackupIntent } from './intents.ts';
+import type { BackupLanes } from './lanes.ts';
 import { blobsOf } from './manifests.ts';
 import type { Manifest, ManifestChunk, ManifestFile, ManifestTail } from './manifest.ts';
 import type { Repository } from './repository-api.ts';
@@ -37,6 +37,8 @@ export interface CreateBackupOptions {
   /** Text of a UUID; drawn where it is left out. */
   readonly backupId?: string;
   readonly parallel?: number;
+  /** Jobs that reach the files of `source` and the repository; they are not used where there is a limit of bytes a second. */
+  readonly lanes?: BackupLanes;
   /** Bytes that are read a second, 0 for no limit. Content that is not there yet is read up to twice. */
   readonly throttleBytesPerSecond?: number;
   readonly onProgress?: (progress: CreateProgress) => void;
@@ -70,8 +72,7 @@ export async function createBackup(options: CreateBackupOptions): Promise<Create
   const { repository, clock, ids, signal } = options;
   const startedMs = clock.monotonicMs();
   const id = options.backupId ?? guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
-  const pace = new BytePace(clock, options.throttleBytesPerSecond ?? 0, signal);
-  const store = new PartStore(options.source, repository, pace, options.onProgress, signal);
+  const store = new PartStore(options);
   const intent = await BackupIntent.begin({ repository, clock, signal }, id);
   try {
     const manifest = await completeManifest(options, id, store, intent);
@@ -162,9 +163,9 @@ async function backUpOther(parts: ChunkParts, file: SnapshotFile, checkpoint: Ma
 }
 
 async function backUpFile({ store }: ChunkParts, { path, sizeBytes }: SnapshotFile): Promise<ManifestFile> {
-  const ref = await store.store(path, 0, sizeBytes);
+  const { blob } = await store.store({ path, from: 0, length: sizeBytes });
   store.fileDone(0);
-  return { ...ref, path };
+  return { blob, sizeBytes, path };
 }
 
 /** Null without an index map. */

@@ -3,7 +3,7 @@ import { verifyDirectory, type VerifyFinding, type VerifySummary } from '../veri
 import type { ChooseOptions, RestoreChoice } from './choose.ts';
 import { noteProven } from './drill-proven.ts';
 import type { Repository } from './repository-api.ts';
-import { restoreBackup } from './restore.ts';
+import { restoreBackup, type RestoreOptions } from './restore.ts';
 import { endWhenAborted, type RestoreWorld } from './restore-world.ts';
 
 /** A place for a drill: empty, and removed with all that is in it. */
@@ -12,7 +12,7 @@ export interface Scratch {
   remove(): Promise<void>;
 }
 
-export interface DrillOptions extends Omit<RestoreWorld, 'target' | 'force' | 'onProgress'>, Pick<ChooseOptions, 'nodeId'> {
+export interface DrillOptions extends Omit<RestoreWorld, 'target' | 'force' | 'onProgress'>, Pick<ChooseOptions, 'nodeId'>, Pick<RestoreOptions, 'lanes'> {
   readonly repository: Repository;
   /** Default: the latest. */
   readonly choice?: RestoreChoice;

@@ -1,23 +1,18 @@
-import { SkuaError } from '../errors.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
-import type { ObjectPlace } from '../ports/object-store.ts';
 import { createBackup } from './create.ts';
 import type { BackupReport } from './create.ts';
+import { FILE_JOBS } from './file-jobs.ts';
+import { openForJob } from './lanes.ts';
+import type { RepositorySpec } from './lanes.ts';
 import { summaryOf } from './manifests.ts';
 import type { Manifest, ManifestSummary } from './manifest.ts';
-import type { CompressionMode } from './repository-api.ts';
-import { openRepository } from './repository.ts';
 import type { Snapshot } from './source.ts';
 import { StorageSource } from './storage-source.ts';
 
 /** Name of the job that backs up a snapshot of the node's own files into a repository. */
 export const BACKUP_JOB = 'backup.create';
 
-export interface BackupJobArgs {
-  readonly place: ObjectPlace;
-  readonly key: Uint8Array | null;
-  readonly compression: CompressionMode;
+export interface BackupJobArgs extends RepositorySpec {
   readonly cause: Manifest['cause'];
   /** The files that it lists stay as they are until the job has ended: the caller holds them. */
   readonly snapshot: Snapshot;
@@ -40,10 +35,7 @@ export interface BackupJobResult {
 
 /** Progress is told in bytes of the files. Rejects as `createBackup` does, and with what opening the repository rejects with. */
 async function backUp(args: BackupJobArgs, context: JobContext): Promise<BackupJobResult> {
-  const { digests, ids, backup } = context;
-  if (backup === undefined) throw new SkuaError('backup_off', 'This node has no object stores to back up to: its data is in memory only.');
-  const { keys, compression } = backup;
-  const clock = clockOf(args.nowMs, context);
+  const { digests, ids } = context;
   const ending = new AbortController();
   const onPiece = async () => {
     try {
@@ -54,7 +46,7 @@ async function backUp(args: BackupJobArgs, context: JobContext): Promise<BackupJ
       throw error;
     }
   };
-  const repository = await openRepository(await backup.openObjects(args.place), { key: args.key, create: true, compression: args.compression }, { clock, ids, digests, keys, compression });
+  const { repository, clock } = await openForJob(args, true, args.nowMs, context);
   try {
     const { manifest, report } = await createBackup({
       source: new StorageSource(context.storage, args.snapshot, { onPiece }), repository, cause: args.cause, clock, ids, digests, known: args.known,
@@ -68,14 +60,4 @@ async function backUp(args: BackupJobArgs, context: JobContext): Promise<BackupJ
   }
 }
 
-function clockOf(nowMs: number, context: JobContext): Clock {
-  const startMs = context.monotonicMs();
-  return {
-    nowMs: () => nowMs + context.monotonicMs() - startMs,
-    monotonicMs: () => context.monotonicMs(),
-    sleep: (ms) => context.sleep(ms),
-    yield: () => context.checkpoint(),
-  };
-}
-
-export const BACKUP_JOBS: Readonly<Record<string, Job>> = { [BACKUP_JOB]: backUp as Job };
+export const BACKUP_JOBS: Readonly<Record<string, Job>> = { [BACKUP_JOB]: backUp as Job, ...FILE_JOBS };

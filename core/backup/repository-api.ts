@@ -87,7 +87,7 @@ export interface RepositoryOptions {
   /** Create it where there is none; otherwise `repository_not_found`. */
   readonly create: boolean;
   readonly compression: CompressionMode;
-  /** Plain bytes of a frame of what is written. Default 1 MiB in a directory, else 4 MiB. */
+  /** Plain bytes of a frame of what is written. Default 256 KiB in a directory, else 4 MiB. */
   readonly frameBytes?: number;
 }
 

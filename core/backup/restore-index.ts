@@ -3,10 +3,9 @@ import { readBloomHeader } from '../index/bloom.ts';
 import { EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
 import { inParallel } from './in-parallel.ts';
 import type { Manifest, ManifestFile } from './manifest.ts';
-import type { Repository } from './repository-api.ts';
-import { writeFile } from './restore-files.ts';
+import { restoreFile, type FileRestore } from './restore-file.ts';
 import type { Skipped } from './restore-report.ts';
-import { endWhenAborted, lanesOf, type RestoreWorld } from './restore-world.ts';
+import { lanesOf, type RestoreWorld } from './restore-world.ts';
 
 /** Bytes that hold the header of an existence filter. */
 const BLOOM_HEADER_BYTES = 64;
@@ -21,21 +20,14 @@ export function indexSets(manifest: Manifest, position: number): ManifestFile[][
 }
 
 /** Writes one set. Where damage may be passed over, a damaged set is left out, since it is made anew from the log; null then. */
-export async function restoreSet(repository: Repository, files: readonly ManifestFile[], world: RestoreWorld, onBytes: (count: number) => void, onSkipped: ((skipped: Skipped) => void) | null): Promise<number | null> {
-  const { target, signal } = world;
-  const watch = (bytes: Uint8Array): void => {
-    endWhenAborted(signal);
-    onBytes(bytes.length);
-  };
+export async function restoreSet(options: FileRestore, files: readonly ManifestFile[], onSkipped: ((skipped: Skipped) => void) | null): Promise<number | null> {
+  const { repository, world } = options;
   try {
-    await inParallel(files.length, lanesOf(world, repository.place), (i) => {
-      const file = files[i]!;
-      return writeFile(target, file.path, repository.readWholeBlob(file, signal), file.sizeBytes, { watch });
-    });
+    await inParallel(files.length, lanesOf(world, repository.place, options.lanes !== undefined), (i) => restoreFile(options, files[i]!));
     return files.length;
   } catch (error) {
     if (onSkipped === null || !isSkuaError(error, 'repository_damaged')) throw error;
-    for (const { path } of files) await target.remove(path);
+    for (const { path } of files) await world.target.remove(path);
     onSkipped({ key: typeof error.data.key === 'string' ? error.data.key : null, path: files[0]!.path, reason: `${error.message} The ${files.length} files that belong together are left out and made anew from the log.`, lost: null });
     return null;
   }

@@ -4,19 +4,16 @@ import { chunkEnd, chunkStart } from './choose-places.ts';
 import type { RestorePlan } from './choose.ts';
 import { inParallel } from './in-parallel.ts';
 import type { ManifestChunk } from './manifest.ts';
-import type { Repository } from './repository-api.ts';
-import { badMd5, writeFile } from './restore-files.ts';
+import { restoreFile, type FileRestore } from './restore-file.ts';
+import { badMd5 } from './restore-files.ts';
 import type { Skipped } from './restore-report.ts';
 import { ShippedEpochs, tailOf, writeTail } from './restore-tail.ts';
-import { endWhenAborted, lanesOf, type RestoreWorld } from './restore-world.ts';
+import { endWhenAborted, lanesOf } from './restore-world.ts';
 
-export interface LogRestoreOptions {
-  readonly repository: Repository;
+export interface LogRestoreOptions extends FileRestore {
   readonly plan: RestorePlan;
-  readonly world: RestoreWorld;
   readonly allowDamaged: boolean;
   readonly checkMd5: boolean;
-  readonly onBytes: (count: number) => void;
 }
 
 /** Where the log ends that was written, and what its last chunk told. */
@@ -28,7 +25,7 @@ export interface RestoredLog {
   readonly skipped: readonly Skipped[];
 }
 
-/** Writes the chunk files of a plan: those that were backed up whole side by side, then those that are made anew, of which the log ends in the last. */
+/** Writes the chunk files of a plan: those that were backed up whole, and those that are made anew, of which the log ends in the last. */
 export function restoreLog(options: LogRestoreOptions): Promise<RestoredLog> {
   return new LogRestore(options).run();
 }
@@ -58,30 +55,38 @@ class LogRestore {
   async #run(): Promise<RestoredLog> {
     const { plan, world, allowDamaged } = this.#options;
     const whole = plan.manifest.chunks.filter((chunk) => chunkEnd(plan.manifest, chunk) <= plan.position);
-    await inParallel(whole.length, lanesOf(world, this.#options.repository.place), (i) => this.#chunk(whole[i]!));
+    const lanes = lanesOf(world, this.#options.repository.place, this.#options.lanes !== undefined);
+    if (!allowDamaged) return this.#all(whole, lanes);
+    await inParallel(whole.length, lanes, (i) => this.#chunk(whole[i]!));
     // Where the log may end before a damaged chunk, that has to be known before its end is written.
-    if (allowDamaged) await this.#checked(0);
+    await this.#checked(0);
     if (this.#cut < plan.position) {
       // What lies behind a lost chunk was written for nothing.
       const lost = whole.filter((chunk) => chunkStart(plan.manifest, chunk) >= this.#cut);
       for (const chunk of [...lost].reverse()) await world.target.remove(chunk.path);
       return this.#ended(this.#cut, whole.length - lost.length, null);
     }
-    const restored = await this.#tail(whole.length);
+    return this.#tail(whole.length);
+  }
+
+  /** Chunks and the end of the log side by side, as damage to any of them ends the restore. */
+  async #all(whole: readonly ManifestChunk[], lanes: number): Promise<RestoredLog> {
+    let restored: RestoredLog | null = null;
+    // The log's end comes first: it is made here, while the lanes are busy with the rest.
+    await inParallel(whole.length + 1, lanes, async (i) => {
+      if (i > 0) await this.#chunk(whole[i - 1]!);
+      else restored = await this.#tail(whole.length);
+    });
     await this.#checked(0);
-    return restored;
+    return restored!;
   }
 
   async #chunk(chunk: ManifestChunk): Promise<void> {
-    const { repository, plan, world, onBytes } = this.#options;
+    const { repository, plan, world } = this.#options;
     const start = chunkStart(plan.manifest, chunk);
     if (start >= this.#cut) return;
-    const watch = (bytes: Uint8Array): void => {
-      endWhenAborted(world.signal);
-      onBytes(bytes.length);
-    };
     try {
-      await writeFile(world.target, chunk.path, repository.readWholeBlob(chunk, world.signal), chunk.sizeBytes, { watch, isSealed: true });
+      await restoreFile(this.#options, chunk, true);
     } catch (error) {
       return this.#damaged(error, chunk.path, start);
     }
@@ -90,7 +95,7 @@ class LogRestore {
     // It is met when its turn comes.
     check.catch(() => {});
     this.#checks.push(check);
-    await this.#checked(lanesOf(world, repository.place));
+    await this.#checked(lanesOf(world, repository.place, this.#options.lanes !== undefined));
   }
 
   /** Waits until at most so many checks are under way. */

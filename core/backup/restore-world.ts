@@ -19,7 +19,7 @@ export interface RestoreWorld {
   readonly digests: Digests;
   readonly clock: Clock;
   readonly start: DryStart;
-  /** Files that are written at the same time. Default 2 from a directory and 4 from elsewhere, RESTORE_PARALLEL_MAX at most. */
+  /** Files that are written at the same time. Default 2 from a directory by one thread, else 4; RESTORE_PARALLEL_MAX at most. */
   readonly parallel?: number;
   readonly onProgress?: (progress: RestoreProgress) => void;
   readonly signal?: AbortSignal;
@@ -31,15 +31,15 @@ export interface RestoreProgress {
   readonly bytesTotal: number;
 }
 
-/** From one disk to another, more than two files at a time only push each other out of the processor's cache. */
+/** From one disk to another, more than two files at a time on one thread only push each other out of the processor's cache. */
 const PARALLEL_DEFAULT = 4;
 const PARALLEL_LOCAL_DEFAULT = 2;
 /** As many jobs may wait without one being refused, and so many pieces are in memory. */
 export const RESTORE_PARALLEL_MAX = 32;
 
-/** `place`: of the repository that is read. */
-export function lanesOf(world: RestoreWorld, place: string): number {
-  const parallel = world.parallel ?? (isLocal(place) ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT);
+/** `place`: of the repository that is read. `hasThreads`: files are written by threads of their own. */
+export function lanesOf(world: RestoreWorld, place: string, hasThreads = false): number {
+  const parallel = world.parallel ?? (isLocal(place) && !hasThreads ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT);
   return Math.max(1, Math.min(parallel, RESTORE_PARALLEL_MAX));
 }
 

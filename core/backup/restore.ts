@@ -1,9 +1,12 @@
 import { SkuaError } from '../errors.ts';
 import { chooseRestore, type ChooseOptions, type RestoreChoice, type RestorePlan } from './choose.ts';
 import type { Manifest } from './manifest.ts';
+import { inParallel } from './in-parallel.ts';
+import type { BackupLanes } from './lanes.ts';
 import { renewNodeId } from './node-id.ts';
 import type { Repository } from './repository-api.ts';
 import { clearForRestore, requireEmpty } from './restore-clear.ts';
+import type { FileRestore } from './restore-file.ts';
 import { writeCheckpoint } from './restore-files.ts';
 import { existenceBytesOf, indexSets, restoreSet } from './restore-index.ts';
 import { restoreLog, type RestoredLog } from './restore-log.ts';
@@ -22,6 +25,8 @@ export interface RestoreOptions extends RestoreWorld, ChooseOptions {
    * verified either way. By default only where damage is allowed: else drills do it, and every node in the background after its start.
    */
   readonly checkMd5?: boolean;
+  /** Jobs that reach the target and the repository. */
+  readonly lanes?: BackupLanes | undefined;
 }
 
 /**
@@ -50,7 +55,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
 }
 
 async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<RestoreReport> {
-  const { repository, target, ids, allowDamaged = false, onProgress } = options;
+  const { repository, target, ids, onProgress } = options;
   const bytesTotal = bytesOf(plan, options.indexless === true);
   const free = await target.freeBytes();
   if (free < bytesTotal) throw new SkuaError('disk_full', `The restore needs ${bytesTotal} bytes, and ${free} are free. Make room, then repeat it with --force.`, { bytes: bytesTotal, free });
@@ -59,18 +64,38 @@ async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<
     bytes += count;
     onProgress?.({ phase: 'copying', bytesDone: Math.min(bytes, bytesTotal), bytesTotal });
   };
-  const skipped: Skipped[] = [];
-  const log = await restoreLog({ repository, plan, world: options, allowDamaged, checkMd5: options.checkMd5 ?? allowDamaged, onBytes });
-  skipped.push(...log.skipped);
-  let { files } = log;
-  for (const set of options.indexless === true ? [] : indexSets(plan.manifest, log.position)) {
-    files += await restoreSet(repository, set, options, onBytes, allowDamaged ? (one) => skipped.push(one) : null) ?? 0;
-  }
+  const writing: FileRestore = { repository, world: options, lanes: options.lanes, onBytes };
+  const { log, skipped, indexFiles } = await writeFiles(options, plan, writing);
   const nodeId = await renewNodeId(target, ids);
   await writeCheckpoints(options, plan.manifest, log);
   const existenceFilterBytes = await existenceBytesOf(options);
   await dryStart(existenceFilterBytes === null ? options : { ...options, start: { existenceFilterBytes, ...options.start } }, log.position);
-  return { backupId: plan.manifest.id, position: log.position, nodeId, files, bytes, warnings: plan.warnings, skipped };
+  return { backupId: plan.manifest.id, position: log.position, nodeId, files: log.files + indexFiles, bytes, warnings: plan.warnings, skipped };
+}
+
+interface WrittenFiles { readonly log: RestoredLog; readonly indexFiles: number; readonly skipped: readonly Skipped[] }
+
+/** Log and index side by side. Where damage may be passed over, what there is of the log decides whether an index fits it, so that the log comes first. */
+async function writeFiles({ allowDamaged = false, indexless = false, checkMd5 = allowDamaged }: RestoreOptions, plan: RestorePlan, writing: FileRestore): Promise<WrittenFiles> {
+  const skipped: Skipped[] = [];
+  const writeLog = (): Promise<RestoredLog> => restoreLog({ ...writing, plan, allowDamaged, checkMd5 });
+  const writeIndex = async (position: number): Promise<number> => {
+    let files = 0;
+    for (const set of indexless ? [] : indexSets(plan.manifest, position)) files += await restoreSet(writing, set, allowDamaged ? (one) => skipped.push(one) : null) ?? 0;
+    return files;
+  };
+  if (allowDamaged) {
+    const log = await writeLog();
+    const indexFiles = await writeIndex(log.position);
+    return { log, indexFiles, skipped: [...log.skipped, ...skipped] };
+  }
+  let log: RestoredLog | null = null;
+  let indexFiles = 0;
+  await inParallel(2, 2, async (i) => {
+    if (i === 0) log = await writeLog();
+    else indexFiles = await writeIndex(plan.position);
+  });
+  return { log: log!, indexFiles, skipped };
 }
 
 function bytesOf({ manifest, position }: RestorePlan, indexless: boolean): number {

@@ -21,12 +21,16 @@ const WRITE_BACK_BYTES_BESIDE_OTHERS = 1_048_576;
 const REST_FACTOR = 2;
 const REST_MS_MAX = 100;
 
+/** Whose calls: those of the request loop; of a thread on which nothing waits for them; or of a thread in the background, which makes them itself. */
+export type FileCalls = 'request-loop' | 'offline' | 'blocking';
+
 /** A file by its descriptor. FileHandle would cost several objects a call; group commit makes thousands a second. */
 export class FilesystemFile implements StorageFile {
   readonly path: string;
   readonly #fd: number;
   /** Reads and writes are made on the caller's thread; a sync leaves it free to go on. */
   readonly #isBlocking: boolean;
+  readonly #takesTurns: boolean;
   #size: number;
   #isWritable: boolean;
   #isOpen = true;
@@ -40,8 +44,9 @@ export class FilesystemFile implements StorageFile {
   #busy = 0;
   #whenIdle: (() => void) | null = null;
 
-  constructor(path: string, fd: number, size: number, isWritable: boolean, isBlocking: boolean) {
-    this.#isBlocking = isBlocking;
+  constructor(path: string, fd: number, size: number, isWritable: boolean, calls: FileCalls) {
+    this.#isBlocking = calls === 'blocking';
+    this.#takesTurns = calls === 'request-loop';
     this.path = path;
     this.#fd = fd;
     this.#size = size;
@@ -178,7 +183,7 @@ export class FilesystemFile implements StorageFile {
       if (this.#syncFailure !== null) throw this.#syncFailure;
       const begin = performance.now();
       const ended = (error: unknown) => {
-        if (!this.#isBlocking) syncTurns.end();
+        if (this.#takesTurns) syncTurns.end();
         this.#pace.note(performance.now() - begin);
         if (error === null) return resolve();
         this.#syncFailure = syncError(error, this.path);
@@ -186,7 +191,7 @@ export class FilesystemFile implements StorageFile {
       };
       if (this.#isBlocking) syncTurns.giveWay();
       else {
-        syncTurns.begin();
+        if (this.#takesTurns) syncTurns.begin();
         if (this.#pace.isOnTheSpot) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
       }
       this.#busy++;

@@ -7,7 +7,7 @@ import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage
 import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
 import { storageError, syncError, systemCode } from './errors.ts';
 import { DISCARD_STEP_BYTES, freeBitByBit, GONE } from './discard.ts';
-import { FilesystemFile } from './filesystem-file.ts';
+import { FilesystemFile, type FileCalls } from './filesystem-file.ts';
 
 export interface FilesystemStorageOptions {
   /** The data directory. It is created when something is first written, or locked. */
@@ -21,17 +21,19 @@ export interface FilesystemStorageOptions {
    * pool of threads for file calls, in which appends must not stand behind a scavenge. Default false.
    */
   isBlocking?: boolean;
+  /** No request waits for the syncs of this thread, so that those of threads in the background need not give way to them. Default false. */
+  isOffline?: boolean;
 }
 
 /** Files in a directory of the local machine. Works on one thread or many: workers build one each over the same folders. */
 export class FilesystemStorage implements Storage {
   readonly root: string;
   readonly indexRoot: string;
-  readonly #isBlocking: boolean;
+  readonly #calls: FileCalls;
 
   constructor(options: FilesystemStorageOptions) {
     this.root = path.resolve(options.root);
-    this.#isBlocking = options.isBlocking ?? false;
+    this.#calls = options.isBlocking === true ? 'blocking' : options.isOffline === true ? 'offline' : 'request-loop';
     this.indexRoot = path.resolve(options.indexRoot ?? path.join(this.root, 'index'));
     if (options.mustExist === true && !fs.existsSync(this.root)) {
       throw new SkuaError('file_not_found', `The data directory ${this.root} does not exist. Check the path given with --db.`, { path: this.root });
@@ -69,7 +71,7 @@ export class FilesystemStorage implements Storage {
     const file = this.#file(name);
     try {
       if (access === 'write') await liftSeal(file);
-      return openFile(this.#isBlocking, name, file, access === 'write' ? fs.constants.O_RDWR : fs.constants.O_RDONLY);
+      return openFile(this.#calls, name, file, access === 'write' ? fs.constants.O_RDWR : fs.constants.O_RDONLY);
     } catch (error) {
       throw storageError(error, name);
     }
@@ -80,7 +82,7 @@ export class FilesystemStorage implements Storage {
     const folder = path.dirname(file);
     try {
       await makeFolder(folder);
-      const created = openFile(this.#isBlocking, name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
+      const created = openFile(this.#calls, name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
       try {
         await syncFolder(folder);
       } catch (error) {
@@ -157,12 +159,12 @@ export class FilesystemStorage implements Storage {
   }
 }
 
-function openFile(isBlocking: boolean, name: string, file: string, flags: number): FilesystemFile {
+function openFile(calls: FileCalls, name: string, file: string, flags: number): FilesystemFile {
   const fd = fs.openSync(file, flags, 0o644);
   try {
     const found = fs.fstatSync(fd);
     if (!found.isFile()) throw new SkuaError('io_error', `${file} is not a file. Move it out of the data directory.`, { path: name });
-    return new FilesystemFile(name, fd, found.size, (flags & fs.constants.O_RDWR) !== 0, isBlocking);
+    return new FilesystemFile(name, fd, found.size, (flags & fs.constants.O_RDWR) !== 0, calls);
   } catch (error) {
     fs.closeSync(fd);
     throw error;

@@ -9,8 +9,8 @@ const BACKUP_PREFIX = 'backup.';
 const INDEX_THREADS = 1;
 /** Four chunks at a time, and one who asks for an explanation meanwhile. */
 const SCAVENGE_THREADS = 5;
-/** One backup at a time. */
-const BACKUP_THREADS = 1;
+/** One backup at a time is made by one thread; where its files are stored side by side, some wait for the disk while others are digested. */
+const BACKUP_THREADS = 4;
 
 export interface WorkerJobsOptions {
   /** Folders of the FilesystemStorage that every worker builds for itself. */

@@ -10,13 +10,15 @@ import { DurableFolders } from './durable-folders.ts';
 import { directoryError, isAbsent } from './object-errors.ts';
 import { linkOnce, outcomeUnknown } from './link-once.ts';
 import { TemporaryFiles } from './temporary-files.ts';
-import { readAll, readInto, writeAll, writeContent } from './file-content.ts';
+import { readAll, readInto, readIntoBlocking, writeAll, writeContent } from './file-content.ts';
 
 export interface DirectoryObjectsOptions {
   /** Made at the first write. */
   readonly root: string;
   /** What leftovers of crashes are judged by; the system's time by default. */
   readonly nowMs?: () => number;
+  /** Read and write content on the caller's thread, for a worker that has nothing else to do. Default false. */
+  readonly isBlocking?: boolean;
 }
 
 /**
@@ -29,10 +31,12 @@ export class DirectoryObjects implements ObjectStore {
   readonly place: string;
   readonly #folders: DurableFolders;
   readonly #temporary: TemporaryFiles;
+  readonly #isBlocking: boolean;
   #cleaning: Promise<void> | undefined;
 
   constructor(options: DirectoryObjectsOptions) {
     this.place = path.resolve(options.root);
+    this.#isBlocking = options.isBlocking ?? false;
     this.#folders = new DurableFolders(this.place);
     this.#temporary = new TemporaryFiles(this.place, this.#folders, options.nowMs ?? Date.now);
   }
@@ -41,6 +45,7 @@ export class DirectoryObjects implements ObjectStore {
     checkKey(key);
     throwIfAborted(options.signal, key);
     return this.#guard(key, async () => {
+      if (this.#isBlocking && options.into !== undefined && options.length !== undefined) return readIntoBlocking(this.#file(key), options.into.subarray(0, options.length), options.from ?? 0);
       const handle = await this.#open(key);
       if (handle === null) return null;
       try {
@@ -104,7 +109,7 @@ export class DirectoryObjects implements ObjectStore {
   async upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
     checkKey(key);
     throwIfAborted(signal, key);
-    await this.#replace(key, (handle) => writeContent(handle, key, sizeBytes, content, signal), signal);
+    await this.#replace(key, (handle) => writeContent(handle, key, sizeBytes, content, { signal, isBlocking: this.#isBlocking }), signal);
   }
 
   async uploadNamed(sizeBytes: number, content: AsyncIterable<Uint8Array>, name: () => Promise<string | null>, signal?: AbortSignal): Promise<void> {
@@ -112,7 +117,7 @@ export class DirectoryObjects implements ObjectStore {
     await this.#clean();
     let key: string | null = '';
     await this.#guard('', () => this.#temporary.with(async (handle) => {
-      await writeContent(handle, '', sizeBytes, content, signal);
+      await writeContent(handle, '', sizeBytes, content, { signal, isBlocking: this.#isBlocking });
       key = await name();
     }, async (temporary) => {
       if (key === null) return;

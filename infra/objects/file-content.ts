@@ -1,16 +1,26 @@
+import * as fs from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { SkuaError } from '../../core/errors.ts';
 import { throwIfAborted, wrongSize } from '../../core/ports/object-key.ts';
 import { systemCode } from '../fs/errors.ts';
+import { isAbsent } from './object-errors.ts';
 
 /** Bytes that go to the system at once; smaller pieces are gathered up to this. */
 const BLOCK_BYTES = 1_048_576;
+/** Pieces from this size on are not gathered: copying them would cost more than a call. */
+const PIECE_BYTES_MIN = 131_072;
 /** Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short. */
 const SYNC_EVERY_BYTES = 33_554_432;
 
+export interface WriteContentOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Write on the caller's thread; a sync leaves it free to go on. Default false. */
+  readonly isBlocking?: boolean;
+}
+
 /** Writes content of exactly `sizeBytes` bytes from the file's beginning; nothing works on the handle any more when it ends, whichever way. */
-export async function writeContent(handle: FileHandle, key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
-  const writer = new BlockWriter(handle, Math.min(BLOCK_BYTES, sizeBytes));
+export async function writeContent(handle: FileHandle, key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, { signal, isBlocking = false }: WriteContentOptions = {}): Promise<void> {
+  const writer = new BlockWriter(handle, Math.min(BLOCK_BYTES, sizeBytes), isBlocking);
   let total = 0;
   try {
     for await (const piece of content) {
@@ -35,6 +45,10 @@ export async function writeAll(handle: FileHandle, bytes: Uint8Array, length: nu
   }
 }
 
+function writeBlocking({ fd }: FileHandle, bytes: Uint8Array, length: number, position: number): void {
+  for (let done = 0; done < length;) done += fs.writeSync(fd, bytes, done, length - done, position + done);
+}
+
 /** Fills `bytes` from `from` on. */
 export async function readAll(handle: FileHandle, bytes: Uint8Array, from: number, key: string): Promise<void> {
   for (let done = 0; done < bytes.length;) {
@@ -56,9 +70,31 @@ export async function readInto(handle: FileHandle, into: Uint8Array, from: numbe
   return into.subarray(0, done);
 }
 
+/** As `readInto`, on the caller's thread; null also where there is no file. */
+export function readIntoBlocking(file: string, into: Uint8Array, from: number): Uint8Array | null {
+  let fd: number;
+  try {
+    fd = fs.openSync(file, 'r');
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+  let done = 0;
+  try {
+    for (let count = -1; done < into.length && count !== 0; done += count) count = fs.readSync(fd, into, done, into.length - done, from + done);
+  } catch (error) {
+    if (systemCode(error) === 'EISDIR') return null;
+    throw error;
+  } finally {
+    fs.closeSync(fd);
+  }
+  return into.subarray(0, done);
+}
+
 /** Writes one block while the next is gathered from the source, and syncs beside both. */
 class BlockWriter {
   readonly #handle: FileHandle;
+  readonly #isBlocking: boolean;
   readonly #blockBytes: number;
   /** The first is being filled, the second written. */
   readonly #blocks: Uint8Array[];
@@ -68,8 +104,9 @@ class BlockWriter {
   #writing = Promise.resolve();
   #syncing = Promise.resolve();
 
-  constructor(handle: FileHandle, blockBytes: number) {
+  constructor(handle: FileHandle, blockBytes: number, isBlocking: boolean) {
     this.#handle = handle;
+    this.#isBlocking = isBlocking;
     this.#blockBytes = blockBytes;
     this.#blocks = [new Uint8Array(blockBytes), new Uint8Array(blockBytes)];
   }
@@ -77,7 +114,7 @@ class BlockWriter {
   /** The piece may be used again when this has resolved. */
   async add(piece: Uint8Array): Promise<void> {
     // A large piece is written as it is: other files are read and written meanwhile.
-    if (this.#filled === 0 && piece.length >= this.#blockBytes) return this.#writeThrough(piece);
+    if (piece.length >= PIECE_BYTES_MIN) return this.#writeThrough(piece);
     for (let at = 0; at < piece.length;) {
       const count = Math.min(piece.length - at, this.#blockBytes - this.#filled);
       this.#blocks[0]!.set(count === piece.length ? piece : piece.subarray(at, at + count), this.#filled);
@@ -97,6 +134,7 @@ class BlockWriter {
   }
 
   async #writeThrough(piece: Uint8Array): Promise<void> {
+    await this.flush();
     await this.#write(piece, piece.length);
     await this.#writing;
     await this.#syncBeside();
@@ -105,7 +143,8 @@ class BlockWriter {
   /** Begins a write behind the one before it. */
   async #write(bytes: Uint8Array, length: number): Promise<void> {
     await this.#writing;
-    this.#writing = writeAll(this.#handle, bytes, length, this.#written);
+    if (this.#isBlocking) writeBlocking(this.#handle, bytes, length, this.#written);
+    else this.#writing = writeAll(this.#handle, bytes, length, this.#written);
     this.#writing.catch(() => {});
     this.#written += length;
   }

@@ -5,14 +5,18 @@ import type { ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts'
 import type { S3ObjectsOptions } from '../s3/s3-objects.ts';
 import { DirectoryObjects } from './directory-objects.ts';
 
-/** `s3` applies to buckets only. */
-export interface OpenObjectsOptions { readonly s3?: S3ObjectsOptions }
+export interface OpenObjectsOptions {
+  /** Applies to buckets only. */
+  readonly s3?: S3ObjectsOptions;
+  /** Applies to directories only: see DirectoryObjectsOptions. */
+  readonly isBlocking?: boolean;
+}
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 
 /** Opens an object store. Nothing is asked of it yet, and a directory is made at the first write; the S3 SDK is loaded only for a bucket. */
 export async function openObjects(place: ObjectPlace, options: OpenObjectsOptions = {}): Promise<ObjectStore> {
-  if (place.kind === 'directory') return new DirectoryObjects({ root: place.path });
+  if (place.kind === 'directory') return new DirectoryObjects({ root: place.path, isBlocking: options.isBlocking ?? false });
   const { openS3 } = await import('../s3/s3-objects.ts');
   return openS3(place, options.s3);
 }

@@ -2,10 +2,12 @@ import * as path from 'node:path';
 import { snapshotOfDirectory } from '../../core/backup/snapshot-directory.ts';
 import type { BackupSource } from '../../core/backup/source.ts';
 import { isSkuaError } from '../../core/errors.ts';
+import type { Jobs } from '../../core/ports/jobs.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
+import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { CommandError } from '../cli/failure.ts';
 import type { Io } from '../cli/io.ts';
 import { EXIT, line } from '../cli/io.ts';
@@ -14,6 +16,7 @@ import { UsageError } from '../cli/usage-error.ts';
 import { requireDirectory } from '../directory.ts';
 import { createLog } from '../logger.ts';
 import { AnswerError, NodeClient } from '../node-client.ts';
+import { bundledWorker } from '../open-node.ts';
 import { openHttpSource } from './http-source.ts';
 import { whileNoScavenge } from './pause-scavenge.ts';
 
@@ -31,21 +34,28 @@ export function checkSource(wish: SourceWish): void {
   if (wish.db === null && wish.index !== null) throw new UsageError('--index goes with --db: a running node knows where its index is.');
 }
 
-/** Runs `work` with the files of a node, and lets go of them whatever happens. */
-export async function withSource<T>(wish: SourceWish, io: Io, signal: AbortSignal, work: (source: BackupSource) => Promise<T>): Promise<T> {
+/** Runs `work` with the files of a node, and lets go of them whatever happens. `jobs` reach those of a stopped directory. */
+export async function withSource<T>(wish: SourceWish, io: Io, signal: AbortSignal, work: (source: BackupSource, jobs: Jobs | null) => Promise<T>): Promise<T> {
   const open = wish.db === null ? () => heldFiles(node, signal) : () => stoppedFiles(wish.db!, wish.index, io);
   const node = wish.db === null ? new NodeClient(nodeOf(wish.node, io), io.env) : null!;
   const backUp = async () => {
     const source = await open();
+    const jobs = wish.db === null ? null : jobsOver(wish.db, wish.index);
     try {
       signal.throwIfAborted();
-      return await work(source);
+      return await work(source, jobs);
     } finally {
+      await jobs?.close();
       await source.release();
     }
   };
   if (!wish['pause-scavenge']) return backUp();
   return whileNoScavenge({ node, clock: systemClock, signal, tell: (message) => line(io.stderr, message) }, backUp);
+}
+
+function jobsOver(db: string, index: string | null): WorkerJobs {
+  const { root, indexRoot } = new FilesystemStorage({ root: db, ...(index !== null && { indexRoot: index }) });
+  return new WorkerJobs({ root, indexRoot, ...bundledWorker() });
 }
 
 async function heldFiles(node: NodeClient, signal: AbortSignal): Promise<BackupSource> {

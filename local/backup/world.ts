@@ -1,7 +1,9 @@
+import type { BackupLanes, RepositorySpec } from '../../core/backup/lanes.ts';
 import { openRepository } from '../../core/backup/repository.ts';
 import type { CompressionMode, Repository } from '../../core/backup/repository-api.ts';
 import type { RestoreWorld } from '../../core/backup/restore-world.ts';
 import { isSkuaError } from '../../core/errors.ts';
+import type { Jobs } from '../../core/ports/jobs.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { systemClock } from '../../infra/clock.ts';
@@ -42,17 +44,23 @@ export interface RepositoryWish {
   readonly compression?: CompressionMode;
 }
 
-/** Runs `work` with a repository, and closes it whatever happens. */
-export async function withRepository<T>(place: ObjectPlace, wish: PlaceWish, options: RepositoryWish, work: (repository: Repository) => Promise<T>): Promise<T> {
+/** Runs `work` with a repository and what its jobs need to open it too, and closes it whatever happens. */
+export async function withRepository<T>(place: ObjectPlace, wish: PlaceWish, options: RepositoryWish, work: (repository: Repository, spec: RepositorySpec) => Promise<T>): Promise<T> {
   const key = wish['key-file'] === null ? null : await readKeyFile(wish['key-file']);
   const objects = await openObjects(place);
   try {
     const world = { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression };
-    const repository = await openRepository(objects, { key, create: options.create ?? false, compression: options.compression ?? 'auto' }, world);
-    return await work(repository);
+    const compression = options.compression ?? 'auto';
+    const repository = await openRepository(objects, { key, create: options.create ?? false, compression }, world);
+    return await work(repository, { place, key, compression });
   } finally {
     await objects.close();
   }
+}
+
+/** Threads for large files, where both ends are on this machine. To a bucket, waiting takes longer than digesting, and each thread would need a connection of its own. */
+export function lanesOf(jobs: Jobs | null, repository: RepositorySpec): { lanes?: BackupLanes } {
+  return jobs === null || repository.place.kind !== 'directory' ? {} : { lanes: { jobs, repository } };
 }
 
 /** What restoring into a directory needs of this machine. */

@@ -5,7 +5,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { runInterruptibly } from '../backup/run.ts';
 import { checkSource, withSource } from '../backup/source.ts';
-import { placeOf, withRepository } from '../backup/world.ts';
+import { lanesOf, placeOf, withRepository } from '../backup/world.ts';
 import { coloursFor } from '../cli/colour.ts';
 import type { Input } from '../cli/command.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
@@ -22,9 +22,9 @@ export async function runBackupCreate({ options }: Input<typeof createOptions>, 
   checkSource(options);
   const { compression, parallel, throttle, json } = options;
   const created = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) => (
-    withRepository(place, options, { create: true, compression }, (repository) => (
-      withSource(options, io, signal, (source) => createBackup({
-        source, repository, cause: 'manual', clock: systemClock, ids: systemIds, digests: nodeDigests, parallel, signal,
+    withRepository(place, options, { create: true, compression }, (repository, spec) => (
+      withSource(options, io, signal, (source, jobs) => createBackup({
+        source, repository, ...lanesOf(jobs, spec), cause: 'manual', clock: systemClock, ids: systemIds, digests: nodeDigests, parallel, signal,
         ...(throttle !== null && { throttleBytesPerSecond: throttle }),
         onProgress: ({ bytesDone, bytesTotal }) => progress.update({ label: 'backing up', bytesDone, bytesTotal }),
       }))

@@ -5,7 +5,7 @@ import { drillBackup } from '../../core/backup/drill.ts';
 import type { DrillReport } from '../../core/backup/drill.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { runInterruptibly } from '../backup/run.ts';
-import { backupIdOf, placeOf, withRepository, withRestoreWorld } from '../backup/world.ts';
+import { backupIdOf, lanesOf, placeOf, withRepository, withRestoreWorld } from '../backup/world.ts';
 import { coloursFor } from '../cli/colour.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../cli/failure.ts';
@@ -23,13 +23,13 @@ export async function runBackupDrill({ options }: Input<typeof drillOptions>, io
   const parent = path.resolve(options.scratch ?? tmpdir());
   if (!(await stat(parent).catch(() => null))?.isDirectory()) throw new CommandError('not_a_directory', `${parent} is not a directory. Name a folder with room for the restored data with --scratch.`, EXIT.unreachable);
   const report = await runInterruptibly('The drill was ended, and has proved nothing. What it restored is removed.', io, ({ signal, progress }) => (
-    withRepository(place, options, {}, async (repository) => {
+    withRepository(place, options, {}, async (repository, spec) => {
       const choice = options.backup === null ? { kind: 'latest' as const } : { kind: 'backup' as const, id: await backupIdOf(repository, options.backup) };
       const root = await mkdtemp(path.join(parent, 'skua-drill-'));
-      const storage = new FilesystemStorage({ root });
+      const storage = new FilesystemStorage({ root, isOffline: true });
       try {
         return await withRestoreWorld(storage, io, ({ target: _, ...world }) => drillBackup({
-          ...world, repository, choice, signal, parallel: options.parallel,
+          ...world, repository, ...lanesOf(world.start.jobs, spec), choice, signal, parallel: options.parallel,
           scratch: () => Promise.resolve({ storage, remove: () => Promise.resolve() }),
           onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
         }));

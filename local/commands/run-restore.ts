@@ -12,7 +12,7 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { runInterruptibly } from '../backup/run.ts';
 import { isRepositoryFolder } from '../backup/repository-folder.ts';
 import { showRestore } from '../backup/show-restore.ts';
-import { backupIdOf, placeOf, withRepository, withRestoreWorld } from '../backup/world.ts';
+import { backupIdOf, lanesOf, placeOf, withRepository, withRestoreWorld } from '../backup/world.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../cli/failure.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
@@ -35,7 +35,7 @@ export async function runRestore({ options }: Input<typeof restoreOptions>, io: 
   const root = path.resolve(options.db);
   await refuseFile(root, '--db');
   const started = systemClock.monotonicMs();
-  const target = new FilesystemStorage({ root, ...(options.index !== null && { indexRoot: options.index }) });
+  const target = new FilesystemStorage({ root, isOffline: true, ...(options.index !== null && { indexRoot: options.index }) });
   const report = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) => withRestoreWorld(target, io, async (machine) => {
     const world: RestoreWorld = { ...machine, signal, force: options.force, parallel: options.parallel, onProgress: (state) => show(progress, state) };
     return refusalsOf(root, await isCopy(place, options) ? fromCopy(place, world, options) : fromRepository(place, world, options));
@@ -73,8 +73,8 @@ function fromCopy(place: ObjectPlace, world: RestoreWorld, options: Options): Pr
 }
 
 function fromRepository(place: ObjectPlace, world: RestoreWorld, options: Options): Promise<RestoreReport> {
-  return withRepository(place, options, {}, async (repository) => (
-    restoreBackup({ ...world, repository, choice: await choiceOf(repository, options), allowDamaged: options['allow-damaged'] })));
+  return withRepository(place, options, {}, async (repository, spec) => (
+    restoreBackup({ ...world, repository, ...lanesOf(world.start.jobs, spec), choice: await choiceOf(repository, options), allowDamaged: options['allow-damaged'] })));
 }
 
 async function choiceOf(repository: Repository, options: Options): Promise<RestoreChoice> {

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { createBackup } from '../../core/backup/create.ts';
 import type { CreatedBackup } from '../../core/backup/create.ts';
+import type { BackupLanes } from '../../core/backup/lanes.ts';
 import type { Manifest } from '../../core/backup/manifest.ts';
 import { openRepository } from '../../core/backup/repository.ts';
 import type { CompressionMode, Repository } from '../../core/backup/repository-api.ts';
@@ -30,8 +31,8 @@ export async function openBenchRepository(place: ObjectPlace, compression: Compr
   return openRepository(await openObjects(place), { key: null, create: true, compression }, { ...world, keys: nodeKeys, compression: nodeCompression });
 }
 
-export function backUp(repository: Repository, source: BackupSource, known: Manifest | null = null): Promise<CreatedBackup> {
-  return createBackup({ ...world, repository, source, cause: 'manual', known });
+export function backUp(repository: Repository, source: BackupSource, known: Manifest | null = null, lanes?: BackupLanes): Promise<CreatedBackup> {
+  return createBackup({ ...world, repository, source, cause: 'manual', known, ...(lanes && { lanes }) });
 }
 
 export async function secondsOf(work: () => Promise<unknown> | unknown): Promise<number> {

@@ -37,8 +37,10 @@ for (const only of ['in-process', undefined] as const) {
     });
   });
 }
-describeObjectStore('directory', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'skua-objects-'));
-  const root = join(folder, 'objects');
-  return { objects: new DirectoryObjects({ root }), other: new DirectoryObjects({ root }), dispose: () => rm(folder, { recursive: true, force: true }) };
-});
+for (const isBlocking of [false, true]) {
+  describeObjectStore(`directory${isBlocking ? ' of a thread of its own' : ''}`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'skua-objects-'));
+    const root = join(folder, 'objects');
+    return { objects: new DirectoryObjects({ root, isBlocking }), other: new DirectoryObjects({ root, isBlocking }), dispose: () => rm(folder, { recursive: true, force: true }) };
+  });
+}

@@ -44,6 +44,18 @@ describe('turns of syncs', () => {
     expect(syncTurns.cells[0]).toBe(0);
     await file.close();
   });
+
+  test('syncs for which no request waits do not', async () => {
+    const file = await new FilesystemStorage({ root, isOffline: true }).create('offline');
+    syncTurns.wereTaken();
+    for (let i = 0; i < 20; i++) {
+      file.writeAt(0, new Uint8Array(1));
+      await file.sync();
+    }
+    expect(syncTurns.wereTaken()).toBe(false);
+    expect(syncTurns.cells[0]).toBe(0);
+    await file.close();
+  });
 });
 
 describe('a thread in the background sets the disk to work', () => {
