@@ -6,8 +6,9 @@ import { LoneReads } from './lone-reads.ts';
 export const BLOCK_BYTES = 65_536;
 /** Blocks fetched at once when a file is read sequentially: 1 MiB. */
 const READ_AHEAD_BLOCKS = 16;
-/** Blocks of a remote file that are fetched together. */
-const PAIR_BLOCKS = 2;
+/** Blocks of a remote file before and behind the one that is wanted, which are fetched with it: what is wanted next often lies there. */
+const REMOTE_BLOCKS_BEFORE = 2;
+const REMOTE_BLOCKS_BEHIND = 1;
 /** A range over more blocks than this is read as one span instead of being put together from blocks. */
 const ASSEMBLED_BLOCKS_MAX = 4;
 /** Spans (large records) kept at once. */
@@ -98,8 +99,8 @@ export class BlockCache {
     }
     const isSequential = !isSparse && index === file.expectedMiss && !file.answersAtOnce;
     const isRemote = file.file.isRemote === true;
-    if (isRemote && !isSequential && wanted === 1 && !isSparse && (index & 1) === 1 && index < file.wholeBlocks() && !this.holds(file, index - 1)) return this.#missPair(file, index - 1);
-    const count = isSequential || (isRemote && !isSparse) ? Math.max(1, Math.min(this.#runLength(file, index), isSequential ? READ_AHEAD_BLOCKS : Math.max(wanted, PAIR_BLOCKS - (index & 1)))) : 1;
+    if (isRemote && !isSequential && !isSparse) return this.#missAround(file, index, wanted);
+    const count = isSequential ? Math.max(1, this.#runLength(file, index)) : 1;
     file.expectedMiss = index + count;
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
     if (got instanceof Uint8Array) {
@@ -113,11 +114,14 @@ export class BlockCache {
     return null;
   }
 
-  /** Where every read is a request, two blocks cost little more than one, and what is wanted next often lies in the other. */
-  #missPair(file: CachedFile, index: number): null {
-    file.expectedMiss = index + PAIR_BLOCKS;
+  /** Where every read is a request, some blocks cost little more than one. */
+  #missAround(file: CachedFile, index: number, wanted: number): null {
+    let from = index;
+    while (index - from < REMOTE_BLOCKS_BEFORE && from > 0 && !this.holds(file, from - 1)) from--;
+    const to = index + Math.max(1, Math.min(this.#runLength(file, index), Math.max(wanted, 1 + REMOTE_BLOCKS_BEHIND)));
+    file.expectedMiss = to;
     this.misses++;
-    this.#pending = this.#load(file, index, PAIR_BLOCKS, Promise.resolve(file.file.read(index * BLOCK_BYTES, PAIR_BLOCKS * BLOCK_BYTES)), -1);
+    this.#pending = this.#load(file, from, to - from, Promise.resolve(file.file.read(from * BLOCK_BYTES, (to - from) * BLOCK_BYTES)), -1);
     return null;
   }
 
@@ -134,9 +138,19 @@ export class BlockCache {
     if (!file.answersAtOnce && index < file.wholeBlocks() && !this.holds(file, index)) this.#loadAhead(file, index, 1);
   }
 
-  #loadAhead(file: CachedFile, index: number, count: number): void {
+  /** @internal Begins to load what is missing of the blocks [from, to] of a remote file, of which all will be wanted, with as few reads as can be. */
+  prefetchRun(file: CachedFile, from: number, to: number): void {
+    const end = Math.min(to + 1, file.wholeBlocks());
+    for (let index = from; index < end;) {
+      const count = Math.min(this.#runLength(file, index), end - index);
+      if (count > 0) this.#loadAhead(file, index, count, false);
+      index += Math.max(1, count);
+    }
+  }
+
+  #loadAhead(file: CachedFile, index: number, count: number, readsOn = count > 1): void {
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (!(got instanceof Uint8Array)) void this.#load(file, index, count, got, count === 1 ? -1 : file.file.isRemote === true ? count >> 1 : 0);
+    if (!(got instanceof Uint8Array)) void this.#load(file, index, count, got, !readsOn ? -1 : file.file.isRemote === true ? count >> 1 : 0);
   }
 
   /** @internal Whether the block is there or on its way. */
@@ -283,6 +297,11 @@ export class CachedFile {
   /** Begins to load block `index`, unless it is there. */
   prefetch(index: number): void {
     this.#cache.prefetch(this, index);
+  }
+
+  /** Begins to load the blocks [from, to] where each read is a request of its own, and leaves it to `block` elsewhere. */
+  prefetchRun(from: number, to: number): void {
+    if (this.file.isRemote === true) this.#cache.prefetchRun(this, from, to);
   }
 
   /**

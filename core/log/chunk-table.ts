@@ -93,6 +93,10 @@ export class ChunkTable implements LogReader {
     if (position >= 0 && position < this.end) this.chunkAt(position)?.prefetch(position);
   }
 
+  prefetchRun(from: number, to: number): void {
+    if (from >= 0 && to < this.end) this.chunkAt(from)?.prefetchRun(from, to);
+  }
+
   readForward(position: number, frame: RecordFrame): Outcome {
     let at = position;
     while (at < this.end) {

@@ -75,13 +75,26 @@ export class Chunk {
 
   /** Begins to load the block in which the record at `position` starts, unless the position map must be loaded first. */
   prefetch(position: number): void {
+    const block = this.#blockOf(position);
+    if (block >= 0) this.file.prefetch(block);
+  }
+
+  /** As `prefetch`, for the records that start in [from, to]. */
+  prefetchRun(from: number, to: number): void {
+    const first = this.#blockOf(from);
+    const last = this.#blockOf(to);
+    if (first >= 0 && last >= first) this.file.prefetchRun(first, last);
+  }
+
+  /** The block in which the record at `position` starts; -1 when that is not known. */
+  #blockOf(position: number): number {
     let actual = position - this.startPosition;
     if (this.isScavenged) {
       const index = this.#mapSearch(actual);
-      if (index < 0 || index >= this.mapCount) return;
+      if (index < 0 || index >= this.mapCount) return -1;
       actual = mapFound.actual;
     }
-    this.file.prefetch(Math.floor((HEADER_BYTES + actual) / BLOCK_BYTES));
+    return Math.floor((HEADER_BYTES + actual) / BLOCK_BYTES);
   }
 
   /** The first record at or after `position`; END when the chunk holds none. */

@@ -19,6 +19,7 @@ export class ViewLogReader implements LogReader {
   get end(): number { return this.#current.view.table.end; }
   readAt(position: number, frame: RecordFrame, isSparse?: boolean): Outcome { return this.#current.view.table.readAt(position, frame, isSparse); }
   prefetch(position: number): void { this.#current.view.table.prefetch(position); }
+  prefetchRun(from: number, to: number): void { this.#current.view.table.prefetchRun(from, to); }
   readForward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readForward(position, frame); }
   readBackward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readBackward(position, frame); }
   isBoundary(position: number): Outcome { return this.#current.view.table.isBoundary(position); }

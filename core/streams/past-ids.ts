@@ -9,6 +9,10 @@ const IDS_MAX = 262_144;
 /** Records whose blocks are loaded at once when one had to be waited for. */
 const PREFETCHED_RECORDS = 16;
 
+/** Records that are no further apart than this many bytes are loaded together, and so many such runs at once. */
+const RUN_GAP_BYTES = 65_536;
+const PREFETCHED_RUNS = 16;
+
 interface Past {
   /** Four words an id. */
   readonly words: Int32Array;
@@ -79,6 +83,7 @@ export class PastIds {
     if (!search.isListed) {
       if (lookup.ofIndex(lookup.index.range(search.key.hi, search.key.lo, from, to, list)) === MISS) return MISS;
       search.isListed = true;
+      this.#prefetch();
     }
     for (; search.at < list.length; search.at++) {
       const outcome = lookup.confirm(list.positions[search.at]!, search.key);
@@ -90,6 +95,19 @@ export class PastIds {
       if (outcome === HIT) this.#take(list.positions[search.at]!);
     }
     return HIT;
+  }
+
+  /** The stream's events often lie in a few places, each of which is one read where reads are requests. */
+  #prefetch(): void {
+    const { positions, length } = this.#list;
+    const { reader } = this.#lookup;
+    let runs = 0;
+    for (let from = 0, i = 1; i <= length && runs < PREFETCHED_RUNS; i++) {
+      if (i < length && positions[i]! >= positions[i - 1]! && positions[i]! - positions[i - 1]! <= RUN_GAP_BYTES) continue;
+      reader.prefetchRun(positions[from]!, positions[i - 1]!);
+      from = i;
+      runs++;
+    }
   }
 
   #take(position: number): void {

@@ -162,6 +162,28 @@ describe('block cache', () => {
     expect(reads.length).toBe(4);
   });
 
+  it('asks a remote file for the blocks around the one that is wanted, and for a run of them at once', async () => {
+    const reads: Read[] = [];
+    const file: StorageFile = { ...knownFile(40 * BLOCK_BYTES, reads), isRemote: true };
+    const cache = new BlockCache(64 * BLOCK_BYTES);
+    const cached = cache.attach(file);
+    expect(isRight(await bytesOf(cache, cached, 10 * BLOCK_BYTES + 7, 100), 10 * BLOCK_BYTES + 7)).toBe(true);
+    expect(reads).toEqual([{ position: 8 * BLOCK_BYTES, length: 4 * BLOCK_BYTES }]);
+    // What is there is not asked for again, before or behind.
+    await bytesOf(cache, cached, 13 * BLOCK_BYTES, 1);
+    expect(reads[1]).toEqual({ position: 12 * BLOCK_BYTES, length: 3 * BLOCK_BYTES });
+    await bytesOf(cache, cached, 0, 1);
+    expect(reads[2]).toEqual({ position: 0, length: 2 * BLOCK_BYTES });
+    cached.prefetchRun(5, 22);
+    expect(reads.slice(3)).toEqual([{ position: 5 * BLOCK_BYTES, length: 3 * BLOCK_BYTES }, { position: 15 * BLOCK_BYTES, length: 8 * BLOCK_BYTES }]);
+    for (const block of [5, 7, 15, 22]) expect(isRight(await bytesOf(cache, cached, block * BLOCK_BYTES, 9), block * BLOCK_BYTES)).toBe(true);
+    expect(reads).toHaveLength(5);
+    // A disk finds out by itself.
+    const onDisk: Read[] = [];
+    cache.attach(knownFile(40 * BLOCK_BYTES, onDisk)).prefetchRun(5, 22);
+    expect(onDisk).toEqual([]);
+  });
+
   it('forgets a file that is detached, and what is still under way for it', async () => {
     const reads: Read[] = [];
     const cache = new BlockCache(256 * BLOCK_BYTES);

@@ -59,6 +59,27 @@ describe('requests', () => {
     expect(gets + lists).toBeLessThanOrEqual(12);
   });
 
+  test('an append that expects nothing in particular finds the ids of the last 1 000 events with 3 at most', async () => {
+    const bucket = new Bucket();
+    const writer = await bucket.open({ chunkSizeBytes: 2_097_152 });
+    const batch = (): ReturnType<typeof event>[] => Array.from({ length: 500 }, () => event());
+    const [early, late] = [batch(), batch()];
+    await writer.store.append('s', ANY, early);
+    for (let i = 0; i < 10; i++) await writer.store.append(`other-${i}`, ANY, batch());
+    await writer.store.append('s', ANY, late);
+    await compact(bucket.world());
+    for (const repeated of [null, early[3]!, late[3]!]) {
+      const fresh = await bucket.open();
+      await fresh.store.append('warm', ANY, [event()]);
+      requests(fresh);
+      const { lastEventNumber, isRepeat } = await fresh.store.append('s', ANY, [repeated ?? event()]);
+      const { gets, puts, lists } = requests(fresh);
+      expect({ puts, lists, isRepeat }).toEqual({ puts: repeated === null ? 1 : 0, lists: 0, isRepeat: repeated !== null });
+      expect(gets).toBeLessThanOrEqual(3);
+      expect(lastEventNumber).toBe(repeated === null ? 1_000 : repeated === early[3] ? 3 : 503);
+    }
+  });
+
   test('one that is far behind catches up with few of them', async () => {
     const bucket = new Bucket();
     const [writer, reader] = [await bucket.open(), await bucket.open()];

@@ -114,6 +114,7 @@ export class MemoryLog implements LogReader, CommitLog {
   }
 
   prefetch(): void {}
+  prefetchRun(): void {}
 
   readAt(position: number, frame: RecordFrame): Outcome {
     if (this.misses.next()) return MISS;
