@@ -8,7 +8,7 @@ import { buildFunctions, sizeLines, sizeProblems } from './infra/aws/build.mjs';
 if (!process.argv.includes('--functions')) {
   await rm('dist', { recursive: true, force: true });
   await build({
-    entryPoints: { main: 'local/main.ts', worker: 'infra/jobs/worker.ts', 'sandbox-worker': 'infra/quickjs/worker.ts' },
+    entryPoints: { main: 'local/program.ts', worker: 'infra/jobs/worker.ts', 'sandbox-worker': 'infra/quickjs/worker.ts' },
     outdir: 'dist',
     bundle: true,
     platform: 'node',

@@ -1,13 +1,9 @@
 #!/usr/bin/env node
-import { runProgram } from './cli/run.ts';
-import { processIo } from './cli/io.ts';
-import { COMMANDS } from './commands/all.ts';
-import { VERSION } from './version.ts';
+import { enableCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
 
-// A reader that closes its end of a pipe early (`skua verify … | head`) wants no more; that is no failure.
-const ignoreClosedPipe = (error: NodeJS.ErrnoException) => { if (error.code !== 'EPIPE') throw error; };
-process.stdout.on('error', ignoreClosedPipe);
-process.stderr.on('error', ignoreClosedPipe);
+// Node.js strips the sources of their types and compiles them: what it made of them once is found by the starts that follow. Where
+// nothing can be kept it does so each time.
+enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/skua', import.meta.url)));
 
-// The code is set and the process left to end by itself, so that what was written to pipes arrives.
-process.exitCode = await runProgram({ commands: COMMANDS, version: VERSION }, process.argv.slice(2), processIo);
+await import('./program.ts');

@@ -14,6 +14,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
+    // Programs that tests start find their sources stripped of types and compiled.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/skua', import.meta.url)) },
     reporters: ['default', new SummaryReporter()],
   },
 });

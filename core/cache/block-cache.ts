@@ -99,7 +99,8 @@ export class BlockCache {
     }
     const isSequential = !isSparse && index === file.expectedMiss && !file.answersAtOnce;
     const isRemote = file.file.isRemote === true;
-    if (isRemote && !isSequential && !isSparse) return this.#missAround(file, index, wanted);
+    // A block that still grows must not be part of a longer read.
+    if (isRemote && !isSequential && !isSparse && index < file.wholeBlocks()) return this.#missAround(file, index, wanted);
     const count = isSequential ? Math.max(1, this.#runLength(file, index)) : 1;
     file.expectedMiss = index + count;
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);

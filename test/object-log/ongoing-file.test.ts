@@ -62,6 +62,27 @@ describe('the file of a chunk that is being written', () => {
     expect(counting.counts()).toMatchObject({ gets: 1, bytesOut: 100_000 + HEADER_BYTES - BLOCK_BYTES });
   });
 
+  test.each([0, 1_000, 200_000, 700_000])('seen through the cache is what it is, while it grows behind %i bytes of segments', async (stored) => {
+    const { file, bytes, append } = await make(stored === 0 ? [] : [stored]);
+    const cache = new BlockCache(1_048_576);
+    const cached = cache.attach(file);
+    append(100);
+    for (let i = 0; i < 300; i++) {
+      if (random.int(0, 2) === 0) append(random.int(1, 30_000));
+      const all = bytes();
+      // As often as not near the end, where the seam is and the growing blocks are.
+      const from = random.int(random.int(0, 1) === 0 ? 0 : Math.max(0, all.length - 150_000), all.length - 1);
+      const length = random.int(1, Math.min(all.length - from, 120_000));
+      if (random.int(0, 5) === 0) cached.prefetchRun(Math.floor(from / BLOCK_BYTES), Math.floor((from + length) / BLOCK_BYTES));
+      let seen = cached.bytes(from, length);
+      for (let tries = 0; seen === null && tries < 20; tries++) {
+        await cache.fill();
+        seen = cached.bytes(from, length);
+      }
+      expect(Buffer.compare(seen!, all.subarray(from, from + length)), `${from} + ${length} of ${all.length}`).toBe(0);
+    }
+  });
+
   test('a block that the cache holds grows with what is appended', async () => {
     const { file, bytes, append } = await make([1_000]);
     append(100);

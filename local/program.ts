@@ -1,0 +1,12 @@
+import { runProgram } from './cli/run.ts';
+import { processIo } from './cli/io.ts';
+import { COMMANDS } from './commands/all.ts';
+import { VERSION } from './version.ts';
+
+// A reader that closes its end of a pipe early (`skua verify … | head`) wants no more; that is no failure.
+const ignoreClosedPipe = (error: NodeJS.ErrnoException) => { if (error.code !== 'EPIPE') throw error; };
+process.stdout.on('error', ignoreClosedPipe);
+process.stderr.on('error', ignoreClosedPipe);
+
+// The code is set and the process left to end by itself, so that what was written to pipes arrives.
+process.exitCode = await runProgram({ commands: COMMANDS, version: VERSION }, process.argv.slice(2), processIo);
