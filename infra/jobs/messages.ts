@@ -10,8 +10,10 @@ export interface WorkerSetup {
   readonly signal: Int32Array<SharedArrayBuffer>;
   /** Cells of `infra/fs/sync-turns.ts`. */
   readonly syncTurns: Int32Array<SharedArrayBuffer>;
-  /** The thread gives way to others when the processor is busy. */
+  /** The thread makes its file calls itself. */
   readonly isBackground: boolean;
+  /** It lets others go first when the processor is busy. */
+  readonly givesWay: boolean;
   /** Module whose `JOBS` replace those of the core. */
   readonly jobsUrl: string | undefined;
 }

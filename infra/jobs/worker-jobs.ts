@@ -21,6 +21,8 @@ export interface WorkerJobsOptions {
   /** Most workers at a time for scavenging. Default 5. */
   scavengeThreads?: number;
   idleMs?: number;
+  /** Nothing is served beside the jobs, so that their threads need not give way when the processor is busy. Default false. */
+  isOffline?: boolean;
   /** Entry point of a worker, where a bundle has moved it. */
   workerUrl?: URL;
   /** Module whose `JOBS` replace those of the core, for tests. */

@@ -15,8 +15,10 @@ export interface WorkerPoolOptions {
   readonly indexRoot: string;
   /** Most workers at a time. */
   readonly threads: number;
-  /** Their threads give way to others when the processor is busy. Default false. */
+  /** Their threads make their file calls themselves, and give way to others when the processor is busy. Default false. */
   readonly isBackground?: boolean;
+  /** Nothing is served beside them: they give way to nobody. Default false. */
+  readonly isOffline?: boolean | undefined;
   readonly idleMs?: number | undefined;
   /** Entry point of a worker, where a bundle has moved it. */
   readonly workerUrl?: URL | undefined;
@@ -104,9 +106,9 @@ export class WorkerPool {
   #idleWorker(): PooledWorker | null {
     for (const worker of this.#workers) if (worker.task === null) return worker;
     if (this.#workers.size >= this.#options.threads) return null;
-    const { root, indexRoot, jobsUrl, isBackground = false } = this.#options;
+    const { root, indexRoot, jobsUrl, isBackground = false, isOffline = false } = this.#options;
     const url = this.#options.workerUrl ?? new URL('./worker.ts', import.meta.url);
-    const worker = new PooledWorker(url, { root, indexRoot, isBackground, jobsUrl: jobsUrl?.href }, (idle) => this.#rest(idle), (gone) => this.#forget(gone));
+    const worker = new PooledWorker(url, { root, indexRoot, isBackground, givesWay: isBackground && !isOffline, jobsUrl: jobsUrl?.href }, (idle) => this.#rest(idle), (gone) => this.#forget(gone));
     this.#workers.add(worker);
     return worker;
   }

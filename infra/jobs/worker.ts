@@ -6,7 +6,7 @@ import type { WorkerSetup } from './messages.ts';
 const BACKGROUND_NICENESS = 19;
 
 // Linux has a priority for each thread, and 0 means the calling one; elsewhere it would be the whole process.
-if ((workerData as WorkerSetup).isBackground && process.platform === 'linux') os.setPriority(0, BACKGROUND_NICENESS);
+if ((workerData as WorkerSetup).givesWay && process.platform === 'linux') os.setPriority(0, BACKGROUND_NICENESS);
 
 // Loading the jobs is work already, so it comes only now.
 await import('./job-loop.ts');

@@ -55,7 +55,7 @@ export async function withSource<T>(wish: SourceWish, io: Io, signal: AbortSigna
 
 function jobsOver(db: string, index: string | null): WorkerJobs {
   const { root, indexRoot } = new FilesystemStorage({ root: db, ...(index !== null && { indexRoot: index }) });
-  return new WorkerJobs({ root, indexRoot, ...bundledWorker() });
+  return new WorkerJobs({ root, indexRoot, isOffline: true, ...bundledWorker() });
 }
 
 async function heldFiles(node: NodeClient, signal: AbortSignal): Promise<BackupSource> {

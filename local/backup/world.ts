@@ -66,7 +66,7 @@ export function lanesOf(jobs: Jobs | null, repository: RepositorySpec): { lanes?
 /** What restoring into a directory needs of this machine. */
 export async function withRestoreWorld<T>(target: FilesystemStorage, io: Io, work: (world: RestoreWorld) => Promise<T>): Promise<T> {
   const { root, indexRoot } = target;
-  const jobs = new WorkerJobs({ root, indexRoot, ...bundledWorker() });
+  const jobs = new WorkerJobs({ root, indexRoot, isOffline: true, ...bundledWorker() });
   try {
     return await work({
       target, ids: systemIds, digests: nodeDigests, clock: systemClock,

@@ -1,3 +1,4 @@
+import { getPriority } from 'node:os';
 import { SkuaError } from '../../core/errors.ts';
 import type { Job } from '../../core/ports/jobs.ts';
 import type { ScavengeStateOptions } from '../../core/ports/scavenge-state.ts';
@@ -57,6 +58,9 @@ export const JOBS: Readonly<Record<string, Job>> = {
       state.close();
     }
   },
+  niceness: async () => getPriority(0),
+  'scavenge.niceness': async () => getPriority(0),
+  'backup.niceness': async () => getPriority(0),
   die: async () => process.exit(3),
   eat: async () => {
     const held: number[][] = [];

@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 const STATE = { pageSizeBytes: 4_096, cacheBytes: 65_536, hashUsersCacheEntries: 10 };
-const workerJobs = (options: { threads?: number; scavengeThreads?: number; idleMs?: number } = {}) =>
+const workerJobs = (options: { threads?: number; scavengeThreads?: number; idleMs?: number; isOffline?: boolean } = {}) =>
   new WorkerJobs({ root: folder, indexRoot: join(folder, 'index'), jobsUrl: new URL('./jobs-for-tests.ts', import.meta.url), ...options });
 const inlineJobs = () => new InlineJobs({ jobs: JOBS, storage: new MemoryStorage(), digests: nodeDigests, ids: new SeededIds(), clock: systemClock });
 const cell = () => new Int32Array(new SharedArrayBuffer(4));
@@ -246,6 +246,23 @@ describe('worker threads', () => {
     expect(await jobs.run('count', { to: 2 })).toBe(2);
   });
 });
+
+test.skipIf(process.platform !== 'linux')('threads of scavenges and backups give way to others, unless nothing is served beside them', async () => {
+  const here = await niceness(workerJobs(), 'niceness');
+  expect(here).toBeLessThan(19);
+  for (const name of ['scavenge.niceness', 'backup.niceness']) {
+    expect(await niceness(workerJobs(), name)).toBe(19);
+    expect(await niceness(workerJobs({ isOffline: true }), name)).toBe(here);
+  }
+});
+
+async function niceness(own: WorkerJobs, name: string): Promise<unknown> {
+  try {
+    return await own.run(name, null);
+  } finally {
+    await own.close();
+  }
+}
 
 test('inline jobs let other work run after a slice, by the clock', async () => {
   const clock = new ManualClock();

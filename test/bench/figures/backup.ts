@@ -91,7 +91,7 @@ async function restoreSeconds(repository: string, folder: string): Promise<numbe
 
 /** Threads that have begun: what that takes does not grow with the data. */
 async function threadsOver(root: string): Promise<WorkerJobs> {
-  const jobs = new WorkerJobs({ root, indexRoot: join(root, 'index') });
+  const jobs = new WorkerJobs({ root, indexRoot: join(root, 'index'), isOffline: true });
   await Promise.all(Array.from({ length: THREADS }, () => jobs.run('backup.none', null).catch(() => {})));
   return jobs;
 }
