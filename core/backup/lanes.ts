@@ -13,7 +13,7 @@ export interface RepositorySpec {
 }
 
 /**
- * Jobs that store and restore whole files side by side, each on a thread of its own: one thread alone can't digest as fast as a
+ * Jobs that store and restore large files side by side, each on a thread of its own: one thread alone can't digest as fast as a
  * disk writes. They reach the directory that is backed up, or restored to, and the repository by itself.
  */
 export interface BackupLanes {

@@ -11,7 +11,7 @@ import { existenceBytesOf } from './restore-index.ts';
 import { putRestoreMarker, refuseUnfinishedRestore, removeRestoreMarker } from './restore-marker.ts';
 import type { RestoreReport } from './restore-report.ts';
 import { dryStart } from './restore-start.ts';
-import { endWhenAborted, lanesOf, type RestoreWorld } from './restore-world.ts';
+import { endWhenAborted, parallelOf, type RestoreWorld } from './restore-world.ts';
 
 export interface CopyRestoreOptions extends RestoreWorld {
   /** Over the directory with the copied files, which nobody uses meanwhile. */
@@ -117,7 +117,7 @@ class CopyRestore {
 
   async run(): Promise<RestoreReport> {
     const { source, target, ids } = this.#options;
-    const parallel = lanesOf(this.#options, this.#options.place);
+    const parallel = parallelOf(this.#options, true, false);
     const { checkpoints, chunks, index, warnings } = this.#copy;
     for (const path of [...index, ...chunks.map(({ name }) => name)]) this.#bytesTotal += await source.size(path) ?? 0;
     const free = await target.freeBytes();

@@ -4,14 +4,20 @@ import { lanesFor } from './lanes.ts';
 import type { BackupLanes } from './lanes.ts';
 import type { ManifestFile } from './manifest.ts';
 import type { Repository } from './repository-api.ts';
+import { isLocal } from './repository.ts';
 import { writeFile } from './restore-files.ts';
-import { endWhenAborted, type RestoreWorld } from './restore-world.ts';
+import { endWhenAborted, parallelOf, type RestoreWorld } from './restore-world.ts';
 
 export interface FileRestore {
   readonly repository: Repository;
   readonly world: RestoreWorld;
   readonly lanes?: BackupLanes | undefined;
   readonly onBytes: (count: number) => void;
+}
+
+/** Files that are written at a time. */
+export function filesAtOnce({ world, repository, lanes }: FileRestore): number {
+  return parallelOf(world, isLocal(repository.place), lanes !== undefined);
 }
 
 /** Writes one file of a backup, verified and durable, on a thread of its own where there are lanes and the file is worth it. */

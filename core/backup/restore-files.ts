@@ -33,14 +33,16 @@ export async function writeContent(file: StorageFile, at: number, content: Async
   let end = at;
   let synced = at;
   let syncing: Promise<void> = Promise.resolve();
+  let written: void | Promise<void> = undefined;
   try {
     for await (const bytes of content) {
       // A piece may be used again after the next one was asked for, so it is written before. Its bytes are looked at meanwhile.
-      const written = file.writeAt(end, bytes);
+      written = file.writeAt(end, bytes);
       // What it rejects with is met below, unless the look at the bytes ends the writing.
       written?.catch(() => {});
       watch?.(bytes);
       if (written !== undefined) await written;
+      written = undefined;
       end += bytes.length;
       if (end - synced < SYNC_EVERY_BYTES) continue;
       await syncing;
@@ -49,7 +51,8 @@ export async function writeContent(file: StorageFile, at: number, content: Async
       syncing.catch(() => {});
     }
   } finally {
-    // The file must not be closed or cut under a sync.
+    // The file must not be closed or cut under a write or a sync.
+    await written?.catch(() => {});
     await syncing.catch(() => {});
   }
   await syncing;

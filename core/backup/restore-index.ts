@@ -3,9 +3,9 @@ import { readBloomHeader } from '../index/bloom.ts';
 import { EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
 import { inParallel } from './in-parallel.ts';
 import type { Manifest, ManifestFile } from './manifest.ts';
-import { restoreFile, type FileRestore } from './restore-file.ts';
+import { filesAtOnce, restoreFile, type FileRestore } from './restore-file.ts';
 import type { Skipped } from './restore-report.ts';
-import { lanesOf, type RestoreWorld } from './restore-world.ts';
+import type { RestoreWorld } from './restore-world.ts';
 
 /** Bytes that hold the header of an existence filter. */
 const BLOOM_HEADER_BYTES = 64;
@@ -19,15 +19,14 @@ export function indexSets(manifest: Manifest, position: number): ManifestFile[][
   return sets;
 }
 
-/** Writes one set. Where damage may be passed over, a damaged set is left out, since it is made anew from the log; null then. */
-export async function restoreSet(options: FileRestore, files: readonly ManifestFile[], onSkipped: ((skipped: Skipped) => void) | null): Promise<number | null> {
-  const { repository, world } = options;
+/** Writes one set where damage may be passed over: a damaged set is left out, since it is made anew from the log; null then. */
+export async function restoreSet(options: FileRestore, files: readonly ManifestFile[], onSkipped: (skipped: Skipped) => void): Promise<number | null> {
   try {
-    await inParallel(files.length, lanesOf(world, repository.place, options.lanes !== undefined), (i) => restoreFile(options, files[i]!));
+    await inParallel(files.length, filesAtOnce(options), (i) => restoreFile(options, files[i]!));
     return files.length;
   } catch (error) {
-    if (onSkipped === null || !isSkuaError(error, 'repository_damaged')) throw error;
-    for (const { path } of files) await world.target.remove(path);
+    if (!isSkuaError(error, 'repository_damaged')) throw error;
+    for (const { path } of files) await options.world.target.remove(path);
     onSkipped({ key: typeof error.data.key === 'string' ? error.data.key : null, path: files[0]!.path, reason: `${error.message} The ${files.length} files that belong together are left out and made anew from the log.`, lost: null });
     return null;
   }

@@ -3,17 +3,19 @@ import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../log/verify-chunk-job.
 import { chunkEnd, chunkStart } from './choose-places.ts';
 import type { RestorePlan } from './choose.ts';
 import { inParallel } from './in-parallel.ts';
-import type { ManifestChunk } from './manifest.ts';
-import { restoreFile, type FileRestore } from './restore-file.ts';
+import type { ManifestChunk, ManifestFile } from './manifest.ts';
+import { filesAtOnce, restoreFile, type FileRestore } from './restore-file.ts';
 import { badMd5 } from './restore-files.ts';
 import type { Skipped } from './restore-report.ts';
 import { ShippedEpochs, tailOf, writeTail } from './restore-tail.ts';
-import { endWhenAborted, lanesOf } from './restore-world.ts';
+import { endWhenAborted } from './restore-world.ts';
 
 export interface LogRestoreOptions extends FileRestore {
   readonly plan: RestorePlan;
   readonly allowDamaged: boolean;
   readonly checkMd5: boolean;
+  /** Other files of the backup, written side by side with the log; only where no damage is passed over. */
+  readonly beside?: readonly ManifestFile[];
 }
 
 /** Where the log ends that was written, and what its last chunk told. */
@@ -55,9 +57,9 @@ class LogRestore {
   async #run(): Promise<RestoredLog> {
     const { plan, world, allowDamaged } = this.#options;
     const whole = plan.manifest.chunks.filter((chunk) => chunkEnd(plan.manifest, chunk) <= plan.position);
-    const lanes = lanesOf(world, this.#options.repository.place, this.#options.lanes !== undefined);
-    if (!allowDamaged) return this.#all(whole, lanes);
-    await inParallel(whole.length, lanes, (i) => this.#chunk(whole[i]!));
+    const atOnce = filesAtOnce(this.#options);
+    if (!allowDamaged) return this.#all(whole, atOnce);
+    await inParallel(whole.length, atOnce, (i) => this.#chunk(whole[i]!));
     // Where the log may end before a damaged chunk, that has to be known before its end is written.
     await this.#checked(0);
     if (this.#cut < plan.position) {
@@ -69,20 +71,22 @@ class LogRestore {
     return this.#tail(whole.length);
   }
 
-  /** Chunks and the end of the log side by side, as damage to any of them ends the restore. */
-  async #all(whole: readonly ManifestChunk[], lanes: number): Promise<RestoredLog> {
+  /** Everything side by side, as damage to anything ends the restore. */
+  async #all(whole: readonly ManifestChunk[], atOnce: number): Promise<RestoredLog> {
     let restored: RestoredLog | null = null;
     // The log's end comes first: it is made here, while the lanes are busy with the rest.
-    await inParallel(whole.length + 1, lanes, async (i) => {
-      if (i > 0) await this.#chunk(whole[i - 1]!);
-      else restored = await this.#tail(whole.length);
+    const { beside = [] } = this.#options;
+    await inParallel(1 + whole.length + beside.length, atOnce, async (i) => {
+      if (i === 0) restored = await this.#tail(whole.length);
+      else if (i <= whole.length) await this.#chunk(whole[i - 1]!);
+      else await restoreFile(this.#options, beside[i - 1 - whole.length]!);
     });
     await this.#checked(0);
     return restored!;
   }
 
   async #chunk(chunk: ManifestChunk): Promise<void> {
-    const { repository, plan, world } = this.#options;
+    const { plan } = this.#options;
     const start = chunkStart(plan.manifest, chunk);
     if (start >= this.#cut) return;
     try {
@@ -95,7 +99,7 @@ class LogRestore {
     // It is met when its turn comes.
     check.catch(() => {});
     this.#checks.push(check);
-    await this.#checked(lanesOf(world, repository.place, this.#options.lanes !== undefined));
+    await this.#checked(filesAtOnce(this.#options));
   }
 
   /** Waits until at most so many checks are under way. */

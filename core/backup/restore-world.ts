@@ -1,5 +1,4 @@
 import { SkuaError } from '../errors.ts';
-import { isLocal } from './repository.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -37,10 +36,9 @@ const PARALLEL_LOCAL_DEFAULT = 2;
 /** As many jobs may wait without one being refused, and so many pieces are in memory. */
 export const RESTORE_PARALLEL_MAX = 32;
 
-/** `place`: of the repository that is read. `hasThreads`: files are written by threads of their own. */
-export function lanesOf(world: RestoreWorld, place: string, hasThreads = false): number {
-  const parallel = world.parallel ?? (isLocal(place) && !hasThreads ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT);
-  return Math.max(1, Math.min(parallel, RESTORE_PARALLEL_MAX));
+/** `isLocal`: from one disk of this machine to another. `hasThreads`: by threads of their own. */
+export function parallelOf({ parallel }: RestoreWorld, isLocal: boolean, hasThreads: boolean): number {
+  return Math.max(1, Math.min(parallel ?? (isLocal && !hasThreads ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT), RESTORE_PARALLEL_MAX));
 }
 
 export function endWhenAborted(signal: AbortSignal | undefined): void {

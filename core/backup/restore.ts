@@ -1,7 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import { chooseRestore, type ChooseOptions, type RestoreChoice, type RestorePlan } from './choose.ts';
-import type { Manifest } from './manifest.ts';
-import { inParallel } from './in-parallel.ts';
+import type { Manifest, ManifestFile } from './manifest.ts';
 import type { BackupLanes } from './lanes.ts';
 import { renewNodeId } from './node-id.ts';
 import type { Repository } from './repository-api.ts';
@@ -77,25 +76,18 @@ interface WrittenFiles { readonly log: RestoredLog; readonly indexFiles: number;
 
 /** Log and index side by side. Where damage may be passed over, what there is of the log decides whether an index fits it, so that the log comes first. */
 async function writeFiles({ allowDamaged = false, indexless = false, checkMd5 = allowDamaged }: RestoreOptions, plan: RestorePlan, writing: FileRestore): Promise<WrittenFiles> {
-  const skipped: Skipped[] = [];
-  const writeLog = (): Promise<RestoredLog> => restoreLog({ ...writing, plan, allowDamaged, checkMd5 });
-  const writeIndex = async (position: number): Promise<number> => {
-    let files = 0;
-    for (const set of indexless ? [] : indexSets(plan.manifest, position)) files += await restoreSet(writing, set, allowDamaged ? (one) => skipped.push(one) : null) ?? 0;
-    return files;
-  };
-  if (allowDamaged) {
-    const log = await writeLog();
-    const indexFiles = await writeIndex(log.position);
-    return { log, indexFiles, skipped: [...log.skipped, ...skipped] };
+  const setsAt = (position: number): ManifestFile[][] => (indexless ? [] : indexSets(plan.manifest, position));
+  const options = { ...writing, plan, allowDamaged, checkMd5 };
+  if (!allowDamaged) {
+    const beside = setsAt(plan.position).flat();
+    const log = await restoreLog({ ...options, beside });
+    return { log, indexFiles: beside.length, skipped: log.skipped };
   }
-  let log: RestoredLog | null = null;
+  const log = await restoreLog(options);
+  const skipped = [...log.skipped];
   let indexFiles = 0;
-  await inParallel(2, 2, async (i) => {
-    if (i === 0) log = await writeLog();
-    else indexFiles = await writeIndex(plan.position);
-  });
-  return { log: log!, indexFiles, skipped };
+  for (const set of setsAt(log.position)) indexFiles += await restoreSet(writing, set, (one) => skipped.push(one)) ?? 0;
+  return { log, indexFiles, skipped };
 }
 
 function bytesOf({ manifest, position }: RestorePlan, indexless: boolean): number {

@@ -14,8 +14,8 @@ export interface StorageSourceOptions {
 }
 
 /**
- * Listed files in a storage, read in large pieces. Nothing
- * behind the listed size of a file is ever read: of the chunk that is being written, that lies behind the end of the snapshot.
+ * Listed files in a storage, read in large pieces. Nothing behind the listed size of a file is ever read: of the chunk that is being
+ * written, that lies behind the end of the snapshot.
  */
 export class StorageSource implements BackupSource {
   readonly snapshot: Snapshot;

@@ -142,16 +142,17 @@ export class BlockCache {
   /** @internal Begins to load what is missing of the blocks [from, to] of a remote file, of which all will be wanted, with as few reads as can be. */
   prefetchRun(file: CachedFile, from: number, to: number): void {
     const end = Math.min(to + 1, file.wholeBlocks());
-    for (let index = from; index < end;) {
+    // What would push out what was just loaded is left for later.
+    for (let index = from; index < end && this.#inFlight.size * BLOCK_BYTES < this.#capacityBytes / 2;) {
       const count = Math.min(this.#runLength(file, index), end - index);
-      if (count > 0) this.#loadAhead(file, index, count, false);
+      if (count > 0) void this.#load(file, index, count, Promise.resolve(file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES)), -1);
       index += Math.max(1, count);
     }
   }
 
-  #loadAhead(file: CachedFile, index: number, count: number, readsOn = count > 1): void {
+  #loadAhead(file: CachedFile, index: number, count: number): void {
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (!(got instanceof Uint8Array)) void this.#load(file, index, count, got, !readsOn ? -1 : file.file.isRemote === true ? count >> 1 : 0);
+    if (!(got instanceof Uint8Array)) void this.#load(file, index, count, got, count === 1 ? -1 : file.file.isRemote === true ? count >> 1 : 0);
   }
 
   /** @internal Whether the block is there or on its way. */

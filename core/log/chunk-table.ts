@@ -94,7 +94,8 @@ export class ChunkTable implements LogReader {
   }
 
   prefetchRun(from: number, to: number): void {
-    if (from >= 0 && to < this.end) this.chunkAt(from)?.prefetchRun(from, to);
+    if (from < 0 || to >= this.end) return;
+    for (let at = from, chunk = this.chunkAt(at); chunk !== undefined && at <= to; at = chunk.endPosition, chunk = this.chunkAt(at)) chunk.prefetchRun(at, to);
   }
 
   readForward(position: number, frame: RecordFrame): Outcome {

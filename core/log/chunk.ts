@@ -79,11 +79,12 @@ export class Chunk {
     if (block >= 0) this.file.prefetch(block);
   }
 
-  /** As `prefetch`, for the records that start in [from, to]. */
+  /** As `prefetch`, for the records of this chunk that start in [from, to]. */
   prefetchRun(from: number, to: number): void {
     const first = this.#blockOf(from);
-    const last = this.#blockOf(to);
-    if (first >= 0 && last >= first) this.file.prefetchRun(first, last);
+    if (first < 0) return;
+    const last = to < this.endPosition ? this.#blockOf(to) : -1;
+    this.file.prefetchRun(first, last >= first ? last : Math.floor((HEADER_BYTES + this.physicalBytes - 1) / BLOCK_BYTES));
   }
 
   /** The block in which the record at `position` starts; -1 when that is not known. */

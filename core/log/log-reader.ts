@@ -24,7 +24,7 @@ export interface LogReader {
   readAt(position: number, frame: RecordFrame, isSparse?: boolean): Outcome;
   /** Begins to load what `readAt` of the position will need, as far as that is known already. */
   prefetch(position: number): void;
-  /** Begins to load the records that start in [from, to], which lie close together in one chunk and are all wanted, where reading them one by one would be as many requests. */
+  /** Begins to load the records that start in [from, to], which lie close together and are all wanted, where reading them one by one would be as many requests. */
   prefetchRun(from: number, to: number): void;
   /** Reads the first record at or after `position`, which is a record's start, a record's end or a chunk boundary. END at the log's end. */
   readForward(position: number, frame: RecordFrame): Outcome;

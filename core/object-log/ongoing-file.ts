@@ -4,12 +4,16 @@ import type { ObjectStore } from '../ports/object-store.ts';
 import type { ObjectSegment } from './manifest.ts';
 import { getRange, ReadOnlyFile } from './object-file.ts';
 
+/** Blocks that are fetched with the seam. */
+const SEAM_BLOCKS_BEFORE = 2;
+
 /**
  * The file of a chunk that has not been completed, as it would be on a disk: header, the segments of a manifest, and behind
  * them what commits have added, in memory.
  *
  * Memory holds whole blocks of the cache's size, which grow in place, so that reading them copies nothing. In the first of
- * them lies the seam: its part from segments is read when somebody first asks for it.
+ * them lies the seam: its part from segments is read when somebody first asks for it, together with what lies before it in the same
+ * segment: whoever asks for the last events of a stream often wants those before them next.
  */
 export class OngoingFile extends ReadOnlyFile {
   readonly path: string;
@@ -26,6 +30,8 @@ export class OngoingFile extends ReadOnlyFile {
   /** Blocks from the seam on. */
   readonly #blocks: Uint8Array[] = [];
   #isSeamWhole: boolean;
+  /** Bytes before the seam that came with it. */
+  #before: Uint8Array = new Uint8Array(0);
   #loading: Promise<void> | null = null;
   #end: number;
 
@@ -67,7 +73,7 @@ export class OngoingFile extends ReadOnlyFile {
   read(position: number, length: number): Uint8Array | Promise<Uint8Array> {
     const stop = Math.min(position + length, (this.#seam + this.#blocks.length) * BLOCK_BYTES);
     if (stop <= position) return new Uint8Array(0);
-    if (position < this.size) return this.#readAcross(position, stop);
+    if (position < this.size) return position >= this.size - this.#before.length && stop <= this.size ? this.#beforeSeam(position, stop) : this.#readAcross(position, stop);
     if (!this.#isSeamWhole && position < this.#baseEnd) return this.#loadSeam().then(() => this.#inMemory(position, stop));
     return this.#inMemory(position, stop);
   }
@@ -90,7 +96,19 @@ export class OngoingFile extends ReadOnlyFile {
     return out;
   }
 
+  #beforeSeam(from: number, to: number): Uint8Array {
+    const start = this.size - this.#before.length;
+    return this.#before.subarray(from - start, to - start);
+  }
+
   async #readAcross(from: number, to: number): Promise<Uint8Array> {
+    const known = this.size - this.#before.length;
+    if (from < known && to > known && to <= this.size) {
+      const out = new Uint8Array(to - from);
+      out.set(await this.#stored(from, known), 0);
+      out.set(this.#beforeSeam(known, to), known - from);
+      return out;
+    }
     const stored = await this.#stored(from, Math.min(to, this.#baseEnd));
     if (to <= this.#baseEnd) return stored;
     const out = new Uint8Array(to - from);
@@ -100,9 +118,11 @@ export class OngoingFile extends ReadOnlyFile {
   }
 
   #loadSeam(): Promise<void> {
-    this.#loading ??= this.#stored(this.size, this.#baseEnd).then(
+    const from = this.#beginBeforeSeam();
+    this.#loading ??= this.#stored(from, this.#baseEnd).then(
       (bytes) => {
-        this.#blocks[0]!.set(bytes, 0);
+        this.#before = bytes.subarray(0, this.size - from);
+        this.#blocks[0]!.set(bytes.subarray(this.size - from), 0);
         this.#isSeamWhole = true;
       },
       (error: unknown) => {
@@ -111,6 +131,13 @@ export class OngoingFile extends ReadOnlyFile {
       },
     );
     return this.#loading;
+  }
+
+  /** Where a read begins that brings the seam's part of its first segment, and blocks before it from the same one. */
+  #beginBeforeSeam(): number {
+    const segment = this.#segments.find(({ to }) => to - this.#origin > this.size);
+    const start = segment === undefined ? this.size : Math.ceil((segment.from - this.#origin) / BLOCK_BYTES) * BLOCK_BYTES;
+    return Math.min(this.size, Math.max(start, this.size - SEAM_BLOCKS_BEFORE * BLOCK_BYTES));
   }
 
   /** Bytes of header and segments, with one request a segment. */

@@ -40,6 +40,8 @@ export class FilesystemFile implements StorageFile {
   /** Bytes written on a thread in the background since it last set the disk to work. */
   #unwritten = 0;
   #writingBack: Promise<void> = Promise.resolve();
+  /** Of a thread in the background: all syncs so far. */
+  #syncing: Promise<void> = Promise.resolve();
   /** Calls under way: the descriptor's number may be given to another file only after they have ended. */
   #busy = 0;
   #whenIdle: (() => void) | null = null;
@@ -177,6 +179,16 @@ export class FilesystemFile implements StorageFile {
   }
 
   sync(): Promise<void> {
+    const own = this.#syncNow();
+    if (!this.#isBlocking) return own;
+    // The system tells a failure to one sync only, which may be one that was begun beside the writing.
+    const all = Promise.all([this.#syncing, own]).then(() => {});
+    all.catch(() => {});
+    this.#syncing = all;
+    return all;
+  }
+
+  #syncNow(): Promise<void> {
     return new Promise((resolve, reject) => {
       if (!this.#isOpen) throw fileClosed(this.path);
       // After a failure the system may report success for pages that it has dropped.

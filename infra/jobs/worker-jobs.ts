@@ -16,7 +16,7 @@ export interface WorkerJobsOptions {
   /** Folders of the FilesystemStorage that every worker builds for itself. */
   root: string;
   indexRoot: string;
-  /** Most workers at a time for everything but scavenging. Default 1. */
+  /** Most workers at a time for the index. Default 1. */
   threads?: number;
   /** Most workers at a time for scavenging. Default 5. */
   scavengeThreads?: number;

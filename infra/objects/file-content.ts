@@ -97,7 +97,7 @@ class BlockWriter {
   readonly #isBlocking: boolean;
   readonly #blockBytes: number;
   /** The first is being filled, the second written. */
-  readonly #blocks: Uint8Array[];
+  #blocks: Uint8Array[] = [];
   #filled = 0;
   #written = 0;
   #synced = 0;
@@ -108,13 +108,13 @@ class BlockWriter {
     this.#handle = handle;
     this.#isBlocking = isBlocking;
     this.#blockBytes = blockBytes;
-    this.#blocks = [new Uint8Array(blockBytes), new Uint8Array(blockBytes)];
   }
 
   /** The piece may be used again when this has resolved. */
   async add(piece: Uint8Array): Promise<void> {
     // A large piece is written as it is: other files are read and written meanwhile.
     if (piece.length >= PIECE_BYTES_MIN) return this.#writeThrough(piece);
+    if (this.#blocks.length === 0) this.#blocks = [new Uint8Array(this.#blockBytes), new Uint8Array(this.#blockBytes)];
     for (let at = 0; at < piece.length;) {
       const count = Math.min(piece.length - at, this.#blockBytes - this.#filled);
       this.#blocks[0]!.set(count === piece.length ? piece : piece.subarray(at, at + count), this.#filled);

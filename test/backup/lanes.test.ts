@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createBackup } from '../../core/backup/create.ts';
 import type { CreatedBackup } from '../../core/backup/create.ts';
 import { RESTORE_FILE_JOB, STORE_PART_JOB } from '../../core/backup/file-jobs.ts';
+import type { RestoreFileArgs } from '../../core/backup/file-jobs.ts';
 import type { BackupLanes } from '../../core/backup/lanes.ts';
 import { blobKeyOf } from '../../core/backup/repository.ts';
 import { restoreBackup } from '../../core/backup/restore.ts';
@@ -23,7 +24,7 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects } from '../../infra/objects/open.ts';
-import { backUpSource, danglingIn } from '../support/backup/backup-kit.ts';
+import { backUpSource, danglingIn, filesOf } from '../support/backup/backup-kit.ts';
 import { logText, restoreOptions, verifyErrors } from '../support/backup/restore-kit.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
@@ -84,7 +85,10 @@ describe('a backup whose large files are stored in lanes', () => {
 
       const target = new MemoryStorage();
       const back = lanesOver(target, objects, key);
-      await restoreBackup(restoreOptions(await openTestRepository(objects, { key }), target, { lanes: back }));
+      const seen: number[] = [];
+      await restoreBackup(restoreOptions(await openTestRepository(objects, { key }), target, { lanes: back, onProgress: ({ phase, bytesDone, bytesTotal }) => { if (phase === 'copying') seen.push(bytesDone / bytesTotal); } }));
+      expect(seen.at(-1)).toBeGreaterThan(0.95);
+      expect(seen.every((part, i) => part <= 1 && part >= (seen[i - 1] ?? 0))).toBe(true);
       expect(back.runs.get(RESTORE_FILE_JOB)).toBeGreaterThan(2);
       expect(await logText(target)).toEqual(await logText(storage));
       expect(await verifyErrors(target)).toEqual([]);
@@ -134,13 +138,83 @@ describe('a backup whose large files are stored in lanes', () => {
     expect(lanes.runs.size).toBe(0);
   });
 
-  it('ends when it is aborted', async () => {
+  it('ends in the middle of a file when it is aborted, and so does its restore', async () => {
+    const storage = new MemoryStorage();
+    const node = await openSmall(storage, { chunkSizeBytes: 4_194_304 });
+    await append(node, 'a', 300);
+    await node.close();
+    const objects = new MemoryObjects();
+    for (const at of [0, 0.4]) {
+      const abort = new AbortController();
+      let last = 0;
+      const onProgress = ({ bytesDone, bytesTotal }: { bytesDone: number; bytesTotal: number }): void => {
+        if (abort.signal.aborted) last = Math.max(last, bytesDone);
+        if (bytesDone > bytesTotal * at) abort.abort();
+      };
+      await expect(backUp(storage, objects, { lanes: lanesOver(storage, objects), signal: abort.signal, onProgress, parallel: 1 })).rejects.toMatchObject({ code: 'aborted' });
+      expect(last).toBeLessThan(3_000_000);
+    }
+    expect(await danglingIn(objects)).toEqual([]);
+    await backUp(storage, objects);
+    const target = new MemoryStorage();
+    const abort = new AbortController();
+    const { jobs, repository } = lanesOver(target, objects);
+    // What a lane is given ends it: nothing else is under way here.
+    const told: number[] = [];
+    const [segment] = (await (await openTestRepository(objects)).manifest('latest')).tail!.segments;
+    const args: RestoreFileArgs = { repository, path: 'chunk-000000.000000', ref: segment!, isSealed: false, nowMs: TEST_NOW_MS };
+    await expect(jobs.run(RESTORE_FILE_JOB, args, { signal: abort.signal, onProgress: ({ done }) => { told.push(done); abort.abort(); } })).rejects.toMatchObject({ code: 'aborted' });
+    expect(told).toHaveLength(1);
+    expect(told[0]).toBeLessThan(segment!.sizeBytes);
+  });
+
+  it('is restored with no more files at a time than were asked for', async () => {
     const storage = await stopped(new MemoryStorage());
     const objects = new MemoryObjects();
-    const abort = new AbortController();
-    const onProgress = ({ bytesDone, bytesTotal }: { bytesDone: number; bytesTotal: number }): void => { if (bytesDone > bytesTotal / 3) abort.abort(); };
-    await expect(backUp(storage, objects, { lanes: lanesOver(storage, objects), signal: abort.signal, onProgress })).rejects.toMatchObject({ code: 'aborted' });
-    expect(await danglingIn(objects)).toEqual([]);
+    await backUp(storage, objects);
+    for (const parallel of [1, 3]) {
+      const target = new MemoryStorage();
+      let [open, most] = [0, 0];
+      const create = target.create.bind(target);
+      target.create = async (path) => {
+        const file = await create(path);
+        const close = file.close.bind(file);
+        most = Math.max(most, ++open);
+        file.close = async () => { open--; await close(); };
+        return file;
+      };
+      await restoreBackup(restoreOptions(await openTestRepository(objects), target, { parallel }));
+      expect(most).toBe(parallel);
+    }
+  });
+
+  it('gives its signal to the lanes of a restore', async () => {
+    const storage = await stopped(new MemoryStorage());
+    const objects = new MemoryObjects();
+    await backUp(storage, objects);
+    const target = new MemoryStorage();
+    const lanes = lanesOver(target, objects);
+    const { signal } = new AbortController();
+    const signals: unknown[] = [];
+    const jobs: Jobs = { run: (name, args, options) => { signals.push(options?.signal); return lanes.jobs.run(name, args, options); }, close: async () => {} };
+    await restoreBackup(restoreOptions(await openTestRepository(objects), target, { lanes: { ...lanes, jobs }, signal }));
+    expect(new Set(signals)).toEqual(new Set([signal]));
+  });
+
+  it('leaves to the snapshot what a running node goes on changing', async () => {
+    const storage = new MemoryStorage();
+    const node = await openSmall(storage);
+    await append(node, 'a', 40);
+    const hold = await node.hold();
+    await append(node, 'b', 60);
+    const objects = new MemoryObjects();
+    const repository = await openTestRepository(objects);
+    const { manifest } = await backUpSource(hold, repository, { lanes: { ...lanesOver(storage, objects), bytesMin: 1 } });
+    const files = await filesOf(repository, manifest);
+    for (const { path, content } of hold.snapshot.files) if (content !== undefined && files.has(path)) expect(files.get(path), path).toEqual(new Uint8Array(content));
+    expect(files.has('index/indexmap')).toBe(true);
+    await hold.release();
+    await node.close();
   });
 
   it('is refused when it is damaged, with the name of the object', async () => {
@@ -178,6 +252,7 @@ describe('a backup whose large files are stored in lanes', () => {
       await restoreBackup(restoreOptions(await openTestRepository(objects), target, { lanes }));
       expect(await logText(target)).toEqual(await logText(storage));
       expect(await verifyErrors(target)).toEqual([]);
+      for (const { path } of made.manifest.chunks) expect((await stat(join(folder, 'back', path))).mode & 0o222, path).toBe(0);
     } finally {
       for (const jobs of workers) await jobs.close();
       await rm(folder, { recursive: true, force: true });

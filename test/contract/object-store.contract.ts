@@ -187,6 +187,22 @@ function uploads(tools: Tools): void {
     expect(await other.head('big/object.bin')).toMatchObject({ sizeBytes: bigBytes });
   });
 
+  test('content in small and large pieces by turns arrives as it was', async () => {
+    const { objects, other } = tools();
+    const random = new Random(8);
+    const bytes = random.bytes(3_000_000);
+    async function* mixed(): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < bytes.length;) {
+        const piece = bytes.slice(at, at + (random.int(0, 1) === 0 ? random.int(1, 5_000) : random.int(131_000, 400_000)));
+        at += piece.length;
+        yield piece;
+        piece.fill(0xee);
+      }
+    }
+    await objects.upload('mixed', bytes.length, mixed());
+    expect(Buffer.compare((await other.get('mixed'))!, bytes)).toBe(0);
+  });
+
   test('small and empty content too', async () => {
     const { objects } = tools();
     await objects.upload('small', 5, inPieces(text('12345'), 2));

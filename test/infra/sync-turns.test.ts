@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import fs, { mkdtempSync, rmSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
@@ -117,6 +118,29 @@ describe('a thread in the background sets the disk to work', () => {
     const results = await Promise.allSettled(writes);
     expect(results.some((result) => result.status === 'rejected')).toBe(true);
     expect(calls).toBe(1);
+    await file.close();
+  });
+
+  test('and a sync that ends well says nothing while one that began before it may still fail', async () => {
+    const file = await new FilesystemStorage({ root, isBlocking: true }).create('told-once');
+    const calls: ((error: Error | null) => void)[] = [];
+    const fdatasync = vi.spyOn(fs, 'fdatasync').mockImplementation(((_fd: number, done: (error: Error | null) => void) => { calls.push(done); }) as never);
+    syncBuiltinESMExports();
+    try {
+      file.writeAt(0, MIB);
+      const [beside, last] = [file.sync(), file.sync()];
+      calls[1]!(null);
+      let isDurable = false;
+      void last.then(() => { isDurable = true; }, () => {});
+      await new Promise((resolve) => { setImmediate(resolve); });
+      expect(isDurable).toBe(false);
+      calls[0]!(Object.assign(new Error('EIO'), { code: 'EIO' }));
+      await expect(last).rejects.toMatchObject({ code: 'sync_failed' });
+      await expect(beside).rejects.toMatchObject({ code: 'sync_failed' });
+    } finally {
+      fdatasync.mockRestore();
+      syncBuiltinESMExports();
+    }
     await file.close();
   });
 });

@@ -153,3 +153,18 @@ test('a file where a folder is needed is an error that names the key', async () 
   expect(isSkuaError(error, 'io_error')).toBe(true);
   expect((error as Error).message).toMatch(/a\/b/);
 });
+
+test.skipIf(process.platform !== 'linux')('a thread of its own keeps no file open behind a read, whatever came of it', async () => {
+  const blocking = new DirectoryObjects({ root, isBlocking: true });
+  await blocking.put('a/k', text('content'));
+  const into = new Uint8Array(100);
+  const read = async (): Promise<void> => {
+    expect(await blocking.get('a/k', { from: 2, length: 3, into })).toEqual(text('nte'));
+    expect(await blocking.get('a', { from: 0, length: 3, into })).toBeNull();
+    expect(await blocking.get('none', { from: 0, length: 3, into })).toBeNull();
+  };
+  await read();
+  const before = (await readdir('/proc/self/fd')).length;
+  for (let i = 0; i < 50; i++) await read();
+  expect((await readdir('/proc/self/fd')).length).toBeLessThan(before + 20);
+});
