@@ -1,8 +1,9 @@
 import type { Job, JobContext } from '../ports/jobs.ts';
+import type { Storage } from '../ports/storage.ts';
 import { openForJob } from './lanes.ts';
 import type { RepositorySpec } from './lanes.ts';
 import type { BlobRef } from './manifest.ts';
-import { writeFile } from './restore-files.ts';
+import { writeContent, writeFile } from './restore-files.ts';
 import { piecesOf } from './storage-pieces.ts';
 import { storePart } from './store-part.ts';
 import type { FilePart, StoredPart } from './store-part.ts';
@@ -40,11 +41,13 @@ export interface RestoreFileArgs {
   readonly repository: RepositorySpec;
   readonly path: string;
   readonly ref: BlobRef;
+  /** Where the content begins in a file that is there already; null for a file that is made. */
+  readonly at: number | null;
   readonly isSealed: boolean;
   readonly nowMs: number;
 }
 
-async function restoreFileJob({ repository: spec, path, ref, isSealed, nowMs }: RestoreFileArgs, context: JobContext): Promise<void> {
+async function restoreFileJob({ repository: spec, path, ref, at, isSealed, nowMs }: RestoreFileArgs, context: JobContext): Promise<void> {
   const { repository } = await openForJob(spec, false, nowMs, context);
   let done = 0;
   async function* content(): AsyncGenerator<Uint8Array, void, undefined> {
@@ -56,9 +59,20 @@ async function restoreFileJob({ repository: spec, path, ref, isSealed, nowMs }: 
     }
   }
   try {
-    await writeFile(context.storage, path, content(), ref.sizeBytes, { isSealed });
+    if (at === null) await writeFile(context.storage, path, content(), ref.sizeBytes, { isSealed });
+    else await writePart(context.storage, path, at, content());
   } finally {
     await repository.close();
+  }
+}
+
+async function writePart(storage: Storage, path: string, at: number, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await storage.open(path, 'write');
+  try {
+    await writeContent(file, at, content);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 

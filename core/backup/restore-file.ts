@@ -22,7 +22,7 @@ export function filesAtOnce({ world, repository, lanes }: FileRestore): number {
 
 /** Writes one file of a backup, verified and durable, on a thread of its own where there are lanes and the file is worth it. */
 export async function restoreFile({ repository, world, lanes, onBytes }: FileRestore, file: ManifestFile, isSealed = false): Promise<void> {
-  const { target, signal, clock } = world;
+  const { target, signal } = world;
   const { blob, sizeBytes, path } = file;
   endWhenAborted(signal);
   const lane = lanesFor(lanes, sizeBytes);
@@ -33,12 +33,17 @@ export async function restoreFile({ repository, world, lanes, onBytes }: FileRes
     };
     return writeFile(target, path, repository.readWholeBlob(file, signal), sizeBytes, { watch, isSealed });
   }
+  await restoreInLane(lane, { world, onBytes }, { path, ref: { blob, sizeBytes }, at: null, isSealed });
+}
+
+/** Writes a blob by a job, and waits until it is durable. */
+export async function restoreInLane({ jobs, repository }: BackupLanes, { world: { signal, clock }, onBytes }: Pick<FileRestore, 'world' | 'onBytes'>, what: Pick<RestoreFileArgs, 'path' | 'ref' | 'at' | 'isSealed'>): Promise<void> {
   let counted = 0;
   const onDone = (done: number): void => {
     onBytes(done - counted);
     counted = done;
   };
-  const args: RestoreFileArgs = { repository: lane.repository, path, ref: { blob, sizeBytes }, isSealed, nowMs: clock.nowMs() };
-  await lane.jobs.run(RESTORE_FILE_JOB, args, { ...(signal && { signal }), onProgress: ({ done }) => onDone(done) });
-  onDone(sizeBytes);
+  const args: RestoreFileArgs = { repository, ...what, nowMs: clock.nowMs() };
+  await jobs.run(RESTORE_FILE_JOB, args, { ...(signal && { signal }), onProgress: ({ done }) => onDone(done) });
+  onDone(what.ref.sizeBytes);
 }

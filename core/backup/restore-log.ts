@@ -3,11 +3,12 @@ import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../log/verify-chunk-job.
 import { chunkEnd, chunkStart } from './choose-places.ts';
 import type { RestorePlan } from './choose.ts';
 import { inParallel } from './in-parallel.ts';
+import { lanesFor } from './lanes.ts';
 import type { ManifestChunk, ManifestFile } from './manifest.ts';
-import { filesAtOnce, restoreFile, type FileRestore } from './restore-file.ts';
+import { filesAtOnce, restoreFile, restoreInLane, type FileRestore } from './restore-file.ts';
 import { badMd5 } from './restore-files.ts';
 import type { Skipped } from './restore-report.ts';
-import { ShippedEpochs, tailOf, writeTail } from './restore-tail.ts';
+import { ShippedEpochs, tailOf, writeTail, type TailPart } from './restore-tail.ts';
 import { endWhenAborted } from './restore-world.ts';
 
 export interface LogRestoreOptions extends FileRestore {
@@ -74,7 +75,7 @@ class LogRestore {
   /** Everything side by side, as damage to anything ends the restore. */
   async #all(whole: readonly ManifestChunk[], atOnce: number): Promise<RestoredLog> {
     let restored: RestoredLog | null = null;
-    // The log's end comes first: it is made here, while the lanes are busy with the rest.
+    // The log's end comes first: what lies in it is put together part by part.
     const { beside = [] } = this.#options;
     await inParallel(1 + whole.length + beside.length, atOnce, async (i) => {
       if (i === 0) restored = await this.#tail(whole.length);
@@ -126,7 +127,11 @@ class LogRestore {
     };
     let written = files;
     for (const chunk of tailOf(repository, plan, world.ids, world.signal)) {
-      const end = await writeTail(world, chunkSizeBytes, chunk, watch, (error, from) => this.#damaged(error, chunk.path, from));
+      const inLane = (part: TailPart, at: number): Promise<void> | null => {
+        const lane = part.blob === undefined ? null : lanesFor(this.#options.lanes, part.blob.sizeBytes);
+        return lane === null ? null : restoreInLane(lane, this.#options, { path: chunk.path, ref: part.blob!, at, isSealed: false });
+      };
+      const end = await writeTail(world, chunkSizeBytes, chunk, watch, (error, from) => this.#damaged(error, chunk.path, from), inLane);
       if (end > chunk.start) written++;
       if (end < chunk.parts.at(-1)!.to) return this.#ended(end, written, epochs?.last ?? null);
     }

@@ -9,6 +9,7 @@ import { chunkEnd, chunkStart } from './choose-places.ts';
 import { RecordWalk } from './choose-walk.ts';
 import type { RestorePlan } from './choose.ts';
 import { fromHex } from './hex.ts';
+import type { BlobRef } from './manifest.ts';
 import type { Repository } from './repository-api.ts';
 import { writeContent } from './restore-files.ts';
 import type { RestoreWorld } from './restore-world.ts';
@@ -25,9 +26,11 @@ export interface TailChunk {
 }
 
 /** Log from one place where it can end to another one. */
-interface TailPart {
+export interface TailPart {
   readonly from: number;
   readonly to: number;
+  /** The blob, where all of it is the part. */
+  readonly blob?: BlobRef;
   content(): AsyncIterable<Uint8Array>;
 }
 
@@ -61,7 +64,7 @@ export function tailOf(repository: Repository, plan: RestorePlan, ids: Ids, sign
 function* segmentParts(repository: Repository, { manifest, position }: RestorePlan, signal?: AbortSignal): Generator<TailPart, void, undefined> {
   for (const segment of manifest.tail?.segments ?? []) {
     if (segment.from >= position) return;
-    if (segment.to <= position) yield { from: segment.from, to: segment.to, content: () => repository.readBlob(segment, undefined, signal) };
+    if (segment.to <= position) yield { from: segment.from, to: segment.to, blob: { blob: segment.blob, sizeBytes: segment.sizeBytes }, content: () => repository.readBlob(segment, undefined, signal) };
     else yield { from: segment.from, to: position, content: () => repository.readBlob(segment, { from: 0, length: position - segment.from }, signal) };
   }
 }
@@ -82,9 +85,10 @@ function newHeader(ids: Ids, chunkSize: number, number: number): Uint8Array {
 /**
  * Writes the file, durably, and returns where the log in it ends: before the first part for which `onDamaged` does not throw, and at the chunk's
  * start, with no file, where nothing is left. One that is to be completed stays one that is being written when it is cut so. `watch` sees
- * the bytes in their order, and their position; -1 where they begin with a header.
+ * the bytes in their order, and their position; -1 where they begin with a header. `inLane` may write a part in another way, of which
+ * `watch` sees nothing, or return null.
  */
-export async function writeTail({ target, digests }: Pick<RestoreWorld, 'target' | 'digests'>, chunkSize: number, tail: TailChunk, watch: (bytes: Uint8Array, position: number) => void, onDamaged: (error: unknown, from: number) => void): Promise<number> {
+export async function writeTail({ target, digests }: Pick<RestoreWorld, 'target' | 'digests'>, chunkSize: number, tail: TailChunk, watch: (bytes: Uint8Array, position: number) => void, onDamaged: (error: unknown, from: number) => void, inLane: (part: TailPart, at: number) => Promise<void> | null = () => null): Promise<number> {
   let end = tail.start;
   const md5 = tail.isCompleted ? digests.md5() : null;
   const file = await target.create(tail.path);
@@ -93,10 +97,11 @@ export async function writeTail({ target, digests }: Pick<RestoreWorld, 'target'
     if (tail.header !== null) md5?.update(tail.header);
     for (const part of tail.parts) {
       try {
-        await writePart(file, tail, part, (bytes, position) => {
+        const byLane = md5 === null ? inLane(part, HEADER_BYTES + part.from - tail.start) : null;
+        await (byLane ?? writePart(file, tail, part, (bytes, position) => {
           md5?.update(bytes);
           watch(bytes, position);
-        });
+        }));
       } catch (error) {
         onDamaged(error, part.from);
         break;

@@ -162,7 +162,7 @@ describe('a backup whose large files are stored in lanes', () => {
     // What a lane is given ends it: nothing else is under way here.
     const told: number[] = [];
     const [segment] = (await (await openTestRepository(objects)).manifest('latest')).tail!.segments;
-    const args: RestoreFileArgs = { repository, path: 'chunk-000000.000000', ref: segment!, isSealed: false, nowMs: TEST_NOW_MS };
+    const args: RestoreFileArgs = { repository, path: 'chunk-000000.000000', ref: segment!, at: null, isSealed: false, nowMs: TEST_NOW_MS };
     await expect(jobs.run(RESTORE_FILE_JOB, args, { signal: abort.signal, onProgress: ({ done }) => { told.push(done); abort.abort(); } })).rejects.toMatchObject({ code: 'aborted' });
     expect(told).toHaveLength(1);
     expect(told[0]).toBeLessThan(segment!.sizeBytes);
@@ -231,6 +231,32 @@ describe('a backup whose large files are stored in lanes', () => {
     const other = new MemoryStorage();
     const report = await restoreBackup(restoreOptions(repository, other, { lanes: lanesOver(other, objects), allowDamaged: true }));
     expect(report.skipped[0]).toMatchObject({ key, path: manifest.chunks[1]!.path });
+  });
+
+  it('gives the log before a damaged part of its end where damage is allowed', async () => {
+    const storage = new MemoryStorage();
+    const objects = new MemoryObjects();
+    for (const stream of ['a', 'b']) {
+      const node = await openSmall(storage, { chunkSizeBytes: 4_194_304 });
+      await append(node, stream, 60);
+      await node.close();
+      await backUp(storage, objects);
+    }
+    const manifest = await (await openTestRepository(objects)).manifest('latest');
+    const [first, second] = manifest.tail!.segments;
+    const key = blobKeyOf(second!.blob);
+    const bad = (await objects.get(key))!.slice();
+    bad[bad.length - 100]! ^= 1;
+    await objects.put(key, bad);
+    const target = new MemoryStorage();
+    const lanes = lanesOver(target, objects);
+    const refused = new MemoryStorage();
+    await expect(restoreBackup(restoreOptions(await openTestRepository(objects), refused, { lanes: lanesOver(refused, objects) }))).rejects.toMatchObject({ code: 'repository_damaged', data: { key } });
+    const report = await restoreBackup(restoreOptions(await openTestRepository(objects), target, { lanes, allowDamaged: true }));
+    expect(report.position).toBe(first!.to);
+    expect(report.skipped[0]).toMatchObject({ key, lost: { from: first!.to, to: manifest.checkpoints.writer } });
+    expect(lanes.runs.get(RESTORE_FILE_JOB)).toBeGreaterThan(1);
+    expect(await verifyErrors(target)).toEqual([]);
   });
 
   it('goes through worker threads on a disk', async () => {

@@ -2,6 +2,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmS
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { BackupLanes } from '../../../core/backup/lanes.ts';
+import type { Repository } from '../../../core/backup/repository-api.ts';
 import { restoreBackup } from '../../../core/backup/restore.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
@@ -42,51 +43,49 @@ async function whole(settings: Settings, folder: string): Promise<Row[]> {
     clean();
     return megabytes / await secondsOf(() => copyAndSync(folder, copy));
   };
+  const source = await sourceOf(folder);
+  const saving = await threadsOver(folder);
   const full = async (): Promise<number> => {
     clean();
     const opened = await openBenchRepository({ kind: 'directory', path: repository });
-    const source = await sourceOf(folder);
-    const jobs = await threadsOver(folder);
     try {
-      return megabytes / await secondsOf(() => backUp(opened, source, null, lanesOf(jobs, repository)));
+      return megabytes / await secondsOf(() => backUp(opened, source, null, lanesOf(saving, repository)));
     } finally {
-      await jobs.close();
-      await source.release();
       await opened.close();
     }
   };
-  const kept = join(settings.folder, 'backup-kept');
-  const restore = async (): Promise<number> => {
-    clean();
-    return megabytes / await restoreSeconds(kept, restored);
-  };
   await limit();
   await full();
-  const saving = await alternate(settings.windows, limit, full);
+  const saved = await alternate(settings.windows, limit, full);
   await full();
+  await saving.close();
+  await source.release();
+  const kept = join(settings.folder, 'backup-kept');
   renameSync(repository, kept);
-  const restoring = await alternate(settings.windows, limit, restore);
+  const opened = await openBenchRepository({ kind: 'directory', path: kept });
+  const restoring = await threadsOver(restored);
+  const restore = async (): Promise<number> => {
+    clean();
+    return megabytes / await secondsOf(() => restoreFrom(opened, restoring, lanesOf(restoring, kept), restored));
+  };
+  await restore();
+  const restoredRates = await alternate(settings.windows, limit, restore);
+  await restoring.close();
+  await opened.close();
   clean();
   return [
-    row('full backup to a directory', 'MB/s', saving, { kind: 'at least', value: 0.7 }),
-    row('restore from a directory, verified', 'MB/s', restoring, { kind: 'at least', value: 0.5 }),
+    row('full backup to a directory', 'MB/s', saved, { kind: 'at least', value: 0.7 }),
+    row('restore from a directory, verified', 'MB/s', restoredRates, { kind: 'at least', value: 0.5 }),
   ];
 }
 
-/** Of the restore itself, with the start that proves the result; repository and worker threads are open before. */
-async function restoreSeconds(repository: string, folder: string): Promise<number> {
-  const opened = await openBenchRepository({ kind: 'directory', path: repository });
+/** With the start that proves the result. */
+function restoreFrom(repository: Repository, jobs: WorkerJobs, lanes: BackupLanes, folder: string): Promise<unknown> {
   const target = new FilesystemStorage({ root: folder, isOffline: true });
-  const jobs = await threadsOver(folder);
-  try {
-    return await secondsOf(() => restoreBackup({
-      repository: opened, lanes: lanesOf(jobs, repository), choice: { kind: 'latest' }, target, ids: systemIds, digests: nodeDigests, clock: systemClock,
-      start: { jobs, log: silentLog, meter: silentMeter, scavengeStates: new SqliteScavengeStates({ indexRoot: target.indexRoot }) },
-    }));
-  } finally {
-    await jobs.close();
-    await opened.close();
-  }
+  return restoreBackup({
+    repository, lanes, choice: { kind: 'latest' }, target, ids: systemIds, digests: nodeDigests, clock: systemClock,
+    start: { jobs, log: silentLog, meter: silentMeter, scavengeStates: new SqliteScavengeStates({ indexRoot: target.indexRoot }) },
+  });
 }
 
 /** Threads that have begun: what that takes does not grow with the data. */
