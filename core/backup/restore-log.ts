@@ -128,8 +128,10 @@ class LogRestore {
     let written = files;
     for (const chunk of tailOf(repository, plan, world.ids, world.signal)) {
       const inLane = (part: TailPart, at: number): Promise<void> | null => {
-        const lane = part.blob === undefined ? null : lanesFor(this.#options.lanes, part.blob.sizeBytes);
-        return lane === null ? null : restoreInLane(lane, this.#options, { path: chunk.path, ref: part.blob!, at, isSealed: false });
+        const { blob, from, to } = part;
+        // One of another length than the log has there is found out, and told, by whoever writes it piece by piece.
+        const lane = blob?.sizeBytes === to - from ? lanesFor(this.#options.lanes, blob.sizeBytes) : null;
+        return lane === null ? null : restoreInLane(lane, this.#options, { path: chunk.path, ref: blob!, at, isSealed: false });
       };
       const end = await writeTail(world, chunkSizeBytes, chunk, watch, (error, from) => this.#damaged(error, chunk.path, from), inLane);
       if (end > chunk.start) written++;

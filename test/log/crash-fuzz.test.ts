@@ -14,7 +14,7 @@ import { appendGroup, CHUNK, groupAt, logText, openTestLog, RECORD_MIN, readBack
  * exactly the bytes that were appended.
  */
 
-const SEEDS = 800;
+const SEEDS = 500;
 const LOSSES = 6;
 /** What ends a life of the disk. */
 const EXPECTED: readonly string[] = ['storage_crashed', 'writer_stopped', 'disk_full', 'sync_failed'];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newTally, playHistory } from './random-run.ts';
 
-const SEEDS = 20;
+const SEEDS = 14;
 
 describe('random histories against a naive model', () => {
   it('leave exactly what must stay, whatever stops them, and readers see nothing else', async () => {

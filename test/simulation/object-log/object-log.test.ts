@@ -3,7 +3,7 @@ import { simulate, type SimOptions, type SimResult } from './simulate.ts';
 
 /** A short run of the simulation; `node test/simulation/object-log-long.ts` is the long one. */
 
-const SEEDS = 100;
+const SEEDS = 70;
 
 async function run(seeds: number, options: SimOptions = {}, from = 1): Promise<SimResult[]> {
   const results: SimResult[] = [];
