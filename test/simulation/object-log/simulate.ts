@@ -200,7 +200,7 @@ class Simulation {
 
   #newEvent(): NewEvent {
     const id = Buffer.from(this.#ids.uuidBytes()).toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-    return { id, type: 'T', isJson: false, data: new Uint8Array(this.#random.chance(0.15) ? this.#random.int(1_000, 20_000) : 10), metadata: new Uint8Array(0) };
+    return { id, type: 'T', isJson: false, data: new Uint8Array(this.#random.chance(0.15) ? this.#random.int(1_000, 16_000) : 10), metadata: new Uint8Array(0) };
   }
 
   /** One write, which its client sends again, somewhere, while it does not know what became of it. */
