@@ -42,6 +42,8 @@ export interface Row {
   readonly unit: string;
   readonly limit: Side;
   readonly ours: Side;
+  /** Every window of ours, in the order of measuring. */
+  readonly windows: readonly number[];
   /** Ours divided by the limit, of the medians. */
   readonly ratio: number;
   /** Smallest and largest ratio of a window of ours and the limit's window before it. */
@@ -87,5 +89,5 @@ export function row(title: string, unit: string, measured: { limit: number[]; ou
   const ratios = measured.ours.map((value, i) => value / (measured.limit[i] ?? measured.limit[0]!));
   const limit = side(measured.limit);
   const ours = side(measured.ours);
-  return { title, unit, limit, ours, ratio: ours.median / limit.median, ratioMin: Math.min(...ratios), ratioMax: Math.max(...ratios), target, notes };
+  return { title, unit, limit, ours, windows: measured.ours, ratio: ours.median / limit.median, ratioMin: Math.min(...ratios), ratioMax: Math.max(...ratios), target, notes };
 }

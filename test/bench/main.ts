@@ -8,21 +8,27 @@ import type { Figure, Row, Settings } from './figure.ts';
 import { isMemoryFileSystem, machineLine } from './machine.ts';
 import { resultsPage, rowLine } from './report.ts';
 
-const USAGE = `Measures the store beside hand-written limits.
+const USAGE = `Measures the store beside hand-written limits. (\`node test/bench/compare.ts\` measures two checkouts beside one another.)
 
   npm run bench                    all figures
   npm run bench -- NAME ...        some: ${FIGURES.map((figure) => figure.name).join(', ')}
   npm run bench -- --write         and writes test/bench/RESULTS.md (all figures only)
 
+  --windows N    measured windows of each side (default 5)
+  --json FILE    and writes the rows, each with all its windows, into a file
   --quick        a smoke run of seconds, whose numbers mean nothing
   --folder DIR   where the data goes (default: the folder for temporary files)
 `;
 
+/** Windows of each side, unless more or fewer are asked for. */
+const WINDOWS = 5;
+const WINDOWS_MAX = 1_000;
+
 /** Settings of a full or a smoke run. */
-export function settingsFor(folder: string, quick: boolean, say: (line: string) => void): Settings {
+export function settingsFor(folder: string, quick: boolean, say: (line: string) => void, windows = WINDOWS): Settings {
   return quick
     ? { quick, folder, windows: 1, windowMs: 60, logEvents: 4_000, memoryStreams: 2_000, scavengeChunkBytes: 1_048_576, scavengeStreams: 2_000, say }
-    : { quick, folder, windows: 5, windowMs: 1_500, logEvents: 1_000_000, memoryStreams: 1_000_000, scavengeChunkBytes: 268_435_456, scavengeStreams: 5_000_000, say };
+    : { quick, folder, windows, windowMs: 1_500, logEvents: 1_000_000, memoryStreams: 1_000_000, scavengeChunkBytes: 268_435_456, scavengeStreams: 5_000_000, say };
 }
 
 /** Runs figures one after another, each with a folder that exists as long as the run. */
@@ -38,7 +44,7 @@ export async function runFigures(figures: readonly Figure[], settings: Settings)
 }
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, write: { type: 'boolean' }, folder: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, write: { type: 'boolean' }, windows: { type: 'string' }, json: { type: 'string' }, folder: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
   if (values.help === true) {
     process.stdout.write(USAGE);
     return 0;
@@ -48,15 +54,21 @@ async function main(): Promise<number> {
     process.stderr.write(unknown.length > 0 ? `No figure is called ${unknown.join(', ')}.\n\n${USAGE}` : `--write needs a full run of all figures.\n\n${USAGE}`);
     return 2;
   }
+  const windows = Number(values.windows ?? WINDOWS);
+  if (!Number.isInteger(windows) || windows < 1 || windows > WINDOWS_MAX) {
+    process.stderr.write(`--windows ${values.windows}: give a whole number from 1 to ${WINDOWS_MAX}.\n\n${USAGE}`);
+    return 2;
+  }
   const figures = positionals.length === 0 ? FIGURES : FIGURES.filter((figure) => positionals.includes(figure.name));
   const folder = mkdtempSync(join(values.folder ?? tmpdir(), 'skua-bench-'));
   try {
     const machine = machineLine(folder);
     process.stdout.write(`${machine}\n`);
     if (isMemoryFileSystem(folder)) process.stderr.write('The data folder lies in memory, where a sync costs nothing: name one on a disk with --folder.\n');
-    const settings = settingsFor(folder, values.quick === true, (line) => process.stdout.write(`${line}\n`));
+    const settings = settingsFor(folder, values.quick === true, (line) => process.stdout.write(`${line}\n`), windows);
     const results = await runFigures(figures, settings);
     if (values.write === true) writeFileSync(join(import.meta.dirname, 'RESULTS.md'), resultsPage(machine, settings.windows, results));
+    if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(results.flatMap(({ figure, rows }) => rows.map((row) => ({ figure: figure.name, ...row })))));
     return results.some(({ rows }) => rows.some((row) => meetsTarget(row) === false)) && values.quick !== true ? 1 : 0;
   } finally {
     rmSync(folder, { recursive: true, force: true });
