@@ -3,6 +3,7 @@ import { putI32 } from '../bytes.ts';
 import {
   encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, type PrepareInput, TOMBSTONE,
 } from '../log/records.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../text.ts';
 import { type AppendRequest, typeBytes } from './append-request.ts';
@@ -244,8 +245,8 @@ export class AppendGroup {
   /** Position of the record written last. */
   get lastPosition(): number { return this.#lastPosition; }
 
-  /** The group is durable: everyone may see it. */
-  publish(index: EventIndex, states: StreamStates, waiters: Waiters): void {
+  /** The group is durable: index and states learn of it, then readers, then those who wait. */
+  publish(index: EventIndex, states: StreamStates, log: CommitLog, waiters: Waiters): void {
     for (let i = 0; i < this.entries; i++) {
       const key = this.#keys[i]!;
       const version = this.#versions[i]!;
@@ -261,6 +262,7 @@ export class AppendGroup {
       state.draft = null;
       states.committed(state);
     }
+    log.publish();
     for (const name of this.#written) waiters.wakeStream(name);
     for (const state of this.#touched) {
       waiters.wakeStream(state.key.name);

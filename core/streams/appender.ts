@@ -219,7 +219,7 @@ export class Appender {
     const appended = commitLog.append(group.bytes(), endsChunk);
     group.rememberIds();
     await appended;
-    group.publish(index, this.#states, this.#waiters);
+    group.publish(index, this.#states, commitLog, this.#waiters);
     commitLog.settled?.();
     measureGroup(meter, group, { sinceMs, startMs, endMs: clock.monotonicMs() });
   }
