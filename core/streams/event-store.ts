@@ -86,7 +86,7 @@ class Store implements EventStoreInternals {
     this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
     this.#appender = new Appender(deps, this.#options, lookup, states, this.#waiters);
-    this.#follower = new Follower(deps.index, states, this.#appender.recent, this.#waiters, deps.commitLog);
+    this.#follower = new Follower(deps.index, states, this.#appender.recent, this.#appender.times, this.#waiters, deps.commitLog);
   }
 
   get end(): number { return this.#deps.reader.end; }
@@ -134,6 +134,7 @@ class Store implements EventStoreInternals {
     this.#appender.overtake();
     this.#context.states.clear();
     this.#appender.recent.completeFrom = end;
+    this.#appender.times.forget();
     this.#waiters.wakeAll();
   }
 
