@@ -10,7 +10,7 @@ export class ChunkTable implements LogReader {
   readonly #cache: BlockCache;
   readonly #chunks: (Chunk | undefined)[] = [];
   readonly #probe = new RecordFrame();
-  /** Position after the last durable record. */
+  /** Position after the last record that readers see: durable, and known to the index. Where appends go on may lie further. */
   end = 0;
 
   constructor(chunkSize: number, cache: BlockCache) {

@@ -15,7 +15,7 @@ export type Outcome = typeof HIT | typeof MISS | typeof END;
  * Throws `log_corrupt` when bytes that should be a record are none, with the file and the offset.
  */
 export interface LogReader {
-  /** Position after the last durable record: nothing at or beyond it exists for readers. */
+  /** Position after the last record that is durable and known to the index: nothing at or beyond it exists for readers. */
   readonly end: number;
   /**
    * Reads the record that starts at exactly `position`. `isSparse` says that the caller wants none of the records around

@@ -225,6 +225,33 @@ export function readTimestamp(b: Uint8Array, at: number): void {
   timestampTicks = rest - carried * 10_000;
 }
 
+/** Milliseconds since 1970 of the timestamp at `at`. */
+export function timestampMsAt(b: Uint8Array, at: number): number {
+  const high = u32(b, at + 4);
+  return high * 429_496 + Math.floor((high * 7_296 + u32(b, at)) / 10_000) - EPOCH_OFFSET_MS;
+}
+
+/** The remainder of the timestamp at `at` in ticks of 100 ns, 0 to 9999. */
+export function timestampTicksAt(b: Uint8Array, at: number): number {
+  return (u32(b, at + 4) * 7_296 + u32(b, at)) % 10_000;
+}
+
+/** Bytes of a timestamp, and where that of a system record lies in its payload. */
+const TIMESTAMP_BYTES = 8;
+const SYSTEM_TIMESTAMP_AT = 10;
+
+/** Offset in the frame's bytes of the record's timestamp. Of a prepare `fields` gets the fields. Throws `log_corrupt`. */
+export function recordTimestampAt(frame: RecordFrame, fields: PrepareFields): number {
+  switch (frame.type) {
+    case PREPARE:
+      parsePrepare(frame, fields);
+      return fields.timestampAt;
+    case COMMIT: return frame.at + frame.length - TIMESTAMP_BYTES;
+    case SYSTEM: return frame.at + SYSTEM_TIMESTAMP_AT;
+    default: throw corrupt(frame, `a record of type ${frame.type}`);
+  }
+}
+
 /** Writes a timestamp as a tick count. */
 export function putTimestamp(b: Uint8Array, at: number, ms: number, ticks: number): void {
   const total = ms + EPOCH_OFFSET_MS;

@@ -27,6 +27,8 @@ export class TransactionLog implements CommitLog {
   readonly table: ChunkTable;
   readonly checkpoints: Checkpoints;
   readonly #parts: TransactionLogParts;
+  /** Behind what is durable. Readers see the log up to `table.end`, which `publish` moves here. */
+  #end: number;
   readonly #stopping = new AbortController();
   readonly #checkpointing: Promise<void>;
   /** Null between the completion of a chunk and the creation of the next, which a full disk may delay. */
@@ -42,11 +44,12 @@ export class TransactionLog implements CommitLog {
     this.table = parts.table;
     this.checkpoints = parts.checkpoints;
     this.#ongoing = parts.ongoing;
+    this.#end = parts.table.end;
     this.#checkpointing = this.#followWithCheckpoints();
   }
 
   get chunkSize(): number { return this.table.chunkSize; }
-  get end(): number { return this.table.end; }
+  get end(): number { return this.#end; }
   get capacity(): number { return this.table.chunkSize; }
   get remaining(): number { return this.#ongoing?.remaining ?? this.capacity; }
 
@@ -64,14 +67,18 @@ export class TransactionLog implements CommitLog {
     } catch (error) {
       throw this.#judged(error);
     }
-    this.table.end = this.#ongoing.end;
+    this.#end = this.#ongoing.end;
     this.#followWithWriter();
+  }
+
+  publish(): void {
+    this.table.end = this.#end;
   }
 
   /** Neither waited for nor allowed to fail: a checkpoint that stays behind is what the commit slots are for. */
   #followWithWriter(): void {
     try {
-      const written = this.checkpoints.writer.write(this.table.end);
+      const written = this.checkpoints.writer.write(this.#end);
       if (written !== undefined) written.catch(() => {});
     } catch {
       // The next write or flush of the checkpoint tries again.
@@ -90,7 +97,8 @@ export class TransactionLog implements CommitLog {
       await ongoing.complete();
       this.#sequence = ongoing.sequence;
       this.#ongoing = null;
-      this.table.end = ongoing.chunk.endPosition;
+      this.#end = ongoing.chunk.endPosition;
+      this.publish();
     } catch (error) {
       // The file of the next chunk may be what left no room.
       await this.#discardNext();
@@ -170,12 +178,12 @@ export class TransactionLog implements CommitLog {
     }
   }
 
-  /** Makes writer.chk and then chaser.chk durable at the log's end, in that order, so that chaser is never ahead. */
+  /** Makes writer.chk durable at the writer's end and then chaser.chk at the one that readers see, in that order, so that chaser is never ahead. */
   async flushCheckpoints(): Promise<void> {
     if (this.#stopped) return;
-    const end = this.end;
-    await this.checkpoints.writer.flush(Math.max(end, this.checkpoints.writer.value));
-    await this.checkpoints.chaser.flush(end);
+    const shown = this.table.end;
+    await this.checkpoints.writer.flush(Math.max(this.#end, this.checkpoints.writer.value));
+    await this.checkpoints.chaser.flush(shown);
   }
 
   async close(): Promise<void> {

@@ -159,6 +159,7 @@ export class LogHead implements CurrentView {
     const next = new ObjectView(manifest, this.#parts, old);
     const isGap = manifest.boundary > old.known + 1;
     if (!isGap) for (const commit of old.commitsFrom(manifest.boundary)) next.add(commit, false);
+    next.show();
     this.view = next;
     this.#lookedAtBytes = next.tailBytes;
     if (isGap) this.listener?.forgetStreams(next.table.end);

@@ -102,6 +102,10 @@ export class ObjectCommitLog implements CommitLog {
     return new CommitAttempt({ objects, clock, digests, freshMs: head.freshMs, look: () => head.look() }, commit, bytes, head.since);
   }
 
+  publish(): void {
+    this.#head.view.show();
+  }
+
   confirm(): Promise<void> {
     return this.#refresher.refresh();
   }

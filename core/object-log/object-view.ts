@@ -35,7 +35,7 @@ export class ObjectView {
   readonly mem: MemTable;
   /** Number of the last commit in it. */
   known: number;
-  /** Position where the next commit starts, unless it does not fit the chunk. */
+  /** Position where the next commit starts, unless it does not fit the chunk. Readers see the log up to `table.end`, which `show` moves here. */
   nextStart: number;
   tailBytes = 0;
   /** Of the last event, as far as one was seen. */
@@ -116,7 +116,7 @@ export class ObjectView {
     if (tail !== undefined) tail.chunk.isCompleted = true;
   }
 
-  /** Takes in the commit that comes next; its entries are in the index afterwards if `isIndexed` is false. Throws `log_corrupt`, with nothing changed, when it does not fit. */
+  /** Takes in the commit that comes next, unseen as yet; its entries are in the index afterwards if `isIndexed` is false. Throws `log_corrupt`, with nothing changed, when it does not fit. */
   add(commit: Commit, isIndexed: boolean): void {
     const { number, start, end, records } = commit;
     const size = this.chunkSizeBytes;
@@ -139,6 +139,10 @@ export class ObjectView {
     this.tailBytes += records.length;
     this.known = number;
     this.nextStart = this.#behind(end, commit.endsChunk);
+  }
+
+  /** Shows readers all commits in it. */
+  show(): void {
     this.table.end = this.nextStart;
   }
 

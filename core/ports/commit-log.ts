@@ -1,6 +1,9 @@
 /**
- * The durable, ordered end of the log, as the append pipeline sees it. On a node it is `core/log/log-writer.ts` over
+ * The durable, ordered end of the log, as the append pipeline sees it. On a node it is `core/log/transaction-log.ts` over
  * Storage; on object storage another writer may have been first, and then `append` rejects with `commit_lost` data.
+ *
+ * It has two ends. The writer's is `end`, to which `append` moves it. The one that readers see (`LogReader.end`) follows with
+ * `publish`, when index and states of the streams know what lies between: a reader that sees a record finds all that follows from it.
  */
 export interface CommitLog {
   /** Position at which the next group must start. */
@@ -20,7 +23,9 @@ export interface CommitLog {
    * log in which that is part of the group says so.
    */
   append(group: Uint8Array, endsChunk?: boolean): Promise<void>;
-  /** Ends the ongoing chunk at `end` and begins the next one; `end` moves to its start. Same errors as `append`. */
+  /** Shows readers everything up to `end`. Called when what was appended is in index and states, and before anybody is told of it. */
+  publish(): void;
+  /** Ends the ongoing chunk at `end` and begins the next one; `end` moves to its start. Everything has been published. Same errors as `append`. */
   completeChunk(): Promise<void>;
   /**
    * Null while a group may be begun; else a promise to await before. It rejects when nothing can be written now, and then

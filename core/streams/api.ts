@@ -179,7 +179,7 @@ export interface StreamInfo {
 }
 
 export interface EventStore {
-  /** Position after the last durable record. */
+  /** Position after the last record that readers see. */
   readonly end: number;
 
   /**

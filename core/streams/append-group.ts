@@ -3,6 +3,7 @@ import { putI32 } from '../bytes.ts';
 import {
   encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, type PrepareInput, TOMBSTONE,
 } from '../log/records.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../text.ts';
 import { type AppendRequest, typeBytes } from './append-request.ts';
@@ -10,6 +11,7 @@ import type { EventIndex } from './deps.ts';
 import type { StreamKey } from './lookup.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
+import type { RecordTime, RecordTimestamp } from './record-time.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
 import type { Waiters } from './waiters.ts';
@@ -52,6 +54,8 @@ export class AppendGroup {
   #writes = 0;
   #ms = 0;
   #ticks = 0;
+  /** Of the record written last. */
+  #lastTicks = 0;
   #isWithdrawn = false;
   readonly #record: Mutable<PrepareInput> = {
     position: 0, flags: 0, transactionPosition: 0, transactionOffset: 0, expectedVersion: 0, stream: NO_BYTES, eventId: new Uint8Array(16),
@@ -69,7 +73,7 @@ export class AppendGroup {
   }
 
   /** Begins a group at the end of the log. */
-  begin(start: number, nowMs: number): void {
+  begin(start: number, { ms, ticks }: RecordTimestamp): void {
     this.start = start;
     this.length = 0;
     this.entries = 0;
@@ -81,8 +85,9 @@ export class AppendGroup {
     this.#lastPosition = -1;
     this.#writes = 0;
     this.#isWithdrawn = false;
-    this.#ms = Math.floor(nowMs);
-    this.#ticks = Math.floor((nowMs - this.#ms) * 10_000);
+    this.#ms = ms;
+    this.#ticks = ticks;
+    this.#lastTicks = ticks;
     // A buffer that one huge write needed is not kept.
     if (this.#buffer.length > 2 * this.#bufferBytes) this.#buffer = new Uint8Array(0);
   }
@@ -128,7 +133,7 @@ export class AppendGroup {
   #put(): void {
     const r = this.#record;
     r.position = this.end;
-    r.timestampTicks = this.#ticks;
+    r.timestampTicks = this.#lastTicks = this.#ticks;
     if (this.#ticks < 9_999) this.#ticks++;
     this.#lastPosition = r.position;
     this.length = encodePrepare(this.#buffer, this.length, r);
@@ -244,8 +249,8 @@ export class AppendGroup {
   /** Position of the record written last. */
   get lastPosition(): number { return this.#lastPosition; }
 
-  /** The group is durable: everyone may see it. */
-  publish(index: EventIndex, states: StreamStates, waiters: Waiters): void {
+  /** The group is durable: index and states learn of it, then readers, then those who wait. */
+  publish(index: EventIndex, states: StreamStates, times: RecordTime, log: CommitLog, waiters: Waiters): void {
     for (let i = 0; i < this.entries; i++) {
       const key = this.#keys[i]!;
       const version = this.#versions[i]!;
@@ -261,6 +266,8 @@ export class AppendGroup {
       state.draft = null;
       states.committed(state);
     }
+    times.note(this.#ms, this.#lastTicks);
+    log.publish();
     for (const name of this.#written) waiters.wakeStream(name);
     for (const state of this.#touched) {
       waiters.wakeStream(state.key.name);

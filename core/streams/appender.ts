@@ -9,6 +9,7 @@ import type { Lookup } from './lookup.ts';
 import { measureGroup } from './group-metrics.ts';
 import { PastIds } from './past-ids.ts';
 import { RecentIds } from './recent-ids.ts';
+import { RecordTime } from './record-time.ts';
 import type { StreamStates } from './stream-states.ts';
 import { closedError, type Waiters } from './waiters.ts';
 
@@ -31,6 +32,7 @@ const GONE = 23;
 /** The one owner of the log's end: takes waiting requests in order and commits them in groups. */
 export class Appender {
   readonly recent: RecentIds;
+  readonly times: RecordTime;
   readonly #deps: EventStoreDeps;
   readonly #options: EventStoreOptions;
   readonly #lookup: Lookup;
@@ -58,6 +60,7 @@ export class Appender {
     this.#states = states;
     this.#waiters = waiters;
     this.recent = new RecentIds(options.recentIds);
+    this.times = new RecordTime(lookup, deps.clock, deps.log, deps.meter);
     this.#queue = new AppendQueue(options.appendsQueuedMax, options.appendQueueBytesMax);
     this.#group = new AppendGroup(deps.ids, this.recent, options.groupBytesMax);
     const past = options.idLookbackEvents === 0 ? null : new PastIds(lookup, this.recent, options.idLookbackEvents);
@@ -112,11 +115,13 @@ export class Appender {
   async #round(): Promise<void> {
     const group = this.#group;
     try {
-      this.#begin(group);
       const ready = this.#ready();
+      this.#begin(group);
       if (ready !== null) {
         await ready;
         this.#begin(group);
+        // The log has gone on unseen meanwhile, or can't be read: those that still wait have the next round.
+        if (!this.times.isKnown) return;
       }
       if (this.#mustComplete) await this.#completeChunk(group);
       let ending = await this.#collect(group);
@@ -141,7 +146,7 @@ export class Appender {
   }
 
   #begin(group: AppendGroup): void {
-    group.begin(this.#deps.commitLog.end, this.#deps.clock.nowMs());
+    group.begin(this.#deps.commitLog.end, this.times.next());
     this.#isCollecting = true;
     this.#isOvertaken = false;
   }
@@ -149,7 +154,7 @@ export class Appender {
   /** Null when log and index take a group, else what to wait for. */
   #ready(): Promise<void> | null {
     const { commitLog, index } = this.#deps;
-    const log = commitLog.ready?.() ?? null;
+    const log = commitLog.ready?.() ?? this.times.ready();
     // Each of those that wait would only wait as long again.
     return log === null ? index.ready() : log.catch((error: unknown) => this.#queue.rejectAll(error));
   }
@@ -219,7 +224,7 @@ export class Appender {
     const appended = commitLog.append(group.bytes(), endsChunk);
     group.rememberIds();
     await appended;
-    group.publish(index, this.#states, this.#waiters);
+    group.publish(index, this.#states, this.times, commitLog, this.#waiters);
     commitLog.settled?.();
     measureGroup(meter, group, { sinceMs, startMs, endMs: clock.monotonicMs() });
   }

@@ -50,7 +50,7 @@ export interface EventStoreInternals extends EventStore {
   /** Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their tombstones. */
   forgetTombstones(): void;
   /**
-   * Takes in the records of a commit that another writer of the same log has made; they can be read and are indexed by now. Not
+   * Takes in the records of a commit that another writer of the same log has made; they are indexed by now, and readers see them afterwards. Not
    * while a group of this store is on its way to the log. Throws `log_corrupt`.
    */
   follow(records: Uint8Array, start: number): void;
@@ -86,7 +86,7 @@ class Store implements EventStoreInternals {
     this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
     this.#appender = new Appender(deps, this.#options, lookup, states, this.#waiters);
-    this.#follower = new Follower(deps.index, states, this.#appender.recent, this.#waiters);
+    this.#follower = new Follower(deps.index, states, this.#appender.recent, this.#appender.times, this.#waiters, deps.commitLog);
   }
 
   get end(): number { return this.#deps.reader.end; }
@@ -134,6 +134,7 @@ class Store implements EventStoreInternals {
     this.#appender.overtake();
     this.#context.states.clear();
     this.#appender.recent.completeFrom = end;
+    this.#appender.times.forget();
     this.#waiters.wakeAll();
   }
 

@@ -19,6 +19,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_writer_flush_size_max: { kind: 'recent-max', help: 'Largest group of records in bytes.', labels: ['range'] },
   eventstore_writer_flush_duration_max_seconds: { kind: 'recent-max', help: 'Longest time that a group took to become durable.', labels: ['range'] },
   eventstore_queue_queueing_duration_max_seconds: { kind: 'recent-max', help: 'Longest wait for a turn.', labels: ['name', 'range'] },
+  eventstore_clock_steps_back_total: { kind: 'counter', help: 'Times that the clock stood more than 5 minutes before the last record of the log, so that records were written with an earlier time.' },
 
   // Caches and index
   eventstore_cache_hits_misses_total: { kind: 'counter', help: 'Lookups: of blocks of files (chunk) and of states of streams (stream-info).', labels: ['cache', 'kind'] },

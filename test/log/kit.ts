@@ -27,8 +27,15 @@ export function logOptions(storage: Storage, more: Partial<OpenLogOptions> = {})
   };
 }
 
-export function openTestLog(storage: Storage, more: Partial<OpenLogOptions> = {}): Promise<TransactionLog> {
-  return openLog(logOptions(storage, more));
+/** A log without an index that would have to know of a group first: what is durable is seen at once. */
+export async function openTestLog(storage: Storage, more: Partial<OpenLogOptions> = {}): Promise<TransactionLog> {
+  const log = await openLog(logOptions(storage, more));
+  const append = log.append.bind(log);
+  log.append = async (group) => {
+    await append(group);
+    log.publish();
+  };
+  return log;
 }
 
 /** A framed record of exactly `bytes` bytes, with content that depends on its position and the seed. */

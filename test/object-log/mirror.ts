@@ -63,6 +63,7 @@ function mirrored(log: TransactionLog, objects: ObjectStore): CommitLog {
       await log.append(group);
       await put(start, group.slice(), false);
     },
+    publish: () => log.publish(),
     async completeChunk() {
       const { end } = log;
       await log.completeChunk();

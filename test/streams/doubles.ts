@@ -20,9 +20,11 @@ export class Misses {
   next(): boolean { return this.#chance > 0 && this.#random.chance(this.#chance); }
 }
 
-/** A log in one growing array. Chunks are only places where a group must not go across. */
-export class MemoryLog implements LogReader, CommitLog {
+/** A log in one growing array. Chunks are only places where a group must not go across. Appends go through its `writer`. */
+export class MemoryLog implements LogReader {
+  /** As readers see it. */
   end = 0;
+  #written = 0;
   readonly capacity: number;
   readonly misses: Misses;
   bytes = new Uint8Array(65_536);
@@ -41,14 +43,27 @@ export class MemoryLog implements LogReader, CommitLog {
     this.misses = misses;
   }
 
-  get remaining(): number { return this.capacity - (this.end % this.capacity); }
+  get #remaining(): number { return this.capacity - (this.#written % this.capacity); }
 
-  async append(group: Uint8Array): Promise<void> {
-    if (group.length > this.remaining) throw new Error('the group crosses a chunk');
+  get writer(): CommitLog {
+    const end = () => this.#written;
+    const remaining = () => this.#remaining;
+    return {
+      get end() { return end(); },
+      get remaining() { return remaining(); },
+      capacity: this.capacity,
+      append: (group) => this.#append(group),
+      publish: () => { this.end = this.#written; },
+      completeChunk: () => this.#completeChunk(),
+    };
+  }
+
+  async #append(group: Uint8Array): Promise<void> {
+    if (group.length > this.#remaining) throw new Error('the group crosses a chunk');
     const copy = group.slice();
     await this.beforeAppend();
     this.#throwFailure();
-    this.appendRaw(copy);
+    this.#write(copy);
     this.groups.push(copy.length);
   }
 
@@ -58,30 +73,36 @@ export class MemoryLog implements LogReader, CommitLog {
     if (failure !== null) throw failure;
   }
 
-  /** Appends framed records as they are. */
+  /** Appends framed records as they are, for everybody to see. */
   appendRaw(bytes: Uint8Array): void {
-    while (this.end + bytes.length > this.bytes.length) {
+    this.#write(bytes);
+    this.end = this.#written;
+  }
+
+  #write(bytes: Uint8Array): void {
+    while (this.#written + bytes.length > this.bytes.length) {
       const larger = new Uint8Array(this.bytes.length * 2);
       larger.set(this.bytes);
       this.bytes = larger;
     }
-    this.bytes.set(bytes, this.end);
+    this.bytes.set(bytes, this.#written);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     for (let at = 0; at < bytes.length;) {
       const length = view.getInt32(at, true);
-      this.starts.push(this.end + at);
+      this.starts.push(this.#written + at);
       this.#lengths.push(length);
       if (view.getInt32(at + 4 + length, true) !== length) throw new Error('the lengths of a record differ');
       at += length + 8;
     }
-    this.end += bytes.length;
+    this.#written += bytes.length;
   }
 
-  async completeChunk(): Promise<void> {
+  async #completeChunk(): Promise<void> {
     await Promise.resolve();
     this.#throwFailure();
     this.completed++;
-    this.end += this.remaining;
+    this.#written += this.#remaining;
+    this.end = this.#written;
   }
 
   /** Takes a record away, as a scavenge does. */
@@ -104,7 +125,7 @@ export class MemoryLog implements LogReader, CommitLog {
   }
 
   #give(i: number, frame: RecordFrame): Outcome {
-    if (i < 0 || i >= this.starts.length) return END;
+    if (i < 0 || i >= this.starts.length || this.starts[i]! >= this.end) return END;
     frame.bytes = this.bytes;
     frame.at = this.starts[i]! + 4;
     frame.length = this.#lengths[i]!;

@@ -35,7 +35,7 @@ export function setUp(options: SetupOptions = {}): Setup {
   const log = options.from?.log ?? new MemoryLog(options.capacity, new Misses(11, chance));
   const index = options.from?.index ?? new NaiveIndex(options.hasher, new Misses(23, chance));
   const clock = options.from?.clock ?? new ManualClock(1_700_000_000_000);
-  const store = createEventStore({ reader: log, commitLog: log, index, clock, ids: new SeededIds(5), log: silentLog, meter: silentMeter, ...(options.options ? { options: options.options } : {}) });
+  const store = createEventStore({ reader: log, commitLog: log.writer, index, clock, ids: new SeededIds(5), log: silentLog, meter: silentMeter, ...(options.options ? { options: options.options } : {}) });
   return { store, log, index, clock };
 }
 

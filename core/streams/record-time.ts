@@ -1,0 +1,112 @@
+import { HIT, MISS } from '../log/log-reader.ts';
+import { PrepareFields, RecordFrame, recordTimestampAt, timestampMsAt, timestampTicksAt } from '../log/records.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { Meter } from '../ports/meter.ts';
+import type { Lookup } from './lookup.ts';
+
+/** Up to this far behind the last record of the log, the clock is taken to have been set right: records get that record's time until it has caught up. */
+export const CLOCK_STEP_MAX_MS = 300_000;
+/** A line about a clock that steps back further comes at most this often: writers of one log whose clocks differ step back in turns. */
+const WARNINGS_EVERY_MS = 60_000;
+
+/** A time as records have it: milliseconds since 1970 and 100 ns ticks beyond, 0 to 9999. */
+export interface RecordTimestamp {
+  readonly ms: number;
+  readonly ticks: number;
+}
+
+/**
+ * Which time new records get: that of the clock, but never one before the last record of the log where the clock has stepped
+ * back a little, since a time that falls makes `$maxAge` hide events that are alive. A larger step is believed: one wrong clock, once
+ * it is set right, must not stamp everything that is written after it.
+ */
+export class RecordTime {
+  readonly #lookup: Lookup;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #meter: Meter;
+  readonly #frame = new RecordFrame();
+  readonly #fields = new PrepareFields();
+  #isKnown = false;
+  /** Time of the last record of the log; of an empty log none. */
+  #lastMs = -Infinity;
+  #lastTicks = 0;
+  /** The step to this side of the last record has been told. */
+  #isTold = false;
+  #warnedAtMs = -Infinity;
+
+  constructor(lookup: Lookup, clock: Clock, log: Log, meter: Meter) {
+    this.#lookup = lookup;
+    this.#clock = clock;
+    this.#log = log;
+    this.#meter = meter;
+  }
+
+  /** The time of the log's last record is known, so that `next` can be asked. */
+  get isKnown(): boolean { return this.#isKnown; }
+
+  /** The time of the last record of the log, which was written by whomever. */
+  note(ms: number, ticks: number): void {
+    this.#isKnown = true;
+    this.#lastMs = ms;
+    this.#lastTicks = ticks;
+    this.#isTold = false;
+  }
+
+  /** The log has gone on by records that nobody has seen here. */
+  forget(): void {
+    this.#isKnown = false;
+  }
+
+  /** Time of the next record. */
+  next(): RecordTimestamp {
+    const now = this.#clock.nowMs();
+    const ms = Math.floor(now);
+    const ticks = Math.floor((now - ms) * 10_000);
+    const isBehind = this.#isKnown && (ms < this.#lastMs || (ms === this.#lastMs && ticks < this.#lastTicks));
+    if (!isBehind) return { ms, ticks };
+    if (this.#lastMs - now <= CLOCK_STEP_MAX_MS) return { ms: this.#lastMs, ticks: this.#lastTicks };
+    this.#tell(now);
+    return { ms, ticks };
+  }
+
+  #tell(now: number): void {
+    if (this.#isTold) return;
+    this.#isTold = true;
+    this.#meter.count('eventstore_clock_steps_back_total');
+    const monotonicMs = this.#clock.monotonicMs();
+    if (monotonicMs - this.#warnedAtMs < WARNINGS_EVERY_MS) return;
+    this.#warnedAtMs = monotonicMs;
+    const behindMs = Math.floor(this.#lastMs - now);
+    this.#log.warn(`The clock stands more than ${CLOCK_STEP_MAX_MS / 1_000} s before the last record of the log, so new records get an earlier time than older ones have, and $maxAge keeps events longer or hides them sooner than it should: look at the clocks of all who write to this log.`, { behindMs, clockMs: Math.floor(now), lastRecordMs: this.#lastMs });
+  }
+
+  /** Null when the time of the last record is known; else a promise to await before a group is begun. It rejects with what reading the log does. */
+  ready(): Promise<void> | null {
+    if (this.#isKnown) return null;
+    try {
+      return this.#step() === MISS ? this.#read() : null;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async #read(): Promise<void> {
+    do await this.#lookup.fill();
+    // Somebody else's records may have told meanwhile.
+    while (!this.#isKnown && this.#step() === MISS);
+  }
+
+  #step(): number {
+    const { reader } = this.#lookup;
+    const frame = this.#frame;
+    const outcome = this.#lookup.ofLog(reader.readBackward(reader.end, frame));
+    if (outcome === MISS) return MISS;
+    if (outcome === HIT) {
+      const at = recordTimestampAt(frame, this.#fields);
+      this.note(timestampMsAt(frame.bytes, at), timestampTicksAt(frame.bytes, at));
+    } else this.note(-Infinity, 0);
+    return outcome;
+  }
+}
