@@ -64,7 +64,9 @@ export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, lev
     if (from > 0) links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${from - 1}/backward/${n}`]);
     if (page.events.length > 0 || !page.isEnd) links.push(['previous', `${url}/${Math.min(from + n - 1, last) + 1}/forward/${n}`]);
   } else {
-    if (!page.isEnd && from - n >= 0) links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${from - n}/backward/${n}`]);
+    // A page that passed over expired events leads on to where there is something again, not through each of them.
+    const older = page.events.length > 0 ? from - n : Math.min(from - n, page.nextEventNumber);
+    if (!page.isEnd && older >= 0) links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${older}/backward/${n}`]);
     links.push(['previous', `${url}/${Math.min(from, last) + 1}/forward/${n}`]);
   }
   links.push(['metadata', `${url}/metadata`]);

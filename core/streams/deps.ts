@@ -47,6 +47,8 @@ export interface EventStoreOptions {
   readonly readSliceEvents: number;
   /** Log records that one page of `$all` examines at most. */
   readonly allScanRecordsMax: number;
+  /** Expired events of a stream that one page passes over at most to find where the next one starts. */
+  readonly expiredScanEventsMax: number;
 }
 
 export const DEFAULT_OPTIONS: EventStoreOptions = {
@@ -62,4 +64,5 @@ export const DEFAULT_OPTIONS: EventStoreOptions = {
   subscriptionPageEvents: 256,
   readSliceEvents: 1_024,
   allScanRecordsMax: 65_536,
+  expiredScanEventsMax: 16_384,
 };

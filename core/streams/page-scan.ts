@@ -1,9 +1,10 @@
 import { EntryList } from '../index/entries.ts';
 import { END, HIT, MISS } from '../log/log-reader.ts';
-import { FLAG_COMMITTED } from '../log/records.ts';
+import { FLAG_COMMITTED, type PrepareFields, readTimestamp, type RecordFrame, timestampMs, timestampTicks } from '../log/records.ts';
 import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup.ts';
-import { createdAtMs, storedEvent } from './stored-event.ts';
+import type { Retention } from './retention.ts';
+import { storedEvent } from './stored-event.ts';
 
 /** The step did its share: let other work run and take it again. */
 export const PAUSE = 3;
@@ -21,18 +22,30 @@ const PREFETCHED_RECORDS = 16;
 const SPARE_LISTS_MAX = 16;
 const spareLists: EntryList[] = [];
 
+/** What a scan is for: the events, or only the number of the first or the last one that has not expired. */
+export type ScanAim = 'events' | 'first' | 'last';
+
 /**
- * Collects the visible events of a stream with numbers in [from, to], ascending, in steps. A number that several
- * records have (a scavenge or an old crash may leave that) belongs to the one at the lowest position.
+ * Looks for the events of a stream with numbers in [from, to] that have not expired, ascending, in steps. A number that
+ * several records have (a scavenge or an old crash may leave that) belongs to the one at the lowest position.
  */
 export class PageScan {
+  /** In order, where they are the aim. */
   readonly events: StoredEvent[] = [];
   /** An event was left out because it is too old. */
   sawExpired = false;
+  /** Number of the first or the last event that has not expired, where that is the aim; -1 for none. */
+  alive = -1;
+  /** Greatest time of the expired events, of those behind `alive` where that is the last. */
+  newestMs = -Infinity;
+  newestTicks = 0;
+  /** Index entries looked at. */
+  get examined(): number { return this.#at; }
   readonly #key: StreamKey;
   readonly #from: number;
   readonly #to: number;
-  readonly #oldestMs: number;
+  readonly #retention: Retention;
+  readonly #aim: ScanAim;
   readonly #list: EntryList;
   #isListed = false;
   #at = 0;
@@ -40,15 +53,16 @@ export class PageScan {
   #isSparse = false;
   #judgedTo = 0;
 
-  constructor(key: StreamKey, from: number, to: number, oldestMs: number) {
+  constructor(key: StreamKey, from: number, to: number, retention: Retention, aim: ScanAim) {
     this.#key = key;
     this.#from = from;
     this.#to = to;
-    this.#oldestMs = oldestMs;
+    this.#retention = retention;
+    this.#aim = aim;
     this.#list = spareLists.pop() ?? new EntryList();
   }
 
-  /** HIT when all is collected. At most `slice` entries are looked at. */
+  /** HIT when all is found. At most `slice` entries are looked at. */
   step(lookup: Lookup, slice: number): typeof HIT | typeof MISS | typeof PAUSE {
     const list = this.#list;
     if (!this.#isListed) {
@@ -71,6 +85,7 @@ export class PageScan {
         if (outcome === HIT) this.#take(lookup, number);
       }
       this.#at++;
+      if (this.alive >= 0 && this.#aim === 'first') return HIT;
     }
     return this.#at < list.length ? PAUSE : HIT;
   }
@@ -92,8 +107,23 @@ export class PageScan {
   #take(lookup: Lookup, number: number): void {
     const { frame, fields } = lookup;
     this.#lastNumber = number;
-    if (this.#oldestMs > -Infinity && createdAtMs(frame, fields) < this.#oldestMs) this.sawExpired = true;
-    else this.events.push(storedEvent(frame, fields, this.#key.name, number, commitPositionOf(lookup)));
+    if (this.#retention.hasAge && this.#isExpired(frame, fields)) return;
+    if (this.#aim === 'events') this.events.push(storedEvent(frame, fields, this.#key.name, number, commitPositionOf(lookup)));
+    else {
+      this.alive = number;
+      if (this.#aim === 'last') this.newestMs = -Infinity;
+    }
+  }
+
+  #isExpired(frame: RecordFrame, fields: PrepareFields): boolean {
+    readTimestamp(frame.bytes, fields.timestampAt);
+    if (!this.#retention.isExpired(timestampMs, timestampTicks)) return false;
+    this.sawExpired = true;
+    if (timestampMs > this.newestMs || (timestampMs === this.newestMs && timestampTicks > this.newestTicks)) {
+      this.newestMs = timestampMs;
+      this.newestTicks = timestampTicks;
+    }
+    return true;
   }
 
   /** Gives its columns back. The scan is over. */

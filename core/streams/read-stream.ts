@@ -2,25 +2,27 @@ import { HIT, MISS } from '../log/log-reader.ts';
 import type { ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, runSearch, type StreamKey } from './lookup.ts';
 import { PageScan, commitPositionOf } from './page-scan.ts';
+import { type KnownStretches, Retention } from './retention.ts';
 import type { StoreContext } from './store-context.ts';
-import { createdAtMs, storedEvent } from './stored-event.ts';
-import { type Visibility, visibilityOf } from './visibility.ts';
+import { storedEvent } from './stored-event.ts';
 
 /** What a page is read of: a stream up to an event number. */
 export interface PageSource {
   readonly key: StreamKey;
   readonly lastNumber: number;
   readonly metadata: StreamMetadata;
+  /** What earlier pages found expired. Asked for where there is a maximum age. */
+  readonly expired: KnownStretches;
 }
 
 /** One page of a stream, links not resolved (api.ts, StreamPage). */
 export async function readPage(context: StoreContext, source: PageSource, options: Pick<ReadStreamOptions, 'direction' | 'from' | 'count'>): Promise<StreamPage> {
   const { lastNumber, metadata } = source;
   const from = options.from === 'end' ? lastNumber : options.from;
-  const visible = visibilityOf(lastNumber, metadata, context.clock.nowMs());
+  const retention = Retention.forReaders(metadata, lastNumber, context.clock.nowMs());
   const part = options.direction === 'forward'
-    ? await readUpwards(context, source, from, options.count, visible)
-    : await readDownwards(context, source, from, options.count, visible);
+    ? await readUpwards(context, source, from, options.count, retention)
+    : await readDownwards(context, source, from, options.count, retention);
   return { stream: source.key.name, events: part.events, from, lastEventNumber: lastNumber, nextEventNumber: part.next, isEnd: part.isEnd, metadata };
 }
 
@@ -30,43 +32,41 @@ interface PagePart {
   readonly isEnd: boolean;
 }
 
-async function readUpwards(context: StoreContext, source: PageSource, from: number, count: number, visible: Visibility): Promise<PagePart> {
+async function readUpwards(context: StoreContext, source: PageSource, from: number, count: number, retention: Retention): Promise<PagePart> {
   const { key, lastNumber } = source;
   const to = Math.min(from + count - 1, lastNumber);
-  const start = Math.max(from, visible.minimum);
-  const scan = await collect(context, key, start, to, visible);
-  if (to >= lastNumber) return { events: scan.events, next: lastNumber + 1, isEnd: true };
-  if (scan.events.length > 0) return { events: scan.events, next: to + 1, isEnd: false };
+  const lowest = Math.max(from, retention.firstNumber);
+  const start = retention.hasAge ? source.expired.above(lowest, retention) : lowest;
+  const scan = await scanned(context, new PageScan(key, start, to, retention, 'events'));
+  const { events } = scan;
+  if (scan.sawExpired && events.length === 0) source.expired.note(start, to + 1, scan.newestMs, scan.newestTicks, retention);
+  if (to >= lastNumber) return { events, next: lastNumber + 1, isEnd: true };
+  if (events.length > 0) return { events, next: to + 1, isEnd: false };
   // Nothing to see here: the next page starts where there is something, so that readers don't walk through the dark.
-  const first = scan.sawExpired
-    ? await firstAlive(context, source, to + 1, visible.oldestMs)
-    : await firstAtOrAbove(context, key, Math.max(to + 1, visible.minimum), lastNumber);
-  return { events: scan.events, next: Math.min(first, lastNumber + 1), isEnd: first > lastNumber };
+  const above = Math.max(to + 1, retention.firstNumber);
+  const first = retention.hasAge ? await firstAlive(context, source, above, retention) : await firstAtOrAbove(context, key, above, lastNumber);
+  return { events, next: Math.min(first, lastNumber + 1), isEnd: first > lastNumber };
 }
 
-async function readDownwards(context: StoreContext, source: PageSource, from: number, count: number, visible: Visibility): Promise<PagePart> {
+async function readDownwards(context: StoreContext, source: PageSource, from: number, count: number, retention: Retention): Promise<PagePart> {
   const { key, lastNumber } = source;
   const top = Math.min(from, lastNumber);
-  const bottom = Math.max(top - count + 1, visible.minimum);
-  const scan = await collect(context, key, bottom, top, visible);
+  const bottom = Math.max(top - count + 1, retention.firstNumber);
+  const scan = await scanned(context, new PageScan(key, bottom, top, retention, 'events'));
   const events = scan.events.reverse();
-  // Events are written in the order of time: below one that has expired all have.
-  if (bottom <= visible.minimum || scan.sawExpired) return { events, next: -1, isEnd: true };
-  if (events.length > 0) return { events, next: bottom - 1, isEnd: false };
-  const search = new FloorSearch(key, bottom - 1);
-  const next = await runSearch(search, context.lookup) === HIT && search.entry.version >= visible.minimum ? search.entry.version : -1;
-  return { events, next, isEnd: next < 0 };
+  if (scan.sawExpired && events.length === 0) source.expired.note(bottom, top + 1, scan.newestMs, scan.newestTicks, retention);
+  if (bottom <= retention.firstNumber) return { events, next: -1, isEnd: true };
+  if (events.length > 0 && !scan.sawExpired) return { events, next: bottom - 1, isEnd: false };
+  const next = retention.hasAge ? await lastAlive(context, source, bottom - 1, retention) : await lastAtOrBelow(context, key, bottom - 1);
+  return next < retention.firstNumber ? { events, next: -1, isEnd: true } : { events, next, isEnd: false };
 }
 
-async function collect(context: StoreContext, key: StreamKey, from: number, to: number, visible: Visibility): Promise<PageScan> {
-  const scan = new PageScan(key, from, to, visible.oldestMs);
-  if (from <= to) {
-    for (;;) {
-      const outcome = scan.step(context.lookup, context.options.readSliceEvents);
-      if (outcome === HIT) break;
-      if (outcome === MISS) await context.lookup.fill();
-      else await context.clock.yield();
-    }
+async function scanned(context: StoreContext, scan: PageScan): Promise<PageScan> {
+  for (;;) {
+    const outcome = scan.step(context.lookup, context.options.readSliceEvents);
+    if (outcome === HIT) break;
+    if (outcome === MISS) await context.lookup.fill();
+    else await context.clock.yield();
   }
   scan.release();
   return scan;
@@ -75,38 +75,65 @@ async function collect(context: StoreContext, key: StreamKey, from: number, to: 
 /** The first existing number in [from, last], last + 1 when there is none. */
 async function firstAtOrAbove(context: StoreContext, key: StreamKey, from: number, last: number): Promise<number> {
   const search = new CeilingSearch(key, from, last);
-  return await runSearch(search, context.lookup) === HIT ? search.entry.version : last + 1;
+  return from <= last && await runSearch(search, context.lookup) === HIT ? search.entry.version : last + 1;
 }
 
-/** The first number in [from, last] whose event has not expired, last + 1 when all have: a binary search, as time grows with the number. */
-async function firstAlive(context: StoreContext, source: PageSource, from: number, oldestMs: number): Promise<number> {
-  let low = from;
-  let high = source.lastNumber + 1;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const found = await timeAtOrAbove(context, source.key, middle, high - 1);
-    if (found === null || found.createdMs >= oldestMs) high = middle;
-    else low = found.number + 1;
-  }
-  return low > source.lastNumber ? low : firstAtOrAbove(context, source.key, low, source.lastNumber);
+/** The last existing number from this one down, -1 when there is none. */
+async function lastAtOrBelow(context: StoreContext, key: StreamKey, number: number): Promise<number> {
+  const search = new FloorSearch(key, number);
+  return number >= 0 && await runSearch(search, context.lookup) === HIT ? search.entry.version : -1;
 }
 
-async function timeAtOrAbove(context: StoreContext, key: StreamKey, from: number, to: number): Promise<{ number: number; createdMs: number } | null> {
-  const search = new CeilingSearch(key, from, to);
-  for (;;) {
-    const outcome = search.step(context.lookup);
-    if (outcome === HIT) return { number: search.entry.version, createdMs: createdAtMs(context.lookup.frame, context.lookup.fields) };
-    if (outcome !== MISS) return null;
-    await context.lookup.fill();
+/** Numbers looked at together at first and at most, where an event that has not expired is searched. */
+const WINDOW_MIN = 64;
+const WINDOW_MAX = 1_024;
+
+/**
+ * The first number from this one on whose event has not expired, or the one that the limit left to the next page; last + 1
+ * at the end. Each event is asked for its own time, as a clock may have been set back; what was found is remembered.
+ */
+async function firstAlive(context: StoreContext, { key, lastNumber, expired }: PageSource, from: number, retention: Retention): Promise<number> {
+  let at = expired.above(from, retention);
+  let window = WINDOW_MIN;
+  for (let left = context.options.expiredScanEventsMax; at <= lastNumber && left > 0;) {
+    const start = await firstAtOrAbove(context, key, at, lastNumber);
+    const to = Math.min(lastNumber, start + Math.min(window, left) - 1);
+    const scan = await scanned(context, new PageScan(key, start, to, retention, 'first'));
+    const next = scan.alive < 0 ? Math.max(start, to + 1) : scan.alive;
+    expired.note(at, next, scan.newestMs, scan.newestTicks, retention);
+    if (scan.alive >= 0) return next;
+    at = expired.above(next, retention);
+    left -= Math.max(1, scan.examined);
+    window = Math.min(window * 2, WINDOW_MAX);
   }
+  return at;
+}
+
+/** As `firstAlive`, downwards to the first number that count and truncation leave; what lies below it is the end. */
+async function lastAlive(context: StoreContext, { key, expired }: PageSource, from: number, retention: Retention): Promise<number> {
+  const { firstNumber } = retention;
+  let at = expired.below(from, retention);
+  let window = WINDOW_MIN;
+  for (let left = context.options.expiredScanEventsMax; at >= firstNumber && left > 0;) {
+    const start = await lastAtOrBelow(context, key, at);
+    const to = Math.max(firstNumber, start - Math.min(window, left) + 1);
+    const scan = await scanned(context, new PageScan(key, to, start, retention, 'last'));
+    const next = scan.alive < 0 ? Math.min(start, to - 1) : scan.alive;
+    expired.note(next + 1, at + 1, scan.newestMs, scan.newestTicks, retention);
+    if (scan.alive >= 0) return next;
+    at = expired.below(next, retention);
+    left -= Math.max(1, scan.examined);
+    window = Math.min(window * 2, WINDOW_MAX);
+  }
+  return at;
 }
 
 /** The event with this number if readers may see it, else null. */
 export async function readVisible(context: StoreContext, source: PageSource, number: number): Promise<StoredEvent | null> {
-  const visible = visibilityOf(source.lastNumber, source.metadata, context.clock.nowMs());
-  if (number < visible.minimum || number > source.lastNumber) return null;
+  const retention = Retention.forReaders(source.metadata, source.lastNumber, context.clock.nowMs());
+  if (number < retention.firstNumber || number > source.lastNumber) return null;
   const event = await readNumber(context, source.key, number);
-  return event === null || event.createdMs + event.createdTicks / 10_000 < visible.oldestMs ? null : event;
+  return event === null || retention.ruleAgainst(number, event.createdMs, event.createdTicks) !== null ? null : event;
 }
 
 /** The event with this number, whatever its visibility; null when there is none. */

@@ -29,9 +29,3 @@ export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string
     linkTargetMissing: false,
   };
 }
-
-/** Time of a parsed prepare in milliseconds since 1970, with its fraction. */
-export function createdAtMs(frame: RecordFrame, f: PrepareFields): number {
-  readTimestamp(frame.bytes, f.timestampAt);
-  return timestampMs + timestampTicks / 10_000;
-}

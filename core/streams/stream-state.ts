@@ -5,6 +5,7 @@ import type { StreamMetadata } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, StreamKey } from './lookup.ts';
 import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from './metadata.ts';
 import { metastreamOf } from './names.ts';
+import { KnownStretches } from './retention.ts';
 
 /** A stream together with its metastream, at one moment. Never changed, only replaced. */
 export class StreamVersion {
@@ -48,6 +49,7 @@ export class StreamState {
   readonly key: StreamKey;
   readonly #hasher: StreamHasher;
   #metaKey: StreamKey | null = null;
+  #expired: KnownStretches | null = null;
   committed: StreamVersion = ABSENT;
   draft: StreamVersion | null = null;
 
@@ -66,6 +68,9 @@ export class StreamState {
   /** Most streams have no metadata, so it is made when it is asked for. */
   get metaKey(): StreamKey { return this.#metaKey ??= new StreamKey(metastreamOf(this.key.name), this.#hasher); }
 
+  /** Where readers found nothing but expired events. Made when it is asked for, as most streams have no maximum age. */
+  get expired(): KnownStretches { return this.#expired ??= new KnownStretches(); }
+
   /** The last event number is all there is to know of what is committed. */
   get isPlain(): boolean { return this.committed.metadataVersion < 0 && this.committed.softDeleteJson === null; }
 
@@ -81,15 +86,20 @@ export class StreamView {
   readonly isTombstoned: boolean;
   /** It can't be read: it has no events, or none that count after a soft delete. */
   readonly isMissing: boolean;
+  readonly #state: StreamState;
 
   constructor(state: StreamState, isMeta: boolean) {
     const version = state.committed;
+    this.#state = state;
     this.key = isMeta ? state.metaKey : state.key;
     this.lastNumber = isMeta ? version.metadataVersion : version.lastNumber;
     this.metadata = isMeta ? METASTREAM_METADATA : version.metadata;
     this.isTombstoned = version.isTombstoned;
     this.isMissing = this.lastNumber < 0 || (!isMeta && version.isSoftDeleted);
   }
+
+  /** Of the stream itself: metastreams have no maximum age. */
+  get expired(): KnownStretches { return this.#state.expired; }
 }
 
 /** Finds out the state of a stream from index and log, in steps. */

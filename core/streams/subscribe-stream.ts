@@ -33,6 +33,8 @@ export async function* subscribeToStream(context: StoreContext, waiters: Waiters
       from = Math.max(from, part.next);
       if (!part.isEnd) {
         isLive = false;
+        // A page may have passed over nothing but expired events, and may not have waited for anything.
+        if (part.events.length === 0) await context.clock.yield();
         continue;
       }
       if (view.isTombstoned) {
@@ -83,7 +85,7 @@ async function readSome(context: StoreContext, source: PageSource, from: number)
 async function readRest(context: StoreContext, view: StreamView, from: number): Promise<Part> {
   const search = new FloorSearch(view.key, TOMBSTONE - 1);
   if (await runSearch(search, context.lookup) !== HIT) return NOTHING;
-  return readSome(context, { key: view.key, lastNumber: search.entry.version, metadata: view.metadata }, from);
+  return readSome(context, { key: view.key, lastNumber: search.entry.version, metadata: view.metadata, expired: view.expired }, from);
 }
 
 async function readTombstone(context: StoreContext, view: StreamView): Promise<StoredEvent | null> {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { event, setMetadata, setUp } from '../streams/setup.ts';
 import { ATOM, EVENTS, harness, linksOf, numbered, ORIGIN } from './harness.ts';
 
 const JSON_TYPE = 'application/json';
@@ -236,5 +237,40 @@ describe('names and addresses', () => {
     [{ 'x-forwarded-host': 'a"b', 'x-forwarded-proto': 'gopher', 'x-forwarded-prefix': '/<x>' }, ORIGIN],
   ])('forwarded %j', async (headers, base) => {
     expect((await h.get('/streams/parcels', ATOM, headers)).json().id).toBe(`${base}/streams/parcels`);
+  });
+});
+
+describe('expired events between live ones, where a clock was set back', () => {
+  const HOUR = 3_600_000;
+
+  async function withGap(limit: number) {
+    const { store, clock } = setUp({ options: { expiredScanEventsMax: limit } });
+    const now = clock.nowMs();
+    const ages = [0, 0, ...Array.from({ length: 90 }, () => 3), 0];
+    for (const age of ages) {
+      clock.setNow(now - age * HOUR);
+      await store.append('gap', -2, [event('{}', { isJson: true })]);
+    }
+    clock.setNow(now);
+    await setMetadata(store, 'gap', '{"$maxAge":3600}');
+    return harness({ store, clock });
+  }
+
+  test.each([8, 16_384])('links lead on to all that is alive, with a scan of %i events a page', async (limit) => {
+    for (const [start, relation] of [['/streams/gap/head/backward/5', 'next'], ['/streams/gap/0/forward/5', 'previous']] as const) {
+      const served = await withGap(limit);
+      const titles: string[] = [];
+      let pages = 0;
+      for (let path: string | undefined = start; path !== undefined && pages < 100; pages++) {
+        const feed: any = (await served.get(path, ATOM)).json();
+        const found = feed.entries.map((entry: { title: string }) => entry.title);
+        titles.push(...(relation === 'next' ? found : found.toReversed()));
+        path = linksOf(feed)[relation];
+      }
+      expect(titles).toEqual(relation === 'next' ? ['92@gap', '1@gap', '0@gap'] : ['0@gap', '1@gap', '92@gap']);
+      expect(pages).toBeLessThan(25);
+    }
+    const lines = await (await withGap(limit)).get('/streams/gap?from=0', 'application/x-ndjson');
+    expect(lines.text.trim().split('\n').map((line) => JSON.parse(line).number ?? JSON.parse(line).eventNumber)).toEqual([0, 1, 92]);
   });
 });

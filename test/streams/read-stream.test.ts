@@ -4,7 +4,7 @@ import { collidingHasher } from '../support/colliding-hasher.ts';
 import { ANY, type ReadStreamOptions } from '../../core/streams/api.ts';
 import { parseLink } from '../../core/streams/links.ts';
 import { encodeText } from '../../core/text.ts';
-import { codeOf, event, events, numbers, setMetadata, setUp, type Setup } from './setup.ts';
+import { brief, codeOf, event, events, numbers, setMetadata, setUp, takeUntil, type Setup } from './setup.ts';
 
 type Page = [numbers: number[], next: number, isEnd: boolean];
 
@@ -110,6 +110,105 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     await first.store.append('s', ANY, events(100));
     expect((await read(first, 'forward', 0, 100))[0].length).toBe(100);
   });
+});
+
+const HOUR = 3_600_000;
+
+/** A stream with `$maxAge` of one hour whose events were written at these ages, in hours before now: the clock was set back in between. */
+async function written(ages: readonly number[], options: Parameters<typeof setUp>[0] = {}): Promise<Setup> {
+  const first = setUp(options);
+  const now = first.clock.nowMs();
+  for (const age of ages) {
+    first.clock.setNow(now - age * HOUR);
+    await first.store.append('s', ANY, [event()]);
+    await first.store.append('other', ANY, [event()]);
+  }
+  first.clock.setNow(now);
+  await setMetadata(first.store, 's', '{"$maxAge":3600}');
+  return setUp({ ...options, from: first });
+}
+
+const aged = (count: number, age: number): number[] => Array.from({ length: count }, () => age);
+
+/** Numbers that pages give until one says that it is the last, and how many pages there were. */
+async function follow({ store }: Setup, direction: 'forward' | 'backward', count: number): Promise<{ seen: number[]; pages: number }> {
+  const seen: number[] = [];
+  let from: number | 'end' = direction === 'forward' ? 0 : 'end';
+  for (let pages = 1; pages < 1_000; pages++) {
+    const page = await store.readStream('s', { direction, from, count });
+    seen.push(...numbers(page.events));
+    if (page.isEnd) return { seen, pages };
+    const next: number = page.nextEventNumber;
+    if (direction === 'forward' ? next <= page.from : next >= page.from || next < 0) throw new Error(`the page from ${page.from} leads on to ${next}`);
+    from = next;
+  }
+  throw new Error('the pages lead on for ever');
+}
+
+describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: collidingHasher, misses: 0.3 }]] as const)('a clock that was set back by hours, %s', (_, options) => {
+  it('hides no event whose own time is alive because a neighbour has expired', async () => {
+    // 0..1 expired, 2..3 alive, 4..60 expired, 61..62 alive: halving finds only the last two.
+    const s = await written([2, 2, 0, 0, ...aged(57, 3), 0, 0], options);
+    for (const count of [1, 2, 3, 7, 100]) {
+      expect((await follow(s, 'forward', count)).seen, `forward by ${count}`).toEqual([2, 3, 61, 62]);
+      expect((await follow(s, 'backward', count)).seen, `backward by ${count}`).toEqual([62, 61, 3, 2]);
+    }
+    expect(await read(s, 'forward', 0, 2)).toEqual([[], 2, false]);
+    expect(await read(s, 'forward', 4, 2)).toEqual([[], 61, false]);
+    expect(await read(s, 'backward', 'end', 3)).toEqual([[62, 61], 3, false]);
+    expect(await read(s, 'backward', 60, 3)).toEqual([[], 3, false]);
+    expect(await read(s, 'backward', 3, 3)).toEqual([[3, 2], -1, true]);
+  });
+
+  it('hides none from a subscription', async () => {
+    const s = await written([2, 0, ...aged(30, 3), 0, ...aged(10, 2)], { ...options, options: { subscriptionPageEvents: 3 } });
+    const reader = s.store.subscribeToStream('s', { after: -1 })[Symbol.asyncIterator]();
+    expect(brief(await takeUntil(reader, (messages) => messages.at(-1)?.kind === 'caught-up'))).toEqual([1, 32, 'caught-up']);
+    const next = reader.next();
+    await s.store.append('s', ANY, [event()]);
+    expect((await next).value).toMatchObject({ event: { number: 43 } });
+    await reader.return!();
+  });
+
+  it('costs a page no more than its limit: the page leads on, and what was found out is remembered', async () => {
+    const s = await written([0, ...aged(100, 3), 0, ...aged(100, 2), 0], { ...options, options: { expiredScanEventsMax: 16, readSliceEvents: 4, subscriptionPageEvents: 5 } });
+    const first = await s.store.readStream('s', { direction: 'forward', from: 1, count: 5 });
+    expect([first.events.length, first.isEnd]).toEqual([0, false]);
+    expect(first.nextEventNumber).toBeGreaterThan(6);
+    expect(first.nextEventNumber).toBeLessThanOrEqual(22);
+    const forward = await follow(s, 'forward', 5);
+    expect(forward.seen).toEqual([0, 101, 202]);
+    expect(forward.pages).toBeLessThan(60);
+    // The stretch that was looked at last costs one page now.
+    expect(await read(s, 'forward', 110, 5)).toEqual([[], 202, false]);
+    expect(await read(s, 'backward', 190, 5)).toEqual([[], 101, false]);
+    expect((await follow(s, 'backward', 5)).seen).toEqual([202, 101, 0]);
+    const reader = s.store.subscribeToStream('s', { after: -1 })[Symbol.asyncIterator]();
+    expect(brief(await takeUntil(reader, (messages) => messages.at(-1)?.kind === 'caught-up'))).toEqual([0, 101, 202, 'caught-up']);
+    await reader.return!();
+  });
+
+  it('what was remembered of expired events does not count for a longer age', async () => {
+    const s = await written([...aged(40, 3), 0], options);
+    expect(await read(s, 'forward', 0, 5)).toEqual([[], 40, false]);
+    await setMetadata(s.store, 's', '{"$maxAge":14400}');
+    expect((await follow(s, 'forward', 7)).seen).toEqual(Array.from({ length: 41 }, (_, i) => i));
+    await setMetadata(s.store, 's', '{"$maxAge":7200}');
+    expect(await read(s, 'backward', 30, 5)).toEqual([[], -1, true]);
+  });
+});
+
+it('other work has its turn while a subscription passes over expired events', async () => {
+  const s = await written([...aged(300, 3), 0], { options: { expiredScanEventsMax: 2, subscriptionPageEvents: 1 } });
+  const reader = s.store.subscribeToStream('s', { after: -1 })[Symbol.asyncIterator]();
+  let turns = 0;
+  const turn = (): void => { turns++; ticking = setImmediate(turn); };
+  let ticking = setImmediate(turn);
+  const first = await reader.next();
+  clearImmediate(ticking);
+  expect(first.value).toMatchObject({ event: { number: 300 } });
+  expect(turns).toBeGreaterThan(50);
+  await reader.return!();
 });
 
 describe('streams that are not there', () => {

@@ -7,6 +7,8 @@ export type Command =
   | { readonly do: 'metadata'; readonly stream: number; readonly expected: Expected; readonly text: string; readonly isJson: boolean }
   | { readonly do: 'delete'; readonly stream: number; readonly expected: Expected; readonly kind: 'soft' | 'hard' }
   | { readonly do: 'advance'; readonly ms: number }
+  /** The wall clock is set back by hours. */
+  | { readonly do: 'step-back'; readonly hours: number }
   | { readonly do: 'reopen' }
   | { readonly do: 'read'; readonly stream: number; readonly meta: boolean; readonly direction: 'forward' | 'backward'; readonly from: number | 'end'; readonly count: number; readonly resolveLinks: boolean }
   | { readonly do: 'event'; readonly stream: number; readonly meta: boolean; readonly number: number | 'last' }
@@ -39,6 +41,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('metadata' as const), stream, expected, text: metadataText, isJson: fc.integer({ min: 0, max: 9 }).map((n) => n > 0) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('delete' as const), stream, expected, kind: fc.constantFrom('soft' as const, 'soft' as const, 'soft' as const, 'hard' as const) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 20_000 }) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('step-back' as const), hours: fc.integer({ min: 1, max: 6 }) }) },
   { weight: 1, arbitrary: fc.constant({ do: 'reopen' as const }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('read' as const), stream, meta: fc.boolean(), direction: fc.constantFrom('forward' as const, 'backward' as const), from: fc.oneof(fc.integer({ min: -1, max: 20 }), fc.constantFrom('end' as const, 9_007_199_254_740_991)), count, resolveLinks: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('event' as const), stream, meta: fc.boolean(), number: fc.oneof(fc.integer({ min: 0, max: 12 }), fc.constant('last' as const)) }) },

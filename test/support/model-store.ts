@@ -68,12 +68,12 @@ export class ModelStore implements EventStore {
     const low = isForward ? from : Math.max(0, high - options.count + 1);
     const visible = this.#visible(stream);
     const events = visible.filter((e) => e.number >= low && e.number <= high).map((e) => this.#resolve(e, options.resolveLinks === true));
-    const firstVisible = visible[0]?.number ?? last + 1;
-    // Downwards a reader learns that the rest has expired only from an expired event on its way.
-    const hasSeenExpired = low < firstVisible && firstVisible > this.#firstByNumber(stream);
-    const ahead = Math.max(Math.min(high, last) + 1, firstVisible);
-    const isEnd = isForward ? ahead > last : low <= this.#firstByNumber(stream) || hasSeenExpired;
-    const next = isForward ? ahead : isEnd ? -1 : low - 1;
+    // A page without events leads on to the next one that a reader sees, and so does one that met expired events on its way down.
+    const above = events.length > 0 ? high + 1 : visible.find((e) => e.number > high)?.number ?? last + 1;
+    const hasSkipped = events.length === 0 || this.#all(stream).some((e) => e.number >= Math.max(low, this.#firstByNumber(stream)) && e.number <= high && !visible.includes(e));
+    const below = low <= this.#firstByNumber(stream) ? -1 : hasSkipped ? visible.findLast((e) => e.number < low)?.number ?? -1 : low - 1;
+    const next = isForward ? Math.min(above, last + 1) : below;
+    const isEnd = isForward ? next > last : next < 0;
     return { stream, events: isForward ? events : events.toReversed(), from, lastEventNumber: last, nextEventNumber: next, isEnd, metadata };
   }
 
@@ -216,11 +216,16 @@ export class ModelStore implements EventStore {
     return { last, metadata };
   }
 
+  #all(stream: string): ModelEvent[] {
+    return this.log.filter((e) => e.stream === stream && e.number !== TOMBSTONE);
+  }
+
+  /** Each event by its own number and its own time: the clock may have been set back. */
   #visible(stream: string): ModelEvent[] {
     const { maxCount = Infinity, maxAge = Infinity, truncateBefore = 0 } = this.#metadataOf(stream);
     const last = this.#last(stream);
     const oldest = this.#clock.nowMs() - maxAge * 1000;
-    return this.log.filter((e) => e.stream === stream && e.number !== TOMBSTONE && e.number >= truncateBefore && e.number > last - maxCount && e.createdMs + e.createdTicks / 10_000 >= oldest);
+    return this.#all(stream).filter((e) => e.number >= truncateBefore && e.number > last - maxCount && e.createdMs + e.createdTicks / 10_000 >= oldest);
   }
 
   /** First number that `$tb` and `$maxCount` leave. */

@@ -17,13 +17,16 @@ interface Earlier { readonly stream: string; readonly events: readonly NewEvent[
 export class Player {
   readonly #open: () => Promise<{ store: EventStore; close(): Promise<void> }>;
   readonly #advance: (ms: number) => Promise<void>;
+  readonly #stepBack: (ms: number) => void;
   #opened!: { store: EventStore; close(): Promise<void> };
   #earlier: Earlier[] = [];
   #ids = 0;
 
-  constructor(open: () => Promise<{ store: EventStore; close(): Promise<void> }>, advance: (ms: number) => Promise<void>) {
+  /** Without `stepBack` the clock only goes on. */
+  constructor(open: () => Promise<{ store: EventStore; close(): Promise<void> }>, advance: (ms: number) => Promise<void>, stepBack: (ms: number) => void = () => {}) {
     this.#open = open;
     this.#advance = advance;
+    this.#stepBack = stepBack;
   }
 
   async start(): Promise<void> {
@@ -58,6 +61,10 @@ export class Player {
         return 'deleted';
       }
       case 'advance': return this.#advance(command.ms);
+      case 'step-back': {
+        this.#stepBack(command.hours * 3_600_000);
+        return null;
+      }
       case 'reopen': {
         await this.#opened.close();
         this.#opened = await this.#open();
