@@ -3,7 +3,7 @@ import type { Compression } from '../ports/compression.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import { BLOB_FRAMES_MAX, encodeBlobHeader, encodeTable, frameContext, frameCount, HEADER_BYTES, objectBytesOf } from './blob-format.ts';
 import type { BlobFrame, BlobHeader } from './blob-format.ts';
-import type { CompressionMode } from './repository-api.ts';
+import type { CompressionMode, Content } from './repository-api.ts';
 import { SEAL_BYTES } from './sealing.ts';
 import type { Sealer } from './sealing.ts';
 
@@ -18,8 +18,6 @@ export interface BlobWorld {
   readonly sealer: Sealer | null;
   readonly frameBytes: number;
 }
-
-export type Content = () => AsyncIterable<Uint8Array>;
 
 /** The content was another one when it was read again: its id does not fit it. */
 export class ContentChanged extends Error {}
@@ -45,7 +43,7 @@ function checkSize(world: BlobWorld, sizeBytes: number): void {
 export async function measure(world: BlobWorld, sizeBytes: number, content: Content, mode: CompressionMode, signal?: AbortSignal): Promise<Measured> {
   checkSize(world, sizeBytes);
   const measuring = new Measuring(world, sizeBytes, mode);
-  for await (const piece of content()) {
+  for await (const piece of content('first')) {
     endWhenAborted(signal);
     measuring.add(piece);
   }
@@ -186,7 +184,7 @@ export class PlainObject {
   async *bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     const header = encodeBlobHeader(this.#header, this.#world.digests);
     yield header;
-    for await (const piece of this.#content()) {
+    for await (const piece of this.#content('first')) {
       endWhenAborted(this.#signal);
       this.#measuring.add(piece);
       yield piece;
@@ -202,7 +200,7 @@ async function* sameContent(world: BlobWorld, measured: Measured, content: Conte
   let number = 0;
   let filled = 0;
   let crc = 0;
-  for await (const piece of content()) {
+  for await (const piece of content('again')) {
     endWhenAborted(signal);
     for (let at = 0; at < piece.length;) {
       const frame = measured.frames[number];
@@ -226,7 +224,7 @@ async function* packedAgain(world: BlobWorld, measured: Measured, content: Conte
   let number = 0;
   let filled = 0;
   let total = 0;
-  for await (const piece of content()) {
+  for await (const piece of content('again')) {
     endWhenAborted(signal);
     total += piece.length;
     if (total > measured.sizeBytes) throw new ContentChanged();

@@ -1,5 +1,7 @@
 import { equalBytes } from '../bytes.ts';
 import { FOOTER_BYTES } from '../log/chunk-format.ts';
+import { ChunkProof } from '../log/chunk-proof.ts';
+import type { Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { SkuaError } from '../errors.ts';
 import type { BackupSource, SnapshotFile } from './source.ts';
@@ -23,6 +25,7 @@ export interface CopyProgress {
 }
 
 export interface CopyTargetOptions {
+  readonly digests: Digests;
   readonly source: BackupSource;
   readonly storage: Storage;
   /** Told before each step; what it throws ends the copy. */
@@ -77,19 +80,25 @@ export class CopyTarget {
     this.#options.onProgress?.({ bytesDone: this.#bytesDone, bytesTotal: this.#bytesTotal, path });
   }
 
-  /** Copies a file of the snapshot. `fileBytes`: its length there, zeros behind what the snapshot has of it. `isSealed`: nobody will write to it. */
+  /** Copies a file of the snapshot; a completed chunk that is not as it was written is `log_corrupt`, and gets no name. `fileBytes`: its length there, zeros behind what the snapshot has of it. `isSealed`: nobody will write to it. */
   async copy(file: SnapshotFile, { fileBytes = file.sizeBytes, isSealed = false }: { fileBytes?: number; isSealed?: boolean } = {}): Promise<void> {
     const { path, sizeBytes } = file;
     this.#step({ do: 'copy', path });
+    const proof = file.kind === 'chunk' ? new ChunkProof(this.#options.digests, path, sizeBytes) : null;
     await this.#put(path, isSealed, async (target) => {
       let position = 0;
       for await (const piece of this.#options.source.read(path, 0, sizeBytes)) {
         this.#options.signal?.throwIfAborted();
-        await target.writeAt(position, piece);
+        const writing = target.writeAt(position, piece);
+        // What it rejects with is met below.
+        writing?.catch(() => {});
+        proof?.add(piece);
+        await writing;
         position += piece.length;
         this.#progress(path, piece.length);
       }
       if (position !== sizeBytes) throw cutShort(path, position, sizeBytes);
+      proof?.check();
       if (fileBytes !== sizeBytes) await target.truncate(fileBytes);
     });
     this.copied++;

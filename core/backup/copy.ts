@@ -2,6 +2,7 @@ import { SkuaError } from '../errors.ts';
 import { EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
 import { INDEX_FOLDER } from '../index/index-map.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Digests } from '../ports/digests.ts';
 import { folderOf } from '../ports/storage-path.ts';
 import type { Storage } from '../ports/storage.ts';
 import { DATABASE_FOLDER } from '../scavenge/erasure-files.ts';
@@ -28,6 +29,7 @@ export interface CopyOptions {
   readonly target: Storage;
   readonly mode: 'full' | 'differential';
   readonly clock: Clock;
+  readonly digests: Digests;
   /** Told of each step before it is taken, in order. */
   readonly onStep?: (step: CopyStep) => void;
   readonly onProgress?: (progress: CopyProgress) => void;
@@ -56,7 +58,7 @@ export interface CopyReport {
  * What a crash leaves: before the marker, what was there; after it, a copy that says it is unfinished and that a repeat
  * completes. Chunks of the former copy go only when all that replaces them is durable, and the marker goes last.
  *
- * Rejects with `other_node` when the directory holds files of another node, `directory_not_empty` for a full copy into
+ * Rejects with `log_corrupt` for a completed chunk that is not as it was written; and with `other_node` when the directory holds files of another node, `directory_not_empty` for a full copy into
  * one that holds anything, and before anything has changed.
  */
 export async function copyFiles(options: CopyOptions): Promise<CopyReport> {

@@ -18,7 +18,7 @@ export interface ChunkParts {
   readonly known: Known;
 }
 
-/** A completed chunk: as it is known from an earlier backup, or stored as a whole. */
+/** A completed chunk: as it is known from an earlier backup that proved it, or stored as a whole. Throws `log_corrupt` for one that is not as it was written. */
 export async function backUpChunk(parts: ChunkParts, file: SnapshotFile): Promise<ManifestChunk> {
   const { path, sizeBytes } = file;
   const trusted = parts.known.trustedChunk(file);
@@ -30,7 +30,7 @@ export async function backUpChunk(parts: ChunkParts, file: SnapshotFile): Promis
   const header = decodeHeader(path, await gather(parts.source.read(path, 0, HEADER_BYTES), HEADER_BYTES));
   const { blob, fromMs, toMs } = await parts.store.store({ path, from: 0, length: sizeBytes, records: { from: HEADER_BYTES, to: HEADER_BYTES + footer.physicalBytes } });
   parts.store.fileDone(0);
-  return { blob, sizeBytes, path, startNumber: header.startNumber, endNumber: header.endNumber, isScavenged: header.isScavenged, md5, fromMs, toMs };
+  return { blob, sizeBytes, path, startNumber: header.startNumber, endNumber: header.endNumber, isScavenged: header.isScavenged, md5, provenBlob: blob, fromMs, toMs };
 }
 
 function done(parts: ChunkParts, chunk: ManifestChunk): ManifestChunk {

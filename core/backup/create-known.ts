@@ -1,4 +1,5 @@
 import { equalBytes } from '../bytes.ts';
+import { isProven } from './manifests.ts';
 import type { Manifest, ManifestChunk, ManifestFile, ManifestTail } from './manifest.ts';
 import type { Repository } from './repository-api.ts';
 import type { BackupSource, SnapshotFile } from './source.ts';
@@ -28,13 +29,19 @@ export class Known {
   }
 
   trustedChunk(file: SnapshotFile): ManifestChunk | null {
-    return this.#same(this.#trusted?.chunks, file);
+    return this.#proven(this.#trusted?.chunks, file);
   }
 
   /** `md5` is what the footer of the file says. */
   previousChunk(file: SnapshotFile, md5: string): ManifestChunk | null {
-    const chunk = this.#same(this.#previous?.chunks, file);
+    const chunk = this.#proven(this.#previous?.chunks, file);
     return chunk?.md5 === md5 ? chunk : null;
+  }
+
+  /** What was never proved is read once more, and stored only where that gives another blob. */
+  #proven(chunks: readonly ManifestChunk[] | undefined, file: SnapshotFile): ManifestChunk | null {
+    const chunk = this.#same(chunks, file);
+    return chunk !== null && isProven(chunk) ? chunk : null;
   }
 
   /** Tables and bloom filters have the names of GUIDs: the same name is the same content. */

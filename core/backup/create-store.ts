@@ -1,4 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
+import type { Digests } from '../ports/digests.ts';
 import { endWhenAborted } from './blob-writer.ts';
 import { BytePace } from './byte-pace.ts';
 import { STORE_PART_JOB } from './file-jobs.ts';
@@ -22,6 +23,7 @@ export interface PartStoreOptions {
   readonly source: BackupSource;
   readonly repository: Repository;
   readonly clock: Clock;
+  readonly digests: Digests;
   readonly lanes?: BackupLanes;
   /** Bytes that are read a second, 0 for no limit. */
   readonly throttleBytesPerSecond?: number;
@@ -91,7 +93,7 @@ export class PartStore {
   }
 
   #store(part: FilePart, onDone: (done: number) => void): Promise<StoredPart> {
-    return storePart(this.#options.repository, part, () => this.#read(part), { signal: this.signal, suspects: this.suspects, onDone });
+    return storePart(this.#options.repository, part, () => this.#read(part), { digests: this.#options.digests, signal: this.signal, suspects: this.suspects, onDone });
   }
 
   async #storeInLane({ jobs, repository }: BackupLanes, part: FilePart, onDone: (done: number) => void): Promise<StoredPart> {

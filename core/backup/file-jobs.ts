@@ -1,9 +1,10 @@
+import { ChunkProof } from '../log/chunk-proof.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import type { Storage } from '../ports/storage.ts';
 import { openForJob } from './lanes.ts';
 import type { RepositorySpec } from './lanes.ts';
 import type { BlobRef } from './manifest.ts';
-import { writeContent, writeFile } from './restore-files.ts';
+import { damagedBefore, writeContent, writeFile } from './restore-files.ts';
 import { piecesOf } from './storage-pieces.ts';
 import { storePart } from './store-part.ts';
 import type { FilePart, StoredPart } from './store-part.ts';
@@ -28,7 +29,7 @@ async function storePartJob({ repository: spec, part, suspects, nowMs }: StorePa
     const file = await context.storage.open(part.path, 'read');
     try {
       const read = () => piecesOf(file, part.from, part.from + part.length, { pieceBytes: PIECE_BYTES, onPiece: () => context.checkpoint() });
-      return await storePart(repository, part, read, { suspects: new Set(suspects), onDone: (done) => context.progress({ done, total: part.length, unit: 'bytes' }) });
+      return await storePart(repository, part, read, { digests: context.digests, suspects: new Set(suspects), onDone: (done) => context.progress({ done, total: part.length, unit: 'bytes' }) });
     } finally {
       await file.close();
     }
@@ -44,22 +45,26 @@ export interface RestoreFileArgs {
   /** Where the content begins in a file that is there already; null for a file that is made. */
   readonly at: number | null;
   readonly isSealed: boolean;
+  /** It is a chunk that nobody has proved: one that does not fit its MD5 is refused. */
+  readonly isUnproven?: boolean;
   readonly nowMs: number;
 }
 
-async function restoreFileJob({ repository: spec, path, ref, at, isSealed, nowMs }: RestoreFileArgs, context: JobContext): Promise<void> {
+async function restoreFileJob({ repository: spec, path, ref, at, isSealed, isUnproven = false, nowMs }: RestoreFileArgs, context: JobContext): Promise<void> {
   const { repository } = await openForJob(spec, false, nowMs, context);
+  const proof = isUnproven ? new ChunkProof(context.digests, path, ref.sizeBytes) : null;
   let done = 0;
   async function* content(): AsyncGenerator<Uint8Array, void, undefined> {
     for await (const piece of repository.readWholeBlob(ref)) {
       await context.checkpoint();
+      proof?.add(piece);
       done += piece.length;
       context.progress({ done, total: ref.sizeBytes, unit: 'bytes' });
       yield piece;
     }
   }
   try {
-    if (at === null) await writeFile(context.storage, path, content(), ref.sizeBytes, { isSealed });
+    if (at === null) await writeFile(context.storage, path, content(), ref.sizeBytes, { isSealed, check: () => proof?.check(damagedBefore) });
     else await writePart(context.storage, path, at, content());
   } finally {
     await repository.close();

@@ -51,6 +51,11 @@ export interface ManifestChunk extends ManifestFile {
   readonly isScavenged: boolean;
   /** The MD5 of its footer, in hex. */
   readonly md5: string;
+  /**
+   * The blob, where its content fitted this MD5 when it was stored. Backups of versions that did not look have none, and neither has a
+   * manifest that was changed: whoever writes the chunk elsewhere proves it then (`isProven`).
+   */
+  readonly provenBlob?: string;
   /** Earliest and latest timestamp of its records; null for one without any. */
   readonly fromMs: number | null;
   readonly toMs: number | null;

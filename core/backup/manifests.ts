@@ -4,7 +4,7 @@ import { listAll } from '../ports/object-store.ts';
 import { damaged } from './damaged.ts';
 import { decodeObject, encodeObject } from './object-text.ts';
 import type { TextCodec } from './object-text.ts';
-import type { BlobRef, Manifest, ManifestSummary } from './manifest.ts';
+import type { BlobRef, Manifest, ManifestChunk, ManifestSummary } from './manifest.ts';
 
 export const MANIFEST_PREFIX = 'manifests/';
 const TIME_DIGITS = 15;
@@ -25,6 +25,11 @@ export function manifestKey(manifest: Pick<Manifest, 'id' | 'createdMs'>): strin
 /** End of the log that a manifest holds. */
 export function logEndOf(manifest: Manifest): number {
   return manifest.checkpoints.writer;
+}
+
+/** Whether the blob of a chunk held what its MD5 says when it was stored: a SHA-256 that holds proves the rest. */
+export function isProven({ blob, provenBlob }: ManifestChunk): boolean {
+  return provenBlob === blob;
 }
 
 /** Every blob that a manifest needs, some more than once. */

@@ -35,7 +35,7 @@ export interface Repository {
   /** The id that content with this SHA-256 (32 bytes) has here. */
   blobId(sha256: Uint8Array): string;
   /** Stores content under the id that follows from it, unless it is there; resolves with its reference and whether it was stored now. */
-  writeBlob(sizeBytes: number, content: () => AsyncIterable<Uint8Array>, options?: WriteBlobOptions): Promise<BlobRef & { readonly isNew: boolean; readonly storedBytes: number }>;
+  writeBlob(sizeBytes: number, content: Content, options?: WriteBlobOptions): Promise<BlobRef & { readonly isNew: boolean; readonly storedBytes: number }>;
   /** Plain content from `from` on, `length` bytes or to its end. Frames are verified one by one, and a whole blob that is read from its beginning to its end against its id. A piece may be used again after the next one was asked for. */
   readBlob(ref: BlobRef, range?: { readonly from: number; readonly length: number }, signal?: AbortSignal): AsyncIterable<Uint8Array>;
   /**
@@ -64,6 +64,10 @@ export interface Repository {
   listObjects(prefix: string): AsyncIterable<ObjectInfo>;
   close(): Promise<void>;
 }
+
+/** `first`: what is read decides what is stored. `again`: it is read once more, and compared with that. */
+export type Reading = 'first' | 'again';
+export type Content = (reading: Reading) => AsyncIterable<Uint8Array>;
 
 export interface WriteBlobOptions {
   readonly signal?: AbortSignal | undefined;

@@ -1,12 +1,13 @@
 import { i64 } from '../bytes.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, type ChunkFileName } from '../log/chunk-format.ts';
+import { ChunkProof } from '../log/chunk-proof.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { COPY_MARKER } from './copy-marker.ts';
 import { inParallel } from './in-parallel.ts';
 import { renewNodeId } from './node-id.ts';
 import { clearForRestore, DATA_FOLDERS, requireEmpty } from './restore-clear.ts';
-import { FooterCheck, writeCheckpoint, writeContent, writeFile } from './restore-files.ts';
+import { damagedBefore, writeCheckpoint, writeContent, writeFile } from './restore-files.ts';
 import { existenceBytesOf } from './restore-index.ts';
 import { putRestoreMarker, refuseUnfinishedRestore, removeRestoreMarker } from './restore-marker.ts';
 import type { RestoreReport } from './restore-report.ts';
@@ -151,8 +152,8 @@ class CopyRestore {
     // In the chunk with the log's end only what lies before it was copied for certain.
     if (local < chunkSize && !header.isScavenged) return this.#lastChunk(name, file, local);
     decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size);
-    const footer = new FooterCheck(digests, name, file.size);
-    await writeFile(target, name, this.#contentOf(file, file.size), file.size, { watch: (bytes) => footer.watch(bytes), check: () => footer.check(), isSealed: true });
+    const proof = new ChunkProof(digests, name, file.size);
+    await writeFile(target, name, this.#contentOf(file, file.size), file.size, { watch: (bytes) => proof.add(bytes), check: () => proof.check(damagedBefore), isSealed: true });
   }
 
   async #lastChunk(name: string, file: StorageFile, local: number): Promise<void> {

@@ -1,9 +1,6 @@
 import { putI64 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
-import { MD5_BYTES } from '../log/chunk-format.ts';
-import type { Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { toHex } from './hex.ts';
 
 /** Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short. */
 const SYNC_EVERY_BYTES = 33_554_432;
@@ -59,36 +56,9 @@ export async function writeContent(file: StorageFile, at: number, content: Async
   return end;
 }
 
-/** Checks the MD5 at the end of a chunk file as its bytes pass. */
-export class FooterCheck {
-  readonly #md5;
-  readonly #path: string;
-  readonly #covered: number;
-  readonly #stored = new Uint8Array(MD5_BYTES);
-  #at = 0;
-
-  constructor(digests: Digests, path: string, sizeBytes: number) {
-    this.#md5 = digests.md5();
-    this.#path = path;
-    this.#covered = sizeBytes - MD5_BYTES;
-  }
-
-  watch(bytes: Uint8Array): void {
-    const inside = Math.max(0, Math.min(bytes.length, this.#covered - this.#at));
-    if (inside > 0) this.#md5.update(bytes.subarray(0, inside));
-    if (inside < bytes.length) this.#stored.set(bytes.subarray(inside), this.#at + inside - this.#covered);
-    this.#at += bytes.length;
-  }
-
-  /** Throws `log_corrupt` when the MD5 does not fit. */
-  check(): void {
-    if (toHex(this.#md5.finish()) !== toHex(this.#stored)) throw badMd5(this.#path);
-  }
-}
-
 /** A chunk file that is as it was backed up, and was damaged already then. */
-export function badMd5(path: string): SkuaError {
-  return new SkuaError('log_corrupt', `${path} does not fit the MD5 in its footer: the file was damaged before it was backed up. Restore from an earlier backup.`, { file: path });
+export function damagedBefore(path: string): SkuaError {
+  return new SkuaError('log_corrupt', `${path} does not fit the MD5 in its footer: the file was damaged before it was backed up. Restore from an earlier backup, or pass over it with --allow-damaged where that can be given; \`skua verify\` on the directory that was backed up tells whether it is damaged there.`, { file: path });
 }
 
 /** A small file, durable on return. */

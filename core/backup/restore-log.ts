@@ -4,9 +4,10 @@ import { chunkEnd, chunkStart } from './choose-places.ts';
 import type { RestorePlan } from './choose.ts';
 import { inParallel } from './in-parallel.ts';
 import { lanesFor } from './lanes.ts';
+import { isProven } from './manifests.ts';
 import type { ManifestChunk, ManifestFile } from './manifest.ts';
 import { filesAtOnce, restoreFile, restoreInLane, type FileRestore } from './restore-file.ts';
-import { badMd5 } from './restore-files.ts';
+import { damagedBefore } from './restore-files.ts';
 import type { Skipped } from './restore-report.ts';
 import { ShippedEpochs, tailOf, writeTail, type TailPart } from './restore-tail.ts';
 import { endWhenAborted } from './restore-world.ts';
@@ -91,7 +92,7 @@ class LogRestore {
     const start = chunkStart(plan.manifest, chunk);
     if (start >= this.#cut) return;
     try {
-      await restoreFile(this.#options, chunk, true);
+      await restoreFile(this.#options, chunk, { isSealed: true, isUnproven: !isProven(chunk) });
     } catch (error) {
       return this.#damaged(error, chunk.path, start);
     }
@@ -108,11 +109,11 @@ class LogRestore {
     while (this.#checks.length > left) await this.#checks.shift();
   }
 
-  /** The repository vouches for the bytes that were given to it; whether they were sound then, the chunk's own MD5 tells, off this thread. */
+  /** What was written is read back, and compared with the chunk's own MD5, off this thread: for whoever wants to know what the disk holds. */
   async #checkMd5({ path }: ManifestChunk): Promise<void> {
     const { start, signal } = this.#options.world;
     const args: VerifyChunkArgs = { name: path };
-    if (await start.jobs.run(VERIFY_CHUNK_JOB, args, signal && { signal }) !== true) throw badMd5(path);
+    if (await start.jobs.run(VERIFY_CHUNK_JOB, args, signal && { signal }) !== true) throw damagedBefore(path);
   }
 
   async #tail(files: number): Promise<RestoredLog> {
@@ -126,7 +127,7 @@ class LogRestore {
       onBytes(bytes.length);
     };
     let written = files;
-    for (const chunk of tailOf(repository, plan, world.ids, world.signal)) {
+    for (const chunk of tailOf(repository, plan, world)) {
       const inLane = (part: TailPart, at: number): Promise<void> | null => {
         const { blob, from, to } = part;
         // One of another length than the log has there is found out, and told, by whoever writes it piece by piece.

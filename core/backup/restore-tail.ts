@@ -1,6 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import { guidFromUuidBytes } from '../guid.ts';
 import { addMd5, chunkFileName, encodeCompletion, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../log/chunk-format.ts';
+import { ChunkProof } from '../log/chunk-proof.ts';
 import { decodeEpoch, SYSTEM } from '../log/records.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { StorageFile } from '../ports/storage.ts';
@@ -9,9 +10,10 @@ import { chunkEnd, chunkStart } from './choose-places.ts';
 import { RecordWalk } from './choose-walk.ts';
 import type { RestorePlan } from './choose.ts';
 import { fromHex } from './hex.ts';
-import type { BlobRef } from './manifest.ts';
+import { isProven } from './manifests.ts';
+import type { BlobRef, ManifestChunk } from './manifest.ts';
 import type { Repository } from './repository-api.ts';
-import { writeContent } from './restore-files.ts';
+import { damagedBefore, writeContent } from './restore-files.ts';
 import type { RestoreWorld } from './restore-world.ts';
 
 /** A chunk behind those that are restored as they are: its file is made anew. The log ends in it, or goes on behind it, and then it is completed. */
@@ -35,13 +37,15 @@ export interface TailPart {
 }
 
 /** Ascending; none where the log ends at the end of a chunk that is restored as it is: the first start begins the next one. */
-export function tailOf(repository: Repository, plan: RestorePlan, ids: Ids, signal?: AbortSignal): TailChunk[] {
+export function tailOf(repository: Repository, plan: RestorePlan, world: Pick<RestoreWorld, 'ids' | 'digests' | 'signal'>): TailChunk[] {
+  const { ids, signal } = world;
   const { manifest, position } = plan;
   const { chunkSizeBytes: size } = manifest;
   const chunk = manifest.chunks.find((candidate) => chunkStart(manifest, candidate) < position && position < chunkEnd(manifest, candidate));
   if (chunk !== undefined) {
     const start = chunkStart(manifest, chunk);
-    const content = () => repository.readBlob(chunk, { from: 0, length: HEADER_BYTES + position - start }, signal);
+    const length = HEADER_BYTES + position - start;
+    const content = () => (isProven(chunk) ? repository.readBlob(chunk, { from: 0, length }, signal) : provenStart(repository, chunk, length, world));
     return [{ number: chunk.startNumber, path: chunk.path, start, isCompleted: false, header: null, parts: [{ from: start, to: position, content }] }];
   }
   const chunks: TailChunk[] = [];
@@ -59,6 +63,18 @@ export function tailOf(repository: Repository, plan: RestorePlan, ids: Ids, sign
     chunks.push({ number, path, start, isCompleted, header: header ?? newHeader(ids, size, number), parts: own });
   }
   return chunks;
+}
+
+/** The beginning of a chunk that nobody has proved. All of it is read, and what is found of it comes behind the last piece. */
+async function* provenStart(repository: Repository, chunk: ManifestChunk, length: number, { digests, signal }: Pick<RestoreWorld, 'digests' | 'signal'>): AsyncGenerator<Uint8Array, void, undefined> {
+  const proof = new ChunkProof(digests, chunk.path, chunk.sizeBytes);
+  let at = 0;
+  for await (const piece of repository.readBlob(chunk, undefined, signal)) {
+    proof.add(piece);
+    if (at < length) yield piece.subarray(0, length - at);
+    at += piece.length;
+  }
+  proof.check(damagedBefore);
 }
 
 function* segmentParts(repository: Repository, { manifest, position }: RestorePlan, signal?: AbortSignal): Generator<TailPart, void, undefined> {

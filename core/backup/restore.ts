@@ -20,8 +20,8 @@ export interface RestoreOptions extends RestoreWorld, ChooseOptions {
   /** Leaves `index/` out, so that it is built anew from the log. Default false. */
   readonly indexless?: boolean;
   /**
-   * Compare the MD5 of every chunk file too, which tells whether it was sound when it was backed up. What the repository was given is
-   * verified either way. By default only where damage is allowed: else drills do it, and every node in the background after its start.
+   * Read every chunk file back when it is written, and compare its MD5. That it was sound when it was backed up is proved either way: by the
+   * backup that stored it, or on its way now. By default only where damage is allowed; drills do it too.
    */
   readonly checkMd5?: boolean;
   /** Jobs that reach the target and the repository. */

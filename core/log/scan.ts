@@ -11,12 +11,14 @@ const PREFIX_BYTES = 4;
 
 /** Sees every record once; a promise is waited for before the next record. */
 export type RecordVisitor = (frame: RecordFrame) => void | Promise<void>;
+/** Is told when all records of a block were seen that end in it: its length, and its bytes as they lie in the file. A promise is waited for. */
+export type BlockVisitor = (bytes: number, block: Uint8Array) => void | Promise<void>;
 
 /**
  * Reads the records from `from` (a record's start or a chunk boundary) to the log's end in large sequential blocks,
  * past the block cache, and reads one block ahead while the last is looked at. `onBlock` is told the bytes passed.
  */
-export async function scanLog(table: ChunkTable, from: number, visit: RecordVisitor, onBlock?: (bytes: number) => void | Promise<void>): Promise<void> {
+export async function scanLog(table: ChunkTable, from: number, visit: RecordVisitor, onBlock?: BlockVisitor): Promise<void> {
   // By position, since a scavenge may replace chunks meanwhile, several by one.
   let at = from;
   for (let chunk = table.chunkFrom(at); chunk !== undefined; chunk = table.chunkFrom(at)) {
@@ -31,7 +33,7 @@ export async function scanLog(table: ChunkTable, from: number, visit: RecordVisi
  * With `reusesBlocks` the views are good only until `onBlock` has been told of their block and what it returned has
  * been waited for.
  */
-export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor, onBlock?: (bytes: number) => void | Promise<void>, reusesBlocks = false): Promise<void> {
+export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor, onBlock?: BlockVisitor, reusesBlocks = false): Promise<void> {
   chunk.file.enter();
   try {
     await new ChunkScan(chunk, from, reusesBlocks).run(visit, onBlock);
@@ -62,7 +64,7 @@ class ChunkScan {
     this.#at = HEADER_BYTES + (chunk.isScavenged ? 0 : Math.max(0, from - chunk.startPosition));
   }
 
-  async run(visit: RecordVisitor, onBlock?: (bytes: number) => void | Promise<void>): Promise<void> {
+  async run(visit: RecordVisitor, onBlock?: BlockVisitor): Promise<void> {
     const end = this.#end;
     const frame = this.#frame;
     let blockAt = this.#at;
@@ -85,7 +87,7 @@ class ChunkScan {
         if (waiting !== undefined) await waiting;
       }
       if (this.#split === null && offset < block.length) this.#startSplit(block, offset);
-      const waiting = onBlock?.(block.length);
+      const waiting = onBlock?.(block.length, block);
       if (waiting !== undefined) await waiting;
     }
     if (this.#split !== null) throw this.#chunk.corrupt(this.#at - HEADER_BYTES, 'a record that reaches beyond the data');

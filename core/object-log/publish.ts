@@ -2,7 +2,8 @@ import { SkuaError } from '../errors.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../index/index-map.ts';
 import { bloomPathOf } from '../index/table-writer.ts';
 import type { Chunk } from '../log/chunk.ts';
-import { HEADER_BYTES } from '../log/chunk-format.ts';
+import { HEADER_BYTES, parseChunkFileNames } from '../log/chunk-format.ts';
+import { ChunkProof } from '../log/chunk-proof.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { encodeBase64 } from '../security/base64.ts';
 import type { ObjectWorld } from './api.ts';
@@ -150,22 +151,28 @@ class Uploads {
   async #file(name: string): Promise<string> {
     const file = await this.#parts.storage.open(name, 'read');
     try {
-      return await this.range(file, 0, file.size);
+      const proof = parseChunkFileNames([name]).length > 0 ? new ChunkProof(this.#parts.world.digests, name, file.size) : null;
+      return await this.range(file, 0, file.size, proof);
     } finally {
       await file.close();
     }
   }
 
-  /** Bytes [from, to) of a file, as an object of their own. */
-  async range(file: StorageFile, from: number, to: number): Promise<string> {
+  /** Bytes [from, to) of a file, as an object of their own; a whole chunk that is not as it was written is `log_corrupt`. */
+  async range(file: StorageFile, from: number, to: number, proof: ChunkProof | null = null): Promise<string> {
     const { objects, ids } = this.#parts.world;
     const key = newFileKey(ids);
     this.keys.push(key);
-    await objects.upload(key, to - from, piecesOf(file, from, to));
+    await objects.upload(key, to - from, piecesOf(file, from, to, proof));
     return key;
   }
 }
 
-async function* piecesOf(file: StorageFile, from: number, to: number): AsyncGenerator<Uint8Array, void, undefined> {
-  for (let at = from; at < to; at += PIECE_BYTES) yield await file.read(at, Math.min(PIECE_BYTES, to - at));
+async function* piecesOf(file: StorageFile, from: number, to: number, proof: ChunkProof | null): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let at = from; at < to; at += PIECE_BYTES) {
+    const piece = await file.read(at, Math.min(PIECE_BYTES, to - at));
+    proof?.add(piece);
+    yield piece;
+  }
+  proof?.check();
 }

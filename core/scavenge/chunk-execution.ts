@@ -1,4 +1,6 @@
 import type { Chunk } from '../log/chunk.ts';
+import { ChunkProof } from '../log/chunk-proof.ts';
+import { HEADER_BYTES } from '../log/chunk-format.ts';
 import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
@@ -33,7 +35,7 @@ export interface ExecuteChunkResult {
 
 /**
  * Copies what survives of one chunk into a new file, which is complete and durable under its temporary name when the
- * job ends, and gone when it throws; scavenge.md 6.2 and 6.3.
+ * job ends, and gone when it throws; scavenge.md 6.2 and 6.3. Throws `log_corrupt` for a file that is not as it was written.
  */
 export async function executeChunk(args: ExecuteChunkArgs, context: JobContext): Promise<ExecuteChunkResult> {
   const source = await openSource(context.storage, args.source, args.chunkSize);
@@ -53,10 +55,15 @@ async function rewrite(source: Chunk, keep: KeepRule, args: ExecuteChunkArgs, co
   const { startNumber, endNumber } = source;
   const writer = await ChunkWriter.create(context.storage, context.digests, { path: args.target, chunkSize: args.chunkSize, startNumber, endNumber, chunkId: args.chunkId });
   try {
-    const copy = new SurvivorCopy(source, keep, writer, context);
-    await scanChunk(source, source.startPosition, (frame) => copy.visit(frame), (bytes) => copy.passed(bytes), true);
+    const { file } = source.file;
+    const proof = new ChunkProof(context.digests, source.name, file.size);
+    await proof.addRange(file, HEADER_BYTES);
+    const copy = new SurvivorCopy(source, keep, writer, proof, context);
+    await scanChunk(source, source.startPosition, (frame) => copy.visit(frame), (bytes, block) => copy.passed(bytes, block), true);
+    await proof.addRange(file, file.size, () => context.checkpoint());
+    proof.check();
     const bytesAfter = await writer.finish();
-    return { recordsKept: writer.records, recordsDiscarded: copy.records - writer.records, bytesBefore: source.file.file.size, bytesAfter, logicalBytes: writer.logicalBytes };
+    return { recordsKept: writer.records, recordsDiscarded: copy.records - writer.records, bytesBefore: file.size, bytesAfter, logicalBytes: writer.logicalBytes };
   } catch (error) {
     await writer.discard();
     throw error;
@@ -67,15 +74,17 @@ class SurvivorCopy {
   readonly #source: Chunk;
   readonly #keep: KeepRule;
   readonly #writer: ChunkWriter;
+  readonly #proof: ChunkProof;
   readonly #context: JobContext;
   readonly #fields = new PrepareFields();
   #bytesDone = 0;
   records = 0;
 
-  constructor(source: Chunk, keep: KeepRule, writer: ChunkWriter, context: JobContext) {
+  constructor(source: Chunk, keep: KeepRule, writer: ChunkWriter, proof: ChunkProof, context: JobContext) {
     this.#source = source;
     this.#keep = keep;
     this.#writer = writer;
+    this.#proof = proof;
     this.#context = context;
   }
 
@@ -94,7 +103,8 @@ class SurvivorCopy {
     return this.#keep.keeps(frame, this.#fields);
   }
 
-  async passed(bytes: number): Promise<void> {
+  async passed(bytes: number, block: Uint8Array): Promise<void> {
+    this.#proof.add(block);
     await this.#writer.settle();
     this.#bytesDone += bytes;
     this.#context.progress({ done: this.#bytesDone, total: this.#source.physicalBytes, unit: 'bytes' });

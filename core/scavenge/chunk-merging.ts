@@ -1,5 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import type { Chunk } from '../log/chunk.ts';
+import { ChunkProof } from '../log/chunk-proof.ts';
 import { HEADER_BYTES, mapActual, mapLogical } from '../log/chunk-format.ts';
 import { FRAME_BYTES } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
@@ -60,7 +61,7 @@ export function mergeGroups<T extends MergeCandidate>(chunks: readonly T[], chun
 
 /**
  * Copies the records of neighbouring chunks into one new file, which is complete and durable under its temporary name
- * when the job ends, and gone when it throws.
+ * when the job ends, and gone when it throws. Throws `log_corrupt` for a file that is not as it was written.
  */
 export async function mergeChunks(args: MergeChunksArgs, context: JobContext): Promise<MergeChunksResult> {
   const sources: Chunk[] = [];
@@ -87,7 +88,7 @@ async function merge(sources: readonly Chunk[], args: MergeChunksArgs, context: 
   const writer = await ChunkWriter.create(context.storage, context.digests, target);
   try {
     const copy = new MergeCopy(sources, writer, context);
-    for (const source of sources) await (source.isScavenged ? copy.scavenged(source) : copy.unscavenged(source));
+    for (const source of sources) await copy.take(source);
     const bytesAfter = await writer.finish();
     return { bytesBefore: sources.reduce((sum, source) => sum + source.file.file.size, 0), bytesAfter };
   } catch (error) {
@@ -111,8 +112,17 @@ class MergeCopy {
     this.#context = context;
   }
 
+  async take(source: Chunk): Promise<void> {
+    const { file } = source.file;
+    const proof = new ChunkProof(this.#context.digests, source.name, file.size);
+    await proof.addRange(file, HEADER_BYTES);
+    await (source.isScavenged ? this.#scavenged(source, proof) : this.#unscavenged(source, proof));
+    await proof.addRange(file, file.size, () => this.#context.checkpoint());
+    proof.check();
+  }
+
   /** A scavenged chunk knows where its records lie: its data are copied as they are, and its map is moved. */
-  async scavenged(source: Chunk): Promise<void> {
+  async #scavenged(source: Chunk, proof: ChunkProof): Promise<void> {
     const base = this.#writer.dataBytes;
     const end = HEADER_BYTES + source.physicalBytes;
     // While one is written the next block comes into the other.
@@ -128,14 +138,15 @@ class MergeCopy {
       at += block.length;
       ahead = at < end ? read(at) : null;
       const waiting = this.#writer.addData(block);
+      proof.add(block);
       if (waiting !== undefined) await waiting;
       await this.#passed(block.length);
     }
-    await this.#moveMap(source, base);
+    await this.#moveMap(source, base, proof);
     if (source.mapCount > 0) this.#writer.logicalBytes = source.startPosition - this.#start + source.logicalBytes;
   }
 
-  async #moveMap(source: Chunk, base: number): Promise<void> {
+  async #moveMap(source: Chunk, base: number, proof: ChunkProof): Promise<void> {
     const { mapEntryBytes, mapCount } = source;
     const shift = source.startPosition - this.#start;
     const pieceEntries = Math.floor(COPY_BYTES / mapEntryBytes);
@@ -145,6 +156,7 @@ class MergeCopy {
       const count = Math.min(pieceEntries, mapCount - from);
       const at = HEADER_BYTES + source.physicalBytes + from * mapEntryBytes;
       const bytes = await readExactly(source, at, count * mapEntryBytes);
+      proof.add(bytes);
       for (let i = 0; i < count; i++) {
         const actual = mapActual(bytes, i * mapEntryBytes);
         const logical = mapLogical(bytes, i * mapEntryBytes, mapEntryBytes);
@@ -158,13 +170,16 @@ class MergeCopy {
   }
 
   /** The records of a chunk that was never scavenged are found by reading them. */
-  async unscavenged(source: Chunk): Promise<void> {
+  async #unscavenged(source: Chunk, proof: ChunkProof): Promise<void> {
     let records = 0;
     await scanChunk(source, source.startPosition, (frame) => {
       const waiting = this.#writer.addRecord(frame.position - this.#start, frame.bytes, frame.at - FRAME_BYTES / 2, frame.length + FRAME_BYTES);
       if (++records % CHECK_EVERY_RECORDS !== 0) return waiting;
       return waiting === undefined ? this.#context.checkpoint() : waiting.then(() => this.#context.checkpoint());
-    }, (bytes) => this.#passed(bytes), true);
+    }, (bytes, block) => {
+      proof.add(block);
+      return this.#passed(bytes);
+    }, true);
   }
 
   async #passed(bytes: number): Promise<void> {

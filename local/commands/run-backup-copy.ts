@@ -2,6 +2,7 @@ import * as path from 'node:path';
 import { copyFiles } from '../../core/backup/copy.ts';
 import type { CopyReport } from '../../core/backup/copy.ts';
 import { systemClock } from '../../infra/clock.ts';
+import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { runInterruptibly } from '../backup/run.ts';
 import { checkSource, withSource } from '../backup/source.ts';
@@ -39,7 +40,7 @@ export async function runBackupCopy({ options }: Input<typeof copyOptions>, io: 
     const lock = await target.lock();
     try {
       return await copyFiles({
-        source, target, mode, clock: systemClock, signal,
+        source, target, mode, clock: systemClock, digests: nodeDigests, signal,
         onProgress: ({ bytesDone, bytesTotal, path: file }) => progress.update({ label: 'copying', bytesDone, bytesTotal, detail: file }),
       });
     } finally {

@@ -54,7 +54,7 @@ export function stopped(storage: Storage): Promise<BackupSource> {
 export async function copy(from: Storage | BackupSource, target: Storage, mode: CopyOptions['mode'], more: Partial<CopyOptions> = {}): Promise<CopyReport> {
   const source = 'snapshot' in from ? from : await stopped(from);
   try {
-    return await copyFiles({ source, target, mode, clock, ...more });
+    return await copyFiles({ source, target, mode, clock, digests: nodeDigests, ...more });
   } finally {
     if (source !== from) await source.release();
   }

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-format.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/chunk-format.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { mergeChunks, mergeGroups } from '../../core/scavenge/chunk-merging.ts';
+import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import { contentOf, flip } from '../log/kit.ts';
@@ -164,6 +165,9 @@ async function shortenMap(storage: Storage, from: string, to: string): Promise<v
   view.setInt32(footerAt + 1, physicalBytes, true);
   view.setInt32(footerAt + 5, logicalBytes, true);
   view.setInt32(footerAt + 9, count * 8, true);
+  const md5 = nodeDigests.md5();
+  md5.update(out.subarray(0, out.length - MD5_BYTES));
+  out.set(md5.finish(), out.length - MD5_BYTES);
   const file = await storage.create(to);
   await file.writeAt(0, out);
   await file.sync();

@@ -46,7 +46,7 @@ async function main(what: string, from: string, to: string, changes: number): Pr
   }
   const snapshot = await snapshotOfDirectory({ storage: source, clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog });
   target.left = changes;
-  await copyFiles({ source: snapshot, target, mode: what === 'full' ? 'full' : 'differential', clock: systemClock });
+  await copyFiles({ source: snapshot, target, mode: what === 'full' ? 'full' : 'differential', clock: systemClock, digests: nodeDigests });
   await snapshot.release();
 }
 
