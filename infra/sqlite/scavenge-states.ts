@@ -1,6 +1,7 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { streamHasher } from '../../core/index/stream-hash.ts';
 import type { StreamHasher } from '../../core/index/stream-hash.ts';
 import type { ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
@@ -18,7 +19,14 @@ export interface SqliteScavengeStatesOptions {
   readonly hasher?: StreamHasher;
 }
 
-/** The scavenge database of a node: a file of SQLite, in the format of the reference (disk-format.md section 8). */
+/**
+ * The scavenge database of a node: a file of SQLite, in the format of the reference (disk-format.md section 8).
+ *
+ * Its connections are all of one process, on any of its threads, and no other process may open it while there is one. So
+ * SQLite keeps the index of the write-ahead log in the memory of the process and makes no `-shm` file: mapped to a file
+ * that the disk then has no room for, it would kill the process with SIGBUS. The files stay those that the reference
+ * reads: whoever opens them next rebuilds that index from the write-ahead log.
+ */
 export class SqliteScavengeStates implements ScavengeStates {
   readonly #folder: string;
   readonly #hasher: StreamHasher;
@@ -29,8 +37,14 @@ export class SqliteScavengeStates implements ScavengeStates {
   }
 
   open(options: ScavengeStateOptions): ScavengeState {
-    guarded(() => mkdirSync(this.#folder, { recursive: true }));
-    return this.#open(join(this.#folder, 'scavenging.db'), options);
+    const file = join(this.#folder, 'scavenging.db');
+    return guarded(() => {
+      mkdirSync(this.#folder, { recursive: true });
+      const state = this.#open(ofThisProcess(file), options);
+      // One that a killed process of the reference has left, which nobody reads now that the database is ours.
+      rmSync(`${file}-shm`, { force: true });
+      return state;
+    });
   }
 
   /** A database without a name: SQLite keeps it in memory, or in a temporary file when it outgrows the cache. */
@@ -38,9 +52,9 @@ export class SqliteScavengeStates implements ScavengeStates {
     return this.#open('', options);
   }
 
-  #open(path: string, options: ScavengeStateOptions): ScavengeState {
+  #open(place: string | URL, options: ScavengeStateOptions): ScavengeState {
     return guarded(() => {
-      const db = new DatabaseSync(path, { timeout: BUSY_MS_MAX });
+      const db = new DatabaseSync(place, { timeout: BUSY_MS_MAX });
       try {
         configure(db, options);
         createOrCheck(db);
@@ -51,6 +65,14 @@ export class SqliteScavengeStates implements ScavengeStates {
       }
     });
   }
+}
+
+/** Where SQLite opens a file for the connections of this process alone. On Windows, where a full disk kills no process, there is no such way. */
+function ofThisProcess(file: string): string | URL {
+  if (process.platform === 'win32') return file;
+  const url = pathToFileURL(file);
+  url.searchParams.set('vfs', 'unix-excl');
+  return url;
 }
 
 /** The page size must come first: it can't be changed once anything has been written. */

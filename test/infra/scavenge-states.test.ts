@@ -153,6 +153,48 @@ describe('the file', () => {
     expect(await readdir(join(copy, 'scavenging'))).toEqual(['scavenging.db']);
   });
 
+  test('nothing is mapped to a file that a full disk has no room for', async () => {
+    const state = open();
+    state.begin();
+    state.addWeight(0, 1);
+    state.commit(DONE);
+    expect(await filesLeft()).toEqual(['scavenging.db', 'scavenging.db-wal']);
+    state.close();
+  });
+
+  test.each([
+    ['a killed process of the reference leaves is taken over', ['scavenging.db', 'scavenging.db-wal', 'scavenging.db-shm'], 'theirs', 'ours'],
+    ['a killed process of ours leaves is taken over by the reference', ['scavenging.db', 'scavenging.db-wal'], 'ours', 'theirs'],
+  ])('what %s', async (_, names, left, next) => {
+    open().close();
+    const copy = join(folder, 'copy');
+    mkdirSync(join(copy, 'scavenging'), { recursive: true });
+    const theirs = (file: string): DatabaseSync => {
+      const db = new DatabaseSync(file);
+      db.exec('PRAGMA journal_mode = wal; PRAGMA synchronous = 1');
+      return db;
+    };
+    const killed = left === 'ours' ? open() : theirs(path());
+    if (killed instanceof DatabaseSync) killed.exec('INSERT INTO ChunkWeights VALUES (7, 3.0)');
+    else {
+      killed.begin();
+      killed.addWeight(7, 3);
+      killed.commit(DONE);
+    }
+    for (const name of names) copyFileSync(path(name), join(copy, 'scavenging', name));
+    killed.close();
+    if (next === 'ours') {
+      const state = new SqliteScavengeStates({ indexRoot: copy }).open(STATE_OPTIONS);
+      expect(state.weight(0, 9)).toBe(3);
+      state.close();
+    } else {
+      const db = theirs(join(copy, 'scavenging', 'scavenging.db'));
+      expect(db.prepare('SELECT value FROM ChunkWeights WHERE key = 7').get()).toEqual({ value: 3 });
+      db.close();
+    }
+    expect(await readdir(join(copy, 'scavenging'))).toEqual(['scavenging.db']);
+  });
+
   test('a reader sees one state while another writes', () => {
     const writer = open();
     const reader = open();
