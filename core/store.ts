@@ -309,12 +309,13 @@ class RunningStore implements OpenStore {
   async #close(): Promise<void> {
     this.#stopping.abort();
     for (const hold of this.#holds) await hold.release();
-    // A scavenge is ended while all that it works on is still there.
-    await this.scavenger.close();
+    // A scavenge is ended while all that it works on is still there, and before the merge that it may be waiting for.
+    const scavenged = this.scavenger.close();
+    this.#index.endMerges();
+    await scavenged;
     await this.#background;
     await this.#internals.close();
-    // What the memtable holds is written, so that the next start has nothing to replay.
-    await this.#index.flush().catch((error: unknown) => this.#options.log.warn('the index could not be written; the next start replays the log', { error: String(error) }));
+    await this.#index.writeLast().catch((error: unknown) => this.#options.log.warn('the index could not be written; the next start replays the log', { error: String(error) }));
     await this.#index.flushExistence().catch(() => {});
     let failure: unknown = null;
     for (const step of [...this.#undo].reverse()) await step().catch((error: unknown) => { failure ??= error; });

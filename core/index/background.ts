@@ -21,6 +21,7 @@ export class Background {
   #isKicked = false;
   #pause: AbortController | null = null;
   #waiters: Waiter[] = [];
+  #loggedMs = -Infinity;
 
   constructor(what: string, step: () => Promise<boolean>, world: { clock: Clock; log: Log; signal: AbortSignal }) {
     this.#what = what;
@@ -70,12 +71,20 @@ export class Background {
       } catch (error) {
         if (this.#signal.aborted) break;
         this.#release((waiter) => waiter.reject(error));
-        this.#log.error(`${this.#what} failed; it is tried again.`, { error, retryMs: RETRY_MS });
+        this.#logFailure(error);
         await this.#rest();
       }
     }
     this.#running = null;
     this.#release((waiter) => waiter.reject(new SkuaError('store_closed', 'The index was closed before its tables were written; the log has everything.')));
+  }
+
+  /** Those who ask again and again end the pause, and shall not fill the log. */
+  #logFailure(error: unknown): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#loggedMs < RETRY_MS) return;
+    this.#loggedMs = nowMs;
+    this.#log.error(`${this.#what} failed; it is tried again.`, { error, retryMs: RETRY_MS });
   }
 
   async #rest(): Promise<void> {

@@ -4,7 +4,7 @@ import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
-import type { JobOptions, JobProgress, Jobs } from '../ports/jobs.ts';
+import type { JobProgress, Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
 import { Background } from './background.ts';
@@ -12,8 +12,8 @@ import { FILTER_BYTES_MAX, FILTER_BYTES_MIN } from './bloom.ts';
 import { type EntryList, IndexEntry } from './entries.ts';
 import { ExistenceFilter } from './existence-filter.ts';
 import { buildExistence } from './existence-build.ts';
-import { newGuid } from './index-map.ts';
 import { MemTable, MemTableRooms, type MemTableColumns } from './mem-table.ts';
+import { Merging } from './merging.ts';
 import { type StreamHasher, streamHasher } from './stream-hash.ts';
 import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './table-format.ts';
 import { type EntryBatch, readBatches } from './table-batches.ts';
@@ -22,6 +22,12 @@ import { TableStore } from './table-store.ts';
 
 /** Memtables that may wait to be written before writers are held back. */
 const FROZEN_MAX = 1;
+const SMALL_MERGE_ENTRIES_MAX = 16_777_216;
+/**
+ * Tables that may wait to be merged before no more are written, and so writers refused with `too_busy`: each takes 1 MiB
+ * of memory, and every search asks it. Merges that run don't fall so far behind; those that fail or are held for days do.
+ */
+const UNMERGED_TABLES_MAX = 512;
 /** Share of a memtable that is full when the worker that will write it is called. */
 const PREPARE_AT = 7 / 8;
 
@@ -38,6 +44,8 @@ export interface StreamIndexOptions {
   readonly memTableEntriesMax?: number;
   /** Tables of one level that are merged; 2. */
   readonly tablesPerLevelMax?: number;
+  /** Entries of a merge that waits for no larger one; 16 777 216, which are 400 MB. */
+  readonly smallMergeEntriesMax?: number;
   /** Whether tables have bloom filters; they do. */
   readonly bloomFilters?: boolean;
   /** Whether every table's MD5 and order are checked on load; they are. */
@@ -89,10 +97,12 @@ export class StreamIndex {
   readonly #memTableEntriesMax: number;
   readonly #tables: TableStore;
   readonly #existence: ExistenceFilter | null;
+  /** Ends the writing of tables behind the one that is being written. */
+  readonly #endingWrites = new AbortController();
+  /** Ends the table that is being written too. */
   readonly #ending = new AbortController();
   readonly #writing: Background;
-  readonly #merging: Background;
-  readonly #jobOptions: JobOptions;
+  readonly #merging: Merging;
   readonly #candidate = new IndexEntry();
   readonly #rooms = new MemTableRooms();
   #active: MemTable;
@@ -106,12 +116,8 @@ export class StreamIndex {
   #room: PromiseWithResolvers<void> | null = null;
   /** The worker that will write the active table has been called. */
   #isPrepared = false;
-  /** While above 0, no merge begins. */
-  #mergeHolds = 0;
   /** While above 0, the files of the existence filter are left as they are. */
   #existenceHolds = 0;
-  /** Id of the merge of all tables that was asked for and has not ended. */
-  #mergeAllId: string | null = null;
 
   private constructor(options: StreamIndexOptions, tables: TableStore, existence: ExistenceFilter | null) {
     this.#options = options;
@@ -121,15 +127,16 @@ export class StreamIndex {
     this.#existence = existence;
     this.hasher = options.hasher ?? streamHasher;
     this.wasReset = tables.wasReset;
-    this.#jobOptions = { signal: this.#ending.signal };
-    const world = { clock: options.clock, log: options.log, signal: this.#ending.signal };
-    this.#writing = new Background('Writing an index table', () => this.#writeOldest(), world);
-    this.#merging = new Background('Merging index tables', () => this.#merge(), world);
+    this.#writing = new Background('Writing an index table', () => this.#writeOldest(), { clock: options.clock, log: options.log, signal: this.#endingWrites.signal });
+    this.#merging = new Merging(tables, { ...options, smallMergeEntriesMax: options.smallMergeEntriesMax ?? SMALL_MERGE_ENTRIES_MAX, tablesPerLevelMax: options.tablesPerLevelMax ?? 2 });
+    // A merge that a stop ended begins again.
+    this.#merging.kick();
   }
 
   /**
    * Opens the index on disk; where it is damaged or reaches beyond the log it is discarded, and `wasReset` says why. What
-   * is missing up to the end of the log has to be added by a replay from `commitCheckpoint`. Throws `bad_option`.
+   * is missing up to the end of the log has to be added by a replay from `commitCheckpoint`. Full levels are merged from now
+   * on. Throws `bad_option`.
    */
   static async open(options: StreamIndexOptions): Promise<StreamIndex> {
     checkOptions(options);
@@ -195,7 +202,8 @@ export class StreamIndex {
 
   /**
    * Null while writers may go on; else a promise to await before more is added, since memtables wait to be written. It
-   * rejects with `disk_full` or `io_error` when they can't be, and asking again tries again: nobody waits for ever.
+   * rejects with `disk_full` or `io_error` when they can't be, and with `too_busy` when too many tables wait to be merged;
+   * asking again tries again: nobody waits for ever.
    */
   ready(): Promise<void> | null {
     if (this.#frozen.length <= FROZEN_MAX) return null;
@@ -206,7 +214,10 @@ export class StreamIndex {
   async #writeOldest(): Promise<boolean> {
     const oldest = this.#frozen.at(-1);
     if (oldest === undefined) return false;
-    await this.#tables.write(oldest.table.columns(), oldest.commit, oldest.prepare, this.#jobOptions, () => {
+    if (this.#tables.unmerged >= UNMERGED_TABLES_MAX && !this.#merging.hasEnded) {
+      throw new SkuaError('too_busy', `${UNMERGED_TABLES_MAX} index tables wait to be merged, and no more are written. Look in the log for merges that fail, and end the backup that holds the files if there is one; writes are taken again after a merge.`, { limit: UNMERGED_TABLES_MAX });
+    }
+    await this.#tables.write(oldest.table.columns(), oldest, { signal: this.#ending.signal }, () => {
       this.#frozen = this.#frozen.filter((frozen) => frozen !== oldest);
       this.#keepSpare(oldest.table);
       if (this.#frozen.length <= FROZEN_MAX) this.#giveRoom();
@@ -298,14 +309,14 @@ export class StreamIndex {
     this.#existence?.note(position);
   }
 
-  /** Where the replay of prepares into the existence filter begins; -1 before `initExistence` of one that is built anew. */
+  /** Where the replay of prepares into the existence filter begins; -1 before `initExistence` where it has to be built anew. */
   get existenceCheckpoint(): number {
     return this.#existence === null ? this.#options.logEnd : this.#existence.checkpoint;
   }
 
   /**
    * Where the existence filter has to be built anew, adds the streams of all entries and moves its checkpoint to the last of
-   * them. To be called after the replay of the index; then every prepare from `existenceCheckpoint` on has to be added.
+   * them. To be called before the replay, which then adds the stream of every prepare from `existenceCheckpoint` on.
    */
   async initExistence(): Promise<void> {
     if (this.#existence === null || this.#existence.checkpoint >= 0) return;
@@ -326,59 +337,43 @@ export class StreamIndex {
 
   /** Writes all entries as tables and merges them. Rejects with the first failure, after which the work is still tried again. */
   async flush(): Promise<void> {
-    if (this.#isBulkOpen) throw new SkuaError('io_error', 'The index was flushed in the middle of a transaction: this is a defect.');
-    if (this.#active.count > 0) this.#freeze();
+    this.#freezeAll();
     await this.#writing.idle();
     await this.#merging.idle();
   }
 
-  /**
-   * Merges all tables into one, whatever their levels, in the background; after the merge and the hold there are now.
-   * Returns the id of the work, which is the same until it has ended. One that fails is logged and not tried again.
-   */
+  #freezeAll(): void {
+    if (this.#isBulkOpen) throw new SkuaError('io_error', 'The index was flushed in the middle of a transaction: this is a defect.');
+    if (this.#active.count > 0) this.#freeze();
+  }
+
+  /** Merges all tables into one, in the background; see `Merging.all`. Returns the id of the work. */
   mergeAll(): string {
-    this.#mergeAllId ??= newGuid(this.#options.ids);
-    this.#merging.kick();
-    return this.#mergeAllId;
+    return this.#merging.all();
   }
 
-  async #merge(): Promise<boolean> {
-    if (this.#mergeHolds > 0) return false;
-    const id = this.#mergeAllId;
-    if (id === null) return this.#tables.mergeOnce(this.#jobOptions);
-    const { log, clock } = this.#options;
-    const startedMs = clock.monotonicMs();
-    try {
-      const tables = this.#tables.newestFirst.length;
-      const wasMerged = await this.#tables.mergeAll(this.#jobOptions);
-      log.info('The merge of all index tables has ended.', { mergeIndexesId: id, tables, wasMerged, elapsedMs: clock.monotonicMs() - startedMs });
-    } catch (error) {
-      if (!this.#ending.signal.aborted) log.error('The merge of all index tables failed; the tables are as they were. Ask for it again when the cause is gone.', { mergeIndexesId: id, error });
-    } finally {
-      this.#mergeAllId = null;
-    }
-    return true;
+  /** Waits for the merges under way and lets none begin until the returned function is called; see `Merging.hold`. */
+  holdMerges(): Promise<() => void> {
+    return this.#merging.hold();
+  }
+
+  /** Begins a stop: merges under way end at once, and begin again after the next start. */
+  endMerges(): void {
+    this.#merging.end();
   }
 
   /**
-   * Ends the merge that is running and lets none begin until the returned function is called: the files of the tables
-   * there are now stay. Tables are still written. Rejects with `store_closed`.
+   * Before a close, when no more is added: writes the memtable as a table, so that the next start has nothing to replay.
+   * Where one is being written already, that one is the last, and what came behind it is left to the replay: a stop takes
+   * at most one table. Rejects when it can't be written.
    */
-  async holdMerges(): Promise<() => void> {
-    this.#mergeHolds++;
-    let isHeld = true;
-    const release = (): void => {
-      if (!isHeld) return;
-      isHeld = false;
-      if (--this.#mergeHolds === 0 && !this.#ending.signal.aborted) this.#merging.kick();
-    };
-    // A merge that fails has ended too.
-    await this.#merging.idle().catch((error: unknown) => {
-      if (!isSkuaError(error, 'store_closed')) return;
-      release();
-      throw error;
-    });
-    return release;
+  async writeLast(): Promise<void> {
+    if (this.#frozen.length === 0) {
+      this.#freezeAll();
+      await this.#writing.idle();
+    }
+    this.#endingWrites.abort();
+    await this.#writing.ended();
   }
 
   /**
@@ -438,6 +433,8 @@ export class StreamIndex {
 
   /** Ends background work and closes the files. Entries that are in no table are left to the next start's replay. */
   async close(): Promise<void> {
+    this.#merging.end();
+    this.#endingWrites.abort();
     this.#ending.abort();
     this.#giveRoom();
     await Promise.all([this.#writing.ended(), this.#merging.ended()]);
@@ -448,6 +445,6 @@ export class StreamIndex {
 
 /** The log itself is sound when a table can't be written, so no error may look as if it were not. */
 function refuse(error: unknown): never {
-  if (isSkuaError(error, 'disk_full')) throw error;
+  if (isSkuaError(error, 'disk_full') || isSkuaError(error, 'too_busy')) throw error;
   throw new SkuaError('io_error', 'The index could not be written, and no more entries fit into memory. Look at the disk; writes are taken again as soon as it works.', {}, error);
 }

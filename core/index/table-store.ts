@@ -30,6 +30,11 @@ export interface TableStoreOptions {
 
 type Levels = readonly (readonly TableReader[])[];
 
+export interface FullLevel {
+  readonly level: number;
+  readonly tables: readonly TableReader[];
+}
+
 /** Its presence asks for verification at the next start. */
 const FORCE_VERIFY_NAME = '.forceverify';
 
@@ -50,9 +55,12 @@ export class TableStore {
   /** The tables in the order in which they are searched: levels upwards, in each from the last to the first. */
   newestFirst: readonly TableReader[] = [];
   wasReset: string | null = null;
-  /** Merges that have ended, and whether one is under way. */
+  /** Merges that have ended. */
   merges = 0;
-  isMerging = false;
+  /** Tables that are being merged. */
+  readonly #merging = new Set<TableReader>();
+  /** Levels whose tables are being merged. */
+  readonly #mergingLevels = new Set<number>();
 
   private constructor(options: TableStoreOptions) {
     this.#options = options;
@@ -61,6 +69,9 @@ export class TableStore {
   get commitCheckpoint(): number { return this.#commit; }
   get prepareCheckpoint(): number { return this.#prepare; }
   get levels(): Levels { return this.#levels; }
+  get isMerging(): boolean { return this.#merging.size > 0; }
+  /** Tables beyond those that full levels leave standing: they wait to be merged. */
+  get unmerged(): number { return this.#levels.reduce((sum, { length }) => sum + Math.max(0, length - this.#options.tablesPerLevelMax + 1), 0); }
 
   /** Opens the index on disk, or an empty one where there is none or it can't be used (disk-format.md section 7.8). */
   static async open(options: TableStoreOptions, jobOptions: JobOptions): Promise<TableStore> {
@@ -154,13 +165,20 @@ export class TableStore {
     return { path, bloomPath: this.#options.bloomFilters ? bloomPathOf(path) : null, cacheDepth: this.#options.cacheDepth };
   }
 
-  /** Writes a memtable as the newest table. `shown` is called in the step in which readers begin to see the table. */
-  async write(columns: MemTableColumns, commit: number, prepare: number, jobOptions: JobOptions, shown: () => void): Promise<void> {
-    const args: WriteTableArgs = { ...this.#newFiles(), columns };
-    await this.#options.jobs.run(WRITE_TABLE_JOB, args, jobOptions);
-    const table = await this.#openTable(args.path, false, jobOptions);
+  /** Opens a table that was just written. One that can't be opened is removed. */
+  async #openNew(path: string): Promise<TableReader> {
     try {
-      await this.#change((levels) => [[...(levels[0] ?? []), table], ...levels.slice(1)], { commit, prepare }, shown);
+      return await this.#openTable(path, false, {});
+    } catch (error) {
+      await removeTable(this.#options.storage, path).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Puts a new table into the map. */
+  async #enter(table: TableReader, make: (levels: Levels) => Levels, checkpoints: { commit: number; prepare: number } | null = null, shown: () => void = () => {}): Promise<void> {
+    try {
+      await this.#change(make, checkpoints, shown);
     } catch (error) {
       // Which of the two maps is on the disk is not known, so the files stay; the next start removes them if no map names them.
       await table.close();
@@ -168,46 +186,64 @@ export class TableStore {
     }
   }
 
-  /** Merges the tables of the lowest full level into one of the next level. False when no level is full. */
-  async mergeOnce(jobOptions: JobOptions): Promise<boolean> {
-    const level = this.#levels.findIndex((tables) => tables.length >= this.#options.tablesPerLevelMax);
-    if (level < 0) return false;
-    await this.#merge(this.#levels[level]!.toReversed(), level + 1, jobOptions);
-    return true;
+  /** Writes a memtable as the newest table. `shown` is called in the step in which readers begin to see the table. */
+  async write(columns: MemTableColumns, checkpoints: { commit: number; prepare: number }, jobOptions: JobOptions, shown: () => void): Promise<void> {
+    const args: WriteTableArgs = { ...this.#newFiles(), columns };
+    await this.#options.jobs.run(WRITE_TABLE_JOB, args, jobOptions);
+    const table = await this.#openNew(args.path);
+    await this.#enter(table, (levels) => [[...(levels[0] ?? []), table], ...levels.slice(1)], checkpoints, shown);
+  }
+
+  /** The levels that are full and are not being merged, upwards, and their tables, oldest first. */
+  fullLevels(): readonly FullLevel[] {
+    const full: FullLevel[] = [];
+    this.#levels.forEach((all, level) => {
+      const tables = all.filter((table) => !this.#merging.has(table));
+      if (tables.length >= this.#options.tablesPerLevelMax && !this.#mergingLevels.has(level)) full.push({ level, tables });
+    });
+    return full;
+  }
+
+  /**
+   * Merges the oldest tables of a full level, given oldest first, into the newest table of the next level. Another level
+   * may be merged meanwhile, and all tables stay in the order of their age: levels upwards, in each from the last to the first.
+   */
+  async mergeLevel({ level, tables }: FullLevel, jobOptions: JobOptions): Promise<void> {
+    this.#mergingLevels.add(level);
+    try {
+      await this.#merge(tables.toReversed(), level + 1, jobOptions, (there, merged) => [...there, merged]);
+    } finally {
+      this.#mergingLevels.delete(level);
+    }
   }
 
   /**
    * Merges all tables there are now into one, which takes the highest level they had: merges to come find it where the
-   * largest table was. False when there are fewer than two.
+   * largest table was. False when there are fewer than two. No other merge may be under way, or begin before its end.
    */
   async mergeAll(jobOptions: JobOptions): Promise<boolean> {
     const sources = this.newestFirst;
     if (sources.length < 2) return false;
-    await this.#merge(sources, this.#levels.findLastIndex((tables) => tables.length > 0), jobOptions);
+    // What has come into its level meanwhile is newer.
+    await this.#merge(sources, this.#levels.findLastIndex((tables) => tables.length > 0), jobOptions, (there, merged) => [merged, ...there]);
     return true;
   }
 
-  /** Merges tables, given newest first, into one at the end of `level`. Tables that are written meanwhile stay beside it. */
-  async #merge(sources: readonly TableReader[], level: number, jobOptions: JobOptions): Promise<void> {
+  /** Merges tables, given newest first, into one that `place` puts among those of `level`. Tables that are written meanwhile stay beside it. */
+  async #merge(sources: readonly TableReader[], level: number, jobOptions: JobOptions, place: (there: readonly TableReader[], merged: TableReader) => readonly TableReader[]): Promise<void> {
     const args: MergeTablesArgs = { ...this.#newFiles(), sources: sources.map((table) => table.path) };
-    this.isMerging = true;
+    for (const table of sources) this.#merging.add(table);
     try {
       await this.#options.jobs.run(MERGE_TABLES_JOB, args, jobOptions);
+      const merged = await this.#openNew(args.path);
+      await this.#enter(merged, (levels) => {
+        const next: (readonly TableReader[])[] = levels.map((tables) => tables.filter((table) => !sources.includes(table)));
+        next[level] = place(next[level] ?? [], merged);
+        return next;
+      });
       this.merges++;
     } finally {
-      this.isMerging = false;
-    }
-    const merged = await this.#openTable(args.path, false, jobOptions);
-    const swap = (levels: Levels): Levels => {
-      const next = levels.map((tables) => tables.filter((table) => !sources.includes(table)));
-      next[level] = [...(next[level] ?? []), merged];
-      return next;
-    };
-    try {
-      await this.#change(swap, null, () => {});
-    } catch (error) {
-      await merged.close();
-      throw error;
+      for (const table of sources) this.#merging.delete(table);
     }
     for (const table of sources) await this.#retire(table);
   }
@@ -223,20 +259,8 @@ export class TableStore {
     const { path, bloomPath, cacheDepth } = this.#newFiles();
     const done = await execute({ source: table.path, target: path, bloomPath, cacheDepth });
     if (!done.wasWritten) return done;
-    let next: TableReader;
-    try {
-      next = await this.#openTable(path, false, {});
-    } catch (error) {
-      await removeTable(this.#options.storage, path).catch(() => {});
-      throw error;
-    }
-    try {
-      await this.#change((levels) => levels.map((tables) => tables.map((other) => (other === table ? next : other))), null, () => {});
-    } catch (error) {
-      // Which of the two maps is on the disk is not known, so the new file stays; the next start removes it if no map names it.
-      await next.close();
-      throw error;
-    }
+    const next = await this.#openNew(path);
+    await this.#enter(next, (levels) => levels.map((tables) => tables.map((other) => (other === table ? next : other))));
     await this.#retire(table);
     return done;
   }

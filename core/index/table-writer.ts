@@ -28,6 +28,7 @@ export interface TableTarget {
 export class TableWriter {
   readonly #target: TableTarget;
   readonly #storage: Storage;
+  readonly #checkpoint: () => Promise<void>;
   readonly #file: StorageFile;
   readonly #digest: Digest;
   readonly #bloom: BloomFilter | null;
@@ -45,6 +46,7 @@ export class TableWriter {
   private constructor(target: TableTarget, context: JobContext, file: StorageFile) {
     this.#target = target;
     this.#storage = context.storage;
+    this.#checkpoint = () => context.checkpoint();
     this.#file = file;
     this.#digest = context.digests.md5();
     this.#midpointCount = midpointCount(target.entries, target.cacheDepth);
@@ -111,10 +113,15 @@ export class TableWriter {
   async #finishBloom(): Promise<void> {
     if (this.#bloom === null) return;
     const bytes = this.#bloom.bytes;
-    sealLines(bytes, LINE_BYTES, bytes.length);
     const file = await this.#storage.create(this.#target.bloomPath!);
     try {
-      for (let at = 0; at < bytes.length; at += WRITE_BYTES) await file.writeAt(at, bytes.subarray(at, Math.min(at + WRITE_BYTES, bytes.length)));
+      for (let at = 0; at < bytes.length; at += WRITE_BYTES) {
+        const end = Math.min(at + WRITE_BYTES, bytes.length);
+        sealLines(bytes, Math.max(at, LINE_BYTES), end);
+        await file.writeAt(at, bytes.subarray(at, end));
+        // The filter of a large table takes seconds, which a stop does not wait for.
+        await this.#checkpoint();
+      }
       await file.sync();
     } finally {
       await file.close();

@@ -177,6 +177,8 @@ export class RunContext {
 
   /** As `promise`, which goes on alone when the run is to end: then `aborted` is thrown. */
   async orAborted<T>(promise: Promise<T>): Promise<T> {
+    // When the run has ended already nobody else meets its failure.
+    promise.catch(() => {});
     this.check();
     const aborted = Promise.withResolvers<never>();
     const onAbort = () => aborted.reject(abortedError());

@@ -1,12 +1,20 @@
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
+import { MERGE_TABLES_JOB } from '../../core/index/table-jobs.ts';
+import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
 import { WorkerPool } from './worker-pool.ts';
 export { JOBS_QUEUED_MAX } from './worker-pool.ts';
 
 /** Jobs whose names begin so have workers of their own. */
 const SCAVENGE_PREFIX = 'scavenge.';
 const BACKUP_PREFIX = 'backup.';
-/** Tables are written and merged one at a time. */
+/** What else is long and waits for nobody: appends, which wait for a table to be written, must not wait for these. */
+const UPKEEP_JOBS: ReadonlySet<string> = new Set([MERGE_TABLES_JOB, VERIFY_CHUNK_JOB]);
+/** Tables are written one at a time. */
 const INDEX_THREADS = 1;
+/** A small merge, a large one, and the check of a chunk. */
+const UPKEEP_THREADS = 3;
+/** Merges follow one another at once, or not for minutes: in milliseconds, how long a thread waits for the next. */
+const UPKEEP_IDLE_MS = 1_000;
 /** Four chunks at a time, and one who asks for an explanation meanwhile. */
 const SCAVENGE_THREADS = 5;
 /** One backup at a time is made by one thread; where its files are stored side by side, some wait for the disk while others are digested. */
@@ -16,7 +24,7 @@ export interface WorkerJobsOptions {
   /** Folders of the FilesystemStorage that every worker builds for itself. */
   root: string;
   indexRoot: string;
-  /** Most workers at a time for the index. Default 1. */
+  /** Most workers at a time for writing and checking index tables. Default 1. */
   threads?: number;
   /** Most workers at a time for scavenging. Default 5. */
   scavengeThreads?: number;
@@ -30,23 +38,28 @@ export interface WorkerJobsOptions {
 }
 
 /**
- * Runs jobs in worker threads of three pools: scavenging and backups take hours and appends wait for a full memtable to be
- * written, so that none must ever wait for a thread of another. A pool without work has no threads.
+ * Runs jobs in worker threads of four pools: scavenging, backups and merges take hours and appends wait for a full memtable
+ * to be written, so that none must ever wait for a thread of another. A pool without work has no threads. Only the threads that
+ * write index tables have the priority of the request loop.
  */
 export class WorkerJobs implements Jobs {
   readonly #index: WorkerPool;
+  readonly #upkeep: WorkerPool;
   readonly #scavenge: WorkerPool;
   readonly #backup: WorkerPool;
 
   constructor(options: WorkerJobsOptions) {
     const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, ...common } = options;
     this.#index = new WorkerPool({ ...common, threads });
+    this.#upkeep = new WorkerPool({ ...common, threads: UPKEEP_THREADS, idleMs: Math.min(common.idleMs ?? UPKEEP_IDLE_MS, UPKEEP_IDLE_MS), isBackground: true });
     this.#scavenge = new WorkerPool({ ...common, threads: scavengeThreads, isBackground: true });
     this.#backup = new WorkerPool({ ...common, threads: BACKUP_THREADS, isBackground: true });
   }
 
   /** Worker threads that exist now. */
-  get workers(): number { return this.#index.workers + this.#scavenge.workers + this.#backup.workers; }
+  get workers(): number { return this.#pools().reduce((sum, pool) => sum + pool.workers, 0); }
+
+  #pools(): WorkerPool[] { return [this.#index, this.#upkeep, this.#scavenge, this.#backup]; }
 
   run(name: string, args: unknown, options: JobOptions = {}): Promise<unknown> {
     return this.#poolOf(name).run(name, args, options);
@@ -54,7 +67,8 @@ export class WorkerJobs implements Jobs {
 
   #poolOf(name: string): WorkerPool {
     if (name.startsWith(SCAVENGE_PREFIX)) return this.#scavenge;
-    return name.startsWith(BACKUP_PREFIX) ? this.#backup : this.#index;
+    if (name.startsWith(BACKUP_PREFIX)) return this.#backup;
+    return UPKEEP_JOBS.has(name) ? this.#upkeep : this.#index;
   }
 
   prepare(): void {
@@ -62,6 +76,6 @@ export class WorkerJobs implements Jobs {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#index.close(), this.#scavenge.close(), this.#backup.close()]);
+    await Promise.all(this.#pools().map((pool) => pool.close()));
   }
 }

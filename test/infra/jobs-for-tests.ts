@@ -28,6 +28,9 @@ export const JOBS: Readonly<Record<string, Job>> = {
     return args.to;
   },
   'scavenge.wait': (args, context) => JOBS.wait!(args, context),
+  'index.merge-tables': (args, context) => JOBS.wait!(args, context),
+  'index.write-table': async () => 'written',
+  'log.verify-chunk': (args, context) => JOBS.wait!(args, context),
   /** Raises the shared cell to 1 once it runs, and runs until it is aborted or the cell is raised to 2. */
   wait: async (args: { cell: Int32Array }, context) => {
     Atomics.compareExchange(args.cell, 0, 0, 1);

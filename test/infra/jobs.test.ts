@@ -150,6 +150,23 @@ describe('worker threads', () => {
     expect(await Promise.all([index.ended, third.ended, ...scavenges.map(({ ended }) => ended)])).toEqual(Array.from({ length: 4 }, () => 'released'));
   });
 
+  test('a table is written while others are merged and a chunk is checked, whose threads are not kept for long', async () => {
+    const pool = jobs = workerJobs();
+    const upkeep = [await startWaiting(undefined, 'index.merge-tables'), await startWaiting(undefined, 'index.merge-tables'), await startWaiting(undefined, 'log.verify-chunk')];
+    expect(await jobs.run('index.write-table', null)).toBe('written');
+    expect(pool.workers).toBe(4);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      for (const { shared } of upkeep) Atomics.store(shared, 0, 2);
+      expect(await Promise.all(upkeep.map(({ ended }) => ended))).toEqual(['released', 'released', 'released']);
+      expect(pool.workers).toBe(4);
+      vi.advanceTimersByTime(1_000);
+      expect(pool.workers).toBe(1);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test('one job writes the scavenge database at a time; the other waits for it, and reads what was there before', async () => {
     jobs = workerJobs();
     const state = new SqliteScavengeStates({ indexRoot: join(folder, 'index') }).open(STATE);
