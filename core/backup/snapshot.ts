@@ -2,7 +2,7 @@ import { putI64 } from '../bytes.ts';
 import { isSkuaError } from '../errors.ts';
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH, parseIndexMap, type IndexMap } from '../index/index-map.ts';
-import { bloomPathOf } from '../index/table-writer.ts';
+import { bloomPathOf } from '../index/table-format.ts';
 import { HEADER_BYTES } from '../log/chunk-format.ts';
 import type { ChunkTable } from '../log/chunk-table.ts';
 import type { Digests } from '../ports/digests.ts';

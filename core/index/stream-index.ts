@@ -10,13 +10,12 @@ import type { Storage } from '../ports/storage.ts';
 import { Background } from './background.ts';
 import { FILTER_BYTES_MAX, FILTER_BYTES_MIN } from './bloom.ts';
 import { type EntryList, IndexEntry } from './entries.ts';
-import { ExistenceFilter } from './existence-filter.ts';
-import { buildExistence } from './existence-build.ts';
+import { ExistenceFilter, buildExistence } from './existence-filter.ts';
 import { MemTable, MemTableRooms, type MemTableColumns } from './mem-table.ts';
 import { Merging } from './merging.ts';
 import { type StreamHasher, streamHasher } from './stream-hash.ts';
 import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './table-format.ts';
-import { type EntryBatch, readBatches } from './table-batches.ts';
+import { type EntryBatch, readBatches } from './table-scan.ts';
 import { scavengeTables, type TableScavenge } from './table-scavenge.ts';
 import { TableStore } from './table-store.ts';
 

@@ -120,3 +120,8 @@ export function readShape(path: string, size: number, header: Uint8Array, tail: 
   if (entries >= 2 && midpoints > entries) throw tableCorrupt(path, 'has more midpoints than entries');
   return { version, entryBytes, entries, midpoints };
 }
+
+/** Where the bloom filter of a table stands. */
+export function bloomPathOf(tablePath: string): string {
+  return `${tablePath}.bloomfilter`;
+}

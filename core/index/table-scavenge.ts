@@ -1,34 +1,10 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import type { JobOptions } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
-import type { TableReader } from './table-reader.ts';
-import type { TableStore } from './table-store.ts';
+import type { TableReader } from './table-search.ts';
+import type { TableExecuted, TableExecution, TableStore } from './table-store.ts';
 
 /** What the scavenging of index tables and whoever directs it say to each other; scavenge.md section 8. */
-
-/** Which table is to be copied, and where to. */
-export interface TableExecution {
-  /** Path of the table. */
-  readonly source: string;
-  /** Path of the new table, which does not exist yet. */
-  readonly target: string;
-  /** Where its bloom filter goes; null: none is written. */
-  readonly bloomPath: string | null;
-  readonly cacheDepth: number;
-}
-
-export interface TableExecuted {
-  readonly entriesKept: number;
-  readonly entriesDeleted: number;
-  /** False when the new table would have been the same: then there is none. */
-  readonly wasWritten: boolean;
-  /** Bytes of the table's file. */
-  readonly bytesBefore: number;
-  /** Bytes of the file that now counts. */
-  readonly bytesAfter: number;
-  /** Entries of one stream that stand against the order of their positions: unusual, and nothing follows from it. */
-  readonly entriesOutOfOrder: number;
-}
 
 /** What became of one table. */
 export interface TableReport {

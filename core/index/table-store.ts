@@ -8,10 +8,11 @@ import type { Storage } from '../ports/storage.ts';
 import { EMPTY_INDEX_MAP, INDEX_FOLDER, INDEX_MAP_PATH, type IndexMap, loadIndexMap, newGuid, saveIndexMap } from './index-map.ts';
 import type { MemTableColumns } from './mem-table.ts';
 import { BloomBudget } from './table-bloom.ts';
-import { type MergeTablesArgs, MERGE_TABLES_JOB, VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult, WRITE_TABLE_JOB, type WriteTableArgs } from './table-jobs.ts';
-import { TableReader } from './table-reader.ts';
-import type { TableExecuted, TableExecution } from './table-scavenge.ts';
-import { bloomPathOf, removeTable } from './table-writer.ts';
+import { type MergeTablesArgs, MERGE_TABLES_JOB } from './table-merge.ts';
+import { VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult } from './table-verify.ts';
+import { WRITE_TABLE_JOB, type WriteTableArgs, removeTable } from './table-write.ts';
+import { TableReader } from './table-search.ts';
+import { bloomPathOf } from './table-format.ts';
 
 export interface TableStoreOptions {
   readonly storage: Storage;
@@ -33,6 +34,30 @@ type Levels = readonly (readonly TableReader[])[];
 export interface FullLevel {
   readonly level: number;
   readonly tables: readonly TableReader[];
+}
+
+/** Which table is to be copied, and where to. */
+export interface TableExecution {
+  /** Path of the table. */
+  readonly source: string;
+  /** Path of the new table, which does not exist yet. */
+  readonly target: string;
+  /** Where its bloom filter goes; null: none is written. */
+  readonly bloomPath: string | null;
+  readonly cacheDepth: number;
+}
+
+export interface TableExecuted {
+  readonly entriesKept: number;
+  readonly entriesDeleted: number;
+  /** False when the new table would have been the same: then there is none. */
+  readonly wasWritten: boolean;
+  /** Bytes of the table's file. */
+  readonly bytesBefore: number;
+  /** Bytes of the file that now counts. */
+  readonly bytesAfter: number;
+  /** Entries of one stream that stand against the order of their positions: unusual, and nothing follows from it. */
+  readonly entriesOutOfOrder: number;
 }
 
 /** Its presence asks for verification at the next start. */

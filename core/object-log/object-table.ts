@@ -1,9 +1,8 @@
 import type { BlockCache } from '../cache/block-cache.ts';
 import { BloomFilter, checkLines, isTooCorrupt, LINE_BYTES, readBloomHeader } from '../index/bloom.ts';
-import { Midpoints } from '../index/midpoints.ts';
+import { Midpoints, TableReader } from '../index/table-search.ts';
 import type { TableBloom } from '../index/table-bloom.ts';
 import { ENTRY_BYTES, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, readShape, tableCorrupt } from '../index/table-format.ts';
-import { TableReader } from '../index/table-reader.ts';
 import { END, HIT } from '../log/log-reader.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
 import type { ObjectFile } from './manifest.ts';

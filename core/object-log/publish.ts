@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../index/index-map.ts';
-import { bloomPathOf } from '../index/table-writer.ts';
+import { bloomPathOf } from '../index/table-format.ts';
 import type { Chunk } from '../log/chunk.ts';
 import { HEADER_BYTES, parseChunkFileNames } from '../log/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';

@@ -3,8 +3,9 @@ import { INDEX_FOLDER, loadIndexMap, newGuid, saveIndexMap } from '../index/inde
 import { replayLog } from '../index/replay.ts';
 import type { StreamHasher } from '../index/stream-hash.ts';
 import { StreamIndex } from '../index/stream-index.ts';
-import { MERGE_TABLES_JOB, type MergeTablesArgs } from '../index/table-jobs.ts';
-import { bloomPathOf, removeTable } from '../index/table-writer.ts';
+import { MERGE_TABLES_JOB, type MergeTablesArgs } from '../index/table-merge.ts';
+import { bloomPathOf } from '../index/table-format.ts';
+import { removeTable } from '../index/table-write.ts';
 import type { JobOptions, Jobs } from '../ports/jobs.ts';
 import type { ObjectWorld } from './api.ts';
 import { INDEX_CACHE_DEPTH_DEFAULT } from './limits.ts';

@@ -2,7 +2,7 @@ import { i64 } from '../bytes.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
 import { INDEX_FOLDER } from '../index/index-map.ts';
 import type { TableShape } from '../index/table-format.ts';
-import { shapeOf } from '../index/table-source.ts';
+import { shapeOf } from '../index/table-scan.ts';
 import { decodeHeader, HEADER_BYTES } from '../log/chunk-format.ts';
 import { hasFooter } from '../log/open-chunks.ts';
 import { folderOf } from '../ports/storage-path.ts';

@@ -1,6 +1,6 @@
 import type { EntryList, IndexEntry } from '../index/entries.ts';
 import type { MemTableColumns } from '../index/mem-table.ts';
-import { sortedHeads } from '../index/sorted-heads.ts';
+import { sortedHeads } from '../index/table-write.ts';
 
 /** Entries looked at between two checkpoints. */
 const SLICE_ENTRIES = 262_144;

@@ -1,8 +1,7 @@
 import { TABLE_VERSION, type TableEntry } from '../index/table-format.ts';
-import { withWriter } from '../index/table-jobs.ts';
-import type { TableExecuted, TableExecution } from '../index/table-scavenge.ts';
-import { TableSource } from '../index/table-source.ts';
-import type { TableWriter } from '../index/table-writer.ts';
+import { withWriter, type TableWriter } from '../index/table-write.ts';
+import type { TableExecuted, TableExecution } from '../index/table-store.ts';
+import { TableSource } from '../index/table-scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { EntryJudge } from './entry-judge.ts';
 import { RecordNames } from './record-names.ts';

@@ -1,7 +1,7 @@
 import { equalBytes } from '../bytes.ts';
 import type { BlockCache } from '../cache/block-cache.ts';
 import { EntryList, IndexEntry } from '../index/entries.ts';
-import type { TableReader } from '../index/table-reader.ts';
+import type { TableReader } from '../index/table-search.ts';
 import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, TOMBSTONE } from '../log/records.ts';
 import type { FrozenMemTable } from './frozen-mem-table.ts';

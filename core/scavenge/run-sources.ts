@@ -1,6 +1,6 @@
 import { BlockCache } from '../cache/block-cache.ts';
 import { BloomBudget } from '../index/table-bloom.ts';
-import { TableReader } from '../index/table-reader.ts';
+import { TableReader } from '../index/table-search.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { silentLog } from '../ports/log.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';

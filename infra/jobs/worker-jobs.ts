@@ -1,5 +1,5 @@
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
-import { MERGE_TABLES_JOB } from '../../core/index/table-jobs.ts';
+import { MERGE_TABLES_JOB } from '../../core/index/table-merge.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
 import { WorkerPool } from './worker-pool.ts';
 export { JOBS_QUEUED_MAX } from './worker-pool.ts';

@@ -4,7 +4,7 @@ import { EntryList, IndexEntry } from '../../core/index/entries.ts';
 import { BloomBudget } from '../../core/index/table-bloom.ts';
 import { midpointCount, midpointIndex } from '../../core/index/table-format.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
-import { TableReader } from '../../core/index/table-reader.ts';
+import { TableReader } from '../../core/index/table-search.ts';
 import { HIT } from '../../core/log/log-reader.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import { silentLog } from '../../core/ports/log.ts';

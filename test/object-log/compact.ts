@@ -1,7 +1,8 @@
-import { streamHasher } from '../../core/index/stream-hash.ts';
+import { streamHasher, Hash64 } from '../../core/index/stream-hash.ts';
 import { MemTable } from '../../core/index/mem-table.ts';
-import { MERGE_TABLES_JOB, TABLE_JOBS, WRITE_TABLE_JOB } from '../../core/index/table-jobs.ts';
-import { Hash64 } from '../../core/index/stream-hash.ts';
+import { MERGE_TABLES_JOB } from '../../core/index/table-merge.ts';
+import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
+import { WRITE_TABLE_JOB } from '../../core/index/table-write.ts';
 import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/chunk-format.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../../core/log/records.ts';
 import type { ObjectWorld } from '../../core/object-log/api.ts';

@@ -1,7 +1,5 @@
-import { MemTable } from '../../core/index/mem-table.ts';
-import type { MemTableColumns } from '../../core/index/mem-table.ts';
-import { WRITE_TABLE_JOB } from '../../core/index/table-jobs.ts';
-import type { WriteTableArgs } from '../../core/index/table-jobs.ts';
+import { MemTable, type MemTableColumns } from '../../core/index/mem-table.ts';
+import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/table-write.ts';
 import { JOBS } from '../../core/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Job, JobContext, JobOptions } from '../../core/ports/jobs.ts';
@@ -16,10 +14,8 @@ import type { RunFiles, RunSettings } from '../../core/scavenge/run-files.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { E_MS } from './notation.ts';
-import { pointOf } from './notation-log.ts';
-import type { LogRecord } from './notation-log.ts';
-import { STATE_OPTIONS, World } from './notation-world.ts';
-import type { WorldOptions } from './notation-world.ts';
+import { pointOf, type LogRecord } from './notation-log.ts';
+import { STATE_OPTIONS, World, type WorldOptions } from './notation-world.ts';
 
 export interface LearnerOptions extends WorldOptions {
   /** Label of the scavenge point; default: the end of the log. */

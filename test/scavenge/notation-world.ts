@@ -2,11 +2,9 @@ import { BlockCache } from '../../core/cache/block-cache.ts';
 import { equalBytes } from '../../core/bytes.ts';
 import { saveIndexMap, loadIndexMap, newGuid } from '../../core/index/index-map.ts';
 import { MemTable } from '../../core/index/mem-table.ts';
-import { Hash64, streamHasher } from '../../core/index/stream-hash.ts';
-import type { StreamHasher } from '../../core/index/stream-hash.ts';
-import { WRITE_TABLE_JOB } from '../../core/index/table-jobs.ts';
-import type { WriteTableArgs } from '../../core/index/table-jobs.ts';
-import { TableSource } from '../../core/index/table-source.ts';
+import { Hash64, streamHasher, type StreamHasher } from '../../core/index/stream-hash.ts';
+import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/table-write.ts';
+import { TableSource } from '../../core/index/table-scan.ts';
 import { JOBS } from '../../core/jobs.ts';
 import { parseChunkFileNames, takeInventory } from '../../core/log/chunk-format.ts';
 import { openCompleted, readHeader } from '../../core/log/open-chunks.ts';
@@ -29,8 +27,7 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore } from '../support/test-store.ts';
 import type { TestStoreOptions } from '../support/test-store.ts';
 import { E_MS } from './notation.ts';
-import { buildLog, installLog, recordOf } from './notation-log.ts';
-import type { LogRecord, NotationLog } from './notation-log.ts';
+import { buildLog, installLog, recordOf, type LogRecord, type NotationLog } from './notation-log.ts';
 
 export const STATE_OPTIONS: ScavengeStateOptions = { pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 1_000 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { loadIndexMap } from '../../core/index/index-map.ts';
 import { HEADER_BYTES, MD5_BYTES } from '../../core/index/table-format.ts';
-import { TableSource } from '../../core/index/table-source.ts';
+import { TableSource } from '../../core/index/table-scan.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { contentOf, putFile } from '../log/kit.ts';
@@ -9,8 +9,7 @@ import { Random } from '../support/random.ts';
 import { newEvent } from '../support/workload.ts';
 import type { TestStoreOptions } from '../support/test-store.ts';
 import { checkRow, expectWorld } from './notation-check.ts';
-import { readIndexEntries, World } from './notation-world.ts';
-import type { HistoryEvent, Run, RunOptions } from './notation-world.ts';
+import { readIndexEntries, World, type HistoryEvent, type Run, type RunOptions } from './notation-world.ts';
 
 /** scavenge.md section 16.11, rows 111 to 118: merging, threads and index tables. */
 

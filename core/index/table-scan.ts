@@ -1,5 +1,3 @@
-import { equalBytes } from '../bytes.ts';
-import type { Digest, Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, readEntry, readShape, TableEntry, tableCorrupt, type TableShape } from './table-format.ts';
 
@@ -84,14 +82,38 @@ export class TableSource {
   }
 }
 
-/** Feeds the whole file but the digest at its end to `each`, and says whether the digest fits. */
-export async function checkMd5(file: StorageFile, digests: Digests, each: (done: number) => Promise<void>): Promise<boolean> {
-  const digest: Digest = digests.md5();
-  const end = file.size - MD5_BYTES;
-  for (let at = 0; at < end; at += READ_BYTES) {
-    digest.update(await file.read(at, Math.min(READ_BYTES, end - at)));
-    await each(Math.min(at + READ_BYTES, end));
+/** Entries handed over at once. */
+const BATCH_ENTRIES = 4_096;
+
+/** Entries of a table in columns; valid below `count`. */
+export class EntryBatch {
+  readonly hi = new Uint32Array(BATCH_ENTRIES);
+  readonly lo = new Uint32Array(BATCH_ENTRIES);
+  readonly versions = new Float64Array(BATCH_ENTRIES);
+  readonly positions = new Float64Array(BATCH_ENTRIES);
+  count = 0;
+}
+
+function takeBatch(source: TableSource, batch: EntryBatch): void {
+  const { entry } = source;
+  batch.count = 0;
+  while (batch.count < BATCH_ENTRIES && source.next()) {
+    batch.hi[batch.count] = entry.hi;
+    batch.lo[batch.count] = entry.lo;
+    batch.versions[batch.count] = entry.version;
+    batch.positions[batch.count++] = entry.position;
   }
-  const stored = await file.read(end, MD5_BYTES);
-  return stored.length === MD5_BYTES && equalBytes(digest.finish(), 0, stored, 0, MD5_BYTES);
+}
+
+/** Reads a table's entries in the order of the file. The one batch object is filled again for each step. */
+export async function* readBatches(storage: Storage, path: string): AsyncGenerator<EntryBatch, undefined, undefined> {
+  const source = await TableSource.open(storage, path);
+  const batch = new EntryBatch();
+  try {
+    while (await source.fill()) {
+      for (takeBatch(source, batch); batch.count > 0; takeBatch(source, batch)) yield batch;
+    }
+  } finally {
+    await source.close();
+  }
 }
