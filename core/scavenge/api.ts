@@ -1,4 +1,5 @@
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
+import type { RetentionRule } from '../streams/retention.ts';
 
 /** Scavenging one node: what administrators, schedules and the command line use. scavenge.md sections 2 and 3. */
 export interface Scavenger {
@@ -95,16 +96,14 @@ export interface DryRunReport {
 }
 
 /** Why events go or stay. */
-export type ExplainRule = 'tombstone' | '$tb' | '$maxCount' | '$maxAge' | 'superseded-metadata';
-
 export interface Explanation {
   readonly stream: string;
   /** -1 for a stream that has none. */
   readonly lastEventNumber: number;
   /** The metadata in force, or null. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  readonly rules: readonly { readonly rule: ExplainRule; readonly value: number | string | boolean }[];
+  readonly rules: readonly { readonly rule: RetentionRule; readonly value: number | string | boolean }[];
   /** The events that would go, by the rule that removes them; ascending, ranges of numbers. */
-  readonly removed: readonly { readonly from: number; readonly to: number; readonly count: number; readonly bytes: number; readonly rule: ExplainRule }[];
+  readonly removed: readonly { readonly from: number; readonly to: number; readonly count: number; readonly bytes: number; readonly rule: RetentionRule }[];
   readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
 }

@@ -4,10 +4,10 @@ import { SkuaError } from '../errors.ts';
 import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ActiveOriginal, StreamHandle } from '../ports/scavenge-state.ts';
+import { type Decision, DISCARD, DiscardPoints, MAYBE, Retention, statusOf, STAYS, TOMBSTONE_I32, YOUNG } from '../streams/retention.ts';
 import { encodeText } from '../text.ts';
 import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './chunk-weights.ts';
-import { decide, DISCARD, GONE, KEEP, MAYBE, statusOf, StreamLimits, TOMBSTONE_I32, type Decision } from './decide.ts';
-import type { RunFiles, RunSettings } from './run-files.ts';
+import { type RunFiles, type RunSettings, setRetention } from './run-files.ts';
 import type { IndexKey } from './run-index.ts';
 import { type LearningParts, withLearningParts } from './run-sources.ts';
 
@@ -46,7 +46,7 @@ export class Calculation {
   readonly #context: JobContext;
   readonly #weights = new ChunkWeights();
   readonly #ranges: ChunkRanges;
-  readonly #limits = new StreamLimits();
+  readonly #retention = new Retention();
   readonly #entries = new EntryList();
   readonly #hash = new Hash64();
   readonly #frame = new RecordFrame();
@@ -56,7 +56,7 @@ export class Calculation {
   constructor(parts: LearningParts, context: JobContext) {
     this.#parts = parts;
     this.#context = context;
-    this.#ranges = new ChunkRanges(parts.state);
+    this.#ranges = new ChunkRanges(parts.state, Math.floor(parts.settings.point.position / parts.chunkSize));
   }
 
   /** Calculates all streams behind `after`, and returns how many they are. */
@@ -99,8 +99,8 @@ export class Calculation {
     const { state, sources, settings } = this.#parts;
     const key = this.#keyOf(handle);
     const lastNumber = await sources.index.lastNumber(key);
-    this.#limits.set(data, lastNumber, settings.point);
-    const points = new Points();
+    setRetention(this.#retention, data, data.isTombstoned, lastNumber, settings);
+    const points = new DiscardPoints();
     let from = 0;
     while (from <= lastNumber && !points.isDone) {
       from = await sources.index.slice(key, from, lastNumber, SLICE_NUMBERS, this.#entries);
@@ -116,21 +116,28 @@ export class Calculation {
     }
   }
 
-  /** Takes the entries up to the first one that is kept. */
-  async #slice(points: Points): Promise<void> {
+  /** Takes the entries up to the first one with which all that follow stay. */
+  async #slice(points: DiscardPoints): Promise<void> {
     const { length } = this.#entries;
     for (let i = 0; i < length && !points.isDone; i++) {
       const number = this.#entries.versions[i]!;
       const position = this.#entries.positions[i]!;
       const chunk = Math.floor(position / this.#parts.chunkSize);
       let decision: Decision;
-      if (number === TOMBSTONE_I32 && this.#limits.isTombstoned && (await this.#isTombstone(position))) decision = KEEP;
-      else decision = decide(this.#limits, number, this.#limits.hasAge ? this.#ranges.of(chunk) : undefined);
+      if (number === TOMBSTONE_I32 && this.#retention.isTombstoned && (await this.#isTombstone(position))) decision = STAYS;
+      else decision = this.#decide(number, chunk);
       points.take(number, decision);
       if (decision === DISCARD) this.#weights.add(chunk, WEIGHT_DISCARD);
       else if (decision === MAYBE) this.#weights.add(chunk, WEIGHT_MAYBE);
       if (++this.#sincePause >= PAUSE_ENTRIES) await this.#pause();
     }
+  }
+
+  /** Behind an event that is alive only a clock that was set back leaves expired ones: else the rest of the stream is not looked at. */
+  #decide(number: number, chunk: number): Decision {
+    const retention = this.#retention;
+    const decision = retention.decide(number, retention.hasAge ? this.#ranges.of(chunk) : undefined);
+    return decision === YOUNG && !this.#ranges.mayHoldExpired(chunk, retention) ? STAYS : decision;
   }
 
   #keyOf(handle: StreamHandle): IndexKey {
@@ -155,35 +162,5 @@ export class Calculation {
   #report(done: number, last: StreamHandle): void {
     const share = last.kind === 'id' ? 0 : ((last.hi ^ 0x8000_0000) >>> 0) / 4_294_967_296;
     this.#context.progress({ done, total: share > 0 ? Math.max(done, Math.round(done / share)) : done, unit: 'entries' });
-  }
-}
-
-/** The discard point and the maybe-discard point of a stream in the making: first event numbers to keep. */
-class Points {
-  discard = 0;
-  maybe = 0;
-  isFirst = true;
-  isDone = false;
-  #isContiguous = true;
-
-  take(number: number, decision: Decision): void {
-    if (this.isFirst) {
-      // Numbers that left the index in an earlier run are covered too.
-      this.discard = number;
-      this.maybe = number;
-      this.isFirst = false;
-    }
-    if (decision === DISCARD) {
-      this.discard = number + 1;
-      this.#isContiguous = true;
-    } else if (decision === MAYBE) {
-      this.maybe = number + 1;
-      this.#isContiguous = false;
-    } else if (decision === GONE) {
-      if (this.#isContiguous) this.discard = number + 1;
-    } else {
-      this.maybe = Math.max(this.maybe, this.discard);
-      this.isDone = true;
-    }
   }
 }

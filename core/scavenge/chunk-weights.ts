@@ -1,4 +1,5 @@
 import type { ChunkTimeRange, ScavengeState } from '../ports/scavenge-state.ts';
+import type { Retention } from '../streams/retention.ts';
 
 /** scavenge.md section 5.4. */
 export const WEIGHT_DISCARD = 2;
@@ -23,9 +24,14 @@ export class ChunkWeights {
 export class ChunkRanges {
   readonly #state: ScavengeState;
   readonly #ranges = new Map<number, ChunkTimeRange | undefined>();
+  /** By chunk: the range of the one at or behind it that has the oldest event. Filled from the last chunk down to `#filledFrom`. */
+  readonly #oldest = new Map<number, ChunkTimeRange>();
+  #filledFrom: number;
 
-  constructor(state: ScavengeState) {
+  /** `lastChunk` is that of the scavenge point. */
+  constructor(state: ScavengeState, lastChunk: number) {
     this.#state = state;
+    this.#filledFrom = lastChunk + 1;
   }
 
   of(chunk: number): ChunkTimeRange | undefined {
@@ -34,5 +40,18 @@ export class ChunkRanges {
     const range = this.#state.chunkTimeRange(chunk);
     this.#ranges.set(chunk, range);
     return range;
+  }
+
+  /** False when no event in this chunk or behind it has expired, as it is wherever no clock was set back. */
+  mayHoldExpired(from: number, retention: Retention): boolean {
+    while (this.#filledFrom > from) {
+      const behind = this.#oldest.get(this.#filledFrom);
+      const range = this.of(--this.#filledFrom) ?? behind;
+      if (range === undefined) continue;
+      const isOlder = behind === undefined || range.minMs < behind.minMs || (range.minMs === behind.minMs && range.minTicks < behind.minTicks);
+      this.#oldest.set(this.#filledFrom, isOlder ? range : behind);
+    }
+    const oldest = this.#oldest.get(from);
+    return oldest !== undefined && retention.isExpired(oldest.minMs, oldest.minTicks);
   }
 }

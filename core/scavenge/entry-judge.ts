@@ -1,13 +1,10 @@
 import type { TableEntry } from '../index/table-format.ts';
-import type { MetastreamData, OriginalStreamData, ScavengeState } from '../ports/scavenge-state.ts';
+import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { isMetastream } from '../streams/names.ts';
+import type { StoredRetention } from '../streams/retention.ts';
 import type { RecordNames } from './record-names.ts';
-import type { RunSettings } from './run-files.ts';
+import { type RunSettings, storedRetention } from './run-files.ts';
 
-/** A stream all of whose entries go: no number, not even a tombstone's, is as high. */
-const NOTHING = Infinity;
-/** A stream of which nothing is known: all stay. */
-const EVERYTHING = 0;
 /** Streams of one shared hash that are remembered at a time. */
 const NAMES_MAX = 1_024;
 
@@ -18,19 +15,19 @@ const NAMES_MAX = 1_024;
 export class EntryJudge {
   readonly #state: ScavengeState;
   readonly #pointPosition: number;
-  readonly #unsafeIgnoreHardDelete: boolean;
+  readonly #rule: StoredRetention;
   readonly #names: RecordNames;
   readonly #keepFromByName = new Map<string, number>();
   #hi = -1;
   #lo = -1;
-  #keepFrom = EVERYTHING;
+  #keepFrom = 0;
   /** Whether several streams have the hash of the last entry. */
   isShared = false;
 
   constructor(state: ScavengeState, settings: RunSettings, names: RecordNames) {
     this.#state = state;
     this.#pointPosition = settings.point.position;
-    this.#unsafeIgnoreHardDelete = settings.unsafeIgnoreHardDelete;
+    this.#rule = storedRetention(settings);
     this.#names = names;
   }
 
@@ -48,17 +45,9 @@ export class EntryJudge {
     this.isShared = this.#state.isSharedHash(hi, lo);
     if (this.isShared) return;
     const original = this.#state.originalByHash(hi, lo);
-    this.#keepFrom = original === undefined ? this.#ofMetastream(this.#state.metastreamByHash(hi, lo)) : this.#ofOriginal(original);
-  }
-
-  #ofOriginal(data: OriginalStreamData | undefined): number {
-    if (data === undefined) return EVERYTHING;
-    return data.isTombstoned && this.#unsafeIgnoreHardDelete ? NOTHING : data.discardPoint;
-  }
-
-  #ofMetastream(data: MetastreamData | undefined): number {
-    if (data === undefined) return EVERYTHING;
-    return data.isTombstoned ? NOTHING : data.discardPoint;
+    if (original === undefined) this.#rule.ofMetastream(this.#state.metastreamByHash(hi, lo));
+    else this.#rule.ofOriginal(original);
+    this.#keepFrom = this.#rule.firstEntry;
   }
 
   async #keepsShared(version: number, position: number): Promise<boolean> {
@@ -69,9 +58,9 @@ export class EntryJudge {
   #keepFromOf(name: string): number {
     const known = this.#keepFromByName.get(name);
     if (known !== undefined) return known;
-    const keepFrom = isMetastream(name)
-      ? this.#ofMetastream(this.#state.metastream(name, this.#hi, this.#lo))
-      : this.#ofOriginal(this.#state.original(name, this.#hi, this.#lo));
+    if (isMetastream(name)) this.#rule.ofMetastream(this.#state.metastream(name, this.#hi, this.#lo));
+    else this.#rule.ofOriginal(this.#state.original(name, this.#hi, this.#lo));
+    const keepFrom = this.#rule.firstEntry;
     if (this.#keepFromByName.size >= NAMES_MAX) this.#keepFromByName.clear();
     this.#keepFromByName.set(name, keepFrom);
     return keepFrom;

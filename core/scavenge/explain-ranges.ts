@@ -1,4 +1,5 @@
-import type { ExplainRule, Explanation } from './api.ts';
+import type { RetentionRule } from '../streams/retention.ts';
+import type { Explanation } from './api.ts';
 
 /** Ranges of either kind that are told apart; from there on the last range of its kind is extended over what lies between. */
 const RANGES_MAX = 1_000;
@@ -11,7 +12,7 @@ export class ExplainRanges {
   readonly kept: Mutable<Explanation['kept'][number]>[] = [];
   #isLastRemoved = false;
 
-  remove(number: number, bytes: number, rule: ExplainRule): void {
+  remove(number: number, bytes: number, rule: RetentionRule): void {
     const last = this.removed.at(-1);
     if (last !== undefined && last.rule === rule && (this.#isLastRemoved || this.removed.length >= RANGES_MAX)) {
       last.to = number;

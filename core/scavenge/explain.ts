@@ -1,16 +1,16 @@
 import { SkuaError } from '../errors.ts';
 import { EntryList } from '../index/entries.ts';
 import { Hash64 } from '../index/stream-hash.ts';
-import { FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, readTimestamp, RecordFrame, timestampMs, timestampTicks, TOMBSTONE } from '../log/records.ts';
+import { FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, readTimestamp, RecordFrame, timestampMs, timestampTicks, TOMBSTONE } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { jsonMembers } from '../streams/json-members.ts';
 import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from '../streams/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/names.ts';
+import { keepsTransactionRecord, Retention, type RetentionRule, TOMBSTONE_I32 } from '../streams/retention.ts';
 import { decodeText, encodeText } from '../text.ts';
-import type { ExplainRule, Explanation } from './api.ts';
-import { StreamLimits, TOMBSTONE_I32 } from './decide.ts';
+import type { Explanation } from './api.ts';
 import { ExplainRanges } from './explain-ranges.ts';
-import type { RunFiles, RunSettings } from './run-files.ts';
+import { type RunFiles, type RunSettings, setRetention } from './run-files.ts';
 import type { IndexKey } from './run-index.ts';
 import { RunSources } from './run-sources.ts';
 
@@ -55,7 +55,7 @@ class Explainer {
   readonly #sources: RunSources;
   readonly #context: JobContext;
   readonly #isMetastream: boolean;
-  readonly #limits = new StreamLimits();
+  readonly #retention: Retention;
   readonly #ranges = new ExplainRanges();
   readonly #entries = new EntryList();
   readonly #frame = new RecordFrame();
@@ -69,6 +69,7 @@ class Explainer {
     this.#sources = sources;
     this.#context = context;
     this.#isMetastream = isMetastream(args.stream);
+    this.#retention = new Retention(this.#isMetastream);
   }
 
   async run(): Promise<Explanation> {
@@ -78,14 +79,15 @@ class Explainer {
     const metadata = this.#isMetastream ? { ...NONE, written: { $maxCount: METASTREAM_METADATA.maxCount } } : await this.#metadata();
     if (lastEventNumber < 0 && (this.#isMetastream || metadata.written === null)) throw new SkuaError('stream_not_found', `There is no stream ${JSON.stringify(stream)}: check the name.`, { stream });
     if (this.#isMetastream) {
-      const original = this.#keyOf(originalOf(stream));
-      this.#limits.set({ ...NONE, isTombstoned: (await this.#tombstoneOf(original)) < Infinity }, lastEventNumber, settings.point);
+      const isTombstoned = (await this.#tombstoneOf(this.#keyOf(originalOf(stream)))) < Infinity;
+      setRetention(this.#retention, METASTREAM_METADATA, isTombstoned, lastEventNumber, settings);
     } else {
       this.#tombstoneNumber = await this.#tombstoneOf(key);
-      this.#limits.set({ ...metadata, isTombstoned: this.#tombstoneNumber < Infinity }, lastEventNumber, settings.point);
+      setRetention(this.#retention, metadata, this.#tombstoneNumber < Infinity, lastEventNumber, settings);
+      this.#retention.staysFrom = Math.min(lastEventNumber, this.#tombstoneNumber);
     }
     const rules = this.#rules(metadata);
-    await this.#events(key);
+    await this.#events(key, lastEventNumber);
     return { stream, lastEventNumber, metadata: metadata.written, rules, removed: this.#ranges.removed, kept: this.#ranges.kept };
   }
 
@@ -120,9 +122,9 @@ class Explainer {
   }
 
   #rules({ maxAge, maxCount, truncateBefore }: Metadata): Explanation['rules'] {
-    const rules: { rule: ExplainRule; value: number | string | boolean }[] = [];
+    const rules: { rule: RetentionRule; value: number | string | boolean }[] = [];
     const within: string[] = [];
-    if (this.#limits.isTombstoned) rules.push({ rule: 'tombstone', value: true });
+    if (this.#retention.isTombstoned) rules.push({ rule: 'tombstone', value: true });
     if (this.#isMetastream) rules.push({ rule: 'superseded-metadata', value: true });
     if (truncateBefore !== null) {
       rules.push({ rule: '$tb', value: truncateBefore === TOMBSTONE ? I64_MAX_TEXT : truncateBefore });
@@ -140,8 +142,7 @@ class Explainer {
     return rules;
   }
 
-  async #events(key: IndexKey): Promise<void> {
-    const { lastNumber } = this.#limits;
+  async #events(key: IndexKey, lastNumber: number): Promise<void> {
     let seen = 0;
     for (let from = 0; from <= lastNumber;) {
       from = await this.#sources.index.slice(key, from, lastNumber, SLICE_NUMBERS, this.#entries);
@@ -167,29 +168,23 @@ class Explainer {
   }
 
   /** The first rule that removes the event in `#frame`, or null when it stays; scavenge.md sections 5.3 and 6.2. */
-  #ruleAgainst(number: number): ExplainRule | null {
-    const { lastNumber, isTombstoned, truncateBefore, countFrom } = this.#limits;
+  #ruleAgainst(number: number): RetentionRule | null {
     const fields = this.#fields;
-    if (isTombstoned && this.#args.settings.unsafeIgnoreHardDelete) return 'tombstone';
-    if (this.#isMetastream && isTombstoned && fields.isCommitted) return 'tombstone';
-    if (isTombstoned) {
-      if (!fields.isCommitted) return (fields.flags & (FLAG_STREAM_DELETE | FLAG_TRANSACTION_BEGIN)) === 0 ? 'tombstone' : null;
-      return number < this.#tombstoneNumber ? 'tombstone' : null;
-    }
-    if (number >= lastNumber || !fields.isCommitted) return null;
-    if (this.#isMetastream) return 'superseded-metadata';
-    if (number < truncateBefore) return '$tb';
-    if (number < countFrom) return '$maxCount';
+    const { isTombstoned } = this.#retention;
+    const dropsTombstones = this.#args.settings.unsafeIgnoreHardDelete;
+    if (!fields.isCommitted) return keepsTransactionRecord(fields.flags, isTombstoned, dropsTombstones) ? null : 'tombstone';
+    // Not even the last record of a deleted stream's metastream stays.
+    if (isTombstoned && (this.#isMetastream || dropsTombstones)) return 'tombstone';
     readTimestamp(this.#frame.bytes, fields.timestampAt);
-    return this.#limits.isExpired(timestampMs, timestampTicks) ? '$maxAge' : null;
+    return this.#retention.ruleAgainst(number, timestampMs, timestampTicks);
   }
 
   #whyKept(number: number): string {
     const { flags, isCommitted } = this.#fields;
     if ((flags & FLAG_STREAM_DELETE) !== 0) return 'tombstone';
-    if (!isCommitted) return this.#limits.isTombstoned ? 'begin of an explicit transaction' : 'part of an explicit transaction';
+    if (!isCommitted) return this.#retention.isTombstoned ? 'begin of an explicit transaction' : 'part of an explicit transaction';
     if (number > this.#tombstoneNumber) return 'written behind the tombstone';
-    return number >= this.#limits.lastNumber ? 'last event of the stream' : this.#whyWithin;
+    return number >= this.#retention.staysFrom ? 'last event of the stream' : this.#whyWithin;
   }
 }
 

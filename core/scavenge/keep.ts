@@ -1,8 +1,9 @@
 import { equalBytes } from '../bytes.ts';
 import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
-import { FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, readTimestamp, streamOf, timestampMs, timestampTicks, type PrepareFields, type RecordFrame } from '../log/records.ts';
+import { readTimestamp, streamOf, timestampMs, timestampTicks, type PrepareFields, type RecordFrame } from '../log/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
-import type { RunSettings } from './run-files.ts';
+import { StoredRetention } from '../streams/retention.ts';
+import { type RunSettings, storedRetention } from './run-files.ts';
 
 /** Slots of the memory of streams at the beginning and at most: 37 bytes each. */
 const SLOTS_MIN = 1_024;
@@ -10,19 +11,8 @@ const SLOTS_MAX = 262_144;
 /** Longer names are not compared with the one of the record before. */
 const NAME_BYTES_MAX = 256;
 
-const HAS_ROW = 1;
-const IS_TOMBSTONED = 2;
-const IS_METASTREAM = 4;
-const IS_FILLED = 8;
-
-/** What the state says of one stream. Without a row everything stays. */
-class StreamRule {
-  flags = 0;
-  discardPoint = 0;
-  maybeDiscardPoint = 0;
-  /** Milliseconds since 1970; -Infinity without a maximum age. Older events between the discard points go. */
-  cutoffMs = -Infinity;
-}
+/** Set in the memory for a slot that is in use. */
+const IS_FILLED = 0x80;
 
 /**
  * Decides which prepare records survive a scavenge; scavenge.md section 6.2. What the state says of a stream is
@@ -33,12 +23,8 @@ export class KeepRule {
   readonly #state: ScavengeState;
   readonly #hasher: StreamHasher;
   readonly #position: number;
-  readonly #effectiveNowMs: number;
-  /** Ages are whole seconds, so all cutoffs have the ticks of the point. */
-  readonly #cutoffTicks: number;
-  readonly #dropsTombstones: boolean;
   readonly #hash = new Hash64();
-  readonly #rule = new StreamRule();
+  readonly #rule: StoredRetention;
   readonly #lastName = new Uint8Array(NAME_BYTES_MAX);
   #lastLength = -1;
   #memory = new RuleMemory(SLOTS_MIN);
@@ -47,28 +33,17 @@ export class KeepRule {
     this.#state = state;
     this.#hasher = hasher;
     this.#position = settings.point.position;
-    this.#effectiveNowMs = settings.point.effectiveNowMs;
-    this.#cutoffTicks = settings.point.effectiveNowTicks ?? 0;
-    this.#dropsTombstones = settings.unsafeIgnoreHardDelete;
+    this.#rule = storedRetention(settings);
   }
 
   /** True when the prepare in `frame`, whose fields have been parsed, stays. */
   keeps(frame: RecordFrame, fields: PrepareFields): boolean {
     if (frame.position >= this.#position) return true;
     this.#find(frame, fields);
-    const rule = this.#rule;
-    if (rule.flags === 0) return true;
-    const isTombstoned = (rule.flags & IS_TOMBSTONED) !== 0;
-    if (!fields.isCommitted) {
-      if (!isTombstoned) return true;
-      return !this.#dropsTombstones && (fields.flags & (FLAG_STREAM_DELETE | FLAG_TRANSACTION_BEGIN)) !== 0;
-    }
-    if (isTombstoned && (this.#dropsTombstones || (rule.flags & IS_METASTREAM) !== 0)) return false;
-    const number = fields.eventNumber;
-    if (number < rule.discardPoint) return false;
-    if (number >= rule.maybeDiscardPoint || rule.cutoffMs === -Infinity) return true;
+    const stays = this.#rule.keeps(fields);
+    if (stays !== null) return stays;
     readTimestamp(frame.bytes, fields.timestampAt);
-    return timestampMs > rule.cutoffMs || (timestampMs === rule.cutoffMs && timestampTicks >= this.#cutoffTicks);
+    return !this.#rule.isExpired(timestampMs, timestampTicks);
   }
 
   /** Leaves what is known of the record's stream in `#rule`. */
@@ -100,23 +75,8 @@ export class KeepRule {
   #ask(isMetastream: boolean, name: string | null): void {
     const state = this.#state;
     const { hi, lo } = this.#hash;
-    const rule = this.#rule;
-    rule.flags = 0;
-    rule.cutoffMs = -Infinity;
-    if (isMetastream) {
-      const data = name === null ? state.metastreamByHash(hi, lo) : state.metastream(name, hi, lo);
-      if (data === undefined) return;
-      rule.flags = HAS_ROW | IS_METASTREAM | (data.isTombstoned ? IS_TOMBSTONED : 0);
-      rule.discardPoint = data.discardPoint;
-      rule.maybeDiscardPoint = data.discardPoint;
-      return;
-    }
-    const data = name === null ? state.originalByHash(hi, lo) : state.original(name, hi, lo);
-    if (data === undefined) return;
-    rule.flags = HAS_ROW | (data.isTombstoned ? IS_TOMBSTONED : 0);
-    rule.discardPoint = data.discardPoint;
-    rule.maybeDiscardPoint = data.maybeDiscardPoint;
-    if (data.maxAge !== null) rule.cutoffMs = this.#effectiveNowMs - data.maxAge * 1_000;
+    if (isMetastream) this.#rule.ofMetastream(name === null ? state.metastreamByHash(hi, lo) : state.metastream(name, hi, lo));
+    else this.#rule.ofOriginal(name === null ? state.originalByHash(hi, lo) : state.original(name, hi, lo));
   }
 }
 
@@ -142,7 +102,7 @@ class RuleMemory {
   /** So many streams have come by that a larger memory pays. */
   get isCrowded(): boolean { return this.#kept >= this.slots && this.slots < SLOTS_MAX; }
 
-  recall(hi: number, lo: number, out: StreamRule): boolean {
+  recall(hi: number, lo: number, out: StoredRetention): boolean {
     const slot = (hi ^ lo) & (this.slots - 1);
     const flags = this.#flags[slot]!;
     if (flags === 0 || this.#lo[slot] !== lo || this.#hi[slot] !== hi) return false;
@@ -153,7 +113,7 @@ class RuleMemory {
     return true;
   }
 
-  keep(hi: number, lo: number, rule: StreamRule): void {
+  keep(hi: number, lo: number, rule: StoredRetention): void {
     const slot = (hi ^ lo) & (this.slots - 1);
     this.#kept++;
     this.#hi[slot] = hi;

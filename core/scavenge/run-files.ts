@@ -1,5 +1,6 @@
 import type { MemTableColumns } from '../index/mem-table.ts';
 import type { ScavengePoint, ScavengeStateOptions } from '../ports/scavenge-state.ts';
+import { type Retention, type RetentionLimits, StoredRetention } from '../streams/retention.ts';
 
 /**
  * What the jobs of a run are given; structured-cloneable. All files named are complete and immutable, so that a worker
@@ -28,6 +29,16 @@ export interface RunSettings {
   readonly unsafeIgnoreHardDelete: boolean;
   readonly state: ScavengeStateOptions;
   readonly throttle: ThrottleStart;
+}
+
+/** Sets the rules of one stream, by its metadata and the time of the run's point. */
+export function setRetention(retention: Retention, limits: RetentionLimits, isTombstoned: boolean, lastNumber: number, { point }: RunSettings): void {
+  retention.setForScavenge(limits, isTombstoned, lastNumber, point.effectiveNowMs, point.effectiveNowTicks ?? 0);
+}
+
+/** The rules by which records and index entries go in the run. */
+export function storedRetention({ point, unsafeIgnoreHardDelete }: RunSettings): StoredRetention {
+  return new StoredRetention(point.effectiveNowMs, point.effectiveNowTicks ?? 0, unsafeIgnoreHardDelete);
 }
 
 /** Where the throttle stands when a job begins; scavenge.md section 12. */

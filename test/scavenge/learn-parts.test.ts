@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { EntryList, IndexEntry } from '../../core/index/entries.ts';
 import { MemTable } from '../../core/index/mem-table.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
-import { decide, DISCARD, GONE, KEEP, MAYBE, statusOf, StreamLimits } from '../../core/scavenge/decide.ts';
 import { FrozenMemTable } from '../../core/scavenge/frozen-mem-table.ts';
 import { SeenHashes, SeenNames } from '../../core/scavenge/seen-names.ts';
+import { type Decision, DISCARD, DiscardPoints, GONE, MAYBE, Retention, type RetentionLimits, statusOf, STAYS, YOUNG } from '../../core/streams/retention.ts';
 import { Random } from '../support/random.ts';
 
 const text = new TextEncoder();
@@ -82,32 +82,60 @@ describe('names seen before', () => {
 });
 
 describe('the decision about an event', () => {
-  const point = { position: 1, eventNumber: 0, effectiveNowMs: 1_000_000, effectiveNowTicks: 5, threshold: 0 };
   const none = { isTombstoned: false, truncateBefore: null, maxCount: null, maxAge: null };
-  const limits = (data: Partial<Parameters<StreamLimits['set']>[0]>, last = 9): StreamLimits => {
-    const made = new StreamLimits();
-    made.set({ ...none, ...data }, last, point);
+  const rules = (data: RetentionLimits & { readonly isTombstoned?: boolean }, last = 9): Retention => {
+    const made = new Retention();
+    made.setForScavenge({ ...none, ...data }, data.isTombstoned ?? false, last, 1_000_000, 5);
     return made;
   };
   const range = (minMs: number, minTicks: number, maxMs: number, maxTicks: number) => ({ minMs, minTicks, maxMs, maxTicks });
 
   it('keeps the last event whatever is set', () => {
-    expect(decide(limits({ isTombstoned: true, maxCount: 1, truncateBefore: TOMBSTONE, maxAge: 1 }), 9, undefined)).toBe(KEEP);
+    const all = rules({ isTombstoned: true, maxCount: 1, truncateBefore: TOMBSTONE, maxAge: 1 });
+    expect(all.decide(9, undefined)).toBe(STAYS);
+    expect(all.ruleAgainst(9, 0, 0)).toBe(null);
   });
 
   it('compares times by milliseconds, then ticks', () => {
     // The cutoff is 990 000 ms and 5 ticks.
-    const age = limits({ maxAge: 10 });
-    expect(decide(age, 0, range(990_000, 5, 990_000, 5))).toBe(KEEP);
-    expect(decide(age, 0, range(990_000, 4, 990_000, 5))).toBe(MAYBE);
-    expect(decide(age, 0, range(980_000, 9, 990_000, 4))).toBe(DISCARD);
-    expect(decide(age, 0, range(989_999, 9_999, 990_000, 4))).toBe(DISCARD);
-    expect(decide(age, 0, undefined)).toBe(GONE);
+    const age = rules({ maxAge: 10 });
+    expect(age.decide(0, range(990_000, 5, 990_000, 5))).toBe(YOUNG);
+    expect(age.decide(0, range(990_000, 4, 990_000, 5))).toBe(MAYBE);
+    expect(age.decide(0, range(980_000, 9, 990_000, 4))).toBe(DISCARD);
+    expect(age.decide(0, range(989_999, 9_999, 990_000, 4))).toBe(DISCARD);
+    expect(age.decide(0, undefined)).toBe(GONE);
+  });
+
+  it('names the first rule, and judges by number before time', () => {
+    const all = rules({ truncateBefore: 2, maxCount: 6, maxAge: 10 });
+    const old = [1, 3, 5, 9].map((number) => all.ruleAgainst(number, 990_000, 4));
+    expect(old).toEqual(['$tb', '$maxCount', '$maxAge', null]);
+    expect([1, 3, 5, 9].map((number) => all.ruleAgainst(number, 990_000, 5))).toEqual(['$tb', '$maxCount', null, null]);
+    const metastream = new Retention(true);
+    metastream.setForScavenge({ maxCount: 1 }, false, 4, 1_000_000, 0);
+    expect([3, 4].map((number) => metastream.ruleAgainst(number, 0, 0))).toEqual(['superseded-metadata', null]);
+  });
+
+  it('hides even the last event from readers, by ticks of their own time', () => {
+    const seen = Retention.forReaders({ maxAge: 10 }, 9, 1_000_000.5);
+    expect([seen.ruleAgainst(9, 990_000, 4_999), seen.ruleAgainst(9, 990_000, 5_000), seen.ruleAgainst(9, 989_999, 9_999)]).toEqual(['$maxAge', null, '$maxAge']);
+  });
+
+  it.each<[string, Decision[], number, number]>([
+    ['certain ones', [DISCARD, DISCARD, GONE, STAYS], 3, 3],
+    ['one that may be alive ends what is certain', [DISCARD, MAYBE, DISCARD, DISCARD, STAYS], 1, 4],
+    ['so does one that is alive', [DISCARD, YOUNG, DISCARD, YOUNG, STAYS], 1, 3],
+    ['what is gone counts only before them', [GONE, MAYBE, GONE, STAYS], 1, 2],
+    ['nothing goes behind the last that goes', [YOUNG, MAYBE, YOUNG, STAYS], 0, 2],
+  ])('makes discard points: %s', (_what, decisions, discard, maybe) => {
+    const points = new DiscardPoints();
+    decisions.forEach((decision, number) => points.take(number, decision));
+    expect([points.discard, points.maybe, points.isDone]).toEqual([discard, maybe, true]);
   });
 
   it('never expires anything by an absurd age or keeps less than nothing by an absurd count', () => {
-    expect(decide(limits({ maxAge: 9e15 }), 0, range(-6e13, 0, 0, 0))).toBe(KEEP);
-    expect(decide(limits({ maxCount: 9e15 }), 0, undefined)).toBe(KEEP);
+    expect(rules({ maxAge: 9e15 }).decide(0, range(-6e13, 0, 0, 0))).toBe(YOUNG);
+    expect(rules({ maxCount: 9e15 }).decide(0, undefined)).toBe(STAYS);
   });
 
   it('knows which streams are done with', () => {
