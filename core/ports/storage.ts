@@ -23,8 +23,10 @@ export interface Storage {
   /** Removes the name at once and durably; a handle that is still open reads on, and the bytes are freed when the last one closes. No error when the file is absent. */
   remove(path: string): Promise<void>;
   /**
-   * As `remove`, for a file that nobody reads any more: its space may come back bit by bit afterwards, because a disk that
-   * frees a large file at once makes every sync wait for that. Left out where `remove` does as well.
+   * As `remove`, for a file of which this thread reads nothing any more: its space may come back bit by bit afterwards, because a
+   * disk that frees a large file at once makes every sync wait for that. Others may still read it, in workers or other processes:
+   * their reads then reject with `file_not_found`, and they look for what has taken its place. Left out where `remove` does
+   * as well.
    */
   discard?(path: string): Promise<void>;
   /** Bytes that can still be written. */
@@ -42,7 +44,8 @@ export interface StorageFile {
    * them in memory, else as a promise. The result may be a view of the implementation's own memory: never write to it,
    * and copy it before the same range is written again. Where `into` is given, which is at least `length` long, an
    * implementation may put them there instead of into new memory: long reads that follow one another would otherwise keep
-   * the whole process busy with getting and giving back pages.
+   * the whole process busy with getting and giving back pages. `file_not_found` when the file was discarded and what is asked
+   * for is gone: that is never taken for a file that ends there.
    */
   read(position: number, length: number, into?: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /** Every `read` is a request to another machine, which takes long and costs something: better one for all that is needed than several. */

@@ -94,6 +94,10 @@ export async function* proveErased(options: ProveErasedOptions): AsyncGenerator<
           yield { kind: 'progress', bytesDone, bytesTotal: Math.max(bytesTotal, bytesDone) };
         }
         judge.end();
+      } catch (error) {
+        if (!isGone(error)) throw error;
+        // It was replaced while it was read, and no longer holds what has not been read of it.
+        judge.end();
       } finally {
         await file.close();
       }
@@ -116,9 +120,13 @@ async function openIfThere(storage: Storage, path: string): Promise<StorageFile 
   try {
     return await storage.open(path, 'read');
   } catch (error) {
-    if (isSkuaError(error, 'file_not_found')) return null;
+    if (isGone(error)) return null;
     throw error;
   }
+}
+
+function isGone(error: unknown): boolean {
+  return isSkuaError(error, 'file_not_found');
 }
 
 /** Chunk files that a newer version or a merged chunk has replaced. */

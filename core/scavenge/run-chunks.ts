@@ -1,14 +1,18 @@
 import type { BlockCache } from '../cache/block-cache.ts';
+import { isSkuaError } from '../errors.ts';
 import { Chunk } from '../log/chunk.ts';
-import { decodeHeader, HEADER_BYTES, parseChunkFileNames } from '../log/chunk-format.ts';
+import { chunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames } from '../log/chunk-format.ts';
 import { HIT, MISS } from '../log/log-reader.ts';
-import { openCompleted } from '../log/open-chunks.ts';
+import { openCompleted, readHeader } from '../log/open-chunks.ts';
 import type { RecordFrame } from '../log/records.ts';
+import { fileNotFound } from '../ports/storage-path.ts';
 import type { Storage } from '../ports/storage.ts';
 import type { ChunkFile, RunFiles } from './run-files.ts';
 
 /** Chunks held open for single records. */
 const OPEN_MAX = 64;
+/** How often a record is looked for in the next file because the one that held it was replaced meanwhile. */
+const FILE_TRIES_MAX = 10;
 
 /** The chunks of a run. A log may have thousands of files, of which a job needs few: each is opened when it is asked for. */
 export class RunChunks {
@@ -19,6 +23,8 @@ export class RunChunks {
   /** First logical chunk of each file, ascending. */
   readonly #starts: readonly number[];
   readonly #open = new Map<number, Chunk>();
+  /** Places whose files have been replaced since they were listed. */
+  readonly #replaced = new Set<number>();
 
   constructor(files: RunFiles, storage: Storage, cache: BlockCache) {
     this.files = files.chunks;
@@ -41,7 +47,10 @@ export class RunChunks {
     return low - 1;
   }
 
-  /** Opens a file to read it from end to end. The caller closes it with `release`. Throws `file_not_found` when it has been replaced. */
+  /**
+   * Opens a file to read it from end to end. The caller closes it with `release`. Throws `file_not_found` when it has been
+   * replaced, as do reads of it when that happens later: a scan begins again with the files of then.
+   */
   async open(place: number): Promise<Chunk> {
     const file = this.files[place]!;
     return file.ongoingBytes === null ? await openCompleted(this.#storage, this.#cache, file.name) : await this.#openOngoing(file.name, file.ongoingBytes);
@@ -63,11 +72,27 @@ export class RunChunks {
     }
   }
 
-  /** Reads the record at `position` into `frame`; false when there is none (any more). The frame is good until the next read. */
+  /**
+   * Reads the record at `position` into `frame`; false when there is none (any more). The frame is good until the next read. A
+   * scavenge may replace the file at any time: then the record is read from the one that took its place, unless it removed it.
+   */
   async record(position: number, frame: RecordFrame): Promise<boolean> {
     const place = this.placeOf(position);
     if (place < 0) return false;
-    const chunk = this.#open.get(place) ?? (await this.#keepOpen(place));
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#readAt(this.#open.get(place) ?? (await this.#keepOpen(place)), position, frame);
+      } catch (error) {
+        if (!isSkuaError(error, 'file_not_found') || tries === FILE_TRIES_MAX) throw error;
+        this.#replaced.add(place);
+        const old = this.#open.get(place);
+        this.#open.delete(place);
+        if (old !== undefined) await this.release(old);
+      }
+    }
+  }
+
+  async #readAt(chunk: Chunk, position: number, frame: RecordFrame): Promise<boolean> {
     if (position >= chunk.endPosition || (!chunk.isCompleted && position >= chunk.startPosition + chunk.physicalBytes)) return false;
     for (;;) {
       const outcome = chunk.readAt(position, frame);
@@ -77,7 +102,7 @@ export class RunChunks {
   }
 
   async #keepOpen(place: number): Promise<Chunk> {
-    const chunk = await this.open(place);
+    const chunk = this.#replaced.has(place) ? await this.#openReplacement(this.#starts[place]!) : await this.open(place);
     this.#open.set(place, chunk);
     if (this.#open.size > OPEN_MAX) {
       const [oldest, old] = this.#open.entries().next().value!;
@@ -85,6 +110,17 @@ export class RunChunks {
       await this.release(old);
     }
     return chunk;
+  }
+
+  /** Opens the file that holds a logical chunk now: its newest version, or that of a chunk before it that it was merged into. */
+  async #openReplacement(number: number): Promise<Chunk> {
+    const files = parseChunkFileNames(await this.#storage.list('')).filter((file) => file.number <= number);
+    for (let i = files.length - 1; i >= 0; i--) {
+      if (files[i]!.number === files[i + 1]?.number) continue;
+      const { name } = files[i]!;
+      if ((await readHeader(this.#storage, name)).endNumber >= number) return openCompleted(this.#storage, this.#cache, name);
+    }
+    throw fileNotFound(chunkFileName(number, 0));
   }
 
   async close(): Promise<void> {

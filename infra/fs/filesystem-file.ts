@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { fileClosed, fileReadOnly } from '../../core/ports/storage-path.ts';
+import { fileClosed, fileNotFound, fileReadOnly } from '../../core/ports/storage-path.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { storageError, syncError } from './errors.ts';
 import { ReadPace } from './read-pace.ts';
@@ -24,9 +24,22 @@ const REST_MS_MAX = 100;
 /** Whose calls: those of the request loop; of a thread on which nothing waits for them; or of a thread in the background, which makes them itself. */
 export type FileCalls = 'request-loop' | 'offline' | 'blocking';
 
+/** What a file is made of. */
+export interface OpenedFile {
+  /** Its name in the port, and where it lies on this machine. */
+  readonly path: string;
+  readonly place: string;
+  readonly fd: number;
+  readonly size: number;
+  readonly isWritable: boolean;
+  readonly calls: FileCalls;
+}
+
 /** A file by its descriptor. FileHandle would cost several objects a call; group commit makes thousands a second. */
 export class FilesystemFile implements StorageFile {
   readonly path: string;
+  /** Where it lies on this machine. */
+  readonly #place: string;
   readonly #fd: number;
   /** Reads and writes are made on the caller's thread; a sync leaves it free to go on. */
   readonly #isBlocking: boolean;
@@ -46,10 +59,11 @@ export class FilesystemFile implements StorageFile {
   #busy = 0;
   #whenIdle: (() => void) | null = null;
 
-  constructor(path: string, fd: number, size: number, isWritable: boolean, calls: FileCalls) {
+  constructor({ path, place, fd, size, isWritable, calls }: OpenedFile) {
     this.#isBlocking = calls === 'blocking';
     this.#takesTurns = calls === 'request-loop';
     this.path = path;
+    this.#place = place;
     this.#fd = fd;
     this.#size = size;
     this.#isWritable = isWritable;
@@ -81,6 +95,7 @@ export class FilesystemFile implements StorageFile {
     try {
       let filled = 0;
       for (let count = -1; filled < length && count !== 0; filled += count) count = fs.readSync(this.#fd, into, at + filled, length - filled, position + filled);
+      if (filled < length) this.#checkEnd(position + filled);
       return filled;
     } catch (error) {
       throw storageError(error, this.path);
@@ -98,9 +113,19 @@ export class FilesystemFile implements StorageFile {
         resolve(bytes);
       } else if (count === 0) {
         this.#ended();
-        resolve(bytes.subarray(0, filled));
+        try {
+          this.#checkEnd(position + filled);
+          resolve(bytes.subarray(0, filled));
+        } catch (cause) {
+          reject(storageError(cause, this.path));
+        }
       } else this.#readOn(bytes, filled + count, position, resolve, reject);
     });
+  }
+
+  /** A file that ends before it did when it was opened to be read is being cut by `freeBitByBit`, unless it still has its name. */
+  #checkEnd(end: number): void {
+    if (end < this.#size && !this.#isWritable && !isInPlace(this.#fd, this.#place)) throw fileNotFound(this.path);
   }
 
   writeAt(position: number, bytes: Uint8Array): void | Promise<void> {
@@ -239,6 +264,13 @@ export class FilesystemFile implements StorageFile {
     this.#busy--;
     if (this.#busy === 0 && this.#whenIdle !== null) this.#whenIdle();
   }
+}
+
+/** Whether the name still leads to the open file. */
+export function isInPlace(fd: number, place: string): boolean {
+  const now = fs.statSync(place, { bigint: true, throwIfNoEntry: false });
+  const own = fs.fstatSync(fd, { bigint: true });
+  return now?.ino === own.ino && now.dev === own.dev;
 }
 
 /** What the call throws, or null. */

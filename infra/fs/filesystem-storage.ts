@@ -2,12 +2,15 @@ import * as fs from 'node:fs';
 import { chmod, mkdir, open as openHandle, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
-import { checkPath, checkRename, folderOf } from '../../core/ports/storage-path.ts';
+import { checkPath, checkRename, fileNotFound, folderOf } from '../../core/ports/storage-path.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
 import { storageError, syncError, systemCode } from './errors.ts';
 import { DISCARD_STEP_BYTES, freeBitByBit, GONE } from './discard.ts';
-import { FilesystemFile, type FileCalls } from './filesystem-file.ts';
+import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts';
+
+/** How often a file is opened that gets another file in its place meanwhile. */
+const OPEN_TRIES_MAX = 10;
 
 export interface FilesystemStorageOptions {
   /** The data directory. It is created when something is first written, or locked. */
@@ -159,16 +162,22 @@ export class FilesystemStorage implements Storage {
   }
 }
 
-function openFile(calls: FileCalls, name: string, file: string, flags: number): FilesystemFile {
-  const fd = fs.openSync(file, flags, 0o644);
-  try {
-    const found = fs.fstatSync(fd);
-    if (!found.isFile()) throw new SkuaError('io_error', `${file} is not a file. Move it out of the data directory.`, { path: name });
-    return new FilesystemFile(name, fd, found.size, (flags & fs.constants.O_RDWR) !== 0, calls);
-  } catch (error) {
+/** What is opened to be read surely has its name, and so its full length, then: it may be replaced, and cut, between two calls. */
+function openFile(calls: FileCalls, path: string, place: string, flags: number): FilesystemFile {
+  const isWritable = (flags & fs.constants.O_RDWR) !== 0;
+  for (let tries = 0; tries < OPEN_TRIES_MAX; tries++) {
+    const fd = fs.openSync(place, flags, 0o644);
+    try {
+      const found = fs.fstatSync(fd);
+      if (!found.isFile()) throw new SkuaError('io_error', `${place} is not a file. Move it out of the data directory.`, { path });
+      if (isWritable || isInPlace(fd, place)) return new FilesystemFile({ path, place, fd, size: found.size, isWritable, calls });
+    } catch (error) {
+      fs.closeSync(fd);
+      throw error;
+    }
     fs.closeSync(fd);
-    throw error;
   }
+  throw fileNotFound(path);
 }
 
 async function liftSeal(file: string): Promise<void> {
