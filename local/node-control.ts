@@ -1,6 +1,6 @@
 import type { SkuaError } from '../core/errors.ts';
 import type { OpenStore } from '../core/store.ts';
-import type { GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../handlers/node-control.ts';
+import type { GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../handlers/http/node-control.ts';
 import type { LastEpoch } from './last-epoch.ts';
 
 export interface NodeControlParts {

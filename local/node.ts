@@ -5,9 +5,8 @@ import type { Log } from '../core/ports/log.ts';
 import { createSecurity } from '../core/security/security.ts';
 import type { RunningSecurity } from '../core/security/security.ts';
 import type { OpenStore, StartProgress } from '../core/store.ts';
-import { createApp } from '../handlers/app.ts';
-import type { AppOptions } from '../handlers/context.ts';
-import { ROUTES } from '../handlers/routes.ts';
+import { createApp, ROUTES } from '../handlers/app.ts';
+import type { AppOptions } from '../handlers/http/context.ts';
 import { createStartingApp } from '../handlers/starting.ts';
 import { systemClock } from '../infra/clock.ts';
 import { systemIds } from '../infra/ids.ts';
@@ -52,7 +51,7 @@ import { VERSION } from './version.ts';
 import { openWebhooks } from './webhook/open-webhooks.ts';
 import type { OpenWebhooks } from './webhook/open-webhooks.ts';
 
-// A filter of a caller could keep the process busy for hours; handlers/streams-all.ts has the rest of this.
+// A filter of a caller could keep the process busy for hours; handlers/streams/all.ts has the rest of this.
 setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
 
 /** Requests under way get this long to end when the node stops. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { StartProgress } from '../core/store.ts';
-import type { StartUpWork } from '../handlers/node-control.ts';
+import type { StartUpWork } from '../handlers/http/node-control.ts';
 
 /** Before this much of a phase has passed its rate says nothing. */
 const RATE_AFTER_MS = 500;

@@ -2,7 +2,7 @@ import * as v8 from 'node:v8';
 import type { Clock } from '../core/ports/clock.ts';
 import type { OpenStore } from '../core/store.ts';
 import { timestampText } from '../core/time.ts';
-import type { StatsTree } from '../handlers/node-control.ts';
+import type { StatsTree } from '../handlers/http/node-control.ts';
 import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from './metrics/machine.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { ProcessMetrics } from './metrics/process-metrics.ts';

@@ -2,7 +2,7 @@ import { SkuaError } from '../errors.ts';
 import { EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
 import { INDEX_FOLDER } from '../index/index-map.ts';
 import type { Clock } from '../ports/clock.ts';
-import { folderOf } from '../ports/storage-path.ts';
+import { folderOf } from '../ports/storage.ts';
 import type { Storage } from '../ports/storage.ts';
 import { DATABASE_FOLDER } from '../scavenge/erasure-files.ts';
 import { encodeText } from '../text.ts';

@@ -1,8 +1,7 @@
 import { open, rename, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import * as path from 'node:path';
-import { checkKey, checkPrefix, checkSmall, throwIfAborted } from '../../core/ports/object-key.ts';
-import { OBJECT_LIST_MAX } from '../../core/ports/object-store.ts';
+import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
 import { infoOf, infosOf, walkKeys } from './directory-walk.ts';

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import type { Dirent, Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { OBJECT_KEY_PART_LENGTH_MAX, TEMPORARY_FOLDER } from '../../core/ports/object-key.ts';
+import { OBJECT_KEY_PART_LENGTH_MAX, TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
 import type { ObjectInfo } from '../../core/ports/object-store.ts';
 import { isAbsent } from './object-errors.ts';
 

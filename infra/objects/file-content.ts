@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { SkuaError } from '../../core/errors.ts';
-import { throwIfAborted, wrongSize } from '../../core/ports/object-key.ts';
+import { throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
 import { isAbsent } from './object-errors.ts';
 

@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
-import { isKey } from '../../core/ports/object-key.ts';
+import { isKey } from '../../core/ports/object-store.ts';
 import type { ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts';
 import type { S3ObjectsOptions } from '../s3/s3-objects.ts';
 import { DirectoryObjects } from './directory-objects.ts';

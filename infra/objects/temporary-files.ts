@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { open, readdir, stat, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import * as path from 'node:path';
-import { TEMPORARY_FOLDER } from '../../core/ports/object-key.ts';
+import { TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
 import type { DurableFolders } from './durable-folders.ts';
 
 /** What lies in the temporary folder without being written to for this long, in milliseconds, was left by a crash: 24 hours. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import { throwIfAborted } from '../../core/ports/object-key.ts';
+import { throwIfAborted } from '../../core/ports/object-store.ts';
 import type { S3Failure } from './s3-errors.ts';
 
 export interface RetryLimits {

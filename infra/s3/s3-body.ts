@@ -1,4 +1,4 @@
-import { throwIfAborted, wrongSize } from '../../core/ports/object-key.ts';
+import { throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
 
 /** All of a reply's body, which has to have as many bytes as the reply announced. */
 export async function readBody(body: unknown, sizeBytes: number | undefined, signal: AbortSignal | undefined): Promise<Uint8Array> {

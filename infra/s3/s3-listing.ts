@@ -1,7 +1,6 @@
 import type { _Object as ListedObject } from '@aws-sdk/client-s3';
 import { SkuaError } from '../../core/errors.ts';
-import { isKey } from '../../core/ports/object-key.ts';
-import { OBJECT_LIST_MAX } from '../../core/ports/object-store.ts';
+import { isKey, OBJECT_LIST_MAX } from '../../core/ports/object-store.ts';
 import type { ListOptions, ObjectInfo, ObjectPage } from '../../core/ports/object-store.ts';
 import { sending } from './s3-client.ts';
 import type { S3Connection } from './s3-client.ts';

@@ -1,8 +1,7 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { checkKey, checkPrefix, checkSmall, objectAborted, throwIfAborted } from '../../core/ports/object-key.ts';
+import { checkKey, checkPrefix, checkSmall, objectAborted, SINGLE_UPLOAD_BYTES_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
-import { SINGLE_UPLOAD_BYTES_MAX } from '../../core/ports/upload-parts.ts';
 import { systemClock } from '../clock.ts';
 import { abortLeftovers, uploadInParts } from './multipart.ts';
 import { RETRY_LIMITS, withRetries } from './retry.ts';

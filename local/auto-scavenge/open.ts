@@ -8,7 +8,7 @@ import type { Keys } from '../../core/ports/keys.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
-import { licenceGuard } from '../../core/security/licence-guard.ts';
+import { licenceGuard } from '../../core/security/licence.ts';
 import type { OpenStore } from '../../core/store.ts';
 import { timestampText } from '../../core/time.ts';
 import { createSchedule } from '../../infra/schedule.ts';

@@ -12,7 +12,7 @@ import { KEPT_EVENTS, runDemo } from '../demo/run.ts';
 import type { DemoReport, StreamReport } from '../demo/run.ts';
 import { runScavengeDemo } from '../demo/scavenge.ts';
 import type { ScavengeReport } from '../demo/scavenge.ts';
-import { DEFAULT_PASSWORD } from '../../core/security/default-users.ts';
+import { DEFAULT_PASSWORD } from '../../core/security/security.ts';
 import { listenForInterrupt } from '../interrupt.ts';
 import { NodeClient } from '../node-client.ts';
 import { bytesText, elapsedText } from '../progress.ts';

@@ -3,7 +3,7 @@ import type { ScavengeOptions, Scavenger, ScavengeProgress } from '../../core/sc
 import { decodeText } from '../../core/text.ts';
 import { timestampText } from '../../core/time.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { dryRunDocument } from '../../handlers/admin-scavenge.ts';
+import { dryRunDocument } from '../../handlers/scavenging/scavenge.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../cli/failure.ts';

@@ -1,6 +1,6 @@
 import type { TestResult } from '../../core/webhook/api.ts';
-import { tryScript } from '../../core/webhook/script-trial.ts';
-import { SCRIPT_BYTES_MAX } from '../../core/webhook/settings.ts';
+import { tryScript } from '../../core/webhook/routing.ts';
+import { SCRIPT_BYTES_MAX } from '../../core/webhook/connectors/settings.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { Input } from '../cli/command.ts';
 import type { ExitCode, Io } from '../cli/io.ts';

@@ -1,4 +1,4 @@
-import { SCHEME_NAMES } from '../../core/webhook/signature-schemes.ts';
+import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
 import { defineCommand } from '../cli/command.ts';
 import type { Option } from '../cli/options.ts';
 import { flag, integer, text, texts } from '../cli/options.ts';

@@ -23,7 +23,7 @@ import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
 import { createSchedule } from '../../infra/schedule.ts';
-import { licenceGuard } from '../../core/security/licence-guard.ts';
+import { licenceGuard } from '../../core/security/licence.ts';
 import { nodeLicence } from '../auto-scavenge/node-licence.ts';
 import type { Values } from '../config/options.ts';
 import type { OpenNode } from '../open-node.ts';

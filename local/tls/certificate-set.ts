@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { constants } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
-import type { LoadedCertificate } from '../../handlers/node-control.ts';
+import type { LoadedCertificate } from '../../handlers/http/node-control.ts';
 
 const DAY_MS = 86_400_000;
 

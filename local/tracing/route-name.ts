@@ -1,4 +1,4 @@
-import type { Route } from '../../handlers/route.ts';
+import type { Route } from '../../handlers/http/route.ts';
 
 /** Finds the template of a path, such as `/streams/{stream}`, so that spans of one route have one name. */
 export function routeNamer(routes: readonly Pick<Route, 'path'>[]): (path: string) => string | null {

@@ -1,6 +1,6 @@
 import type { Tracer } from '@opentelemetry/api';
 import type { Log } from '../../core/ports/log.ts';
-import type { Route } from '../../handlers/route.ts';
+import type { Route } from '../../handlers/http/route.ts';
 import type { Fetch } from '../server.ts';
 import { tracesWanted } from './wanted.ts';
 

@@ -1,8 +1,7 @@
 import { isSkuaError } from '../../core/errors.ts';
 import type { SignatureSettings, Violation } from '../../core/webhook/active.ts';
-import { GENERIC, isGeneric, SCHEME_NAMES, schemeOf } from '../../core/webhook/signature-schemes.ts';
-import { checkSignatureSettings } from '../../core/webhook/signature-settings.ts';
-import { signCall } from '../../core/webhook/signatures.ts';
+import { checkSignatureSettings, GENERIC, isGeneric, SCHEME_NAMES, schemeOf } from '../../core/webhook/signatures/schemes.ts';
+import { signCall } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { didYouMean, UsageError } from '../cli/usage-error.ts';
 import { readInput, utf8Text } from './input.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { OpenStore } from '../../core/store.ts';
-import type { StatsTree } from '../../handlers/node-control.ts';
+import type { StatsTree } from '../../handlers/http/node-control.ts';
 import { createMetrics } from '../../local/metrics/metrics.ts';
 import { StatsCollector } from '../../local/stats-collector.ts';
 import { ManualClock } from '../support/manual-clock.ts';

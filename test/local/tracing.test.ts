@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Log } from '../../core/ports/log.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { ROUTES } from '../../handlers/routes.ts';
+import { ROUTES } from '../../handlers/app.ts';
 import { contextOf } from '../../local/tracing/trace-context.ts';
 import { routeNamer } from '../../local/tracing/route-name.ts';
 import { startTracing } from '../../local/tracing/tracing.ts';

@@ -1,9 +1,9 @@
-import { mirrorId } from '../../core/webhook/delivery-note.ts';
+import { mirrorId } from '../../core/webhook/ingest/delivery-notes.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { SkuaError } from '../../core/errors.ts';
-import { DeliveryMemory } from '../../core/webhook/delivery-memory.ts';
+import { DeliveryMemory } from '../../core/webhook/ingest/delivery-memory.ts';
 import type { OpenStore } from '../../core/store.ts';
 import { events, setUp } from '../streams/setup.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
 import type { SignatureSettings } from '../../core/webhook/active.ts';
-import { deliveryEventId } from '../../core/webhook/delivery-id.ts';
-import { signCall } from '../../core/webhook/signatures.ts';
+import { deliveryEventId } from '../../core/webhook/ingest/delivery.ts';
+import { signCall } from '../../core/webhook/signatures/signatures.ts';
 import { encodeText } from '../../core/text.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { TEST_NOW_MS } from '../support/test-store.ts';
@@ -173,7 +173,7 @@ describe('the written event', () => {
     ['a configured header that is absent', { scheme: 'GitHub' }, 'x-mine', { 'x-github-delivery': 'g' }, '{}', null],
     ['an id that is too long', null, null, { 'webhook-id': 'w'.repeat(513) }, '{}', null],
   ])('is told apart by the id of %s', async (_name, scheme, header, headers, body, expected) => {
-    const { deliveryIdOf } = await import('../../core/webhook/delivery-id.ts');
+    const { deliveryIdOf } = await import('../../core/webhook/ingest/delivery.ts');
     const rig = await openRig();
     const connector = rig.active.start('parcels', { signature: scheme === null ? null : { ...GITHUB, ...scheme }, deduplication: { enabled: true, header, maxAgeMs: 1_000, maxCount: 10 } }, ['whsec_c2VjcmV0']);
     expect(deliveryIdOf(connector)!(new Map(Object.entries(headers)), body)).toBe(expected);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
 import type { ActiveConnector } from '../../core/webhook/active.ts';
 import type { Connector } from '../../core/webhook/api.ts';
-import type { RunningConnectors } from '../../core/webhook/registry.ts';
+import type { RunningConnectors } from '../../core/webhook/connectors/registry.ts';
 import { json, outcome, setMetadata } from '../security/kit.ts';
 import { base64, eventsOf, openWorld, SCRIPT, settings, signed, statesOf } from './connector-kit.ts';
 import type { Instance, World } from './connector-kit.ts';

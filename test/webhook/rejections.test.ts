@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
-import { REJECTIONS_A_MINUTE, withoutValues } from '../../core/webhook/rejections.ts';
+import { REJECTIONS_A_MINUTE, withoutValues } from '../../core/webhook/ingest/rejections.ts';
 import { dataOf, openRig, REJECTIONS, until } from './ingest-kit.ts';
 import type { Rig } from './ingest-kit.ts';
 

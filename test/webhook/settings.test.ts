@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { flattenSettings, nestSettings, SETTING_NAME_LENGTH_MAX, SETTING_VALUE_LENGTH_MAX, SETTINGS_MAX } from '../../core/webhook/connector-flatten.ts';
-import { isSecretName, spellNames } from '../../core/webhook/connector-names.ts';
-import { parseWebhookSettings, SCRIPT_BYTES_MAX } from '../../core/webhook/settings.ts';
+import {
+  flattenSettings, isSecretName, nestSettings, SETTING_NAME_LENGTH_MAX, SETTING_VALUE_LENGTH_MAX, SETTINGS_MAX, spellNames,
+} from '../../core/webhook/connectors/settings-shape.ts';
+import { parseWebhookSettings, SCRIPT_BYTES_MAX } from '../../core/webhook/connectors/settings.ts';
 import { base64, SCRIPT, settings, signed } from './connector-kit.ts';
 
 const entriesOf = (value: unknown) => Object.fromEntries(flattenSettings(value).settings);

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { SignatureSettings } from '../../core/webhook/active.ts';
 import { SECRETS_MAX } from '../../core/webhook/active.ts';
-import { SCHEME_NAMES } from '../../core/webhook/signature-schemes.ts';
-import { checkSignatureSettings } from '../../core/webhook/signature-settings.ts';
-import { createSignatureVerifier } from '../../core/webhook/signatures.ts';
+import { checkSignatureSettings, SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
+import { createSignatureVerifier } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { secretFor, settingsFor } from './signing.ts';
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SCHEME_NAMES } from '../../core/webhook/signature-schemes.ts';
-import { createSignatureVerifier, signCall } from '../../core/webhook/signatures.ts';
+import { checkSignatureSettings, SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
+import { createSignatureVerifier, signCall } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
-import { checkSignatureSettings } from '../../core/webhook/signature-settings.ts';
 import { ID, NOW_MS, NOW_S, secretFor, settingsFor } from './signing.ts';
 
 /** Of a signed call every single bit counts. */

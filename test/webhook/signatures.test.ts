@@ -4,9 +4,9 @@ import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
 import type { SignatureSettings } from '../../core/webhook/active.ts';
-import { GENERIC, SCHEME_NAMES } from '../../core/webhook/signature-schemes.ts';
-import { createSignatureVerifier, SIGNATURE_HEADER_LENGTH_MAX, SIGNATURES_MAX, signCall } from '../../core/webhook/signatures.ts';
-import type { SignatureOutcome } from '../../core/webhook/signatures.ts';
+import { GENERIC, SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
+import { createSignatureVerifier, SIGNATURE_HEADER_LENGTH_MAX, SIGNATURES_MAX, signCall } from '../../core/webhook/signatures/signatures.ts';
+import type { SignatureOutcome } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { bodyOf, ID, NOW_MS, NOW_S, secretFor, settingsFor } from './signing.ts';
 

@@ -2,8 +2,7 @@ import type { AutoScavengeConfig } from '../../../core/auto-scavenge/auto-scaven
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import type { NodeAddress } from '../../../core/ports/nodes.ts';
-import { licenceOf } from '../../../core/security/licence.ts';
-import { licenceGuard } from '../../../core/security/licence-guard.ts';
+import { licenceGuard, licenceOf } from '../../../core/security/licence.ts';
 import { nodeKeys } from '../../keys.ts';
 import type { FunctionSettings } from './settings.ts';
 

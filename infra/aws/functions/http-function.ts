@@ -1,7 +1,7 @@
 import type { APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import { isSkuaError, SkuaError } from '../../../core/errors.ts';
 import { ConfigError } from '../../../local/config/config-error.ts';
-import { outcomeOf, problemText } from '../../../handlers/problem.ts';
+import { outcomeOf, problemText } from '../../../handlers/http/problem.ts';
 import { Deadline } from './deadline.ts';
 import { FunctionLog } from './function-log.ts';
 import { limitedRequest } from './limited-request.ts';

@@ -1,7 +1,7 @@
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import type { AppContext } from '../../../handlers/context.ts';
+import type { AppContext } from '../../../handlers/http/context.ts';
 import { logLevelOf } from '../../../local/config/table/logging.ts';
 import { VERSION } from '../../../local/version.ts';
 import { systemClock } from '../../clock.ts';

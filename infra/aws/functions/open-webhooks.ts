@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import type { RoutingLimits, RoutingSandbox } from '../../../core/ports/routing-sandbox.ts';
 import { SealedSecrets } from '../../../core/security/sealed-secrets.ts';
-import { createIngest } from '../../../core/webhook/ingest.ts';
-import { createConnectors } from '../../../core/webhook/registry.ts';
-import type { Webhooks } from '../../../handlers/webhooks.ts';
+import { createIngest } from '../../../core/webhook/ingest/ingest.ts';
+import { createConnectors } from '../../../core/webhook/connectors/registry.ts';
+import type { Webhooks } from '../../../handlers/http/presence.ts';
 import { nodeKeys } from '../../keys.ts';
 import { confirmedConnectors, confirmedIngest } from './confirmed-ingest.ts';
 import type { Deadline } from './deadline.ts';

@@ -1,9 +1,9 @@
 import { SkuaError } from '../../../core/errors.ts';
 import { ANONYMOUS } from '../../../core/security/principal.ts';
-import { DEFAULT_OPTIONS } from '../../../handlers/context.ts';
-import type { App, AppContext, Call } from '../../../handlers/context.ts';
-import { empty } from '../../../handlers/reply.ts';
-import { receiveWebhook, webhookFailure } from '../../../handlers/webhook.ts';
+import { DEFAULT_OPTIONS } from '../../../handlers/http/context.ts';
+import type { App, AppContext, Call } from '../../../handlers/http/context.ts';
+import { empty } from '../../../handlers/http/reply.ts';
+import { receiveWebhook, webhookFailure } from '../../../handlers/connectors/webhook.ts';
 
 const PATH = /^\/webhook\/([^/]+)$/;
 const METHODS = 'POST, OPTIONS';
