@@ -5,11 +5,8 @@ import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } fr
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
 import { infoOf, infosOf, walkKeys } from './directory-walk.ts';
-import { DurableFolders } from './durable-folders.ts';
-import { directoryError, isAbsent } from './object-errors.ts';
-import { linkOnce, outcomeUnknown } from './link-once.ts';
-import { TemporaryFiles } from './temporary-files.ts';
-import { readAll, readInto, readIntoBlocking, writeAll, writeContent } from './file-content.ts';
+import { DurableFolders, linkOnce, outcomeUnknown, TemporaryFiles } from './durable-files.ts';
+import { directoryError, isAbsent, readAll, readInto, readIntoBlocking, writeAll, writeContent } from './file-content.ts';
 
 export interface DirectoryObjectsOptions {
   /** Made at the first write. */

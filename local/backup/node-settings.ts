@@ -3,9 +3,8 @@ import type { CompressionMode } from '../../core/backup/repository-api.ts';
 import type { Retention } from '../../core/backup/retention.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
-import { parsePlace } from '../../infra/objects/open.ts';
+import { overlap, parsePlace } from '../../infra/objects/open.ts';
 import type { Values } from '../config/options.ts';
-import { overlap } from '../on-objects/place-overlap.ts';
 import { readKeyFile } from './key-file.ts';
 
 /** What the options of a node say about its backups. */

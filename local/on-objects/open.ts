@@ -15,8 +15,7 @@ import type { Storage } from '../../core/ports/storage.ts';
 import type { Scavenger } from '../../core/scavenge/api.ts';
 import type { OpenStore, StoreStatus } from '../../core/store.ts';
 import { encodeText } from '../../core/text.ts';
-import { SELF } from '../../infra/aws/functions/auto-scavenge.ts';
-import { TickedScavenger } from '../../infra/aws/functions/ticked-scavenger.ts';
+import { KickingScavenger, RestingScavenger, SELF, TickedScavenger } from './scavengers.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';
@@ -28,7 +27,6 @@ import { nodeLicence } from '../auto-scavenge/node-licence.ts';
 import type { Values } from '../config/options.ts';
 import type { OpenNode } from '../open-node.ts';
 import { HeldObjects } from './held-objects.ts';
-import { KickingScavenger, RestingScavenger } from './kicking-scavenger.ts';
 import { newScratch } from './scratch.ts';
 import { Ticker } from './ticker.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
-import { FunctionLog } from '../../infra/aws/functions/function-log.ts';
-import { httpHandler } from '../../infra/aws/functions/http-function.ts';
+import { FunctionLog, httpHandler } from '../../infra/aws/functions/http-function.ts';
 import type { OpenHttp } from '../../infra/aws/functions/http-function.ts';
 import { ConfigError } from '../../local/config/config-error.ts';
 import { basic, httpEvent } from '../support/lambda/events.ts';

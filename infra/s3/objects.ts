@@ -1,17 +1,13 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { checkKey, checkPrefix, checkSmall, objectAborted, SINGLE_UPLOAD_BYTES_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
+import { checkKey, checkPrefix, checkSmall, objectAborted, SINGLE_UPLOAD_BYTES_MAX, throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
 import { systemClock } from '../clock.ts';
+import { connect, RETRY_LIMITS, S3_TIMEOUTS, sending, statusOf, withRetries } from './client.ts';
+import type { RetryLimits, RetryTools, S3Connection, S3Place, S3Timeouts } from './client.ts';
+import { s3Failure } from './errors.ts';
 import { abortLeftovers, uploadInParts } from './multipart.ts';
-import { RETRY_LIMITS, withRetries } from './retry.ts';
-import type { RetryLimits, RetryTools } from './retry.ts';
-import { gatherContent, readBody } from './s3-body.ts';
-import { connect, S3_TIMEOUTS, sending, statusOf } from './s3-client.ts';
-import type { S3Connection, S3Place, S3Timeouts } from './s3-client.ts';
-import { s3Failure } from './s3-errors.ts';
-import { listPage } from './s3-listing.ts';
-import { S3Removal } from './s3-removal.ts';
+import { listPage, S3Removal } from './removal.ts';
 
 export interface S3ObjectsOptions {
   /** Waits between repeats; the system's time by default. */
@@ -189,4 +185,50 @@ function outcomeUnknown(key: string, reason: SkuaError, signal: AbortSignal | un
 function isNamed(error: unknown, name: string): boolean {
   const { name: own, Code } = (error ?? {}) as { name?: string; Code?: string };
   return own === name || Code === name;
+}
+
+/** All of a reply's body, which has to have as many bytes as the reply announced. */
+export async function readBody(body: unknown, sizeBytes: number | undefined, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  const stream = body as AsyncIterable<Uint8Array> & { destroy?(error?: Error): void };
+  const end = () => stream.destroy?.(new Error('aborted'));
+  signal?.addEventListener('abort', end);
+  try {
+    if (sizeBytes === undefined) return await gatherUnknown(stream);
+    const bytes = new Uint8Array(sizeBytes);
+    let filled = 0;
+    for await (const piece of stream) {
+      if (filled + piece.length > sizeBytes) throw cutShort();
+      bytes.set(piece, filled);
+      filled += piece.length;
+    }
+    if (filled < sizeBytes) throw cutShort();
+    return bytes;
+  } finally {
+    signal?.removeEventListener('abort', end);
+  }
+}
+
+async function gatherUnknown(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of stream) pieces.push(piece);
+  return new Uint8Array(await new Blob(pieces as Uint8Array<ArrayBuffer>[]).arrayBuffer());
+}
+
+/** As a connection that is reset in the middle, which it mostly was. */
+function cutShort(): Error {
+  return Object.assign(new Error('the reply ended before all of the object had come'), { code: 'ECONNRESET' });
+}
+
+/** All of the content, for an object that is written at once. */
+export async function gatherContent(content: AsyncIterable<Uint8Array>, sizeBytes: number, key: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  const bytes = new Uint8Array(sizeBytes);
+  let filled = 0;
+  for await (const piece of content) {
+    throwIfAborted(signal, key);
+    if (filled + piece.length > sizeBytes) throw wrongSize(key, sizeBytes, filled + piece.length);
+    bytes.set(piece, filled);
+    filled += piece.length;
+  }
+  if (filled < sizeBytes) throw wrongSize(key, sizeBytes, filled);
+  return bytes;
 }
