@@ -109,7 +109,7 @@ function filterOf(call: Call): AllFilter {
 
 /**
  * An expression such as `^(a+)+$` would keep the node busy for hours with one name. The engine changes over to one whose time
- * is linear once it notices (local/node.ts asks it to), which it can not for what these find: look-around, back references,
+ * is linear once it notices (local/node/node.ts asks it to), which it can not for what these find: look-around, back references,
  * and expressions in the Unicode mode.
  */
 const UNBOUNDED = /\(\?<?[=!]|\\[1-9]|\\k</;

@@ -5,7 +5,7 @@ import { signCall } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
-import { expectStatus, NodeClient } from '../node-client.ts';
+import { expectStatus, NodeClient } from '../cli/node-client.ts';
 import type { DemoDelivery } from './payloads.ts';
 
 export const CONNECTOR_ID = 'demo-github';

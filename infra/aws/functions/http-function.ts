@@ -2,7 +2,7 @@ import type { APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import { isSkuaError, SkuaError } from '../../../core/errors.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import { outcomeOf, problemText } from '../../../handlers/http/problem.ts';
-import { ConfigError } from '../../../local/config/config-error.ts';
+import { ConfigError } from '../../../local/config/option.ts';
 import { jsonLine } from '../../../local/log/log-line.ts';
 import type { LineLevel, LogLevel } from '../../../local/log/log-line.ts';
 import { Deadline, limitedRequest } from './deadline.ts';

@@ -10,8 +10,8 @@ import type {
   SubscribeStreamOptions, SubscriptionMessage,
 } from '../../../core/streams/api.ts';
 import type { AppContext } from '../../../handlers/http/context.ts';
-import { logLevelOf } from '../../../local/config/table/logging.ts';
-import { VERSION } from '../../../local/version.ts';
+import { logLevelOf } from '../../../local/config/options.ts';
+import { VERSION } from '../../../local/cli/version.ts';
 import { systemClock } from '../../clock.ts';
 import { nodeDigests } from '../../digests.ts';
 import { systemIds } from '../../ids.ts';

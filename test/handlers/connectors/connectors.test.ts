@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import { CONNECTOR_BODY_BYTES_MAX } from '../../../handlers/connectors/requests.ts';
-import { base64, eventsOf, openWorld, SCRIPT } from '../../webhook/connector-kit.ts';
-import type { Instance, World } from '../../webhook/connector-kit.ts';
+import { base64, eventsOf, openWorld, SCRIPT } from '../../webhook/connectors/kit.ts';
+import type { Instance, World } from '../../webhook/connectors/kit.ts';
 import { AS, LogLines, secured } from '../secured.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };

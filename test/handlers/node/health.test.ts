@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { StartUpWork } from '../../../handlers/http/node-control.ts';
 import { createStartingApp } from '../../../handlers/starting.ts';
 import type { StartingParts } from '../../../handlers/starting.ts';
-import { Readiness } from '../../../local/readiness.ts';
+import { Readiness } from '../../../local/node/control.ts';
 import { FakeNode } from '../../support/fake-node.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { harness, ORIGIN } from '../harness.ts';
