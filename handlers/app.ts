@@ -3,22 +3,28 @@ import type { IRequest } from 'itty-router';
 import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
 import { authenticate } from './authentication.ts';
-import { requireAccess } from './authorization.ts';
-import { isPresent } from './present.ts';
-import { connectorFailure } from './connectors-errors.ts';
-import { DEFAULT_OPTIONS } from './context.ts';
-import type { App, AppContext, Call } from './context.ts';
-import { baseOf } from './links.ts';
-import { isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './path.ts';
-import { failure } from './problem.ts';
-import { empty, redirect } from './reply.ts';
-import type { Route } from './route.ts';
-import { routesFor } from './routes.ts';
-import { appendTo } from './streams-append.ts';
-import { isIngestPath, webhookFailure } from './webhook.ts';
-import { isConnectorPath } from './webhooks.ts';
+import { BACKUP_ROUTES } from './backup/backups.ts';
+import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
+import { connectorFailure } from './connectors/failures.ts';
+import { isIngestPath, webhookFailure } from './connectors/webhook.ts';
+import { requireAccess } from './http/authorization.ts';
+import { DEFAULT_OPTIONS } from './http/context.ts';
+import type { App, AppContext, AppOptions, Call } from './http/context.ts';
+import { isConnectorPath, isPresent } from './http/presence.ts';
+import { failure } from './http/problem.ts';
+import { empty, redirect } from './http/reply.ts';
+import type { Route } from './http/route.ts';
+import { baseOf, isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './http/url.ts';
+import { ADMIN_ROUTES } from './node/administration.ts';
+import { NODE_ROUTES } from './node/information.ts';
+import { openApiRoute } from './openapi/document.ts';
+import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge.ts';
+import { SCAVENGE_ROUTES } from './scavenging/scavenge.ts';
+import { appendTo } from './streams/append.ts';
+import { STREAM_ROUTES } from './streams/routes.ts';
+import { USERS_ROUTES } from './users/users.ts';
 
-export type { AppContext, AppOptions } from './context.ts';
+export type { AppContext, AppOptions } from './http/context.ts';
 
 type Router = { fetch(call: Call, app: App): Promise<Response | undefined> };
 
@@ -98,4 +104,16 @@ function createRouter(app: App): Router {
     });
   }
   return router as unknown as Router;
+}
+
+/** Every path, in the order in which they are tried; the first that matches answers. */
+export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...CONNECTOR_ROUTES, ...ADMIN_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor)];
+
+/** The paths that a node with these options has. */
+export function routesFor(options: AppOptions): readonly Route[] {
+  const isOff = (path: string) => (options.disableAdminUi && (path === '/' || path.startsWith('/admin/')))
+    || (options.disableStatsOnHttp && (path === '/metrics' || path.startsWith('/stats')))
+    || (options.disableGossipOnHttp && path === '/gossip')
+    || (options.disableAtomPub && path.startsWith('/streams/') && !path.startsWith('/streams/%24scavenges'));
+  return ROUTES.filter(({ path }) => !isOff(path));
 }

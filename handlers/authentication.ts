@@ -1,10 +1,9 @@
-import { SkuaError, isSkuaError } from '../core/errors.ts';
+import { isSkuaError, SkuaError } from '../core/errors.ts';
+import type { Security } from '../core/security/api.ts';
 import { ANONYMOUS, SYSTEM } from '../core/security/principal.ts';
 import type { Principal } from '../core/security/principal.ts';
-import type { Security } from '../core/security/api.ts';
-import { credentialsOf } from './credentials.ts';
-import type { App, Call } from './context.ts';
-import { trustedPrincipalOf } from './trusted-header.ts';
+import { decodeText } from '../core/text.ts';
+import type { App, Call } from './http/context.ts';
 
 /** Characters of a user name that the log shows. */
 const LOGGED_NAME_LENGTH_MAX = 64;
@@ -66,4 +65,80 @@ function noted(error: unknown, app: App, name: string, address: string | null): 
     app.log.warn('authentication failed', { user: name.slice(0, LOGGED_NAME_LENGTH_MAX).toWellFormed(), address, reason: (error as SkuaError).code });
   }
   return error;
+}
+
+/** Longest `Authorization` header that is looked at, in characters. */
+export const CREDENTIALS_LENGTH_MAX = 8_192;
+
+export interface Credentials {
+  readonly name: string;
+  readonly password: string;
+}
+
+const SCHEME = 'Basic';
+const COLON = 58;
+const SPACE = 32;
+const COMMA = ',';
+/** Groups of four characters, the last one filled up with `=`. The decoder of the platform would take less. */
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/**
+ * Name and password of Basic credentials (options-and-security.md section 6.2). Null for what is none, which makes the
+ * caller anonymous: another scheme, a text without colon, and more than one header (they arrive joined by a comma).
+ * Throws `not_authenticated` for what is no Base64.
+ */
+export function credentialsOf(header: string): Credentials | null {
+  if (!header.startsWith(SCHEME)) return null;
+  if (header.length === SCHEME.length) throw malformed('There is nothing behind Basic in the Authorization header.');
+  if (header.charCodeAt(SCHEME.length) !== SPACE) return null;
+  if (header.length > CREDENTIALS_LENGTH_MAX) throw malformed(`The Authorization header has more than ${CREDENTIALS_LENGTH_MAX} characters.`);
+  const text = header.slice(SCHEME.length + 1).trim();
+  if (text === '') throw malformed('There is nothing behind Basic in the Authorization header.');
+  if ((text.length & 3) !== 0 || !BASE64.test(text)) {
+    if (text.includes(COMMA)) return null;
+    throw malformed('What follows Basic in the Authorization header is no Base64.');
+  }
+  const decoded = utf8Of(atob(text));
+  for (let i = 0; i < decoded.length; i++) {
+    if (decoded.charCodeAt(i) === COLON) return { name: decoded.slice(0, i), password: decoded.slice(i + 1) };
+  }
+  return null;
+}
+
+function malformed(what: string): SkuaError {
+  return new SkuaError('not_authenticated', `${what} Send "Basic" and the Base64 of name:password in UTF-8.`);
+}
+
+/** The text of which `binary` has one byte a character. What is no UTF-8 becomes replacement characters and matches nothing. */
+export function utf8Of(binary: string): string {
+  for (let i = 0; i < binary.length; i++) {
+    if (binary.charCodeAt(i) > 127) return decodeText(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
+  }
+  return binary;
+}
+
+/** Longest value that is looked at, in characters. */
+const TRUSTED_LENGTH_MAX = 8_192;
+
+/**
+ * The caller whom a trusted proxy names in `ES-TrustedAuth: user; group, group` (options-and-security.md section 6.4);
+ * null without the header. Errors: `not_authenticated` for every other form, and for two headers that name different
+ * callers: the client may have sent the one that the proxy does not know.
+ */
+export function trustedPrincipalOf(headers: Headers): Principal | null {
+  const current = headers.get('kurrent-trustedauth');
+  const older = headers.get('es-trustedauth');
+  const value = current ?? older;
+  if (value === null) return null;
+  if (current !== null && older !== null && current !== older) throw malformedTrust('Kurrent-TrustedAuth and ES-TrustedAuth name different callers.');
+  if (value.length > TRUSTED_LENGTH_MAX) throw malformedTrust(`The value has more than ${TRUSTED_LENGTH_MAX} characters.`);
+  const [user = '', groups = '', ...more] = utf8Of(value).split(';');
+  const name = user.trim();
+  // A comma in the name comes from a header that was sent twice.
+  if (name === '' || name.includes(',') || more.length > 0) throw malformedTrust('It must be one user, and behind a semicolon the groups.');
+  return { name, roles: groups.split(',').map((group) => group.trim()).filter((group) => group !== '') };
+}
+
+function malformedTrust(what: string): SkuaError {
+  return new SkuaError('not_authenticated', `The trusted header of the proxy can't be used. ${what} Send "ES-TrustedAuth: user; group, group".`);
 }

@@ -1,6 +1,6 @@
-import { liveReply, readyReply } from './health.ts';
-import type { NodeControl, StartUpWork } from './node-control.ts';
-import { pathOf, pathStart } from './path.ts';
+import { liveReply, readyReply } from './node/information.ts';
+import type { NodeControl, StartUpWork } from './http/node-control.ts';
+import { pathOf, pathStart } from './http/url.ts';
 
 const RETRY_AFTER_SECONDS = 5;
 

@@ -1,8 +1,9 @@
-import type { NodeAddress } from '../ports/nodes.ts';
 import { nodeKey } from '../ports/nodes.ts';
+import type { NodeAddress } from '../ports/nodes.ts';
 import type { Fact } from './facts.ts';
-import type { Cycle, State } from './state.ts';
-import { outcomesOf } from './state.ts';
+import { INITIAL, outcomesOf } from './state.ts';
+import type { Cycle, Seen, State } from './state.ts';
+import type { Loaded } from './streams.ts';
 
 /**
  * What a stored fact makes of the state; auto-scavenge.md section 5.3. `number` is that of its event. A fact that does not fit
@@ -84,4 +85,19 @@ function idle(state: State): State['phase'] {
 
 function isSame(a: NodeAddress, b: NodeAddress): boolean {
   return a.port === b.port && a.address === b.address;
+}
+
+/**
+ * The state that stored events lead to; auto-scavenge.md section 11.4. Starts that were due before this node took the lead
+ * (`leadsSinceMs`) are skipped.
+ */
+export function stateOf({ configuration, facts, version }: Loaded, leadsSinceMs: number, seen: Seen): State {
+  let state = configuration === null ? INITIAL : apply(INITIAL, configuration, -1);
+  let { anchorMs } = state;
+  for (const { fact, number } of facts) {
+    state = apply(state, fact, number);
+    if (state.anchorMs !== null) anchorMs = Math.max(anchorMs ?? 0, state.anchorMs);
+  }
+  // The two streams do not tell in which order their events came: the later time counts.
+  return { ...state, version, seen, anchorMs: anchorMs === null ? null : Math.max(anchorMs, leadsSinceMs) };
 }

@@ -8,13 +8,11 @@ import type { Schedule } from '../ports/schedule.ts';
 import type { AutoScavenge, AutoScavengeStatus } from './api.ts';
 import { note } from './decision.ts';
 import { perform } from './effects.ts';
-import { Lead } from './lead.ts';
-import { NoteLog } from './note-log.ts';
+import { Lead, NoteLog } from './lead.ts';
 import type { ScavengeOrders } from './orders.ts';
 import { parseSchedule } from './schedule-text.ts';
-import { Serial } from './serial.ts';
+import { statusOf } from './state.ts';
 import type { State } from './state.ts';
-import { statusOf } from './status.ts';
 import type { CyclesStore } from './streams.ts';
 
 /** Commands that may wait; auto-scavenge.md section 14. */
@@ -178,5 +176,36 @@ class Driver implements AutoScavenge {
   #failed(error: unknown): void {
     const isOfRole = isSkuaError(error, 'not_leader') || isSkuaError(error, 'wrong_expected_version') || isSkuaError(error, 'store_closed');
     this.#notes.write(note(isOfRole ? 'info' : 'warn', 'this slice of work ended early; the next one goes on from what is stored', { error: String(error) }));
+  }
+}
+
+/** Runs one piece of work after the other. */
+export class Serial {
+  readonly #max: number;
+  #tail: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  /** At most `max` bounded pieces wait. */
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Bounded pieces that wait for their turn. */
+  get waiting(): number { return this.#waiting; }
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#tail.then(work);
+    this.#tail = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Errors: `auto_scavenge_busy`, and those of the work. */
+  runBounded<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#waiting >= this.#max) return Promise.reject(new SkuaError('auto_scavenge_busy', 'AutoScavenge queue is full', { limit: this.#max, hint: 'Try again in a moment.' }));
+    this.#waiting++;
+    return this.run(() => {
+      this.#waiting--;
+      return work();
+    });
   }
 }

@@ -1,15 +1,16 @@
 import { SkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
 import { leaderOf, leads, nodeKey } from '../ports/nodes.ts';
+import { stateOf } from './apply.ts';
 import type { AutoScavengeConfig, AutoScavengeParts } from './auto-scavenge.ts';
-import type { Decision, Input, World } from './decision.ts';
 import { note } from './decision.ts';
-import { stateOf } from './load.ts';
+import type { Decision, Input, Note, World } from './decision.ts';
 import { decide } from './machine.ts';
-import type { NoteLog } from './note-log.ts';
 import { parseScheduleText } from './schedule-text.ts';
-import type { State } from './state.ts';
 import { NOTHING_SEEN, shownAs } from './state.ts';
+import type { State } from './state.ts';
 import { AutoScavengeStreams, isSameStamp } from './streams.ts';
 import type { Stamp } from './streams.ts';
 
@@ -116,5 +117,30 @@ export class Lead {
   /** Only the newest status counts, so the value is the time. */
   #show(state: State): void {
     this.#parts.meter.gauge('eventstore_statuses', Math.floor(this.nowMs() / 1_000), { name: 'AutoScavenge', status: shownAs(state.phase) });
+  }
+}
+
+/** The same line is written again after this time. */
+const AGAIN_MS = 600_000;
+
+/** One line for each decision; one that is made again and again, such as to wait, is told once in a while. */
+export class NoteLog {
+  readonly #log: Log;
+  readonly #clock: Clock;
+  #lastLine = '';
+  #lastMs = 0;
+
+  constructor(log: Log, clock: Clock) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  write({ level, text, fields }: Note): void {
+    const line = `${text} ${JSON.stringify(fields)}`;
+    const nowMs = this.#clock.monotonicMs();
+    if (line === this.#lastLine && nowMs - this.#lastMs < AGAIN_MS) return;
+    this.#lastLine = line;
+    this.#lastMs = nowMs;
+    this.#log[level](text, { ...fields });
   }
 }

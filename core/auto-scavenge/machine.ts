@@ -1,12 +1,11 @@
 import { SkuaError } from '../errors.ts';
-import type { NodesView } from '../ports/nodes.ts';
 import { leads, nodeKey } from '../ports/nodes.ts';
-import { assess } from './assess.ts';
-import type { Decision, Input, World } from './decision.ts';
-import { isShortForGood, note, stay, store } from './decision.ts';
-import { asked, started, stopped } from './replies.ts';
-import type { Seen, State } from './state.ts';
-import { healthOf } from './state.ts';
+import type { NodeAddress, NodesView, StartReply, StopReply } from '../ports/nodes.ts';
+import { heard, isShortForGood, note, stay, store } from './decision.ts';
+import type { AskReply, Decision, Effect, Input, Note, World } from './decision.ts';
+import type { NodeResult } from './facts.ts';
+import { healthOf, remainingOf } from './state.ts';
+import type { Cycle, Designation, Seen, State } from './state.ts';
 
 /**
  * The state machine of auto-scavenge, for the leader: from a state and an input to what is stored, what is done and what is
@@ -83,4 +82,175 @@ function look({ seen, cycle }: State, view: NodesView, { monotonicMs }: World): 
     if (!alive.has(key)) absentSinceMs.set(key, seen.absentSinceMs.get(key) ?? monotonicMs);
   }
   return { ...seen, view, absentSinceMs, shortSinceMs: healthOf(view) === 'short' ? seen.shortSinceMs ?? monotonicMs : null };
+}
+
+/** What the leader does as time goes on; auto-scavenge.md section 8. */
+
+/**
+ * A node that has been silent for this part of the time after which it counts as lost is no longer told that its run is
+ * waited for. So the run ends by itself (orders.ts) before the next node begins.
+ */
+const RENEWING_SHARE = 1 / 2;
+
+export function assess(state: State, world: World): Decision {
+  const { cycle } = state;
+  const { view } = state.seen;
+  if (cycle === null) return view !== null && state.phase === 'Waiting' ? waiting(state, view, world) : stay(state);
+  const { designated } = cycle;
+  switch (state.phase) {
+    case 'Choosing': return view === null ? stay(state) : choosing(state, cycle, view, world);
+    case 'Starting':
+    case 'Monitoring': return atNode(state, cycle, designated!, world);
+    case 'Pausing': return pausing(state, cycle, designated, world);
+    default: return stay(state);
+  }
+}
+
+function waiting(given: State, view: NodesView, world: World): Decision {
+  const { nowMs } = world;
+  // The clock was set back: starts are computed from now on, else the next one would be that far away.
+  const state = given.anchorMs !== null && given.anchorMs > nowMs ? { ...given, anchorMs: nowMs } : given;
+  const { schedule, anchorMs } = state;
+  const dueMs = schedule === null || anchorMs === null ? null : world.next(schedule, anchorMs);
+  if (dueMs === null || dueMs > nowMs) return stay(state);
+  const health = healthOf(view);
+  if (health !== 'healthy') return stay(state, { notes: [note('info', 'a cycle is due; it begins as soon as the cluster has its members', { health, clusterSize: view.clusterSize })] });
+  const members = view.members.map(({ node }) => node);
+  const { freshId: clusterScavengeId } = world;
+  return store(state, { type: '$cluster-scavenge-started', clusterScavengeId, members, atMs: nowMs },
+    { notes: [note('info', 'a cycle begins', { clusterScavengeId, members: members.map(nodeKey) })] });
+}
+
+function choosing(state: State, cycle: Cycle, view: NodesView, world: World): Decision {
+  const health = healthOf(view);
+  if (health !== 'healthy' && !isShortForGood(state.seen, world)) return stay(state, { notes: [note('info', 'the cycle goes on as soon as the cluster has its members', { health, clusterSize: view.clusterSize })] });
+  const remaining = remainingOf(cycle);
+  const { id: clusterScavengeId, members } = cycle;
+  if (remaining.length === 0) {
+    return store(state, { type: '$cluster-scavenge-completed', clusterScavengeId, members, atMs: world.nowMs }, { notes: [note('info', 'the cycle is complete', { clusterScavengeId })] });
+  }
+  return designate(state, choose(remaining, view), cycle, world);
+}
+
+function designate(state: State, node: NodeAddress, cycle: Cycle, world: World): Decision {
+  return store(state, { type: '$node-designated', node, atMs: world.nowMs }, { notes: [note('info', 'a node was chosen', { node: nodeKey(node), remaining: remainingOf(cycle).length })] });
+}
+
+/**
+ * The node that is furthest behind. One that can't be reached comes after those that can: it is waited for, and may be
+ * back by then. This node, which leads, comes last.
+ */
+export function choose(remaining: readonly NodeAddress[], view: NodesView): NodeAddress {
+  const self = nodeKey(view.self);
+  const members = new Map(view.members.map((member) => [nodeKey(member.node), member]));
+  const rank = (node: NodeAddress) => nodeKey(node) === self ? 2 : members.get(nodeKey(node))?.isAlive === true ? 0 : 1;
+  const checkpoint = (node: NodeAddress) => members.get(nodeKey(node))?.writerCheckpoint ?? 0;
+  return remaining.toSorted((a, b) => rank(a) - rank(b) || checkpoint(a) - checkpoint(b))[0]!;
+}
+
+/** Starts the scavenge of the designated node, or asks how it stands. */
+function atNode(state: State, cycle: Cycle, designated: Designation, world: World): Decision {
+  const { node, attempt, scavengeId } = designated;
+  const { view, silentSinceMs, absentSinceMs } = state.seen;
+  const { monotonicMs, nodeLostAfterMs } = world;
+  if (scavengeId === null) {
+    if (view !== null && nodeKey(node) === nodeKey(view.self)) {
+      if (view.clusterSize > 1) return resigning(state, designated, view, world);
+      // Replicas that have joined since go first, unless it may have begun.
+      const other = choose(remainingOf(cycle), view);
+      if (silentSinceMs === null && nodeKey(other) !== nodeKey(node)) return designate(state, other, cycle, world);
+    }
+    // Away for so long when its turn came that it need not be asked. Once it was asked a run may go on there, and only its silence counts.
+    const awaySinceMs = absentSinceMs.get(nodeKey(node));
+    if (silentSinceMs === null && awaySinceMs !== undefined && monotonicMs - awaySinceMs >= nodeLostAfterMs) return ended(state, designated, 'Errored', world, 'the node has been away for too long');
+  }
+  const isRenewing = silentSinceMs === null || monotonicMs - silentSinceMs < nodeLostAfterMs * RENEWING_SHARE;
+  const order = { clusterScavengeId: cycle.id, attempt };
+  const effect: Effect = scavengeId === null && isRenewing ? { kind: 'start', node, order } : { kind: 'ask', node, order, isRenewing, scavengeId };
+  return stay(state, { effects: [effect] });
+}
+
+/** The leader is not scavenged while it leads. With nobody else to lead it stays: the cluster matters more than a cycle. */
+function resigning(state: State, designated: Designation, view: NodesView, world: World): Decision {
+  const node = nodeKey(view.self);
+  const canFollow = view.members.some((member) => member.isAlive && !member.isReadOnlyReplica && nodeKey(member.node) !== node);
+  const line = note('info', canFollow ? 'the leader is to be scavenged: it resigns' : 'the leader is to be scavenged, but no other node could lead', { node });
+  const decision = unanswered(state, designated, world, line);
+  return canFollow && decision.events.length === 0 ? { ...decision, effects: [{ kind: 'resign' }] } : decision;
+}
+
+function pausing(state: State, cycle: Cycle, designated: Designation | null, world: World): Decision {
+  if (designated === null) return store(state, { type: '$paused', atMs: world.nowMs }, { notes: [note('info', 'there is no node scavenge to stop any more: paused')] });
+  const { node, attempt, scavengeId } = designated;
+  const order = { clusterScavengeId: cycle.id, attempt: cycle.stopAttempt };
+  return stay(state, { effects: [{ kind: 'stop', node, order, attempt, scavengeId }] });
+}
+
+/** What answers of nodes lead to; auto-scavenge.md sections 8.4 to 8.6 and 9. */
+
+/** How often in a row a run on a node may be lost before its part of the cycle ends as `Errored`. */
+export const TRIES_MAX = 10;
+
+export function started(state: State, reply: StartReply, world: World): Decision {
+  const designated = state.cycle!.designated!;
+  const node = nodeKey(designated.node);
+  switch (reply.kind) {
+    case 'started':
+      return store(heard(state), { type: '$node-scavenge-started', node: designated.node, scavengeId: reply.scavengeId, atMs: world.nowMs },
+        { notes: [note('info', 'a node scavenge was started', { node, scavengeId: reply.scavengeId })] });
+    case 'busy':
+      return stay(heard(state), { notes: [note('info', 'the node is busy with another scavenge or a backup, whose end is waited for', { node })] });
+    case 'late':
+      return again(state, designated, world, 'the node has seen a newer order than ours');
+    default:
+      return unanswered(state, designated, world, note('info', 'a node scavenge could not be started; it is tried again', { node, why: reply.kind, error: reply.reason }));
+  }
+}
+
+export function asked(state: State, reply: AskReply, world: World): Decision {
+  const designated = state.cycle!.designated!;
+  const { scavengeId } = designated;
+  const node = nodeKey(designated.node);
+  if (reply.kind === 'unknown') return unanswered(state, designated, world, note('info', 'how the node scavenge stands is not known; it is asked again', { node, scavengeId, error: reply.reason }));
+  // Nothing was started yet as far as we know: the node is there again, that was the question.
+  if (scavengeId === null) return stay(heard(state), { notes: [note('info', 'the node can be reached again', { node })] });
+  const foreign = reply.other === null ? [] : [note('warn', 'the last scavenge of the node is not the one that was started', { node, scavengeId, last: reply.other })];
+  switch (reply.kind) {
+    case 'running': return stay(heard(state), { notes: foreign.length > 0 ? foreign : [note('debug', 'the node scavenge goes on', { node, scavengeId })] });
+    case 'gone': return again(state, designated, world, 'the node scavenge does not go on, for a reason that is not known');
+    default: return ended(state, designated, reply.kind, world, foreign.length > 0 ? 'by a later scavenge' : 'by its scavenge');
+  }
+}
+
+export function stopped(state: State, reply: StopReply, world: World): Decision {
+  const designated = state.cycle!.designated!;
+  const node = nodeKey(designated.node);
+  switch (reply.kind) {
+    case 'stopped': return store(state, { type: '$paused', atMs: world.nowMs }, { notes: [note('info', 'the node scavenge has stopped: paused', { node })] });
+    case 'stopping': return stay(heard(state), { notes: [note('info', 'the node scavenge is being stopped', { node })] });
+    default: return unanswered(state, designated, world, note('info', 'a node scavenge could not be stopped; it is tried again', { node, why: reply.kind, error: reply.reason }));
+  }
+}
+
+/**
+ * A call that helped nothing. Only calls count, not the time between them: a leader that was asleep knows nothing about
+ * its nodes. From the first to the last one the node has been silent, and with that lost if it was too long (design.md section 9).
+ */
+export function unanswered(state: State, designated: Designation, world: World, line: Note): Decision {
+  const silentSinceMs = state.seen.silentSinceMs ?? world.monotonicMs;
+  if (world.monotonicMs - silentSinceMs >= world.nodeLostAfterMs) return ended(state, designated, 'Errored', world, 'the node has given no useful answer for too long');
+  return stay({ ...state, seen: { ...state.seen, silentSinceMs } }, { notes: [line] });
+}
+
+/** Designates the same node once more, which makes a newer order; so often and no more. */
+function again(state: State, designated: Designation, world: World, why: string): Decision {
+  const { node, tries, scavengeId } = designated;
+  if (tries >= TRIES_MAX) return ended(state, designated, 'Errored', world, `${why}, ${tries} times in a row`);
+  return store(state, { type: '$node-designated', node, atMs: world.nowMs }, { notes: [note('info', `${why}: it is started again`, { node: nodeKey(node), scavengeId, tries })] });
+}
+
+/** The node's part of the cycle is over. */
+export function ended(state: State, { node, scavengeId }: Designation, result: NodeResult, world: World, why: string): Decision {
+  return store(state, { type: '$node-scavenge-completed', node, result, atMs: world.nowMs },
+    { notes: [note(result === 'Success' ? 'info' : 'warn', 'the part of a node is complete', { node: nodeKey(node), scavengeId, result, why })] });
 }

@@ -3,7 +3,7 @@ import { EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
 import { INDEX_FOLDER } from '../index/index-map.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
-import { folderOf } from '../ports/storage-path.ts';
+import { folderOf } from '../ports/storage.ts';
 import type { Storage } from '../ports/storage.ts';
 import { DATABASE_FOLDER } from '../scavenge/erasure-files.ts';
 import { encodeText } from '../text.ts';

@@ -1,7 +1,7 @@
 import { putI64 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { HEADER_BYTES } from '../log/chunk-format.ts';
-import { fileNotFound, folderOf } from '../ports/storage-path.ts';
+import { fileNotFound, folderOf } from '../ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../ports/storage.ts';
 import { fromHex } from './hex.ts';
 import type { Manifest, ShippedPiece } from './manifest.ts';

@@ -1,5 +1,5 @@
 import { SkuaError } from '../errors.ts';
-import { fileNotFound } from '../ports/storage-path.ts';
+import { fileNotFound } from '../ports/storage.ts';
 import type { Storage } from '../ports/storage.ts';
 import type { BackupSource, Snapshot } from './source.ts';
 import { piecesOf } from './storage-pieces.ts';

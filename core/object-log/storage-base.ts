@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
-import { fileClosed, fileReadOnly } from '../ports/storage-path.ts';
+import { fileClosed, fileReadOnly } from '../ports/storage.ts';
 import type { StorageFile } from '../ports/storage.ts';
 
 /** Most bytes that one handle reads ahead of a sequential reader. */

@@ -1,6 +1,6 @@
 import { type ChunkHeader, decodeHeader, HEADER_BYTES, ongoingFileBytes } from '../log/chunk-format.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
-import { fileClosed, fileReadOnly } from '../ports/storage-path.ts';
+import { fileClosed, fileReadOnly } from '../ports/storage.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import type { ObjectOngoing, ObjectSegment } from './manifest.ts';
 import { BaseFile, BaseHandle, type BasePart } from './storage-base.ts';

@@ -1,4 +1,4 @@
-import { orderInStream } from '../auto-scavenge/order-history.ts';
+import { orderInStream } from '../auto-scavenge/orders.ts';
 import type { CyclesStore } from '../auto-scavenge/streams.ts';
 import { isSkuaError } from '../errors.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../ports/nodes.ts';

@@ -1,5 +1,4 @@
-import { checkKey, checkPrefix, checkSmall, throwIfAborted, wrongSize } from './object-key.ts';
-import { OBJECT_LIST_MAX } from './object-store.ts';
+import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted, wrongSize } from './object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from './object-store.ts';
 
 export interface MemoryObjectsOptions {

@@ -1,8 +1,8 @@
 import { ScavengeContent, hashKey } from './memory-scavenge-tables.ts';
-import { compareCodePoints, misused, wholeTime } from './scavenge-state-rules.ts';
-import { STATUS_ACTIVE } from './scavenge-state.ts';
+import { compareCodePoints, misused, STATUS_ACTIVE, wholeTime } from './scavenge-state.ts';
 import type {
-  ActiveOriginal, ChunkTimeRange, MetastreamData, OriginalStreamData, ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates, StreamHandle, StreamStatus,
+  ActiveOriginal, ChunkTimeRange, MetastreamData, OriginalStreamData, ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates,
+  StreamHandle, StreamStatus,
 } from './scavenge-state.ts';
 import type { Storage } from './storage.ts';
 

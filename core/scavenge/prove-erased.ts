@@ -4,7 +4,7 @@ import { INDEX_FOLDER } from '../index/index-map.ts';
 import { streamHasher, type StreamHasher } from '../index/stream-hash.ts';
 import { parseChunkFileNames, takeInventory } from '../log/chunk-format.ts';
 import { readHeader } from '../log/open-chunks.ts';
-import { folderOf } from '../ports/storage-path.ts';
+import { folderOf } from '../ports/storage.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { DATABASE_FOLDER, fileFacts } from './erasure-files.ts';
 import { ErasureJudge } from './erasure-judge.ts';

@@ -5,8 +5,7 @@ import { chunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames } from '
 import { HIT, MISS } from '../log/log-reader.ts';
 import { openCompleted, readHeader } from '../log/open-chunks.ts';
 import type { RecordFrame } from '../log/records.ts';
-import { fileNotFound } from '../ports/storage-path.ts';
-import type { Storage } from '../ports/storage.ts';
+import { fileNotFound, type Storage } from '../ports/storage.ts';
 import type { ChunkFile, RunFiles } from './run-files.ts';
 
 /** Chunks held open for single records. */

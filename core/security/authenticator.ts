@@ -7,11 +7,12 @@ import type { Authenticator } from './api.ts';
 import { encodeBase64 } from './base64.ts';
 import type { Failures } from './failures.ts';
 import { fitsPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
-import { LOGIN_LIFE_MS, LoginCache, type VerifiedLogin } from './login-cache.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from './principal.ts';
-import { infoNow, isUnchanged, type ObservableStore, type StreamMark } from './stream-info.ts';
-import { userStream, type UserStreams } from './user-streams.ts';
+import { infoNow, isUnchanged } from './stream-info.ts';
+import type { ObservableStore, StreamMark } from './stream-info.ts';
+import { userStream } from './user-streams.ts';
+import type { UserStreams } from './user-streams.ts';
 
 export interface PasswordAuthenticatorParts {
   readonly store: ObservableStore;
@@ -171,4 +172,54 @@ export class PasswordAuthenticator implements Authenticator {
 
 function notReady(): SkuaError {
   return new SkuaError('not_ready', 'The users can not be read yet: try again in a few seconds.', { retryAfterSeconds: 5 });
+}
+
+/** A login that was verified, valid while the user's stream is as it was then. */
+export interface VerifiedLogin extends StreamMark {
+  readonly principal: Principal;
+  /** Name of the user's stream. */
+  readonly stream: string;
+  /** HMAC of the password under a key of this process: the password itself is not kept. */
+  readonly mac: Uint8Array;
+  /** Monotonic milliseconds. */
+  readonly expiresMs: number;
+}
+
+export const LOGINS_MAX = 1_000;
+/** How long a verified login counts without another derivation. */
+export const LOGIN_LIFE_MS = 60_000;
+
+/** The logins used last, by login name. */
+export class LoginCache {
+  readonly #clock: Clock;
+  readonly #logins = new Map<string, VerifiedLogin>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number { return this.#logins.size; }
+
+  get(name: string): VerifiedLogin | null {
+    const login = this.#logins.get(name);
+    if (login === undefined) return null;
+    this.#logins.delete(name);
+    if (login.expiresMs <= this.#clock.monotonicMs()) return null;
+    this.#logins.set(name, login);
+    return login;
+  }
+
+  set(name: string, login: VerifiedLogin): void {
+    this.#logins.delete(name);
+    this.#logins.set(name, login);
+    if (this.#logins.size <= LOGINS_MAX) return;
+    for (const oldest of this.#logins.keys()) {
+      this.#logins.delete(oldest);
+      return;
+    }
+  }
+
+  delete(name: string): void {
+    this.#logins.delete(name);
+  }
 }

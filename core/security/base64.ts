@@ -12,3 +12,16 @@ export function decodeBase64(text: string): Uint8Array | null {
     return null;
   }
 }
+
+/** Base64 for URLs (RFC 4648 section 5), without padding. */
+
+export function encodeBase64Url(bytes: Uint8Array): string {
+  return encodeBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+/** The bytes of the text, or null when it is none. Every value has one text only: what would be written differently is none. */
+export function decodeBase64Url(text: string): Uint8Array | null {
+  if (!/^[A-Za-z0-9_-]*$/.test(text)) return null;
+  const bytes = decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/'));
+  return bytes !== null && encodeBase64Url(bytes) === text ? bytes : null;
+}

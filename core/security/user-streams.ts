@@ -1,13 +1,14 @@
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import { isSkuaError } from '../errors.ts';
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Ids } from '../ports/ids.ts';
-import { ANY, type EventStore, type NewEvent, PAGE_EVENTS_MAX, type StoredEvent, type StreamMetadata } from '../streams/api.ts';
+import { ANY, PAGE_EVENTS_MAX } from '../streams/api.ts';
+import type { EventStore, NewEvent, StoredEvent, StreamMetadata } from '../streams/api.ts';
 import { formatMetadata } from '../streams/metadata.ts';
 import { METADATA_TYPE, metastreamOf } from '../streams/names.ts';
 import { decodeText, encodeText } from '../text.ts';
 import { invalidUser, LOGIN_NAME_LENGTH_MAX, USER_STREAM_PREFIX } from './limits.ts';
+import type { Secret } from './passwords.ts';
 import { ADMINISTRATORS } from './principal.ts';
-import { formatJson, formatUserRecord, parseUserRecord, type UserRecord } from './user-record.ts';
 
 /** The streams that users are kept in, as the reference database has them; options-and-security.md sections 6.5 and 7.1. */
 
@@ -148,3 +149,43 @@ export class UserStreams {
 }
 
 const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found', 'invalid_stream_name']);
+
+/** The last event of `$user-<login>`; options-and-security.md section 7.1. */
+export interface UserRecord extends Secret {
+  readonly loginName: string;
+  readonly fullName: string | null;
+  readonly isDisabled: boolean;
+  readonly groups: readonly string[];
+}
+
+/** The JSON of a record as the reference database writes it: members in this order, indented, nothing that is null or false. */
+export function formatUserRecord(record: UserRecord): Uint8Array {
+  const { loginName, fullName, salt, hash, isDisabled, groups } = record;
+  return formatJson({ loginName, ...(fullName !== null && { fullName }), salt, hash, ...(isDisabled && { disabled: true }), groups });
+}
+
+/** JSON as the reference database indents it. */
+export function formatJson(value: object): Uint8Array {
+  return encodeText(JSON.stringify(value, null, 2));
+}
+
+/** Null when the data is no record of a user. A record without a password is one that nobody can log in with. */
+export function parseUserRecord(loginName: string, data: Uint8Array): UserRecord | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(decodeText(data));
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+  const { fullName, salt, hash, disabled, groups } = value as Record<string, unknown>;
+  return {
+    loginName,
+    fullName: typeof fullName === 'string' ? fullName : null,
+    salt: typeof salt === 'string' ? salt : '',
+    hash: typeof hash === 'string' ? hash : '',
+    // What we don't understand lets nobody in.
+    isDisabled: disabled !== undefined && disabled !== null && disabled !== false,
+    groups: Array.isArray(groups) ? groups.filter((group) => typeof group === 'string') : [],
+  };
+}

@@ -4,8 +4,8 @@ import type { NewUser, User, Users } from './api.ts';
 import type { Failures } from './failures.ts';
 import { checkDetails, checkLoginName, checkPassword } from './limits.ts';
 import type { Passwords, Secret } from './passwords.ts';
-import { retryConflicts, type StoredUser, type UserStreams } from './user-streams.ts';
-import type { UserRecord } from './user-record.ts';
+import { retryConflicts } from './user-streams.ts';
+import type { StoredUser, UserRecord, UserStreams } from './user-streams.ts';
 
 export interface UserManagerParts {
   readonly streams: UserStreams;

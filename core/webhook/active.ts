@@ -2,7 +2,7 @@ import type { Settings } from './api.ts';
 
 /**
  * What the registry gives to the ingest: which connectors run, and what each runs with. The checks of a call that the
- * ingest and the test of a script have in common stand in routing-contract.ts.
+ * ingest and the test of a script have in common stand in routing.ts.
  */
 
 /** The settings of a webhook source, parsed; webhook-source.md part 2. Secrets stand in `ActiveConnector` only. */

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../core/errors.ts';
-import { fileExists, fileNotFound } from '../../core/ports/storage-path.ts';
+import { fileExists, fileNotFound } from '../../core/ports/storage.ts';
 
 /** The error of a system call on `path` as the Storage port words it. */
 export function storageError(error: unknown, path: string): SkuaError {

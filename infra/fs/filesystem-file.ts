@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { fileClosed, fileNotFound, fileReadOnly } from '../../core/ports/storage-path.ts';
+import { fileClosed, fileNotFound, fileReadOnly } from '../../core/ports/storage.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { storageError, syncError } from './errors.ts';
 import { ReadPace } from './read-pace.ts';

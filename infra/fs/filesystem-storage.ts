@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { chmod, mkdir, open as openHandle, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
-import { checkPath, checkRename, fileNotFound, folderOf } from '../../core/ports/storage-path.ts';
+import { checkPath, checkRename, fileNotFound, folderOf } from '../../core/ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
 import { storageError, syncError, systemCode } from './errors.ts';

@@ -1,16 +1,12 @@
 import { open, rename, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import * as path from 'node:path';
-import { checkKey, checkPrefix, checkSmall, throwIfAborted } from '../../core/ports/object-key.ts';
-import { OBJECT_LIST_MAX } from '../../core/ports/object-store.ts';
+import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
 import { infoOf, infosOf, walkKeys } from './directory-walk.ts';
-import { DurableFolders } from './durable-folders.ts';
-import { directoryError, isAbsent } from './object-errors.ts';
-import { linkOnce, outcomeUnknown } from './link-once.ts';
-import { TemporaryFiles } from './temporary-files.ts';
-import { readAll, readInto, readIntoBlocking, writeAll, writeContent } from './file-content.ts';
+import { DurableFolders, linkOnce, outcomeUnknown, TemporaryFiles } from './durable-files.ts';
+import { directoryError, isAbsent, readAll, readInto, readIntoBlocking, writeAll, writeContent } from './file-content.ts';
 
 export interface DirectoryObjectsOptions {
   /** Made at the first write. */

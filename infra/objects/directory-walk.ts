@@ -2,9 +2,9 @@ import { statSync } from 'node:fs';
 import type { Dirent, Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { OBJECT_KEY_PART_LENGTH_MAX, TEMPORARY_FOLDER } from '../../core/ports/object-key.ts';
+import { OBJECT_KEY_PART_LENGTH_MAX, TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
 import type { ObjectInfo } from '../../core/ports/object-store.ts';
-import { isAbsent } from './object-errors.ts';
+import { isAbsent } from './file-content.ts';
 
 /** Files whose size is asked for at the same time. */
 const STATS_AT_ONCE = 16;

@@ -1,8 +1,8 @@
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
-import { isKey } from '../../core/ports/object-key.ts';
+import { isKey } from '../../core/ports/object-store.ts';
 import type { ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts';
-import type { S3ObjectsOptions } from '../s3/s3-objects.ts';
+import type { S3ObjectsOptions } from '../s3/objects.ts';
 import { DirectoryObjects } from './directory-objects.ts';
 
 export interface OpenObjectsOptions {
@@ -17,7 +17,7 @@ const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 /** Opens an object store. Nothing is asked of it yet, and a directory is made at the first write; the S3 SDK is loaded only for a bucket. */
 export async function openObjects(place: ObjectPlace, options: OpenObjectsOptions = {}): Promise<ObjectStore> {
   if (place.kind === 'directory') return new DirectoryObjects({ root: place.path, isBlocking: options.isBlocking ?? false });
-  const { openS3 } = await import('../s3/s3-objects.ts');
+  const { openS3 } = await import('../s3/objects.ts');
   return openS3(place, options.s3);
 }
 
@@ -53,4 +53,18 @@ function checkEndpoint(endpoint: string | null): string | null {
 
 function badPlace(text: string, why: string): SkuaError {
   return new SkuaError('bad_option', `"${text}" is not a place for objects: ${why}. Give a directory, or s3://bucket/prefix.`, { value: text });
+}
+
+/**
+ * Whether one of two places lies in the other, or they are the same: what removes the data of a store would remove its backups too. Buckets
+ * are told apart by their names alone, since one server may have several addresses.
+ */
+export function overlap(a: ObjectPlace, b: ObjectPlace): boolean {
+  if (a.kind === 'directory' && b.kind === 'directory') return isWithin(a.path, b.path, path.sep) || isWithin(b.path, a.path, path.sep);
+  if (a.kind !== 's3' || b.kind !== 's3' || a.bucket !== b.bucket) return false;
+  return isWithin(a.prefix, b.prefix, '/') || isWithin(b.prefix, a.prefix, '/');
+}
+
+function isWithin(inner: string, outer: string, separator: string): boolean {
+  return outer === '' || inner === outer || inner.startsWith(outer.endsWith(separator) ? outer : outer + separator);
 }

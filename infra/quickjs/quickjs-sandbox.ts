@@ -4,13 +4,12 @@ import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { RoutingCall, RoutingLimits, RoutingResult, RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
 import { systemClock } from '../clock.ts';
-import { ConnectorQueue } from './connector-queue.ts';
+import { ConnectorQueue, Turns } from './connector-queue.ts';
 import type { Call } from './connector-queue.ts';
 import type { Run, RunResult } from './messages.ts';
-import type { Loss, SandboxThread } from './sandbox-thread.ts';
+import type { Loss, SandboxThread } from './threads.ts';
 import { cut } from './script-error.ts';
-import { ThreadPool } from './thread-pool.ts';
-import { Turns } from './turns.ts';
+import { ThreadPool } from './threads.ts';
 
 /** Checks queue up as if they were a connector, whose id no connector can have. */
 const CHECKS = '\0checks';

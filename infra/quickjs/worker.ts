@@ -1,8 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { CallHost } from './call-host.ts';
+import { CallHost, ScriptRunner } from './script-runner.ts';
 import type { FromWorker, RunResult, SandboxSetup, ToWorker } from './messages.ts';
-import { ScriptRunner } from './script-runner.ts';
-import { ThreadSignal } from './thread-signal.ts';
+import { ThreadSignal } from './messages.ts';
 
 /** A worker that has been busy for so long takes no further run of the same message, so that other connectors get their turn. */
 const TURN_MS = 5;

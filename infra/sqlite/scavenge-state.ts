@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { StreamHasher } from '../../core/index/stream-hash.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
-import { misused, wholeTime } from '../../core/ports/scavenge-state-rules.ts';
+import { misused, wholeTime } from '../../core/ports/scavenge-state.ts';
 import type {
   ActiveOriginal, ChunkTimeRange, MetastreamData, OriginalStreamData, ScavengeCheckpoint, ScavengeState, StreamHandle, StreamStatus,
 } from '../../core/ports/scavenge-state.ts';

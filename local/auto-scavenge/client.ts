@@ -2,8 +2,8 @@ import type { AutoScavengeState, NodeOutcome } from '../../core/auto-scavenge/ap
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import type { ExitCode } from '../cli/io.ts';
-import { AnswerError, expectStatus } from '../node-client.ts';
-import type { NodeClient } from '../node-client.ts';
+import { AnswerError, expectStatus } from '../cli/node-client.ts';
+import type { NodeClient } from '../cli/node-client.ts';
 
 /** GET `/auto-scavenge/enabled`. */
 export interface EnabledDocument {

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import * as path from 'node:path';
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
@@ -8,14 +10,12 @@ import type { Keys } from '../../core/ports/keys.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
-import { licenceGuard } from '../../core/security/licence-guard.ts';
+import { licenceGuard, licenceOf } from '../../core/security/licence.ts';
+import type { Licence, LicenceConfig } from '../../core/security/licence.ts';
 import type { OpenStore } from '../../core/store.ts';
 import { timestampText } from '../../core/time.ts';
 import { createSchedule } from '../../infra/schedule.ts';
 import type { Values } from '../config/options.ts';
-import { nodeLicence } from './node-licence.ts';
-import { offReason } from './off-reason.ts';
-import { runTicks } from './timer.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -58,4 +58,60 @@ export async function openAutoScavenge({ values, version, open, self, isLeader, 
   if (now.enabled) log.info(`AutoScavenge ${version} plugin enabled.`, { licence: licence.source, ...(licence.expiresAtMs !== null && { licenceExpires: timestampText(Math.floor(licence.expiresAtMs), 0) }), timeZone: values['AutoScavenge:TimeZone'] });
   else log.info(`AutoScavenge ${version} plugin disabled.`, { reason: now.reason });
   return { autoScavenge, orders, run: (signal) => runTicks({ autoScavenge, clock, log, signal }) };
+}
+
+/** Why auto-scavenge is off whatever the licence says (auto-scavenge.md section 2.1); null when it is not. */
+export function offReason(values: Pick<Values, 'AutoScavenge:Enabled' | 'Dev' | 'MemDb'>): string | null {
+  if (values['AutoScavenge:Enabled'] === false) return 'The option AutoScavenge:Enabled is false.';
+  if (values.Dev) return 'The node runs in dev mode (option Dev).';
+  return values.MemDb ? 'The database is kept in memory (option MemDb).' : null;
+}
+
+/** Time between two ticks: what a paused or finished node scavenge waits at most to be noticed. */
+export const TICK_PERIOD_MS = 2_000;
+/** How long a tick may take. What is left is done by the next one. */
+export const TICK_MS_MAX = 10_000;
+/** A failure that goes on is logged again after this many ticks. */
+const TICKS_BETWEEN_LINES = 150;
+
+export interface TickerParts {
+  readonly autoScavenge: AutoScavenge;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends the ticking. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Calls the tick every few seconds, one after the other, until aborted; resolves when the last one has ended. A tick that
+ * fails is logged, and the next one tries again.
+ */
+export async function runTicks({ autoScavenge, clock, log, signal }: TickerParts): Promise<void> {
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      await autoScavenge.tick(clock.monotonicMs() + TICK_MS_MAX);
+      if (failures > 0) log.info('AutoScavenge works again.', { failedTicks: failures });
+      failures = 0;
+    } catch (error) {
+      if (failures % TICKS_BETWEEN_LINES === 0) log.error('AutoScavenge failed; it is tried again.', { error, failedTicks: failures + 1 });
+      failures++;
+    }
+    await clock.sleep(TICK_PERIOD_MS, signal);
+  }
+}
+
+/** The licence that the options of a node amount to. */
+export async function nodeLicence(values: Pick<Values, 'Licensing:LicenseKey' | 'Licensing:IssuerKeyFile' | 'Licensing:UseBuiltIn'>, keys: Keys): Promise<Licence> {
+  const key = values['Licensing:LicenseKey'];
+  return licenceOf({ key, issuerKey: key === null ? null : await issuerKeyOf(values['Licensing:IssuerKeyFile']), useBuiltIn: values['Licensing:UseBuiltIn'] }, keys);
+}
+
+async function issuerKeyOf(file: string | null): Promise<LicenceConfig['issuerKey']> {
+  if (file === null) return null;
+  try {
+    return { pem: await readFile(path.resolve(file), 'utf8') };
+  } catch (error) {
+    return { unreadable: `${file} (${(error as NodeJS.ErrnoException).code ?? String(error)}).` };
+  }
 }

@@ -3,8 +3,8 @@ import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
-import { AnswerError, expectStatus } from '../node-client.ts';
-import type { NodeClient } from '../node-client.ts';
+import { AnswerError, expectStatus } from '../cli/node-client.ts';
+import type { NodeClient } from '../cli/node-client.ts';
 
 const HOLD = '/admin/backup/hold';
 const FILES = '/admin/backup/files';

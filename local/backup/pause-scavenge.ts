@@ -2,8 +2,8 @@ import type { Clock } from '../../core/ports/clock.ts';
 import { AutoScavengeClient } from '../auto-scavenge/client.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
-import { AnswerError } from '../node-client.ts';
-import type { NodeClient } from '../node-client.ts';
+import { AnswerError } from '../cli/node-client.ts';
+import type { NodeClient } from '../cli/node-client.ts';
 import { ScavengeClient } from '../scavenge/client.ts';
 
 /** How long auto-scavenge may take to pause, and how often it is asked whether it has. */

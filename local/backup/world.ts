@@ -1,11 +1,11 @@
 import type { BackupLanes, RepositorySpec } from '../../core/backup/lanes.ts';
-import { openRepository } from '../../core/backup/repository.ts';
 import type { CompressionMode, Repository } from '../../core/backup/repository-api.ts';
+import { openRepository } from '../../core/backup/repository.ts';
 import type { RestoreWorld } from '../../core/backup/restore-world.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
+import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -15,11 +15,14 @@ import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
+import { UsageError } from '../cli/failure.ts';
+import { line } from '../cli/io.ts';
 import type { Io } from '../cli/io.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { createLog } from '../logger.ts';
-import { bundledWorker } from '../open-node.ts';
-import { readKeyFile } from './key-file.ts';
+import { Progress } from '../cli/progress.ts';
+import { listenForInterrupt } from '../cli/signals.ts';
+import { createLog } from '../log/logger.ts';
+import { bundledWorker } from '../store/open-node.ts';
+import { readKeyFile } from '../cli/key-files.ts';
 
 /** How a repository is named on the command line. */
 export interface PlaceWish {
@@ -82,4 +85,28 @@ export async function backupIdOf(repository: Repository, given: string): Promise
   const found = (await repository.backups(() => {})).filter(({ id }) => id.startsWith(given.toLowerCase()));
   if (found.length > 1) throw new UsageError(`Several backups begin with '${given}': ${found.slice(0, 5).map(({ id }) => id).join(', ')}. Give more of the id.`);
   return found[0]?.id ?? given;
+}
+
+export interface Work {
+  /** Aborted by Ctrl+C and SIGTERM. */
+  readonly signal: AbortSignal;
+  readonly progress: Progress;
+}
+
+/**
+ * Runs the work of a command with a progress bar, which Ctrl+C ends with exit code 130 and `message`. Whatever the work throws
+ * because it was ended, the interruption is what is told.
+ */
+export async function runInterruptibly<T>(message: string, io: Io, work: (parts: Work) => Promise<T>): Promise<T> {
+  const interrupt = listenForInterrupt(message);
+  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (text) => line(io.stderr, text) });
+  try {
+    return await work({ signal: interrupt.signal, progress });
+  } catch (error) {
+    if (interrupt.signal.aborted && (isSkuaError(error, 'aborted') || error === interrupt.signal.reason)) throw interrupt.signal.reason;
+    throw error;
+  } finally {
+    progress.clear();
+    interrupt.release();
+  }
 }

@@ -1,5 +1,6 @@
-import type { Colours } from './colour.ts';
-import type { ExitCode, Io } from './io.ts';
+import { UsageError } from './failure.ts';
+import type { Colours, ExitCode, Io } from './io.ts';
+import { address, isAddress } from './options.ts';
 import type { OptionTable, OptionValues } from './options.ts';
 
 /** An argument without a name. Optional ones come last, and only the last one may be given several times. */
@@ -35,4 +36,17 @@ export interface Input<O extends OptionTable> {
 /** Keeps the types of a command's own options while it stands in a list with others. */
 export function defineCommand<const O extends OptionTable>(command: Command<O>): Command {
   return command as unknown as Command;
+}
+
+/** Where a node is looked for unless one is named. */
+export const DEFAULT_NODE = 'http://127.0.0.1:2113';
+
+/** `--node URL` of every command that talks to a running node. */
+export const nodeOption = address('URL', `SKUA_NODE or ${DEFAULT_NODE}`, 'Node to talk to; may carry user and password, else SKUA_USER and SKUA_PASSWORD count');
+
+/** The address given, or that of the environment, or the default. */
+export function nodeOf(given: string | null, io: Io): string {
+  const node = given ?? (io.env['SKUA_NODE'] || DEFAULT_NODE);
+  if (!isAddress(node)) throw new UsageError(`SKUA_NODE must be an address such as ${DEFAULT_NODE}, not '${node}'.`);
+  return node;
 }

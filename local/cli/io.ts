@@ -20,3 +20,45 @@ export const processIo: Io = { stdout: process.stdout, stderr: process.stderr, e
 export function line(output: Output, text = ''): void {
   output.write(`${text}\n`);
 }
+
+export interface Colours {
+  bold(text: string): string;
+  dim(text: string): string;
+  red(text: string): string;
+  green(text: string): string;
+  yellow(text: string): string;
+}
+
+const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 };
+
+/** Colours for a terminal; plain text for everything else, and where `NO_COLOR` is set (no-color.org). */
+export function coloursFor(output: Output, env: Io['env']): Colours {
+  const isOn = output.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb';
+  const paint = (code: number) => (text: string) => (isOn ? `\u001B[${code}m${text}\u001B[0m` : text);
+  return { bold: paint(codes.bold), dim: paint(codes.dim), red: paint(codes.red), green: paint(codes.green), yellow: paint(codes.yellow) };
+}
+
+export interface Column {
+  readonly title: string;
+  readonly align: 'left' | 'right';
+}
+
+/** Lines of a table: the titles, then the rows, each column as wide as its widest cell. */
+export function tableLines(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+  const cells = [columns.map((column) => column.title), ...rows];
+  const widths = columns.map((_, at) => Math.max(...cells.map((row) => (row[at] ?? '').length)));
+  return cells.map((row) => columns.map(({ align }, at) => {
+    const cell = row[at] ?? '';
+    return align === 'right' ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!);
+  }).join('  ').trimEnd());
+}
+
+/** `1,250`. */
+export function countText(count: number): string {
+  return count.toLocaleString('en');
+}
+
+/** `1 chunk`, `2 chunks`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${countText(count)} ${count === 1 ? one : many}`;
+}

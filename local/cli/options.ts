@@ -1,4 +1,4 @@
-import { UsageError } from './usage-error.ts';
+import { UsageError } from './failure.ts';
 
 /** One option of a command. Parsing, `--help` and errors are all made from this. */
 export interface Option<T> {

@@ -1,16 +1,43 @@
+import { coloursFor } from '../cli/io.ts';
+import { defineCommand } from '../cli/command.ts';
 import type { Command } from '../cli/command.ts';
-import { autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand, autoScavengeStatusCommand } from './auto-scavenge.ts';
-import { backupCopyCommand, backupCreateCommand, backupDrillCommand, backupKeyCommand, backupListCommand, backupPruneCommand, backupVerifyCommand } from './backup.ts';
-import { demoCommand } from './demo.ts';
-import { explainCommand } from './explain.ts';
-import { functionsServeCommand } from './functions.ts';
-import { licenseInspectCommand, licenseIssueCommand, licenseIssuerCommand } from './license.ts';
-import { proveErasedCommand } from './prove-erased.ts';
-import { restoreCommand } from './restore.ts';
-import { scavengeOfflineCommand, scavengeStartCommand, scavengeStatusCommand, scavengeStopCommand, scavengeWatchCommand } from './scavenge.ts';
-import { startCommand } from './start.ts';
-import { verifyCommand } from './verify.ts';
-import { webhookSendCommand, webhookTestCommand } from './webhook.ts';
+import { startHelp } from '../config/show-options.ts';
+import { VERSION } from '../cli/version.ts';
+import {
+  backupCopyCommand, backupCreateCommand, backupDrillCommand, backupKeyCommand, backupListCommand, backupPruneCommand, backupVerifyCommand,
+  restoreCommand, verifyCommand,
+} from './backup.ts';
+import {
+  autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand, autoScavengeStatusCommand, explainCommand, proveErasedCommand,
+  scavengeOfflineCommand, scavengeStartCommand, scavengeStatusCommand, scavengeStopCommand, scavengeWatchCommand,
+} from './scavenge.ts';
+import {
+  demoCommand, functionsServeCommand, licenseInspectCommand, licenseIssueCommand, licenseIssuerCommand, webhookSendCommand, webhookTestCommand,
+} from './tools.ts';
+
+/** The options of a node come from a file and the environment, too: they are in `local/config`. */
+export const startCommand: Command = defineCommand({
+  name: 'start',
+  summary: 'Run a node',
+  details: 'Listens for HTTP requests until it is interrupted (Ctrl+C, SIGTERM). The log goes to stderr, one JSON object a line where that is no terminal. Options also come from the environment (SERVER_NODE_PORT for --node-port) and from a YAML file (NodePort); the command line wins.',
+  options: {},
+  examples: [
+    { line: 'skua start', does: 'Run on http://127.0.0.1:2113 with data in ./data' },
+    { line: 'skua start --db /var/lib/skua --node-port 2114', does: 'Another directory and port' },
+    { line: 'skua start --config node.yaml --what-if', does: 'Show what would be in force, and where from' },
+    { line: 'skua start --mem-db --node-port 0', does: 'Try something out; leaves nothing behind' },
+  ],
+  ownHelp: (colours) => startHelp(startCommand, colours),
+  // What is needed to run is loaded only here, so that `--help` of the program and of other commands answers at once.
+  run: async ({ positionals }, io) => {
+    const [{ readStartWords }, { readConfigFile }] = await Promise.all([import('../config/load-config.ts'), import('../config/yaml.ts')]);
+    const help = () => startHelp(startCommand, coloursFor(io.stdout, io.env));
+    const outcome = readStartWords({ argv: positionals, env: io.env, readFile: readConfigFile }, { version: VERSION, help });
+    if (outcome.kind === 'run') return (await import('./run-start.ts')).runStart(outcome.config, io);
+    io.stdout.write(outcome.text);
+    return outcome.exitCode;
+  },
+});
 
 /** Every command, in the order of `--help`. */
 export const COMMANDS: readonly Command[] = [
@@ -20,3 +47,4 @@ export const COMMANDS: readonly Command[] = [
   explainCommand, proveErasedCommand, verifyCommand, webhookTestCommand, webhookSendCommand,
   licenseIssuerCommand, licenseIssueCommand, licenseInspectCommand, functionsServeCommand, demoCommand,
 ];
+

@@ -1,25 +1,18 @@
-import { backupOption, compressionOption, jsonOption, keepOptions, parallelOption, placeOptions, share, sourceOptions, throttleOption } from '../backup/options.ts';
 import { defineCommand } from '../cli/command.ts';
-import { flag, text } from '../cli/options.ts';
+import {
+  backupCopyOptions, backupCreateOptions, backupDrillOptions, backupKeyOptions, backupListOptions, backupPruneOptions, backupVerifyOptions,
+  restoreOptions, verifyOptions,
+} from './options.ts';
 
 /** `skua backup ...`: copies of files in a directory, and a repository that keeps many backups at the price of what changed. */
 
 const R = './backups';
 
-export const copyOptions = {
-  full: flag('Copy everything, into an empty directory'),
-  differential: flag('Bring a copy of the same node up to date: copy what is missing, remove what is gone'),
-  snapshot: flag('Copy nothing: say in which order to take snapshots of the disks'),
-  to: text('DIR', null, 'Directory for the copy'),
-  ...sourceOptions,
-  json: jsonOption,
-};
-
 export const backupCopyCommand = defineCommand({
   name: 'backup copy',
   summary: 'Copy the files of a node into a directory',
   details: 'Copies a running node, which goes on working, or a stopped directory. A copy that was ended half way says so by its file copy-unfinished, and the same command completes it. Chunks are copied while no scavenge runs: it is refused (exit code 4), or stopped for the time with --pause-scavenge; afterwards it goes on with one thread and without a throttle. Files of different nodes never mix, and a node that was restored needs a full copy.',
-  options: copyOptions,
+  options: backupCopyOptions,
   examples: [
     { line: 'skua backup copy --full --to ./monday', does: 'Copy the running node' },
     { line: 'skua backup copy --differential --to ./monday', does: 'Bring that copy up to date' },
@@ -29,105 +22,97 @@ export const backupCopyCommand = defineCommand({
   run: async (input, io) => (await import('./run-backup-copy.ts')).runBackupCopy(input, io),
 });
 
-export const createOptions = {
-  ...placeOptions, ...sourceOptions,
-  compression: compressionOption,
-  parallel: parallelOption,
-  throttle: throttleOption,
-  json: jsonOption,
-};
-
 export const backupCreateCommand = defineCommand({
   name: 'backup create',
   summary: 'Make a backup in a repository',
   details: 'Stores what the repository lacks: chunks and index tables once under the hash of their content, and the end of the log. A backup is there whole or not at all, and one that was ended goes on where it stopped. The repository is made by the first backup; it is encrypted if that names a --key-file.',
-  options: createOptions,
+  options: backupCreateOptions,
   examples: [
     { line: `skua backup create --repository ${R}`, does: 'Back up the running node into a directory' },
     { line: 'skua backup create --repository s3://backups/a --key-file ./repository.key', does: 'Into a bucket, encrypted' },
     { line: `skua backup create --repository ${R} --db ./data --throttle 50MiB`, does: 'A stopped directory, slowly' },
   ],
-  run: async (input, io) => (await import('./run-backup-create.ts')).runBackupCreate(input, io),
+  run: async (input, io) => (await import('./run-backup.ts')).runBackupCreate(input, io),
 });
-
-export const listOptions = { ...placeOptions, json: jsonOption };
 
 export const backupListCommand = defineCommand({
   name: 'backup list',
   summary: 'Show the backups of a repository',
   details: 'Newest first, with the end of what each restores. Exit code 1: a manifest is damaged, and the output names it.',
-  options: listOptions,
+  options: backupListOptions,
   examples: [{ line: `skua backup list --repository ${R}`, does: 'What is there' }],
-  run: async (input, io) => (await import('./run-backup-list.ts')).runBackupList(input, io),
+  run: async (input, io) => (await import('./run-backup.ts')).runBackupList(input, io),
 });
-
-export const verifyBackupOptions = {
-  ...placeOptions,
-  backup: { ...backupOption, help: 'Check only what this backup needs, by its id or the beginning of it', fallbackText: 'all' },
-  'read-data-subset': share(1, 'Read this share of the stored content, another one every day; everything is looked for in any case'),
-  json: flag('One JSON object a line: findings, then the summary'),
-};
 
 export const backupVerifyCommand = defineCommand({
   name: 'backup verify',
   summary: 'Check a repository',
   details: 'Looks for everything that the backups need and reads it against its checksums. What is damaged is noted, so that the next backup stores it anew where the node still has it; nothing else changes. Exit code 1: something is missing or damaged, and the output names the object.',
-  options: verifyBackupOptions,
+  options: backupVerifyOptions,
   examples: [
     { line: `skua backup verify --repository ${R}`, does: 'Read and check everything' },
     { line: 'skua backup verify --repository s3://backups/a --read-data-subset 10%', does: 'Every night another tenth' },
   ],
-  run: async (input, io) => (await import('./run-backup-verify.ts')).runBackupVerify(input, io),
+  run: async (input, io) => (await import('./run-backup.ts')).runBackupVerify(input, io),
 });
-
-export const drillOptions = {
-  ...placeOptions,
-  backup: backupOption,
-  scratch: text('DIR', null, 'Folder for the restored data, which are removed again', "the system's temporary folder"),
-  parallel: parallelOption,
-  json: jsonOption,
-};
 
 export const backupDrillCommand = defineCommand({
   name: 'backup drill',
   summary: 'Prove that a backup can be restored',
   details: 'Restores it to a scratch folder, opens it there, checks every record and index entry, and removes it. A backup that passes is noted in the repository as proven, and nodes tell its age as a metric. Exit code 1: it does not pass.',
-  options: drillOptions,
+  options: backupDrillOptions,
   examples: [
     { line: `skua backup drill --repository ${R}`, does: 'Prove the newest backup' },
     { line: `skua backup drill --repository ${R} --scratch /mnt/large --json`, does: 'With a disk of its own; for a program' },
   ],
-  run: async (input, io) => (await import('./run-backup-drill.ts')).runBackupDrill(input, io),
+  run: async (input, io) => (await import('./run-backup.ts')).runBackupDrill(input, io),
 });
-
-export const pruneOptions = {
-  ...placeOptions, ...keepOptions,
-  erased: flag('Remove backups that hold what a scavenge has removed from the newest one, so that erased events are erased here too'),
-  'dry-run': flag('Change nothing: show what would be removed'),
-  json: jsonOption,
-};
 
 export const backupPruneCommand = defineCommand({
   name: 'backup prune',
   summary: 'Remove old backups from a repository',
   details: 'Keeps a backup when any of the --keep options names it, and removes the others; without one it only clears what no backup needs. What is left is never touched. Content goes a day after it was first seen to be of no use, so that a backup which is being made can still use it; with --erased at once.',
-  options: pruneOptions,
+  options: backupPruneOptions,
   examples: [
     { line: `skua backup prune --repository ${R} --keep-daily 7`, does: 'Keep a week' },
     { line: `skua backup prune --repository ${R} --keep-last 3 --keep-weekly 8`, does: 'Keep the last three, and two months of weeks' },
     { line: `skua backup prune --repository ${R} --erased --dry-run`, does: 'Which backups hold erased events?' },
   ],
-  run: async (input, io) => (await import('./run-backup-prune.ts')).runBackupPrune(input, io),
+  run: async (input, io) => (await import('./run-backup.ts')).runBackupPrune(input, io),
 });
-
-export const keyOptions = { json: jsonOption };
 
 export const backupKeyCommand = defineCommand({
   name: 'backup key',
   summary: 'Make the key of an encrypted repository',
   details: 'Writes a random key that only you may read. Keep a copy somewhere else: without it nobody can ever restore. A file that is there is left as it is.',
   positionals: [{ name: 'FILE', help: 'file for the key' }],
-  options: keyOptions,
+  options: backupKeyOptions,
   examples: [{ line: 'skua backup key ./repository.key', does: 'Make a key' }],
-  run: async (input, io) => (await import('./run-backup-key.ts')).runBackupKey(input, io),
+  run: async (input, io) => (await import('./run-backup.ts')).runBackupKey(input, io),
+});
+
+export const restoreCommand = defineCommand({
+  name: 'restore',
+  summary: 'Restore a backup into the directory of a stopped node',
+  details: 'Checks every byte on its way, then opens the result once to prove that a node will. Until it has come to its end no node starts on the directory, and the same command with --force completes it. Without --backup, --to-position and --to-time the newest state is restored. The directory gets a new node id, so the next copy of its files has to be a full one.',
+  options: restoreOptions,
+  examples: [
+    { line: 'skua restore --from ./backups --db ./data', does: 'The newest state of a repository' },
+    { line: 'skua restore --from s3://backups/a --db ./data --to-time 2026-07-01T12:00:00Z', does: 'As it was at noon' },
+    { line: 'skua restore --from ./monday --db ./data --force', does: 'A copy of files, over old data' },
+  ],
+  run: async (input, io) => (await import('./run-restore.ts')).runRestore(input, io),
+});
+
+export const verifyCommand = defineCommand({
+  name: 'verify',
+  summary: 'Check a stopped data directory',
+  details: 'Reads every chunk, checksum and record, and the index against the log. Changes nothing. Exit code 0: nothing wrong; 1: something is, and the output says where; 3: no data directory, or a node is using it.',
+  positionals: [{ name: 'DIR', help: 'the data directory' }],
+  options: verifyOptions,
+  examples: [
+    { line: 'skua verify ./data', does: 'Check the directory of a stopped node' },
+    { line: 'skua verify ./data --json', does: 'The same for a program' },
+  ],
+  run: async (input, io) => (await import('./run-verify.ts')).runVerify(input, io),
 });

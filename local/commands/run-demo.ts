@@ -1,22 +1,19 @@
+import { DEFAULT_PASSWORD } from '../../core/security/security.ts';
 import { systemClock } from '../../infra/clock.ts';
-import { coloursFor } from '../cli/colour.ts';
-import type { Input } from '../cli/command.ts';
+import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
-import { nodeOf } from '../cli/node-option.ts';
-import { counted } from '../cli/table.ts';
-import { StreamClient } from '../demo/client.ts';
+import type { Input } from '../cli/command.ts';
+import { nodeOf } from '../cli/command.ts';
+import { KEPT_EVENTS, runDemo, StreamClient } from '../demo/run.ts';
+import type { DemoReport, StreamReport } from '../demo/run.ts';
 import { CONNECTOR_ID, DemoConnector } from '../demo/connector.ts';
 import { loadStreams } from '../demo/payloads.ts';
-import { KEPT_EVENTS, runDemo } from '../demo/run.ts';
-import type { DemoReport, StreamReport } from '../demo/run.ts';
 import { runScavengeDemo } from '../demo/scavenge.ts';
 import type { ScavengeReport } from '../demo/scavenge.ts';
-import { DEFAULT_PASSWORD } from '../../core/security/default-users.ts';
-import { listenForInterrupt } from '../interrupt.ts';
-import { NodeClient } from '../node-client.ts';
-import { bytesText, elapsedText } from '../progress.ts';
-import type { demoOptions } from './demo.ts';
+import { listenForInterrupt } from '../cli/signals.ts';
+import { NodeClient } from '../cli/node-client.ts';
+import { bytesText, elapsedText } from '../cli/progress.ts';
+import type { demoOptions } from './options.ts';
 
 /** Plays the demo against a node and shows what came of it. */
 export async function runDemoCommand({ options }: Input<typeof demoOptions>, io: Io): Promise<ExitCode> {

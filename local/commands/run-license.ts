@@ -2,26 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { isSkuaError } from '../../core/errors.ts';
 import { ED25519_KEY_BYTES } from '../../core/ports/keys.ts';
 import { parsePrivateKeyPem, parsePublicKeyPem, privateKeyPem, publicKeyPem } from '../../core/security/ed25519-keys.ts';
-import { timeRefusal } from '../../core/security/licence.ts';
 import { FEATURES, isSignedBy, readLicence, signLicence } from '../../core/security/licence-token.ts';
 import type { Feature, LicenceClaims } from '../../core/security/licence-token.ts';
+import { timeRefusal } from '../../core/security/licence.ts';
+import { timestampText } from '../../core/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeKeys } from '../../infra/keys.ts';
-import type { Input } from '../cli/command.ts';
-import { CommandError } from '../cli/failure.ts';
+import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { PUBLIC_MODE, SECRET_MODE, writeKeyFiles } from '../license/key-files.ts';
-import { claimsDocument, showInspection } from '../license/show-license.ts';
-import { readInput } from '../webhook/input.ts';
-import type { inspectOptions, issueOptions, issuerOptions } from './license.ts';
+import type { Input } from '../cli/command.ts';
+import { CommandError, UsageError } from '../cli/failure.ts';
+import { PUBLIC_MODE, SECRET_MODE, writeKeyFiles } from '../cli/key-files.ts';
+import { readInput } from '../cli/input.ts';
+import type { licenseInspectOptions, licenseIssueOptions, licenseIssuerOptions } from './options.ts';
 
 const DAY_MS = 86_400_000;
 /** Longest file of a key, in bytes. */
 const FILE_BYTES_MAX = 65_536;
 
-export async function runLicenseIssuer({ options, positionals }: Input<typeof issuerOptions>, io: Io): Promise<ExitCode> {
+export async function runLicenseIssuer({ options, positionals }: Input<typeof licenseIssuerOptions>, io: Io): Promise<ExitCode> {
   const privateFile = positionals[0]!;
   const publicFile = `${privateFile}.pub`;
   const key = nodeKeys.randomBytes(ED25519_KEY_BYTES);
@@ -37,7 +36,7 @@ export async function runLicenseIssuer({ options, positionals }: Input<typeof is
   return EXIT.ok;
 }
 
-export async function runLicenseIssue({ options, positionals }: Input<typeof issueOptions>, io: Io): Promise<ExitCode> {
+export async function runLicenseIssue({ options, positionals }: Input<typeof licenseIssueOptions>, io: Io): Promise<ExitCode> {
   const features = featuresOf(options.feature);
   if (options.force && options.out === null) throw new UsageError('--force is about the file of --out, which is not given.');
   const file = positionals[0]!;
@@ -51,7 +50,7 @@ export async function runLicenseIssue({ options, positionals }: Input<typeof iss
   return EXIT.ok;
 }
 
-export async function runLicenseInspect({ options, positionals }: Input<typeof inspectOptions>, io: Io): Promise<ExitCode> {
+export async function runLicenseInspect({ options, positionals }: Input<typeof licenseInspectOptions>, io: Io): Promise<ExitCode> {
   const file = positionals[0]!;
   const issuerFile = options['issuer-key'];
   const publicKey = issuerFile === null ? null : ofFile(issuerFile, parsePublicKeyPem, await textOf(issuerFile));
@@ -84,4 +83,36 @@ function ofFile<T>(file: string, parse: (text: string) => T, text: string): T {
   } catch (error) {
     throw isSkuaError(error, 'licence_invalid') ? new CommandError(error.code, `${file} is not usable. ${error.message}`, EXIT.failed) : error;
   }
+}
+
+export interface Inspection {
+  readonly claims: LicenceClaims;
+  /** Whether the issuer's public key verifies it; null where none was given. */
+  readonly isVerified: boolean | null;
+  /** Why it is worth nothing now; null when it is worth something. */
+  readonly refusal: string | null;
+}
+
+/** The claims as they are reported to programs. */
+export function claimsDocument({ features, expiresAtMs, notBeforeMs, issuedAtMs, holder, id }: LicenceClaims) {
+  return { id, holder, features, issuedAt: timeText(issuedAtMs), notBefore: timeText(notBeforeMs), expiresAt: timeText(expiresAtMs) };
+}
+
+export function showInspection({ claims, isVerified, refusal }: Inspection, nowMs: number, io: Io): void {
+  const { green, red, dim } = coloursFor(io.stdout, io.env);
+  const row = (name: string, value: string) => line(io.stdout, `${name.padEnd(11)}${value}`);
+  row('grants', claims.features.length === 0 ? red('nothing') : claims.features.join(', '));
+  row('expires', `${timeText(claims.expiresAtMs)!}${refusal === null ? ` (in ${Math.floor((claims.expiresAtMs - nowMs) / DAY_MS)} days)` : ''}`);
+  if (claims.notBeforeMs !== null) row('valid from', timeText(claims.notBeforeMs)!);
+  if (claims.issuedAtMs !== null) row('issued', timeText(claims.issuedAtMs)!);
+  row('holder', claims.holder ?? dim('none'));
+  row('id', claims.id ?? dim('none'));
+  row('signature', isVerified === null ? dim('not verified: give the issuer\'s public key with --issuer-key') : isVerified ? green('by this issuer') : red('not by this issuer, or changed afterwards'));
+  if (refusal !== null) line(io.stdout, red(refusal));
+}
+
+function timeText(ms: number): string;
+function timeText(ms: number | null): string | null;
+function timeText(ms: number | null): string | null {
+  return ms === null ? null : timestampText(Math.floor(ms), 0);
 }

@@ -6,16 +6,13 @@ import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../core
 import { systemClock } from '../../infra/clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { placeOf, withRepository } from '../backup/world.ts';
-import { coloursFor } from '../cli/colour.ts';
-import type { Input } from '../cli/command.ts';
-import { CommandError } from '../cli/failure.ts';
+import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
-import { counted } from '../cli/table.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { requireDirectory } from '../directory.ts';
-import { bytesText, Progress } from '../progress.ts';
-import type { proveErasedOptions } from './prove-erased.ts';
+import type { Input } from '../cli/command.ts';
+import { CommandError, UsageError } from '../cli/failure.ts';
+import { requireDirectory } from '../cli/directory.ts';
+import { bytesText, Progress } from '../cli/progress.ts';
+import type { proveErasedOptions } from './options.ts';
 
 const SCAVENGE = 'A scavenge removes what is deleted or expired; the last event of a stream goes only with a hard delete.';
 const PRUNE = 'Scavenge the node, make a backup, then run `skua backup prune --erased`.';

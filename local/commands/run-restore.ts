@@ -1,26 +1,25 @@
+import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { restoreCopy } from '../../core/backup/restore-copy.ts';
-import type { RestoreReport } from '../../core/backup/restore-report.ts';
-import { restoreBackup } from '../../core/backup/restore.ts';
 import type { RestoreChoice } from '../../core/backup/choose.ts';
 import type { Repository } from '../../core/backup/repository-api.ts';
+import { REPOSITORY_KEY } from '../../core/backup/repository-file.ts';
+import { restoreCopy } from '../../core/backup/restore-copy.ts';
+import type { RestoreReport } from '../../core/backup/restore-report.ts';
 import type { RestoreProgress, RestoreWorld } from '../../core/backup/restore-world.ts';
+import { restoreBackup } from '../../core/backup/restore.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { runInterruptibly } from '../backup/run.ts';
-import { isRepositoryFolder } from '../backup/repository-folder.ts';
-import { showRestore } from '../backup/show-restore.ts';
-import { backupIdOf, lanesOf, placeOf, withRepository, withRestoreWorld } from '../backup/world.ts';
-import type { Input } from '../cli/command.ts';
-import { CommandError } from '../cli/failure.ts';
+import { backupIdOf, lanesOf, placeOf, runInterruptibly, withRepository, withRestoreWorld } from '../backup/world.ts';
+import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { refuseFile, requireDirectory } from '../directory.ts';
-import type { Progress } from '../progress.ts';
-import type { restoreOptions } from './restore.ts';
+import type { Input } from '../cli/command.ts';
+import { CommandError, UsageError } from '../cli/failure.ts';
+import { refuseFile, requireDirectory } from '../cli/directory.ts';
+import { bytesText, elapsedText } from '../cli/progress.ts';
+import type { Progress } from '../cli/progress.ts';
+import type { restoreOptions } from './options.ts';
 
 type Options = Input<typeof restoreOptions>['options'];
 
@@ -93,4 +92,27 @@ async function refusalsOf(root: string, report: Promise<RestoreReport>): Promise
     if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} A restore needs a node that is stopped, and a copy that nobody uses.`, EXIT.unreachable);
     throw error;
   }
+}
+
+/** What was restored, what was left out, and what to mind. */
+export function showRestore(report: RestoreReport, root: string, seconds: number, io: Io): void {
+  const { green, yellow, red } = coloursFor(io.stdout, io.env);
+  const { backupId, position, files, bytes, nodeId, warnings, skipped } = report;
+  const what = backupId === null ? 'the copy' : `backup ${backupId}`;
+  const verdict = skipped.some(({ lost }) => lost !== null) ? yellow('Done in part') : green('Done');
+  line(io.stdout, `${verdict} after ${elapsedText(seconds)}: ${what} is restored to ${root}, up to position ${position}.`);
+  line(io.stdout, `${counted(files, 'file')} (${bytesText(bytes)}), verified and opened once. The directory has the new node id ${nodeId}: the next copy of its files has to be a full one.`);
+  for (const { key, path, reason, lost } of skipped) {
+    const loss = lost === null ? 'It is made anew, nothing is lost.' : red(`Lost: positions ${lost.from} to ${lost.to}, ${counted(lost.chunks, 'chunk')}.`);
+    line(io.stdout, `${yellow('damaged')} ${key ?? path}: ${reason} ${loss}`);
+  }
+  for (const warning of warnings) line(io.stdout, `${yellow('warning')} ${warning}`);
+}
+
+/** Whether a directory holds a repository rather than a copy of files. */
+export async function isRepositoryFolder(directory: string): Promise<boolean> {
+  const isThere = async (name: string) => (await stat(path.join(directory, name)).catch(() => null)) !== null;
+  if (await isThere(REPOSITORY_KEY)) return true;
+  // Where its first object was lost, the refusal should be the repository's.
+  return await isThere('manifests') && !await isThere('writer.chk');
 }

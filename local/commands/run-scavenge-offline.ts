@@ -1,31 +1,29 @@
+import { readdir, stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import type { ScavengeOptions, Scavenger, ScavengeProgress } from '../../core/scavenge/api.ts';
+import type { ScavengeOptions, ScavengeProgress, Scavenger } from '../../core/scavenge/api.ts';
+import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
 import { timestampText } from '../../core/time.ts';
-import type { EventStore } from '../../core/streams/api.ts';
-import { dryRunDocument } from '../../handlers/admin-scavenge.ts';
+import { dryRunDocument } from '../../handlers/scavenging/scavenge.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../cli/failure.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
 import { EXIT, line } from '../cli/io.ts';
-import { diskBytes } from '../disk.ts';
-import { listenForInterrupt } from '../interrupt.ts';
-import { bytesText } from '../progress.ts';
-import type { ProgressDocument } from '../scavenge/client.ts';
-import { readCompletion } from '../scavenge/completion.ts';
-import type { Completion } from '../scavenge/completion.ts';
-import { openDirectory } from '../scavenge/directory.ts';
-import { ProgressView, showEnding } from '../scavenge/follow.ts';
+import type { ExitCode, Io } from '../cli/io.ts';
+import { listenForInterrupt } from '../cli/signals.ts';
+import { bytesText } from '../cli/progress.ts';
+import { readCompletion } from '../scavenge/client.ts';
+import type { Completion, ProgressDocument } from '../scavenge/client.ts';
+import { openDirectory } from '../store/open-node.ts';
+import { ProgressView, showDryRun, showEnding } from '../scavenge/follow.ts';
 import { scavengeOptionsOf } from '../scavenge/options.ts';
-import { showDryRun } from '../scavenge/show-dry-run.ts';
-import type { offlineOptions } from './scavenge.ts';
+import type { scavengeOfflineOptions } from './options.ts';
 
 /** How often the run is asked how far it is. */
 const LOOK_MS = 100;
 
 /** Scavenges the directory of a stopped node, and shows what it takes on disk before and after. */
-export async function runScavengeOffline({ options, given, positionals }: Input<typeof offlineOptions>, io: Io): Promise<ExitCode> {
+export async function runScavengeOffline({ options, given, positionals }: Input<typeof scavengeOfflineOptions>, io: Io): Promise<ExitCode> {
   const directory = path.resolve(positionals[0]!);
   const wanted = scavengeOptionsOf(options, given);
   const isDryRun = options['dry-run'];
@@ -100,4 +98,16 @@ function completionOf(store: EventStore, scavengeId: string): Promise<Completion
     const page = await store.readStream(`$scavenges-${scavengeId}`, { direction: 'backward', from: 'end', count, resolveLinks: false }).catch(() => null);
     return (page?.events ?? []).map(({ type, data }) => ({ type, data: decodeText(data) }));
   });
+}
+
+/** Bytes that the files of a folder take on disk: of files with holes only what is filled. */
+export async function diskBytes(folder: string): Promise<number> {
+  let bytes = 0;
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue;
+    // A file may have gone since the folder was read.
+    const found = await stat(path.join(entry.parentPath, entry.name)).catch(() => null);
+    if (found !== null) bytes += found.blocks * 512;
+  }
+  return bytes;
 }

@@ -1,21 +1,17 @@
-import { coloursFor } from '../cli/colour.ts';
-import type { Input } from '../cli/command.ts';
-import { CommandError } from '../cli/failure.ts';
+import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
-import { nodeOf } from '../cli/node-option.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { listenForInterrupt } from '../interrupt.ts';
-import type { Interrupt } from '../interrupt.ts';
-import { AnswerError, NodeClient } from '../node-client.ts';
-import { elapsedText, progressText } from '../progress.ts';
-import { ScavengeClient } from '../scavenge/client.ts';
-import { completionOfNode } from '../scavenge/completion.ts';
-import type { CompletionReader } from '../scavenge/completion.ts';
-import { followDryRun, followRun, progressState, showEnding } from '../scavenge/follow.ts';
+import type { Input } from '../cli/command.ts';
+import { CommandError, UsageError } from '../cli/failure.ts';
+import { nodeOf } from '../cli/command.ts';
+import { listenForInterrupt } from '../cli/signals.ts';
+import type { Interrupt } from '../cli/signals.ts';
+import { AnswerError, NodeClient } from '../cli/node-client.ts';
+import { elapsedText, progressText } from '../cli/progress.ts';
+import { completionOfNode, ScavengeClient } from '../scavenge/client.ts';
+import type { CompletionReader } from '../scavenge/client.ts';
+import { followDryRun, followRun, progressState, showDryRun, showEnding } from '../scavenge/follow.ts';
 import { scavengeOptionsOf, scavengeQueryOf } from '../scavenge/options.ts';
-import { showDryRun } from '../scavenge/show-dry-run.ts';
-import type { startOptions, statusOptions, stopOptions, watchOptions } from './scavenge.ts';
+import type { scavengeStartOptions, scavengeStatusOptions, scavengeStopOptions, scavengeWatchOptions } from './options.ts';
 
 const GOES_ON = 'The scavenge goes on. Follow it with `skua scavenge watch`, stop it with `skua scavenge stop`.';
 
@@ -29,7 +25,7 @@ function connect(given: string | null, io: Io): Node {
   return { client: new ScavengeClient(node), completion: completionOfNode(node) };
 }
 
-export async function runScavengeStart({ options, given }: Input<typeof startOptions>, io: Io): Promise<ExitCode> {
+export async function runScavengeStart({ options, given }: Input<typeof scavengeStartOptions>, io: Io): Promise<ExitCode> {
   const isDryRun = options['dry-run'];
   if (isDryRun && (options.watch || options.wait)) throw new UsageError('--dry-run always waits for its report: leave out --watch and --wait.');
   const query = scavengeQueryOf(scavengeOptionsOf(options, given), isDryRun);
@@ -68,7 +64,7 @@ function withCommands(error: unknown): unknown {
   return new CommandError(error.code, `Scavenge ${String(error.problem['scavengeId'])} is already running. Follow it with \`skua scavenge watch\`, or stop it with \`skua scavenge stop\`; the next start then goes on where it stopped.`, EXIT.refused);
 }
 
-export async function runScavengeStop({ options, positionals }: Input<typeof stopOptions>, io: Io): Promise<ExitCode> {
+export async function runScavengeStop({ options, positionals }: Input<typeof scavengeStopOptions>, io: Io): Promise<ExitCode> {
   const { client } = connect(options.node, io);
   const asked = positionals[0] ?? 'current';
   const interrupt = listenForInterrupt('The scavenge will stop without being waited for.');
@@ -84,7 +80,7 @@ export async function runScavengeStop({ options, positionals }: Input<typeof sto
   }
 }
 
-export async function runScavengeStatus({ options }: Input<typeof statusOptions>, io: Io): Promise<ExitCode> {
+export async function runScavengeStatus({ options }: Input<typeof scavengeStatusOptions>, io: Io): Promise<ExitCode> {
   const { client, completion } = connect(options.node, io);
   const progress = await client.progress();
   const last = (await client.last()).value;
@@ -107,7 +103,7 @@ export async function runScavengeStatus({ options }: Input<typeof statusOptions>
   return EXIT.ok;
 }
 
-export async function runScavengeWatch({ options }: Input<typeof watchOptions>, io: Io): Promise<ExitCode> {
+export async function runScavengeWatch({ options }: Input<typeof scavengeWatchOptions>, io: Io): Promise<ExitCode> {
   const { client, completion } = connect(options.node, io);
   const interrupt = listenForInterrupt(GOES_ON);
   let watched: string | null = null;

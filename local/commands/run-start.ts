@@ -4,21 +4,20 @@ import { isSkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { StartProgress } from '../../core/store.ts';
 import { systemClock } from '../../infra/clock.ts';
-import { coloursFor } from '../cli/colour.ts';
+import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
 import { sizeText } from '../cli/options.ts';
 import type { Config } from '../config/config.ts';
 import type { Values } from '../config/options.ts';
-import { logLevelOf } from '../config/table/logging.ts';
-import { refuseFile } from '../directory.ts';
-import { createNodeLog, logFolder } from '../logger.ts';
-import type { LogSettings, NodeLog } from '../logger.ts';
-import { startNode } from '../node.ts';
-import type { RunningNode } from '../node.ts';
-import { Progress } from '../progress.ts';
-import { listenForHangUp, signalHandler } from '../signals.ts';
-import { VERSION } from '../version.ts';
+import { logLevelOf } from '../config/options.ts';
+import { refuseFile } from '../cli/directory.ts';
+import { createNodeLog, logFolder } from '../log/logger.ts';
+import type { LogSettings, NodeLog } from '../log/logger.ts';
+import { startNode } from '../node/node.ts';
+import type { RunningNode } from '../node/node.ts';
+import { Progress } from '../cli/progress.ts';
+import { listenForHangUp, signalHandler } from '../cli/signals.ts';
+import { VERSION } from '../cli/version.ts';
 
 const PHASES: Readonly<Record<StartProgress['phase'], string>> = {
   'recovering-log': 'recovering the log',

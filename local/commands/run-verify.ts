@@ -5,14 +5,13 @@ import type { VerifyFinding, VerifySummary } from '../../core/verify/verify.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { coloursFor } from '../cli/colour.ts';
+import { coloursFor, EXIT, line } from '../cli/io.ts';
+import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../cli/failure.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
-import { requireDirectory } from '../directory.ts';
-import { durationText, Progress } from '../progress.ts';
-import type { verifyOptions } from './verify.ts';
+import { requireDirectory } from '../cli/directory.ts';
+import { durationText, Progress } from '../cli/progress.ts';
+import type { verifyOptions } from './options.ts';
 
 const PHASES = { log: 'checking the log', index: 'checking the index' } as const;
 

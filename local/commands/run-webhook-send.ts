@@ -1,20 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../infra/clock.ts';
-import { coloursFor } from '../cli/colour.ts';
-import type { Input } from '../cli/command.ts';
+import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
+import type { Input } from '../cli/command.ts';
 import { isAddress } from '../cli/options.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { exitCodeOf, meaningOf } from '../webhook/answers.ts';
-import { namedValues, PAYLOAD_BYTES_MAX, readInput } from '../webhook/input.ts';
-import { postCall } from '../webhook/send-call.ts';
-import type { Answer } from '../webhook/send-call.ts';
-import { signatureHeaders } from '../webhook/send-signature.ts';
-import type { sendOptions } from './webhook.ts';
+import { UsageError } from '../cli/failure.ts';
+import { exitCodeOf, meaningOf, postCall, signatureHeaders } from '../webhook/send.ts';
+import type { Answer } from '../webhook/send.ts';
+import { namedValues, PAYLOAD_BYTES_MAX, readInput } from '../cli/input.ts';
+import type { webhookSendOptions } from './options.ts';
 
 /** Signs a file, posts it and tells what the answer means. */
-export async function runWebhookSend({ options, positionals }: Input<typeof sendOptions>, io: Io): Promise<ExitCode> {
+export async function runWebhookSend({ options, positionals }: Input<typeof webhookSendOptions>, io: Io): Promise<ExitCode> {
   const [url, file] = positionals as [string, string];
   requireAddress(url);
   const given = namedValues('header', options.header, (name) => name.toLowerCase());

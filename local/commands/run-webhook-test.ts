@@ -1,20 +1,19 @@
 import type { TestResult } from '../../core/webhook/api.ts';
-import { tryScript } from '../../core/webhook/script-trial.ts';
-import { SCRIPT_BYTES_MAX } from '../../core/webhook/settings.ts';
+import { SCRIPT_BYTES_MAX } from '../../core/webhook/connectors/settings.ts';
+import { tryScript } from '../../core/webhook/routing.ts';
 import { systemClock } from '../../infra/clock.ts';
-import type { Input } from '../cli/command.ts';
+import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { EXIT, line } from '../cli/io.ts';
-import { namedValues, PAYLOAD_BYTES_MAX, readInput, utf8Text } from '../webhook/input.ts';
-import { openSandbox, ROUTING_LIMITS } from '../webhook/open-sandbox.ts';
-import { showTrial } from '../webhook/show-trial.ts';
-import type { testOptions } from './webhook.ts';
+import type { Input } from '../cli/command.ts';
+import { namedValues, PAYLOAD_BYTES_MAX, readInput, utf8Text } from '../cli/input.ts';
+import { openSandbox, ROUTING_LIMITS } from '../webhook/open-webhooks.ts';
+import type { webhookTestOptions } from './options.ts';
 
 /** Stands where a node has the id of the connector. */
 const CONNECTOR_ID = 'trial';
 
 /** Runs a script on a payload as a node would, and shows what would come of the call. */
-export async function runWebhookTest({ options, positionals }: Input<typeof testOptions>, io: Io): Promise<ExitCode> {
+export async function runWebhookTest({ options, positionals }: Input<typeof webhookTestOptions>, io: Io): Promise<ExitCode> {
   const [scriptFile, payloadFile] = positionals as [string, string];
   const headers = new Map([['content-type', 'application/json'], ...namedValues('header', options.header, (name) => name.toLowerCase())]);
   const query = namedValues('query', options.query);
@@ -46,4 +45,22 @@ function objectOf(values: ReadonlyMap<string, string>): Record<string, string> {
   const object = Object.create(null) as Record<string, string>;
   for (const [name, value] of values) object[name] = value;
   return object;
+}
+
+const OUTCOMES: Readonly<Record<TestResult['outcome'], string>> = {
+  'routed': 'routed', 'skipped': 'skipped: nothing would be written, status 400', 'failed': 'failed, status 500', 'timed-out': 'timed out, status 500',
+  'unavailable': 'unavailable, status 503', 'invalid-json': 'no JSON, status 400',
+};
+
+/** What would come of the call, for people. */
+export function showTrial({ outcome, stream, schema, error, durationMs }: TestResult, io: Io): void {
+  const { bold, green, red, yellow } = coloursFor(io.stdout, io.env);
+  const paint = outcome === 'routed' ? green : outcome === 'skipped' ? yellow : red;
+  line(io.stdout, `Outcome:  ${paint(OUTCOMES[outcome])}`);
+  if (stream !== null) {
+    line(io.stdout, `Stream:   ${bold(stream)}`);
+    line(io.stdout, `Schema:   ${schema ?? 'none: the type is WebhookReceived'}`);
+  }
+  if (error !== null) line(io.stdout, `Why:      ${error}`);
+  line(io.stdout, `Duration: ${durationMs.toFixed(2)} ms`);
 }

@@ -1,4 +1,4 @@
-import type { OptionView } from '../../handlers/node-control.ts';
+import type { OptionView } from '../../handlers/http/node-control.ts';
 import type { Setting } from './merge.ts';
 import type { OptionName, Values } from './options.ts';
 

@@ -1,18 +1,18 @@
+import { EXIT } from '../cli/io.ts';
+import type { ExitCode } from '../cli/io.ts';
 import { checkConfig } from './check-config.ts';
-import { readCommandLine } from './command-line.ts';
+import { ConfigError } from './option.ts';
 import { diffOf, viewOf } from './config.ts';
 import type { Config } from './config.ts';
-import { ConfigError } from './config-error.ts';
-import { readEnvironment } from './environment.ts';
-import type { Environment } from './environment.ts';
-import type { Merged, SourceReading } from './merge.ts';
+import { dumpLines } from './show-options.ts';
 import { mergeReadings } from './merge.ts';
+import type { Merged, SourceReading } from './merge.ts';
 import { commandLineName, Names } from './names.ts';
 import type { OptionGroup } from './option.ts';
 import { OPTION_GROUPS, OPTIONS } from './options.ts';
 import type { OptionName, Values } from './options.ts';
-import { NOTHING } from './reading.ts';
-import type { Reading } from './reading.ts';
+import { NOTHING, readCommandLine, readEnvironment } from './sources.ts';
+import type { Environment, Reading } from './sources.ts';
 import { readYaml } from './yaml.ts';
 
 export interface ConfigSources {
@@ -97,4 +97,29 @@ function configOf(merged: Merged, file: string | null, reread: () => Config): Co
   // What is only shown need not be able to start.
   if (!values.WhatIf) warnings.push(...checkConfig(config));
   return config;
+}
+
+/** What the words behind `skua start` ask for: a node, or only something to read. */
+export type StartOutcome =
+  | { readonly kind: 'run'; readonly config: Config }
+  | { readonly kind: 'exit'; readonly text: string; readonly exitCode: ExitCode };
+
+export interface StartTexts {
+  readonly version: string;
+  help(): string;
+}
+
+const HELP: ReadonlySet<string> = new Set(['--help', '-help', '-h', '-?']);
+const VERSION: ReadonlySet<string> = new Set(['--version', '-version']);
+
+/** Understands the words. `--help` and `--version` win over anything that is wrong; else a ConfigError is thrown. */
+export function readStartWords(sources: ConfigSources, texts: StartTexts): StartOutcome {
+  const exit = (text: string): StartOutcome => ({ kind: 'exit', text, exitCode: EXIT.ok });
+  if (sources.argv.some((word) => HELP.has(word))) return exit(texts.help());
+  if (sources.argv.some((word) => VERSION.has(word))) return exit(`${texts.version}\n`);
+  const config = loadConfig(sources);
+  if (config.values.Help) return exit(texts.help());
+  if (config.values.Version) return exit(`${texts.version}\n`);
+  if (config.values.WhatIf) return exit([`Skua ${texts.version}`, '', ...dumpLines(config), '', ...config.warnings].join('\n').trimEnd() + '\n');
+  return { kind: 'run', config };
 }

@@ -1,8 +1,8 @@
-import { ConfigError } from './config-error.ts';
+import { ConfigError } from './option.ts';
 import { commandLineName, environmentName } from './names.ts';
 import type { OptionGroup, OptionSpec } from './option.ts';
-import type { Given, Reading } from './reading.ts';
-import { shown } from './shown.ts';
+import type { Given, Reading } from './sources.ts';
+import { shown } from './sources.ts';
 
 /** Where a value comes from, as `/info/options` and the dump call it. */
 export type Source = 'Command Line' | 'Environment Variables' | 'Yaml' | '<DEFAULT>';

@@ -1,4 +1,4 @@
-import { editDistance } from '../cli/usage-error.ts';
+import { editDistance } from '../cli/failure.ts';
 import type { OptionGroup, OptionSpec } from './option.ts';
 
 export const ENVIRONMENT_PREFIX = 'SERVER_';

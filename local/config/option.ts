@@ -1,3 +1,4 @@
+import { UsageError } from '../cli/failure.ts';
 import type { Kind } from './kinds.ts';
 
 /** One option. Parsing, `--help`, the documentation page, the dump at start and `/info/options` are all made from this. */
@@ -50,4 +51,17 @@ export function optional<T>(kind: Kind<T>, description: string, traits: Traits =
 /** A switch that is off unless given. */
 export function flag(kind: Kind<boolean>, description: string, traits: Traits = {}): OptionSpec<boolean> {
   return option(kind, false, description, traits);
+}
+
+/** Options that a node can't start, or reload, with. The message has a line for every problem. */
+export class ConfigError extends UsageError {
+  readonly problems: readonly string[];
+  /** The configuration file, when it alone is to blame. */
+  readonly file: string | null;
+
+  constructor(problems: readonly string[], file: string | null = null) {
+    super(problems.join('\n'));
+    this.problems = problems;
+    this.file = file;
+  }
 }

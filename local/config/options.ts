@@ -1,12 +1,180 @@
+import { boolean, integer, ip, list, oneOf, path, powerOfTwo, size, text, timeZone } from './kinds.ts';
+import { flag, option, optional } from './option.ts';
 import type { OptionGroup, ValuesOf } from './option.ts';
-import { application } from './table/application.ts';
-import { autoScavenge, licensing } from './table/auto-scavenge.ts';
-import { backup } from './table/backup.ts';
-import { connectors } from './table/connectors.ts';
-import { database, scavenge } from './table/database.ts';
-import { logging } from './table/logging.ts';
-import { cluster, network } from './table/network.ts';
-import { certificates, users } from './table/security.ts';
+
+const NO_EFFECT = 'it has no effect and will be removed';
+
+/** Options of section 2.1: how the process as a whole behaves. */
+export const application = {
+  Config: option(path('FILE'), '/etc/skua/skua.conf', 'Configuration file in YAML. The default one may be missing, one named here may not'),
+  Help: flag(boolean, 'Show the options and exit'),
+  Version: flag(boolean, 'Show the version and exit'),
+  WhatIf: flag(boolean, 'Show the options as they would be in force, with their sources, and exit'),
+  AllowUnknownOptions: flag(boolean, 'Warn of options that are not known instead of refusing to start'),
+  Insecure: flag(boolean, 'No TLS, no users, no access lists: everybody who reaches the port may do everything'),
+  DisableTls: flag(boolean, 'No TLS, while users and access lists stay. Passwords are sent in clear text: for the loopback address, or behind a proxy'),
+  Dev: flag(boolean, 'TLS with a self-signed certificate for localhost, made at the start: for development on one machine'),
+  DevCertPath: optional(path('FILE'), 'File that keeps the certificate of --dev, so that the next start uses it again', { fallbackText: 'kept in memory' }),
+  AllowDefaultPasswords: flag(boolean, 'Let the node listen beyond the loopback address while admin or ops has its default password'),
+  MaxAppendSize: optional(size({ min: 1, max: 16_767_216 }), 'Largest append, in bytes of its events together; one event has at most 4 MiB anyway', { fallbackText: 'no limit of its own' }),
+  DisableHttpCaching: flag(boolean, 'Tell HTTP caches to keep no reply'),
+  LogHttpRequests: flag(boolean, 'Log a line for each HTTP request'),
+  LogFailedAuthenticationAttempts: flag(boolean, 'Log a line with user and address for each request with wrong credentials'),
+  StatsPeriodSec: option(integer('SECONDS', 1, 86_400), 30, 'Time between two collections of statistics'),
+  AllowAnonymousEndpointAccess: flag(boolean, 'Show /stats and /metrics to everybody'),
+  AllowAnonymousStreamAccess: flag(boolean, 'Let everybody use streams whose access list says $all'),
+  OverrideAnonymousEndpointAccessForGossip: option(boolean, true, 'Show /gossip to everybody'),
+  EnableHistograms: flag(boolean, 'Ignored', { deprecated: NO_EFFECT }),
+  WorkerThreads: option(integer('COUNT', 0, 1_024), 0, 'Ignored', { deprecated: NO_EFFECT }),
+};
+
+const TERABYTE = 1_099_511_627_776;
+
+/** Options of section 2.4: files, memory and checks of the store. */
+export const database = {
+  Db: option(path('DIR'), './data', 'Data directory, created when absent'),
+  Index: optional(path('DIR'), 'Directory of the index', { fallbackText: 'index in the data directory' }),
+  Storage: optional(text('PLACE'), 'Keep the data in object storage instead of a directory: s3://bucket/prefix, with endpoint, region and credentials as the AWS SDK takes them. Functions and other nodes may use the same place at the same time', { fallbackText: 'the data directory' }),
+  MemDb: flag(boolean, 'Keep everything in memory; nothing outlives the process'),
+  ChunkSize: option(size({ min: 131_072, max: 1_073_741_824, multipleOf: 4_096 }), 268_435_456, 'Data bytes of a chunk file; for a new directory only, an existing one keeps its own', { fallbackText: '256 MiB' }),
+  ChunksCacheSize: option(size({ min: 4_194_304, max: TERABYTE }), 67_108_864, 'Memory for blocks of chunk files and index tables', { fallbackText: '64 MiB' }),
+  MaxMemTableSize: option(integer('COUNT', 1, 100_000_000), 1_000_000, 'Index entries that are held in memory before a table is written'),
+  StreamExistenceFilterSize: option(size({ min: 10_000, max: 4_000_000_000, or: 0 }), 33_554_432, 'Memory of the filter that knows which streams exist; 0 switches it off', { fallbackText: '32 MiB' }),
+  IndexCacheDepth: option(integer('DEPTH', 8, 28), 16, 'Midpoints of an index table that are kept in memory, as a power of two'),
+  UseIndexBloomFilters: option(boolean, true, 'Write and use bloom filters of index tables'),
+  SkipIndexVerify: flag(boolean, 'Do not compare the checksums of index tables at a start'),
+  SkipDbVerify: flag(boolean, 'Do not compare the checksums of chunk files after a start'),
+  MaxTruncation: option(size({ min: 0, max: 1_024 * TERABYTE, or: -1 }), 268_435_456, 'Refuse to start when truncate.chk asks to cut off more than this from the log; -1 for any length', { fallbackText: '256 MiB' }),
+  UnsafeIgnoreHardDelete: flag(boolean, 'Let a scavenge remove the marks of hard-deleted streams too: their names can then be used again, from event 0 on'),
+};
+
+/** Options of section 2.5. */
+export const scavenge = {
+  DisableScavengeMerging: flag(boolean, 'Leave small chunk files as they are after a scavenge'),
+  ScavengeHistoryMaxAge: option(integer('DAYS', 1, 24_855), 30, 'Days for which the events of a scavenge are kept'),
+  ScavengeBackendPageSize: option(powerOfTwo('KIB', 1, 64), 16, 'Page of the scavenge database in KiB; an existing one keeps its own'),
+  ScavengeBackendCacheSize: option(size({ min: 65_536, max: TERABYTE, multipleOf: 1_024 }), 67_108_864, 'Cache of the scavenge database while a scavenge runs', { fallbackText: '64 MiB' }),
+  ScavengeHashUsersCacheCapacity: option(integer('COUNT', 0, 100_000_000), 100_000, 'Stream hashes that a scavenge remembers in memory'),
+  AlwaysKeepScavenged: flag(boolean, 'Ignored', { deprecated: 'it has no effect: a scavenged chunk always takes the place of the one before' }),
+  OptimizeIndexMerge: flag(boolean, 'Ignored', { deprecated: 'it has no effect: index merges never look into the log' }),
+};
+
+const PORT_MAX = 65_535;
+
+/** Options of section 2.2: where the node listens, and what it serves there. */
+export const network = {
+  NodeIp: option(ip, '127.0.0.1', 'Address to listen on', { aliases: ['HttpIp', 'ExtIp'] }),
+  NodePort: option(integer('PORT', 0, PORT_MAX), 2113, 'Port to listen on; 0 takes any free one', { aliases: ['HttpPort', 'ExtPort'] }),
+  NodeHostAdvertiseAs: optional(text('HOST'), 'Host by which others reach the node, where that is not its address', { aliases: ['ExtHostAdvertiseAs'], fallbackText: 'NodeIp' }),
+  NodePortAdvertiseAs: option(integer('PORT', 0, PORT_MAX), 0, 'Port by which others reach the node; 0 for NodePort', { aliases: ['HttpPortAdvertiseAs'] }),
+  EnableAtomPubOverHttp: option(boolean, true, 'Serve streams over HTTP'),
+  DisableAdminUi: flag(boolean, 'Remove / and all routes below /admin: a reload is then ordered by SIGHUP only'),
+  DisableStatsOnHttp: flag(boolean, 'Remove /stats and /metrics'),
+  DisableGossipOnHttp: flag(boolean, 'Remove /gossip'),
+  EnableTrustedAuth: flag(boolean, 'Believe the header ES-TrustedAuth, in which a proxy names the user and the groups. Only where nobody reaches the port but that proxy'),
+};
+
+/** Options of section 2.3. */
+export const cluster = {
+  ClusterSize: option(integer('COUNT'), 1, 'Nodes of the cluster; this version runs single nodes'),
+  ClusterSecret: optional(text('SECRET', { mayBeEmpty: true }), 'Secret that the nodes of a cluster without TLS share', { isSensitive: true }),
+  NodePriority: option(integer('NUMBER'), 0, 'Nodes with a higher one are preferred as leader'),
+};
+
+const onReload = { isReloadable: true };
+const password = text('PASSWORD', { mayBeEmpty: true });
+
+/** Options of section 2.6. A reload takes the files up again, also under the same names. */
+export const certificates = {
+  CertificateFile: optional(path('FILE'), 'Certificate of the node: a bundle in PKCS#12, or PEM or DER with the key in a file of its own', onReload),
+  CertificatePrivateKeyFile: optional(path('FILE'), 'Private key of the certificate in PEM', onReload),
+  CertificatePassword: optional(password, 'Password of a certificate in PKCS#12', { ...onReload, isSensitive: true }),
+  CertificatePrivateKeyPassword: optional(password, 'Password of an encrypted private key', { ...onReload, isSensitive: true }),
+  TrustedRootCertificatesPath: option(path('DIR'), '/etc/ssl/certs', 'Directory of the root certificates that are trusted', onReload),
+  CertificateReservedNodeCommonName: optional(text('NAME', { mayBeEmpty: true }), 'Common name in the certificates of nodes, also with a wildcard such as *.example.test', { ...onReload, fallbackText: 'that of its own certificate' }),
+};
+
+const FIRST_START = 'counts at the first start on a directory only';
+
+/** Options of section 2.7. */
+export const users = {
+  DefaultAdminPassword: option(password, 'changeit', `Password with which the user admin is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
+  DefaultOpsPassword: option(password, 'changeit', `Password with which the user ops is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
+  PasswordFormat: option(oneOf('FORMAT', ['strong', 'compatible']), 'strong', 'How new passwords are stored: strong (scrypt), or compatible with the reference database (PBKDF2). Both kinds are accepted'),
+};
+
+/** Levels of both generations of the reference database, the least important first; `Default` is Information. */
+const LEVELS = ['Default', 'Verbose', 'Trace', 'Debug', 'Information', 'Warning', 'Error', 'Fatal', 'Critical', 'None'] as const;
+export type LevelName = (typeof LEVELS)[number];
+
+/** Options of section 2.8. */
+export const logging = {
+  Log: optional(path('DIR'), 'Directory for log files', { fallbackText: 'no log files' }),
+  LogLevel: option(oneOf('LEVEL', LEVELS, { info: 'Information', warn: 'Warning', off: 'None' }), 'Default', 'Least important lines to log; also debug, info, warn, error, off', { isReloadable: true, fallbackText: 'Default, which is Information' }),
+  LogConsoleFormat: optional(oneOf('FORMAT', ['Plain', 'Json']), 'Lines on stderr: for people, or JSON', { fallbackText: 'Plain on a terminal, else Json' }),
+  LogFileSize: option(size({ min: 4_096, max: 1_099_511_627_776 }), 1_073_741_824, 'A log file that has reached this size is continued in another', { fallbackText: '1 GiB' }),
+  LogFileInterval: option(oneOf('INTERVAL', ['Minute', 'Hour', 'Day', 'Month', 'Year', 'Infinite']), 'Day', 'Time after which another log file is begun'),
+  LogFileRetentionCount: option(integer('COUNT', 1, 100_000), 31, 'Log files of each family that are kept'),
+  DisableLogFile: flag(boolean, 'Write no log files, even where Log is given'),
+};
+
+const LOWER: Readonly<Record<LevelName, 'debug' | 'info' | 'warn' | 'error' | 'off'>> = {
+  Default: 'info', Verbose: 'debug', Trace: 'debug', Debug: 'debug', Information: 'info', Warning: 'warn', Error: 'error', Fatal: 'error', Critical: 'error', None: 'off',
+};
+
+/** The level of the logger that a value of LogLevel asks for. */
+export function logLevelOf(name: LevelName): 'debug' | 'info' | 'warn' | 'error' | 'off' {
+  return LOWER[name];
+}
+
+const MINUTES_PER_WEEK = 10_080;
+
+/** Options of scavenges on a schedule (auto-scavenge.md section 2.1; the others are ours). */
+export const autoScavenge = {
+  'AutoScavenge:Enabled': optional(boolean, 'Scavenge on a schedule. Off in any case without a licence, and with --dev and --mem-db, beside which it must not be switched on', { fallbackText: 'true where the licence grants it' }),
+  'AutoScavenge:TimeZone': option(timeZone, 'UTC', 'Time zone of the schedule, such as Europe/Oslo'),
+  'AutoScavenge:NodeLostAfter': option(integer('MINUTES', 1, MINUTES_PER_WEEK), 30, 'Minutes for which a member of the cluster may be out of reach before a cycle goes on without it'),
+};
+
+/** Options of the licence. */
+export const licensing = {
+  'Licensing:LicenseKey': optional(text('KEY'), 'Licence key, as `skua license issue` makes it. Without one the built-in licence counts, which grants everything', { isSensitive: true, fallbackText: 'the built-in licence' }),
+  'Licensing:IssuerKeyFile': optional(path('FILE'), 'Public key of whoever issues licence keys, as `skua license issuer` makes it'),
+  'Licensing:UseBuiltIn': option(boolean, true, 'Whether the built-in licence counts where there is no licence key'),
+};
+
+const COUNT_MAX = 10_000;
+const SECONDS_PER_DAY = 86_400;
+const kept = (of: string) => option(integer('COUNT', 0, COUNT_MAX), 0, `${of} that stay when a backup has been made; 0 for none of them. Nothing is removed where all four are 0`);
+
+/** Options of the backups that a node makes of itself. All are ours. */
+export const backup = {
+  'Backup:Repository': optional(text('PLACE'), 'Where the node keeps backups of itself: a directory, or s3://bucket/prefix. Made when absent', { fallbackText: 'no backups by the node' }),
+  'Backup:S3Endpoint': optional(text('URL'), 'Where the bucket is, for servers that speak the S3 protocol', { fallbackText: 'as the SDK finds it' }),
+  'Backup:S3Region': optional(text('REGION'), 'Region of the bucket', { fallbackText: 'as the SDK finds it' }),
+  'Backup:KeyFile': optional(path('FILE'), 'Key under which backups are encrypted, as `skua backup key` makes it. Keep a copy of it elsewhere: without it nothing can be restored', { fallbackText: 'not encrypted' }),
+  'Backup:Compression': option(oneOf('MODE', ['auto', 'on', 'off']), 'auto', 'Compress what is stored: auto does so in a bucket, where it pays'),
+  'Backup:Schedule': optional(text('CRON'), 'When the node makes a backup: minute, hour, day of month, month, day of week, in UTC, such as "30 2 * * *"', { fallbackText: 'only when asked' }),
+  'Backup:ShipEverySec': option(integer('SECONDS', 0, SECONDS_PER_DAY), 0, 'How often the new end of the log is shipped to the repository, which bounds what can be lost; 0 for never'),
+  'Backup:KeepLast': kept('Newest backups'),
+  'Backup:KeepHourly': kept('Last backups of an hour'),
+  'Backup:KeepDaily': kept('Last backups of a day'),
+  'Backup:KeepWeekly': kept('Last backups of a week'),
+  'Backup:ThrottleBytesPerSec': option(size({ min: 65_536, max: 1_099_511_627_776, or: 0 }), 0, 'Bytes that a backup reads in a second at most; 0 for no limit'),
+  'Backup:Parallel': option(integer('COUNT', 1, 16), 4, 'Files of a backup that are worked on at once'),
+};
+
+const secret = { isSensitive: true };
+
+/** Options of sections 2.9 and 12: connectors and webhooks. */
+export const connectors = {
+  'Connectors:Enabled': option(boolean, true, 'Run connectors, and offer the paths below /connectors and /webhook'),
+  'Connectors:DataProtection:Token': optional(text('TOKEN'), 'Secret under which secrets of connectors are sealed. Without one connectors with secrets are refused', secret),
+  'Connectors:DataProtection:TokenFile': optional(path('FILE'), 'File that holds the token; it wins over the token itself'),
+  'Connectors:DataProtection:PreviousTokens': option(list('TOKENS'), [], 'Tokens that were in use before, so that what they sealed can still be opened', secret),
+  'Webhook:MaxBodySize': option(size({ min: 1, max: 4_194_304 }), 1_048_576, 'Largest body of a webhook call', { fallbackText: '1 MiB' }),
+  'Webhook:ScriptTimeoutMs': option(integer('MS', 1, 60_000), 100, 'Processor time that a routing script may take for a call'),
+};
 
 /** Every option of a node, by its name in YAML. */
 export const OPTIONS = { ...application, ...network, ...cluster, ...database, ...scavenge, ...autoScavenge, ...licensing, ...backup, ...certificates, ...users, ...connectors, ...logging };

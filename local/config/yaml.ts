@@ -1,11 +1,11 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import type { Document, Node, Pair, Scalar, YAMLMap } from 'yaml';
-import { ConfigError } from './config-error.ts';
-import type { Found, Names } from './names.ts';
+import { ConfigError } from './option.ts';
 import { yamlName } from './names.ts';
-import type { Given, Reading } from './reading.ts';
-import { NOTHING } from './reading.ts';
-import { shown } from './shown.ts';
+import type { Found, Names } from './names.ts';
+import { NOTHING, shown } from './sources.ts';
+import type { Given, Reading } from './sources.ts';
 
 /** Nested sections below the root; more can't belong to an option. */
 const DEPTH_MAX = 4;
@@ -122,4 +122,24 @@ class YamlReader implements Reading {
 /** Nothing behind the colon, `~` or `null`: it can't be told whether the default, zero or an empty text is meant. */
 function isNothing(scalar: Scalar): boolean {
   return scalar.type === 'PLAIN' && ['', '~', 'null'].includes(String(scalar.value).toLowerCase());
+}
+
+/** The text of a configuration file; null where there is none. Anything but a regular file of moderate size is refused. */
+export function readConfigFile(path: string): string | null {
+  let file: number;
+  try {
+    // Without waiting for the other end of a pipe.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+  try {
+    const found = fstatSync(file);
+    if (!found.isFile()) throw new Error('it is no file');
+    if (found.size > YAML_LENGTH_MAX) throw new Error(`it has ${found.size} bytes, and a configuration file has at most ${YAML_LENGTH_MAX}`);
+    return readFileSync(file, 'utf8');
+  } finally {
+    closeSync(file);
+  }
 }

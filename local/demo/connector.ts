@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { SignatureSettings } from '../../core/webhook/active.ts';
 import type { ConnectorState } from '../../core/webhook/api.ts';
-import { signCall } from '../../core/webhook/signatures.ts';
+import { signCall } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
-import { expectStatus, NodeClient } from '../node-client.ts';
+import { expectStatus, NodeClient } from '../cli/node-client.ts';
 import type { DemoDelivery } from './payloads.ts';
 
 export const CONNECTOR_ID = 'demo-github';

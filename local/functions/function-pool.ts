@@ -1,5 +1,6 @@
-import { FunctionProcess } from './function-process.ts';
-import type { FunctionProcessOptions } from './function-process.ts';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { RuntimeInterface } from './runtime-interface.ts';
 import type { Outcome } from './runtime-interface.ts';
 
 /** Calls of one function that may wait for an instance. */
@@ -51,4 +52,86 @@ export class FunctionPool {
 function reserved(instance: FunctionProcess): FunctionProcess {
   instance.isBusy = true;
   return instance;
+}
+
+export interface FunctionProcessOptions {
+  /** Names the function in its environment. */
+  readonly name: string;
+  /** Folder of the bundle; the process works in it. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The program and its arguments that ask the runtime interface for calls. */
+  readonly command: readonly [string, ...string[]];
+  /** Gets what the process writes. */
+  readonly onOutput: (text: string) => void;
+}
+
+/**
+ * One instance of a function: a process of its own, which lives from the first call until it crashes, exceeds a
+ * timeout or is closed, and handles one call at a time. The next call after its end starts another process.
+ */
+export class FunctionProcess {
+  readonly #options: FunctionProcessOptions;
+  #running: { readonly child: ChildProcess; readonly runtime: RuntimeInterface } | null = null;
+  isBusy = false;
+
+  constructor(options: FunctionProcessOptions) {
+    this.#options = options;
+  }
+
+  /** Processes that were started so far. */
+  starts = 0;
+
+  async invoke(event: unknown, timeoutMs: number): Promise<Outcome> {
+    this.isBusy = true;
+    try {
+      const { runtime } = this.#running ??= await this.#start();
+      const timer = setTimeout(() => {
+        runtime.end({ kind: 'timed-out' });
+        void this.close();
+      }, timeoutMs);
+      const outcome = await runtime.invoke(event, timeoutMs);
+      clearTimeout(timer);
+      return outcome;
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  async close(): Promise<void> {
+    const running = this.#running;
+    this.#running = null;
+    if (running === null) return;
+    const { child, runtime } = running;
+    child.kill('SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => { child.once('exit', resolve); });
+    await runtime.close();
+  }
+
+  async #start(): Promise<{ child: ChildProcess; runtime: RuntimeInterface }> {
+    const { name, folder, env, command: [program, ...args], onOutput } = this.#options;
+    const runtime = new RuntimeInterface();
+    const api = await runtime.listen();
+    this.starts++;
+    const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, ...platformVariables(name, folder), AWS_LAMBDA_RUNTIME_API: api } });
+    const running = { child, runtime };
+    child.stdout.setEncoding('utf8').on('data', onOutput);
+    child.stderr.setEncoding('utf8').on('data', onOutput);
+    const gone = (reason: string) => {
+      if (this.#running?.child === child) this.#running = null;
+      runtime.end({ kind: 'crashed', reason });
+      void runtime.close();
+    };
+    child.once('error', (error) => gone(error.message));
+    child.once('exit', (code, signal) => gone(signal === null ? `exit code ${code}` : `signal ${signal}`));
+    return running;
+  }
+}
+
+/** What the platform tells every process of a function. */
+function platformVariables(name: string, folder: string): Record<string, string> {
+  return {
+    AWS_LAMBDA_FUNCTION_NAME: `skua-${name}`, AWS_LAMBDA_FUNCTION_VERSION: '$LATEST', AWS_LAMBDA_FUNCTION_MEMORY_SIZE: '1024', AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/skua-${name}`, AWS_LAMBDA_LOG_STREAM_NAME: 'local',
+    LAMBDA_TASK_ROOT: folder, _HANDLER: 'index.handler',
+  };
 }

@@ -1,6 +1,5 @@
-import { coloursFor } from '../cli/colour.ts';
-import type { Colours } from '../cli/colour.ts';
-import type { Io, Output } from '../cli/io.ts';
+import { coloursFor } from '../cli/io.ts';
+import type { Colours, Io, Output } from '../cli/io.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'off';
 export type LineLevel = Exclude<LogLevel, 'off'>;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Meter, MeterLabels } from '../../core/ports/meter.ts';
-import type { Fetch } from '../server.ts';
+import type { Fetch } from '../http/server.ts';
 
 /** A request that took longer than this may have been a long poll, whose waiting is no latency. */
 const LONG_MS = 1_000;

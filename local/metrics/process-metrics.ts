@@ -1,10 +1,9 @@
-import { monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks';
+import { monitorEventLoopDelay, performance, PerformanceObserver } from 'node:perf_hooks';
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import * as v8 from 'node:v8';
 import type { Clock } from '../../core/ports/clock.ts';
 import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from './machine.ts';
 import type { Metrics, MetricSink } from './metrics.ts';
-import { RecentRate } from './recent-rate.ts';
 
 /** Rates and delays are of the time since the last scrape, at least this long: two scrapers then see the same. */
 const WINDOW_MS = 10_000;
@@ -145,4 +144,29 @@ class ProcessWatch {
 function cpuSeconds(): { readonly user: number; readonly system: number; readonly total: number } {
   const { user, system } = process.cpuUsage();
   return { user: user / 1e6, system: system / 1e6, total: (user + system) / 1e6 };
+}
+
+/** How much a growing figure grew per second lately: between two readings that lie at least `windowMs` apart. */
+export class RecentRate {
+  readonly #windowMs: number;
+  #fromMs: number;
+  #from: number;
+  #rate = 0;
+
+  constructor(windowMs: number, nowMs: number, value: number) {
+    this.#windowMs = windowMs;
+    this.#fromMs = nowMs;
+    this.#from = value;
+  }
+
+  /** The rate per second by this reading; the one before while the window has not passed, so that several may ask. */
+  read(nowMs: number, value: number): number {
+    const passedMs = nowMs - this.#fromMs;
+    if (passedMs >= this.#windowMs) {
+      this.#rate = Math.max(0, (value - this.#from) / passedMs * 1_000);
+      this.#fromMs = nowMs;
+      this.#from = value;
+    }
+    return this.#rate;
+  }
 }

@@ -1,5 +1,5 @@
 import type { MeterLabels } from '../../core/ports/meter.ts';
-import type { MetricDefinition } from './definition.ts';
+import type { MetricDefinition } from './table.ts';
 
 /** Combinations of label values that a metric has at most. What comes beyond, as with thousands of connectors, is counted together. */
 export const SERIES_MAX = 4_096;

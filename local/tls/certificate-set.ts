@@ -1,7 +1,8 @@
-import type { X509Certificate } from 'node:crypto';
 import { constants } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
-import type { LoadedCertificate } from '../../handlers/node-control.ts';
+import { SkuaError } from '../../core/errors.ts';
+import type { LoadedCertificate } from '../../handlers/http/node-control.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -87,4 +88,22 @@ export function serverContext({ secureContext }: CertificateSet): SecureContextO
 
 function identityOf({ loaded, reservedNodeCommonName }: CertificateSet): string {
   return JSON.stringify([reservedNodeCommonName, ...loaded.map(({ kind, thumbprint }) => `${kind} ${thumbprint}`)]);
+}
+
+/** What is wrong with one file. */
+export interface Problem {
+  readonly file: string;
+  readonly reason: string;
+}
+
+/** One error for all that is wrong; its data holds the first problem as `file` and `reason`, and all as `problems`. */
+export function certificateInvalid(problems: readonly Problem[]): SkuaError {
+  const [first] = problems;
+  const message = problems.map(({ file, reason }) => `${file}: ${reason}`).join(' ');
+  return new SkuaError('certificate_invalid', message, { file: first!.file, reason: first!.reason, problems });
+}
+
+/** Ends a step whose failure leaves nothing more to look at. */
+export function refuse(file: string, reason: string): never {
+  throw certificateInvalid([{ file, reason }]);
 }

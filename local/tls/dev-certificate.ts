@@ -1,9 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { createHash, createPrivateKey, webcrypto, X509Certificate } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { certificateSet, refuse } from './certificate-set.ts';
 import type { CertificateSet } from './certificate-set.ts';
-import { certificateSet } from './certificate-set.ts';
-import { refuse } from './problems.ts';
 
 const DAY_MS = 86_400_000;
 const VALID_DAYS = 30;

@@ -1,14 +1,9 @@
 import type { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { certificateSet, serverContext, subjectText } from './certificate-set.ts';
-import type { CertificateSet, HeldCertificate, KeyMaterial } from './certificate-set.ts';
-import { commonNameOf, matchesReservedName } from './common-name.ts';
-import { pathLengthReader } from './path-length.ts';
-import { readPkcs12 } from './pkcs12.ts';
-import { readPrivateKey } from './private-key.ts';
-import { certificateInvalid, refuse } from './problems.ts';
-import type { Problem } from './problems.ts';
-import { parseCertificates, readBounded, readRoots } from './read-certificates.ts';
+import { certificateInvalid, certificateSet, refuse, serverContext, subjectText } from './certificate-set.ts';
+import type { CertificateSet, HeldCertificate, KeyMaterial, Problem } from './certificate-set.ts';
+import { commonNameOf, matchesReservedName } from './peer.ts';
+import { parseCertificates, readBounded, readPkcs12, readPrivateKey, readRoots } from './read-certificates.ts';
 import { buildChain } from './verify-chain.ts';
 
 /** The options of options-and-security.md section 2.6. */
@@ -129,4 +124,14 @@ function checkUsable(set: CertificateSet, { file }: HeldCertificate): void {
   } catch (error) {
     refuse(file, `The certificate can not be used for TLS: ${(error as Error).message}.`);
   }
+}
+
+export type PathLengthOf = (certificate: X509Certificate) => number | null;
+
+/** How many intermediates an authority allows below it: the one thing that Node.js does not tell of a certificate. */
+export async function pathLengthReader(): Promise<PathLengthOf> {
+  // Loaded here only, since few need it and it takes its time. The package wants reflection to be there before it.
+  await import('reflect-metadata');
+  const { BasicConstraintsExtension, X509Certificate: Parsed } = await import('@peculiar/x509');
+  return ({ raw }) => new Parsed(raw).getExtension(BasicConstraintsExtension)?.pathLength ?? null;
 }

@@ -1,7 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
-import type { HeldCertificate } from './certificate-set.ts';
 import { subjectText } from './certificate-set.ts';
-import type { Problem } from './problems.ts';
+import type { HeldCertificate, Problem } from './certificate-set.ts';
 
 /** Longest chain from a node to its root. */
 const CHAIN_MAX = 10;

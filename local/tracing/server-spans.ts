@@ -1,10 +1,9 @@
-import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
-import type { Attributes, Tracer } from '@opentelemetry/api';
+import { createTraceState, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import type { Attributes, Context, Tracer } from '@opentelemetry/api';
+import type { Log } from '../../core/ports/log.ts';
+import type { Route } from '../../handlers/http/route.ts';
 import { METHODS } from '../metrics/http-metrics.ts';
-import type { Fetch } from '../server.ts';
-import { routeNamer } from './route-name.ts';
-import { contextOf } from './trace-context.ts';
-import type { TracingOptions } from './tracing.ts';
+import type { Fetch } from '../http/server.ts';
 
 /** A server span a request, with the attributes of the HTTP semantic conventions. Queries may hold anything and are left out. */
 export function traceRequests(fetch: Fetch, tracer: Tracer, { routes, addressOf }: Pick<TracingOptions, 'routes' | 'addressOf'>): Fetch {
@@ -45,4 +44,42 @@ function attributesOf(request: Request, address: string | null): Attributes {
   if (agent !== null) attributes['user_agent.original'] = agent;
   if (address !== null) attributes['client.address'] = address;
   return attributes;
+}
+
+/** Finds the template of a path, such as `/streams/{stream}`, so that spans of one route have one name. */
+export function routeNamer(routes: readonly Pick<Route, 'path'>[]): (path: string) => string | null {
+  const known = routes.map(({ path }) => ({
+    find: new RegExp(`^${path.replace(/[.*^$()|[\]\\]/g, '\\$&').replace(/:\w+\+/g, '.+').replace(/:\w+/g, '[^/]+')}$`),
+    name: path.replaceAll('%24', '$').replace(/:(\w+)\+?/g, '{$1}'),
+  }));
+  return (path) => {
+    const plain = path.replace(/^\/streams\/(?:%24|\$)/i, '/streams/%24');
+    return known.find(({ find }) => find.test(plain))?.name ?? null;
+  };
+}
+
+/** `traceparent` of W3C Trace Context, level 1; later versions may have more behind it. */
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
+const LENGTH_MAX = 512;
+
+/** The trace that a request belongs to by its headers; a new one without them, and where they are malformed. */
+export function contextOf(headers: Pick<Headers, 'get'>): Context {
+  const parent = headers.get('traceparent');
+  if (parent === null || parent.length > LENGTH_MAX) return ROOT_CONTEXT;
+  const match = TRACEPARENT.exec(parent.trim());
+  if (match === null || (match[1] === '00' && parent.trim().length !== 55)) return ROOT_CONTEXT;
+  const state = headers.get('tracestate');
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId: match[2]!, spanId: match[3]!, traceFlags: Number.parseInt(match[4]!, 16) & 1, isRemote: true,
+    ...(state !== null && state.length <= LENGTH_MAX && { traceState: createTraceState(state) }),
+  });
+}
+
+export interface TracingOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly instanceId: string;
+  readonly log: Log;
+  readonly routes: readonly Pick<Route, 'path'>[];
+  readonly addressOf?: (request: Request) => string | null;
 }

@@ -1,18 +1,20 @@
 import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
+import type { RoutingLimits, RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
 import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { createIngest } from '../../core/webhook/ingest.ts';
-import { createConnectors } from '../../core/webhook/registry.ts';
-import type { Webhooks } from '../../handlers/webhooks.ts';
+import { createConnectors } from '../../core/webhook/connectors/registry.ts';
+import { createIngest } from '../../core/webhook/ingest/ingest.ts';
+import type { Webhooks } from '../../handlers/http/presence.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
+import { QuickJsSandbox } from '../../infra/quickjs/quickjs-sandbox.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import type { Values } from '../config/options.ts';
-import { openSandbox, ROUTING_LIMITS } from './open-sandbox.ts';
 
 export interface OpenWebhooks extends Webhooks {
   /** Takes no more calls, and writes what was accepted. */
@@ -54,4 +56,21 @@ async function tokenOf(values: Values): Promise<string> {
   } catch (error) {
     throw new CommandError('token_unreadable', `The data-protection token could not be read from ${file} (${(error as NodeJS.ErrnoException).code}). Check the path and who may read it.`, EXIT.failed);
   }
+}
+
+const MIB = 1_048_576;
+
+/** What a script may take, but for its time, which is an option. */
+export const ROUTING_LIMITS: Omit<RoutingLimits, 'timeoutMs'> = {
+  memoryBytesMax: 32 * MIB, stackBytesMax: 262_144, outputLengthMax: 8_192, workers: 2, callsQueuedMax: 4_096, connectorCallsQueuedMax: 1_024,
+};
+
+/** The sandbox of a node, and of commands that run a script without one. Its threads start with the first call. */
+export function openSandbox(limits: RoutingLimits): RoutingSandbox {
+  return new QuickJsSandbox({ limits, ...bundledWorker() });
+}
+
+/** In a bundle the worker lies at a place of its own; esbuild.config.mjs puts it there. */
+function bundledWorker(): { workerUrl?: URL } {
+  return fileURLToPath(import.meta.url).endsWith('.ts') ? {} : { workerUrl: new URL('./sandbox-worker.js', import.meta.url) };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { confirmedConnectors, confirmedIngest } from '../../infra/aws/functions/confirmed-ingest.ts';
+import { confirmedConnectors, confirmedIngest } from '../../infra/aws/functions/open-webhooks.ts';
 import { Deadline } from '../../infra/aws/functions/deadline.ts';
 import type { ActiveConnector, ActiveConnectors, Drain } from '../../core/webhook/active.ts';
 import type { InboundCall, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ANY } from '../../core/streams/api.ts';
-import { SettledStore } from '../../infra/aws/functions/settled-store.ts';
+import { SettledStore } from '../../infra/aws/functions/open-store.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 

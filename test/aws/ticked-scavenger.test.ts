@@ -7,7 +7,7 @@ import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
 import { Deadline } from '../../infra/aws/functions/deadline.ts';
-import { TickedScavenger } from '../../infra/aws/functions/ticked-scavenger.ts';
+import { TickedScavenger } from '../../local/on-objects/scavengers.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -18,7 +18,7 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects } from '../../infra/objects/open.ts';
-import { diskBytes } from '../../local/disk.ts';
+import { diskBytes } from '../../local/commands/run-scavenge-offline.ts';
 
 /** What the figures of backups share. */
 const world = { clock: systemClock, ids: systemIds, digests: nodeDigests };

@@ -3,7 +3,7 @@ import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../core/o
 import { openObjectStore } from '../../core/object-log/instance.ts';
 import { tick } from '../../core/object-log/tick.ts';
 import type { TickReport, TickSettings } from '../../core/object-log/tick.ts';
-import { CountingObjects } from '../../core/ports/counting-objects.ts';
+import { CountingObjects } from '../support/counting-objects.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CountingObjects } from '../../core/ports/counting-objects.ts';
+import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { DirectoryObjects } from '../../infra/objects/directory-objects.ts';
 import { openObjects } from '../../infra/objects/open.ts';

@@ -3,7 +3,7 @@ import { Hash64 } from '../../core/index/stream-hash.ts';
 import type { StreamHasher } from '../../core/index/stream-hash.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import type { OriginalStreamData, ScavengeCheckpoint, ScavengePoint, ScavengeState, ScavengeStateOptions, ScavengeStates, StreamHandle } from '../../core/ports/scavenge-state.ts';
-import { compareCodePoints } from '../../core/ports/scavenge-state-rules.ts';
+import { compareCodePoints } from '../../core/ports/scavenge-state.ts';
 import { Random } from '../support/random.ts';
 
 export const STATE_OPTIONS: ScavengeStateOptions = { pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 8 };

@@ -1,4 +1,4 @@
-import type { Access } from '../../handlers/route.ts';
+import type { Access } from '../../handlers/http/route.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import { HOLD_ID } from '../support/backup/fake-backups.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
-import { CREDENTIALS_LENGTH_MAX, credentialsOf } from '../../handlers/credentials.ts';
+import { CREDENTIALS_LENGTH_MAX, credentialsOf } from '../../handlers/authentication.ts';
 import { AS, basic, LogLines, secured } from './secured.ts';
 import { harness } from './harness.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { ScavengeCheckpoint, ScavengeStates } from '../../core/ports/scavenge-state.ts';
-import { compareCodePoints } from '../../core/ports/scavenge-state-rules.ts';
+import { compareCodePoints } from '../../core/ports/scavenge-state.ts';
 
 const OPTIONS = { pageSizeBytes: 16_384, cacheBytes: 0, hashUsersCacheEntries: 0 };
 const done = (doneChunk: number): ScavengeCheckpoint => ({ point: { position: 9, eventNumber: 0, effectiveNowMs: 0, threshold: 0 }, stage: 'Accumulating', doneChunk });

@@ -4,7 +4,7 @@ import { manifestKey } from '../../core/object-log/keys.ts';
 import type { ObjectManifest } from '../../core/object-log/manifest.ts';
 import { decodeManifest, encodeManifest } from '../../core/object-log/manifest-text.ts';
 import { createManifest, newestManifest, newestManifestNumber, readManifest } from '../../core/object-log/manifests.ts';
-import { CountingObjects } from '../../core/ports/counting-objects.ts';
+import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';

@@ -1,4 +1,4 @@
-import { CountingObjects } from '../../core/ports/counting-objects.ts';
+import { CountingObjects } from '../support/counting-objects.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';

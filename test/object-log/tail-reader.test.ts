@@ -3,7 +3,7 @@ import { Carry } from '../../core/object-log/carry.ts';
 import { type Commit, encodeCommit } from '../../core/object-log/commit-object.ts';
 import { commitKey } from '../../core/object-log/keys.ts';
 import { listTail, readTail } from '../../core/object-log/tail-reader.ts';
-import { CountingObjects } from '../../core/ports/counting-objects.ts';
+import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { worldOf } from './setup.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Principal } from '../../core/security/principal.ts';
-import { LOGIN_LIFE_MS, LOGINS_MAX } from '../../core/security/login-cache.ts';
+import { LOGIN_LIFE_MS, LOGINS_MAX } from '../../core/security/authenticator.ts';
 import { json, openWorld, outcome, setMetadata, type World } from './kit.ts';
 
 let world: World;

@@ -1,10 +1,9 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { encodeText } from '../../core/text.ts';
-import { decodeBase64Url, encodeBase64Url } from '../../core/security/base64-url.ts';
+import { decodeBase64Url, encodeBase64Url } from '../../core/security/base64.ts';
 import { parsePrivateKeyPem, parsePublicKeyPem, privateKeyPem, publicKeyPem } from '../../core/security/ed25519-keys.ts';
-import { licenceGuard } from '../../core/security/licence-guard.ts';
-import { BUILT_IN_LICENCE, licenceOf } from '../../core/security/licence.ts';
+import { BUILT_IN_LICENCE, licenceGuard, licenceOf } from '../../core/security/licence.ts';
 import type { LicenceConfig } from '../../core/security/licence.ts';
 import { isSignedBy, readLicence, signLicence } from '../../core/security/licence-token.ts';
 import type { LicenceClaims } from '../../core/security/licence-token.ts';

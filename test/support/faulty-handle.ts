@@ -1,4 +1,4 @@
-import { fileClosed, fileReadOnly } from '../../core/ports/storage-path.ts';
+import { fileClosed, fileReadOnly } from '../../core/ports/storage.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import type { FaultyFile } from './faulty-file.ts';
 import type { FaultyStorage } from './faulty-storage.ts';

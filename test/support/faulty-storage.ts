@@ -22,7 +22,7 @@
  */
 import { SkuaError } from '../../core/errors.ts';
 import type { ErrorCode } from '../../core/errors.ts';
-import { checkPath, checkRename, fileExists, fileNotFound, folderOf } from '../../core/ports/storage-path.ts';
+import { checkPath, checkRename, fileExists, fileNotFound, folderOf } from '../../core/ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import { FaultyFile } from './faulty-file.ts';
 import type { RestartMode } from './faulty-file.ts';

@@ -4,11 +4,11 @@ import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Architecture, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
 import { HTTP_TIMEOUT_SECONDS, TICK_SECONDS, TICK_TIMEOUT_SECONDS } from '../limits.ts';
-import type { Backups } from './backups.ts';
-import { grantLog, grantRemoval } from './permissions.ts';
-import { createSecrets, reference } from './secrets.ts';
+import { grantLog, grantRemoval } from './storage.ts';
+import type { Backups } from './storage.ts';
 
 const TICK_DISK_GIB = 2;
 
@@ -65,4 +65,26 @@ export function createFunctions(scope: Construct, { bucket, prefix, bundles, htt
   grantRemoval(functions.tick, bucket, prefix);
   backups.grant(functions.tick);
   return functions;
+}
+
+const LENGTH = 40;
+
+/**
+ * The passwords of a first start and the data-protection token: made by the platform, kept when the stack is deleted, and
+ * named in templates by reference only. The token seals the secrets of connectors, so losing it loses those.
+ */
+export function createSecrets(scope: Construct): { readonly admin: Secret; readonly ops: Secret; readonly token: Secret } {
+  const secret = (id: string, description: string) => new Secret(scope, id, {
+    description, removalPolicy: RemovalPolicy.RETAIN, generateSecretString: { passwordLength: LENGTH, excludePunctuation: true, includeSpace: false },
+  });
+  return {
+    admin: secret('AdminPassword', 'Password with which the user admin of Skua is created'),
+    ops: secret('OpsPassword', 'Password with which the user ops of Skua is created'),
+    token: secret('DataProtectionToken', 'Secret under which Skua seals secrets of connectors'),
+  };
+}
+
+/** A reference that the platform resolves when it deploys. */
+export function reference(secret: Secret): string {
+  return secret.secretValue.unsafeUnwrap();
 }

@@ -4,13 +4,11 @@ import { createObjectNodes } from '../../../core/object-log/tick-nodes.ts';
 import { createApp } from '../../../handlers/app.ts';
 import { newScratch } from '../../../local/on-objects/scratch.ts';
 import { createSchedule } from '../../schedule.ts';
-import { autoScavengeConfig, SELF } from './auto-scavenge.ts';
+import { autoScavengeConfig, scavengeConfig } from './settings.ts';
 import { httpHandler } from './http-function.ts';
-import { openSecurity } from './open-security.ts';
-import { commonContext, objectLogOptions, openFunctionStore } from './open-store.ts';
+import { commonContext, objectLogOptions, openFunctionStore, openSecurity } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
-import { scavengeConfig } from './settings.ts';
-import { TickedScavenger } from './ticked-scavenger.ts';
+import { SELF, TickedScavenger } from '../../../local/on-objects/scavengers.ts';
 
 const PATHS = /^\/(?:admin|users|connectors|auto-scavenge)(?:\/|$)/;
 /** What is asked of scavenges needs to know how the last tick left them. */

@@ -1,3 +1,5 @@
+import { SkuaError } from '../../../core/errors.ts';
+
 /** What is left of the present call. An instance handles one call at a time, so there is one of these. */
 export class Deadline {
   #remainingMs: () => number = () => Number.POSITIVE_INFINITY;
@@ -14,3 +16,36 @@ export class Deadline {
 
 /** Milliseconds kept for the reply behind a wait. */
 export const REPLY_RESERVE_MS = 1_000;
+
+/**
+ * A long poll ends before the function does: its wait is cut to what is left, and to WAIT_SECONDS_MAX, since a function
+ * that waits is paid for. A subscription is answered with what is there (result-of.ts), so it needs a place to begin: one
+ * that begins at the end, wherever that is at the moment, would lose what comes between two requests.
+ */
+
+/** Longest wait of a long poll in seconds. */
+export const WAIT_SECONDS_MAX = 20;
+/** Headers that ask for one, of both generations. */
+const LONG_POLL = ['es-longpoll', 'kurrent-longpoll'] as const;
+/** Milliseconds for what comes behind the wait. */
+const READ_RESERVE_MS = 3_000;
+
+/** The request itself, with shorter waits. Errors: `bad_request`. */
+export function limitedRequest(request: Request, deadline: Deadline): Request {
+  const { headers } = request;
+  const secondsMax = Math.min(WAIT_SECONDS_MAX, Math.floor(deadline.leftMs(READ_RESERVE_MS) / 1_000));
+  for (const name of LONG_POLL) {
+    const asked = headers.get(name);
+    if (asked === null || !/^\d+$/.test(asked) || Number(asked) <= secondsMax) continue;
+    if (secondsMax > 0) headers.set(name, String(secondsMax));
+    else headers.delete(name);
+  }
+  if (asksForEvents(headers) && !headers.get('last-event-id') && new URL(request.url).searchParams.get('from') === 'end') {
+    throw new SkuaError('bad_request', 'A function ends a subscription when it has caught up, so one from the end would miss events between two requests. Read the last event, and send its number as from or Last-Event-ID.');
+  }
+  return request;
+}
+
+function asksForEvents(headers: Headers): boolean {
+  return headers.get('accept')?.toLowerCase().includes('text/event-stream') === true;
+}

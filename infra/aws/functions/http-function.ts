@@ -1,10 +1,11 @@
 import type { APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import { isSkuaError, SkuaError } from '../../../core/errors.ts';
-import { ConfigError } from '../../../local/config/config-error.ts';
-import { outcomeOf, problemText } from '../../../handlers/problem.ts';
-import { Deadline } from './deadline.ts';
-import { FunctionLog } from './function-log.ts';
-import { limitedRequest } from './limited-request.ts';
+import type { Log } from '../../../core/ports/log.ts';
+import { outcomeOf, problemText } from '../../../handlers/http/problem.ts';
+import { ConfigError } from '../../../local/config/option.ts';
+import { jsonLine } from '../../../local/log/log-line.ts';
+import type { LineLevel, LogLevel } from '../../../local/log/log-line.ts';
+import { Deadline, limitedRequest } from './deadline.ts';
 import { requestOf } from './request-of.ts';
 import type { HttpEvent } from './request-of.ts';
 import { problem, resultOf } from './result-of.ts';
@@ -107,4 +108,31 @@ function failureOf(error: unknown, log: FunctionLog): APIGatewayProxyStructuredR
   log.error('the function can\'t serve the call', { error, code: error.code });
   // What is wrong with the storage is the operator's business, and stands in the log; the code tells a client whether to come again.
   return problem(status === 500 ? 503 : status, error.code, status === 500 ? 'Service Unavailable' : reason, 'The function could not open the store. Its log has the reason.', { 'retry-after': '5', ...headers });
+}
+
+const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, off: 4 };
+const NO_FIELDS = {};
+
+/** A JSON object a line, which the platform collects; `requestId` says during which call it was written. */
+export class FunctionLog implements Log {
+  #rank: number;
+  readonly #write: (text: string) => void;
+  requestId: string | null = null;
+
+  constructor(level: LogLevel, write: (text: string) => void = (text) => { process.stdout.write(text); }) {
+    this.#rank = RANKS[level];
+    this.#write = write;
+  }
+
+  setLevel(level: LogLevel): void { this.#rank = RANKS[level]; }
+
+  debug(message: string, fields: Record<string, unknown> = NO_FIELDS): void { this.#line('debug', message, fields); }
+  info(message: string, fields: Record<string, unknown> = NO_FIELDS): void { this.#line('info', message, fields); }
+  warn(message: string, fields: Record<string, unknown> = NO_FIELDS): void { this.#line('warn', message, fields); }
+  error(message: string, fields: Record<string, unknown> = NO_FIELDS): void { this.#line('error', message, fields); }
+
+  #line(level: LineLevel, message: string, fields: Record<string, unknown>): void {
+    if (RANKS[level] < this.#rank) return;
+    this.#write(jsonLine({ atMs: Date.now(), level, message, fields: this.requestId === null ? fields : { requestId: this.requestId, ...fields } }));
+  }
 }

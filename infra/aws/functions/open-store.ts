@@ -1,17 +1,24 @@
+import { SkuaError } from '../../../core/errors.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import type { AppContext } from '../../../handlers/context.ts';
-import { logLevelOf } from '../../../local/config/table/logging.ts';
-import { VERSION } from '../../../local/version.ts';
+import type { Scavenger } from '../../../core/scavenge/api.ts';
+import { createSecurity } from '../../../core/security/security.ts';
+import type { RunningSecurity } from '../../../core/security/security.ts';
+import type {
+  AllPage, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions,
+  SubscribeStreamOptions, SubscriptionMessage,
+} from '../../../core/streams/api.ts';
+import type { AppContext } from '../../../handlers/http/context.ts';
+import { logLevelOf } from '../../../local/config/options.ts';
+import { VERSION } from '../../../local/cli/version.ts';
 import { systemClock } from '../../clock.ts';
 import { nodeDigests } from '../../digests.ts';
 import { systemIds } from '../../ids.ts';
+import { nodeKeys } from '../../keys.ts';
 import { openObjects } from '../../objects/open.ts';
-import type { FunctionLog } from './function-log.ts';
-import type { Call } from './http-function.ts';
+import type { Call, FunctionLog } from './http-function.ts';
 import { addressOf, readBody, REQUEST_BODY_BYTES_MAX } from './request-of.ts';
-import { SettledStore } from './settled-store.ts';
 import { readSettings } from './settings.ts';
 import type { FunctionSettings } from './settings.ts';
 
@@ -56,4 +63,85 @@ export function commonContext({ settings: { values }, store, world }: FunctionSt
       logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts, logHttpRequests: values.LogHttpRequests,
     },
   };
+}
+
+/**
+ * A store that knows what is under way in it. A function's process is frozen when its reply has been sent, so what was begun
+ * in the background (a note about a refused call, say) must end before. Subscriptions and waits don't count: they end with their request.
+ */
+export class SettledStore implements EventStore {
+  readonly #store: EventStore;
+  readonly #underWay = new Set<Promise<unknown>>();
+  readonly streamInfoNow?: (stream: string) => StreamInfo | null;
+
+  constructor(store: EventStore) {
+    this.#store = store;
+    if (store.streamInfoNow !== undefined) this.streamInfoNow = (stream) => store.streamInfoNow!(stream);
+  }
+
+  /** Resolves when nothing is under way any more, also nothing that something else was followed by; never rejects. */
+  async settled(): Promise<void> {
+    while (this.#underWay.size > 0) {
+      await Promise.allSettled(this.#underWay);
+      // Whatever goes on behind a promise has begun its next step by then.
+      await new Promise((resolve) => { setImmediate(resolve); });
+    }
+  }
+
+  get end(): number { return this.#store.end; }
+
+  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
+    return this.#watch(this.#store.append(stream, expectedVersion, events, authorize));
+  }
+
+  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
+    return this.#watch(this.#store.deleteStream(stream, expectedVersion, kind, authorize));
+  }
+
+  readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#watch(this.#store.readStream(stream, options)); }
+  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean): Promise<StoredEvent> { return this.#watch(this.#store.readEvent(stream, number, resolveLinks)); }
+  readAll(options: ReadAllOptions): Promise<AllPage> { return this.#watch(this.#store.readAll(options)); }
+  streamInfo(stream: string): Promise<StreamInfo> { return this.#watch(this.#store.streamInfo(stream)); }
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage> { return this.#store.subscribeToStream(stream, options); }
+  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage> { return this.#store.subscribeToAll(options); }
+  waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#store.waitForStream(stream, signal); }
+  waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#store.waitForLog(position, signal); }
+
+  #watch<T>(work: Promise<T>): Promise<T> {
+    const end = () => { this.#underWay.delete(work); };
+    this.#underWay.add(work);
+    work.then(end, end);
+    return work;
+  }
+}
+
+/** Users, logins and access lists as on a node, over the same streams; null while security is off. The store is closed where that fails, for the next call opens it anew. */
+export async function openSecurity({ settings: { values }, instance, store, world: { clock, ids, log, meter } }: FunctionStore): Promise<RunningSecurity | null> {
+  if (values.Insecure) return null;
+  const security = createSecurity(
+    { store, keys: nodeKeys, clock, ids, log, meter },
+    { passwordFormat: values.PasswordFormat, allowAnonymousStreamAccess: values.AllowAnonymousStreamAccess, adminPassword: values.DefaultAdminPassword, opsPassword: values.DefaultOpsPassword },
+  );
+  try {
+    await security.start();
+    return security;
+  } catch (error) {
+    await instance.close().catch(() => {});
+    throw error;
+  }
+}
+
+/** In functions that serve no routes of scavenges. */
+export const noScavenger: Scavenger = {
+  start: refuse, stop: refuse, startDryRun: refuse, dryRun: refuse, explain: refuse,
+  current: () => null,
+  last: () => null,
+  progress: () => null,
+  hold: () => () => {},
+  idle: async () => {},
+  close: async () => {},
+};
+
+async function refuse(): Promise<never> {
+  throw new SkuaError('not_found', 'Scavenges are the business of another function.');
 }

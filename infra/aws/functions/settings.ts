@@ -1,25 +1,22 @@
+import type { AutoScavengeConfig } from '../../../core/auto-scavenge/auto-scavenge.ts';
 import type { CompressionMode } from '../../../core/backup/repository-api.ts';
 import type { Retention } from '../../../core/backup/retention.ts';
+import type { Clock } from '../../../core/ports/clock.ts';
+import type { Log } from '../../../core/ports/log.ts';
+import type { ObjectPlace } from '../../../core/ports/object-store.ts';
 import type { ScavengeConfig } from '../../../core/scavenge/run-context.ts';
 import { decodeBase64 } from '../../../core/security/base64.ts';
-import type { ObjectPlace } from '../../../core/ports/object-store.ts';
-import { ConfigError } from '../../../local/config/config-error.ts';
-import { readEnvironment } from '../../../local/config/environment.ts';
-import type { Environment } from '../../../local/config/environment.ts';
+import { licenceGuard, licenceOf } from '../../../core/security/licence.ts';
+import { ConfigError, option, optional } from '../../../local/config/option.ts';
+import type { OptionGroup, ValuesOf } from '../../../local/config/option.ts';
+import { readEnvironment } from '../../../local/config/sources.ts';
+import type { Environment } from '../../../local/config/sources.ts';
 import { integer, text } from '../../../local/config/kinds.ts';
 import { mergeReadings } from '../../../local/config/merge.ts';
 import { environmentName, Names } from '../../../local/config/names.ts';
-import { option, optional } from '../../../local/config/option.ts';
-import type { OptionGroup, ValuesOf } from '../../../local/config/option.ts';
-import { application } from '../../../local/config/table/application.ts';
-import { autoScavenge, licensing } from '../../../local/config/table/auto-scavenge.ts';
-import { backup } from '../../../local/config/table/backup.ts';
-import { connectors } from '../../../local/config/table/connectors.ts';
-import { database, scavenge } from '../../../local/config/table/database.ts';
-import { logging } from '../../../local/config/table/logging.ts';
-import { users } from '../../../local/config/table/security.ts';
-import { overlap } from '../../../local/on-objects/place-overlap.ts';
-import { parsePlace } from '../../objects/open.ts';
+import { application, autoScavenge, backup, connectors, database, licensing, logging, scavenge, users } from '../../../local/config/options.ts';
+import { nodeKeys } from '../../keys.ts';
+import { overlap, parsePlace } from '../../objects/open.ts';
 import { TICK_SECONDS } from '../limits.ts';
 
 const WEEK_SECONDS = 604_800;
@@ -139,4 +136,16 @@ function keyOf(given: string | null): Uint8Array | null {
   const bytes = /^[0-9a-f]{64}$/i.test(key) ? Uint8Array.from(key.match(/../g)!, (pair) => Number.parseInt(pair, 16)) : decodeBase64(key);
   if (bytes?.length === KEY_BYTES) return bytes;
   throw new ConfigError([`SERVER_BACKUP__KEY is no key of a repository: it has ${KEY_BYTES} bytes, written as 64 hex digits (as \`skua backup key\` makes them) or in Base64.`]);
+}
+
+const MINUTE_MS = 60_000;
+
+/** Whether scavenges are scheduled, and how, for the function that is asked and the one that acts. */
+export function autoScavengeConfig({ values }: FunctionSettings, { clock, log }: { readonly clock: Clock; readonly log: Log }): AutoScavengeConfig {
+  const issuer = values['Licensing:IssuerKey'];
+  const licence = licenceOf({ key: values['Licensing:LicenseKey'], issuerKey: issuer === null ? null : { pem: issuer }, useBuiltIn: values['Licensing:UseBuiltIn'] }, nodeKeys);
+  const guard = licenceGuard('AUTO_SCAVENGE', { licence, clock, log });
+  return {
+    isOff: () => (values['AutoScavenge:Enabled'] === false ? 'The option AutoScavenge:Enabled is false.' : guard()), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS,
+  };
 }

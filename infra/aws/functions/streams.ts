@@ -1,8 +1,6 @@
 import { createApp } from '../../../handlers/app.ts';
 import { httpHandler } from './http-function.ts';
-import { noScavenger } from './no-scavenger.ts';
-import { openSecurity } from './open-security.ts';
-import { commonContext, openFunctionStore } from './open-store.ts';
+import { commonContext, noScavenger, openFunctionStore, openSecurity } from './open-store.ts';
 
 /** Streams, health and what describes the interface. */
 const PATHS = /^\/(?:streams\/.*|health\/.*|ping|info|openapi\.json)?$/;

@@ -6,16 +6,16 @@ import { openObjectStore } from '../../../core/object-log/instance.ts';
 import { tick } from '../../../core/object-log/tick.ts';
 import { TickBackups } from '../../../core/object-log/tick-backup.ts';
 import type { TickReport } from '../../../core/object-log/tick.ts';
+import { SELF } from '../../../local/on-objects/scavengers.ts';
 import { newScratch } from '../../../local/on-objects/scratch.ts';
 import { nodeCompression } from '../../compression.ts';
 import { nodeKeys } from '../../keys.ts';
 import { openObjects } from '../../objects/open.ts';
 import { createSchedule } from '../../schedule.ts';
-import { autoScavengeConfig, SELF } from './auto-scavenge.ts';
-import { FunctionLog } from './function-log.ts';
-import { objectLogOptions, openWorld } from './open-store.ts';
-import { scavengeConfig } from './settings.ts';
+import { autoScavengeConfig, scavengeConfig } from './settings.ts';
 import type { FunctionSettings } from './settings.ts';
+import { FunctionLog } from './http-function.ts';
+import { objectLogOptions, openWorld } from './open-store.ts';
 
 /** Milliseconds between the end of a tick's work and that of its function. */
 const END_RESERVE_MS = 10_000;

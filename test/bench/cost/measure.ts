@@ -1,6 +1,6 @@
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
-import type { ObjectCounts } from '../../../core/ports/counting-objects.ts';
-import { CountingObjects } from '../../../core/ports/counting-objects.ts';
+import type { ObjectCounts } from '../../support/counting-objects.ts';
+import { CountingObjects } from '../../support/counting-objects.ts';
 import { startScavenge } from '../../../core/object-log/tick-control.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { events, openCounted, tickOnce, worldOver } from '../object-stores.ts';
@@ -33,7 +33,7 @@ export async function measure(): Promise<Measured> {
   const read = requestsOf(await counts(instance, () => instance.store.readEvent('known', 'last')));
   const webhook = requestsOf(await counts(instance, async () => {
     for (let i = 0; i < WEBHOOKS; i++) {
-      // The note of the delivery, and the event: as core/webhook/pipeline.ts writes them.
+      // The note of the delivery, and the event: as core/webhook/ingest/pipeline.ts writes them.
       await instance.store.append('$webhook-shop-deliveries', ANY, events(1, 120));
       await instance.store.append('known', ANY, events(1, EVENT_BYTES));
     }

@@ -1,4 +1,4 @@
-import type { ObjectCounts } from '../../../core/ports/counting-objects.ts';
+import type { ObjectCounts } from '../../support/counting-objects.ts';
 import type { Prices } from './prices.ts';
 
 /** What one of something asks of the object storage. */

@@ -1,5 +1,5 @@
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
-import type { ObjectCounts } from '../../../core/ports/counting-objects.ts';
+import type { ObjectCounts } from '../../support/counting-objects.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { row } from '../figure.ts';
 import type { Figure, Row } from '../figure.ts';

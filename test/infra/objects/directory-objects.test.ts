@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isSkuaError } from '../../../core/errors.ts';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
-import { directoryError } from '../../../infra/objects/object-errors.ts';
+import { directoryError } from '../../../infra/objects/file-content.ts';
 
 let folder: string;
 let root: string;

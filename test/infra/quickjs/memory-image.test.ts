@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MemoryImage } from '../../../infra/quickjs/memory-image.ts';
+import { MemoryImage } from '../../../infra/quickjs/guest.ts';
 
 const PAGE_BYTES = 4096;
 const BYTES = 64 * PAGE_BYTES;

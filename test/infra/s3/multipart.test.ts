@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SINGLE_UPLOAD_BYTES_MAX, UPLOAD_PARTS_MAX, uploadPartBytes } from '../../../core/ports/upload-parts.ts';
+import { SINGLE_UPLOAD_BYTES_MAX, UPLOAD_PARTS_MAX, uploadPartBytes } from '../../../core/ports/object-store.ts';
 import { errorOf, pieces, startBench, text } from './tools.ts';
 import type { Bench } from './tools.ts';
 

@@ -3,7 +3,7 @@ import type { SkuaError } from '../../../core/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { ObjectPlace, ObjectStore } from '../../../core/ports/object-store.ts';
 import { openObjects } from '../../../infra/objects/open.ts';
-import type { S3ObjectsOptions } from '../../../infra/s3/s3-objects.ts';
+import type { S3ObjectsOptions } from '../../../infra/s3/objects.ts';
 import { InProcessS3 } from '../../support/s3/in-process-s3.ts';
 
 export const BUCKET = 'bucket';

@@ -6,9 +6,8 @@ import { publicKeyPem } from '../../../core/security/ed25519-keys.ts';
 import { signLicence } from '../../../core/security/licence-token.ts';
 import { encodeText } from '../../../core/text.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
-import { nodeLicence } from '../../../local/auto-scavenge/node-licence.ts';
-import { offReason } from '../../../local/auto-scavenge/off-reason.ts';
-import { dumpLines } from '../../../local/config/dump.ts';
+import { nodeLicence, offReason } from '../../../local/auto-scavenge/open.ts';
+import { dumpLines } from '../../../local/config/show-options.ts';
 import { load, problems } from '../config/support.ts';
 
 /** Options of auto-scavenge and of the licence; the numbers are rows of auto-scavenge.md section 16.6. */

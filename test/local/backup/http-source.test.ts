@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { BackupSource } from '../../../core/backup/source.ts';
 import { openHttpSource } from '../../../local/backup/http-source.ts';
-import { NodeClient } from '../../../local/node-client.ts';
+import { NodeClient } from '../../../local/cli/node-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { fakeHold, HOLD_ID } from './fake-hold.ts';
 import type { FakeHold } from './fake-hold.ts';

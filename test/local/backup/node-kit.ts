@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import type { NodeLog } from '../../../local/logger.ts';
-import { startNode } from '../../../local/node.ts';
-import type { RunningNode } from '../../../local/node.ts';
+import type { NodeLog } from '../../../local/log/logger.ts';
+import { startNode } from '../../../local/node/node.ts';
+import type { RunningNode } from '../../../local/node/node.ts';
 import { LogLines } from '../../handlers/secured.ts';
 import { load } from '../config/support.ts';
 

@@ -6,7 +6,7 @@ import { silentMeter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { systemIds } from '../../../infra/ids.ts';
-import { startServer } from '../../../local/server.ts';
+import { startServer } from '../../../local/http/server.ts';
 import { FakeBackups, SNAPSHOT } from '../../support/backup/fake-backups.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ModelStore } from '../../support/model-store.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { whileNoScavenge } from '../../../local/backup/pause-scavenge.ts';
-import { NodeClient } from '../../../local/node-client.ts';
+import { NodeClient } from '../../../local/cli/node-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 /** Who stops scavenges for a backup sets them going again, whatever became of the backup. */

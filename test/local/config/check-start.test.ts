@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { tlsModeOf } from '../../../local/config/check-config.ts';
-import { checkStart, checkTls, isLoopback } from '../../../local/config/check-start.ts';
+import { checkStart, checkTls, isLoopback, tlsModeOf } from '../../../local/config/check-config.ts';
 import { load, problemsOf } from './support.ts';
 
 describe('certificates', () => {

@@ -2,14 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
-import { ConfigError } from '../../../local/config/config-error.ts';
+import { ConfigError } from '../../../local/config/option.ts';
 import { MASK } from '../../../local/config/config.ts';
 import { loadConfig } from '../../../local/config/load-config.ts';
-import { OPTIONS } from '../../../local/config/options.ts';
+import { logLevelOf, OPTIONS } from '../../../local/config/options.ts';
 import type { Values } from '../../../local/config/options.ts';
-import { readConfigFile } from '../../../local/config/read-config-file.ts';
-import { logLevelOf } from '../../../local/config/table/logging.ts';
-import type { ReloadableConfig } from '../../../local/reload.ts';
+import { readConfigFile } from '../../../local/config/yaml.ts';
+import type { ReloadableConfig } from '../../../local/node/reload.ts';
 import { load, problems, problemsOf } from './support.ts';
 
 describe('precedence', () => {

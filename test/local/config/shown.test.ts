@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { dumpLines } from '../../../local/config/dump.ts';
+import { dumpLines, optionsPage } from '../../../local/config/show-options.ts';
 import { commandLineName, environmentName } from '../../../local/config/names.ts';
 import { OPTION_GROUPS, OPTIONS } from '../../../local/config/options.ts';
-import { optionsPage } from '../../../local/config/options-page.ts';
-import { readStartWords } from '../../../local/config/start-words.ts';
+import { readStartWords } from '../../../local/config/load-config.ts';
 import { runProgram } from '../../../local/cli/run.ts';
 import { COMMANDS } from '../../../local/commands/all.ts';
 import { FakeIo } from '../support.ts';

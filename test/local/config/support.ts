@@ -1,5 +1,5 @@
 import type { Config } from '../../../local/config/config.ts';
-import { ConfigError } from '../../../local/config/config-error.ts';
+import { ConfigError } from '../../../local/config/option.ts';
 import { loadConfig } from '../../../local/config/load-config.ts';
 import type { OptionGroup } from '../../../local/config/option.ts';
 

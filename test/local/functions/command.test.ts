@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { missingBundles } from '../../../local/functions/bundles.ts';
-import { runFunctionsServe } from '../../../local/commands/run-functions-serve.ts';
+import { missingBundles, runFunctionsServe } from '../../../local/commands/run-functions-serve.ts';
 
 let folder: string;
 let stdout: string;

@@ -4,8 +4,8 @@ import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { onTestFinished } from 'vitest';
 import { silentLog } from '../../../core/ports/log.ts';
-import type { HttpServer, HttpServerOptions } from '../../../local/server.ts';
-import { startServer } from '../../../local/server.ts';
+import type { HttpServer, HttpServerOptions } from '../../../local/http/server.ts';
+import { startServer } from '../../../local/http/server.ts';
 
 /** A server on a free port, with TLS where certificates are given. It ends with the test. */
 export async function serve(options: Partial<HttpServerOptions>): Promise<HttpServer> {

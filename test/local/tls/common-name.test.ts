@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { commonNameOf, matchesReservedName, namesAddress } from '../../../local/tls/common-name.ts';
+import { commonNameOf, matchesReservedName, namesAddress } from '../../../local/tls/peer.ts';
 import { issue } from '../../support/certificates.ts';
 
 describe('common names against the reserved name', () => {

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { Log } from '../../../core/ports/log.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
-import { watchExpiry } from '../../../local/tls/expiry.ts';
-import { HandshakeLog } from '../../../local/tls/handshake-log.ts';
+import { watchExpiry } from '../../../local/tls/node-certificates.ts';
+import { HandshakeLog } from '../../../local/tls/handshakes.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const DAY_MS = 86_400_000;

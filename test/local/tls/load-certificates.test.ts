@@ -4,7 +4,7 @@ import { SkuaError } from '../../../core/errors.ts';
 import { daysLeft } from '../../../local/tls/certificate-set.ts';
 import { loadCertificates, loadConfigured } from '../../../local/tls/load-certificates.ts';
 import type { CertificateOptions } from '../../../local/tls/load-certificates.ts';
-import type { Problem } from '../../../local/tls/problems.ts';
+import type { Problem } from '../../../local/tls/certificate-set.ts';
 import { issue, issueNode, issueRoot } from '../../support/certificates.ts';
 import type { Issued } from '../../support/certificates.ts';
 import { Files } from './files.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent } from 'node:https';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../core/ports/log.ts';
-import { createReloader } from '../../../local/reload.ts';
+import { createReloader } from '../../../local/node/reload.ts';
 import { loadConfigured } from '../../../local/tls/load-certificates.ts';
 import type { CertificateValues } from '../../../local/tls/load-certificates.ts';
 import { issueNode, issueRoot } from '../../support/certificates.ts';

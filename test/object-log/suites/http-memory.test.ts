@@ -5,4 +5,4 @@ import { inMemory } from './place.ts';
 /** The walk through the operations on streams, and who may do what; the other operations and the document itself know nothing of the store. */
 storesOn(inMemory(), { seed: 51, tickChance: 0.03, only: (test) => test.startsWith('access') || / '\/streams\//.test(test) });
 describe('access', async () => { await import('../../handlers/access.test.ts'); });
-describe('walk', async () => { await import('../../handlers/openapi.test.ts'); });
+describe('walk', async () => { await import('../../handlers/openapi/document.test.ts'); });

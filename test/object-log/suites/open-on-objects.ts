@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
 import type { OpenStore } from '../../../core/store.ts';
-import { TickedScavenger } from '../../../infra/aws/functions/ticked-scavenger.ts';
+import { TickedScavenger } from '../../../local/on-objects/scavengers.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { elsewhere, TEST_NOW_MS } from '../../support/test-store.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
 import { FaultyObjects } from '../../support/faulty-objects.ts';
-import { type Crashing, crashWhileDelivering } from '../../webhook/deduplication-crash-kit.ts';
+import { type Crashing, crashWhileDelivering } from '../../webhook/ingest/deduplication-crash-kit.ts';
 import { openStoreOf } from './open-on-objects.ts';
 import { StoreClock, TickingStore } from './ticking-store.ts';
 

@@ -6,8 +6,8 @@ import { inMemory } from './place.ts';
 const BESIDE = 'a connector whose stream was deleted for ever does not exist, and its id is taken';
 
 storesOn(inMemory(), { seed: 1, only: (test) => !test.endsWith(BESIDE) });
-describe('deduplication', async () => { await import('../../webhook/deduplication.test.ts'); });
-describe('ingest', async () => { await import('../../webhook/ingest.test.ts'); });
-describe('registry', async () => { await import('../../webhook/registry.test.ts'); });
-describe('registry, crashes', async () => { await import('../../webhook/registry-crash.test.ts'); });
-describe('rejections', async () => { await import('../../webhook/rejections.test.ts'); });
+describe('deduplication', async () => { await import('../../webhook/ingest/deduplication.test.ts'); });
+describe('ingest', async () => { await import('../../webhook/ingest/ingest.test.ts'); });
+describe('registry', async () => { await import('../../webhook/connectors/registry.test.ts'); });
+describe('registry, crashes', async () => { await import('../../webhook/connectors/registry-crash.test.ts'); });
+describe('rejections', async () => { await import('../../webhook/ingest/rejections.test.ts'); });

@@ -8,8 +8,8 @@ const HERE = [
   /^registry events /, /^registry .*the same after a restart/, /^registry, crashes .*(without a crash|behind write (8|18)$)/, /^rejections /,
 ];
 storesOn(onS3(), { seed: 201, only: (test) => HERE.some((name) => name.test(test.replaceAll(' > ', ' '))) });
-describe('deduplication', async () => { await import('../../webhook/deduplication.test.ts'); });
-describe('ingest', async () => { await import('../../webhook/ingest.test.ts'); });
-describe('registry', async () => { await import('../../webhook/registry.test.ts'); });
-describe('registry, crashes', async () => { await import('../../webhook/registry-crash.test.ts'); });
-describe('rejections', async () => { await import('../../webhook/rejections.test.ts'); });
+describe('deduplication', async () => { await import('../../webhook/ingest/deduplication.test.ts'); });
+describe('ingest', async () => { await import('../../webhook/ingest/ingest.test.ts'); });
+describe('registry', async () => { await import('../../webhook/connectors/registry.test.ts'); });
+describe('registry, crashes', async () => { await import('../../webhook/connectors/registry-crash.test.ts'); });
+describe('rejections', async () => { await import('../../webhook/ingest/rejections.test.ts'); });

@@ -1,4 +1,4 @@
-import { FunctionProcess } from '../../../local/functions/function-process.ts';
+import { FunctionProcess } from '../../../local/functions/function-pool.ts';
 import type { Outcome } from '../../../local/functions/runtime-interface.ts';
 import { basic, httpEvent } from './events.ts';
 

@@ -1,0 +1,132 @@
+import { SkuaError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
+import type { SealedSecrets } from '../../security/sealed-secrets.ts';
+import type { ActiveConnector, Violation } from '../active.ts';
+import type { Settings, TestInput, TestResult } from '../api.ts';
+import { isConnectorId } from './cache.ts';
+import type { Activation, ConnectorRecord } from './events.ts';
+import { shown, spellNames } from './settings-shape.ts';
+import { openSecrets, unmaskSecrets } from './secrets.ts';
+import { tryScript } from '../routing.ts';
+import { parseWebhookSettings } from './settings.ts';
+import type { ParsedSettings } from './settings.ts';
+
+/** What may become of a connector, and what may run. */
+
+const NAME_LENGTH_MIN = 3;
+const NAME_LENGTH_MAX = 50;
+const ID_LENGTH_MIN = 5;
+const ID_LENGTH_MAX = 50;
+
+export function invalidConnector(violations: readonly Violation[]): SkuaError {
+  const text = violations.map(({ field, description }) => `${field}: ${description}`).join(' ');
+  return new SkuaError('invalid_connector', `The connector was refused. ${text}`, { violations });
+}
+
+/** The texts of http-api.md section 9.3. */
+export function checkConnectorId(connectorId: string): void {
+  if (isConnectorId(connectorId)) return;
+  const violations: Violation[] = [];
+  const refuse = (description: string) => violations.push({ field: 'connectorId', description });
+  if (connectorId === '') refuse('ConnectorId must not be empty');
+  if (connectorId.length < ID_LENGTH_MIN || connectorId.length > ID_LENGTH_MAX) refuse('ConnectorId must be between 5 and 50 characters long');
+  if (!/^[a-zA-Z0-9_-]*$/.test(connectorId)) refuse('ConnectorId can only contain alphanumeric characters, hyphens, and underscores');
+  throw invalidConnector(violations);
+}
+
+/** The name to store; a blank one is the id. */
+export function nameOf(connectorId: string, given: string | null): string {
+  const name = given?.trim() ?? '';
+  if (name === '') return connectorId;
+  if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX) throw invalidConnector([{ field: 'name', description: 'name must be between 3 and 50 characters long' }]);
+  if (!name.isWellFormed()) throw invalidConnector([{ field: 'name', description: 'name is no valid Unicode text' }]);
+  return name;
+}
+
+export interface ValidatorParts {
+  readonly sandbox: RoutingSandbox;
+  readonly secrets: SealedSecrets;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Validator {
+  readonly #parts: ValidatorParts;
+  /** Calls under way in each lane of the sandbox that is not the connector's own. */
+  readonly #lanes = new Map<string, number>();
+
+  constructor(parts: ValidatorParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The settings to store, under the names of the documents and with their secrets in the clear. `stored`: those in
+   * force, whose secrets masks stand for. Errors: `invalid_connector`, `secret_refused`.
+   */
+  async check(connectorId: string, given: Settings, stored: Settings | null): Promise<Settings> {
+    const { settings: spelled, violations } = spellNames(given);
+    if (violations.length > 0) throw invalidConnector(violations);
+    const settings = unmaskSecrets(connectorId, spelled, stored, this.#parts.secrets);
+    const { script } = this.#parse(settings).settings;
+    await this.checkScript(script);
+    await this.#tryOut(connectorId, script);
+    return settings;
+  }
+
+  #parse(settings: Settings): ParsedSettings {
+    const parsed = parseWebhookSettings(settings);
+    if (parsed.violations.length > 0) throw invalidConnector(parsed.violations);
+    return parsed;
+  }
+
+  async checkScript(script: string): Promise<void> {
+    const reason = await this.#parts.sandbox.check(script);
+    if (reason !== null) throw invalidConnector([{ field: 'routingScript', description: reason }]);
+  }
+
+  /** A script need not understand an empty request, so that one which does not is only worth a line in the log. */
+  async #tryOut(connectorId: string, script: string): Promise<void> {
+    const { outcome, error } = await this.#run(`${connectorId}:tried`, connectorId, script, { body: '{}', headers: {}, query: {} });
+    if (outcome === 'routed' || outcome === 'skipped') return;
+    this.#parts.log.warn('the routing script of a connector does not cope with an empty request', { connectorId, outcome, error });
+  }
+
+  /** What is ready to take calls. Errors: `invalid_connector`, `secret_refused`. */
+  activate(record: ConnectorRecord, { number, revision, settings }: Activation): ActiveConnector {
+    const { connectorId, incarnation } = record;
+    const parsed = this.#parse(openSecrets(connectorId, settings, this.#parts.secrets));
+    return { connectorId, activation: number, incarnation, revision, settings: parsed.settings, secrets: parsed.secrets };
+  }
+
+  /** Runs the script of stored settings. Errors: `invalid_connector`. */
+  test(connectorId: string, stored: Settings, input: TestInput): Promise<TestResult> {
+    const { script } = parseWebhookSettings(stored).settings;
+    return this.#run(`${connectorId}:tested`, connectorId, script, input);
+  }
+
+  /** In a lane of its own, so that a script under test holds up no calls. Connector ids have no colon. */
+  async #run(lane: string, connectorId: string, script: string, input: TestInput): Promise<TestResult> {
+    this.#lanes.set(lane, (this.#lanes.get(lane) ?? 0) + 1);
+    try {
+      return await tryScript(this.#parts, { lane, connectorId, script, input });
+    } finally {
+      this.#leave(lane);
+    }
+  }
+
+  #leave(lane: string): void {
+    const left = this.#lanes.get(lane)! - 1;
+    if (left > 0) this.#lanes.set(lane, left);
+    else {
+      this.#lanes.delete(lane);
+      this.#parts.sandbox.release(lane);
+    }
+  }
+}
+
+/** For messages. */
+export function quoted(connectorId: string): string {
+  return `'${shown(connectorId)}'`;
+}

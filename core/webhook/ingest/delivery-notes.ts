@@ -1,0 +1,289 @@
+import { i32 } from '../../bytes.ts';
+import { isSkuaError } from '../../errors.ts';
+import { guidFromText } from '../../guid.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Ids } from '../../ports/ids.ts';
+import { ANY } from '../../streams/api.ts';
+import type { EventStore, NewEvent, StoredEvent, StreamMetadata } from '../../streams/api.ts';
+import { formatMetadata } from '../../streams/metadata.ts';
+import { METADATA_TYPE, metastreamOf } from '../../streams/names.ts';
+import { decodeText, encodeText } from '../../text.ts';
+import { DeliveryMemory } from './delivery-memory.ts';
+import { uuidText } from './delivery.ts';
+import type { Delivery } from './delivery.ts';
+
+export interface DeliveryNotesParts {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly stream: string;
+  readonly maxAgeMs: number;
+  readonly maxCount: number;
+}
+
+/** The stream of notes of one connector, and what is remembered of it. The protocol stands in deduplication.ts. */
+export class DeliveryNotes {
+  readonly #parts: DeliveryNotesParts;
+  readonly #memory: DeliveryMemory;
+  readonly #writer: string;
+  /** Own notes whose events are not settled, in their order. */
+  readonly #open = new Set<number>();
+  /** Last event of the stream that is known here. */
+  #last = -1;
+  #isRead = false;
+  #reading: Promise<void> | null = null;
+  #isPrepared = false;
+
+  constructor(parts: DeliveryNotesParts) {
+    this.#parts = parts;
+    this.#memory = new DeliveryMemory(parts.maxCount);
+    this.#writer = uuidText(parts.ids.uuidBytes());
+  }
+
+  /** Number of the newest note below `below` that may be the one of this event, -1 for none. What is written since `catchUp` is not known. */
+  newest(eventId: string, below = Number.POSITIVE_INFINITY): number {
+    const { clock, maxAgeMs } = this.#parts;
+    this.#memory.expire(Math.floor((clock.nowMs() - maxAgeMs) / 1_000));
+    guidFromText(eventId, guid, 0);
+    return this.#memory.find(i32(guid, HIGH_AT), i32(guid, LOW_AT), below);
+  }
+
+  /** Null for what is no note, or not to be seen any more. */
+  async read(number: number): Promise<DeliveryNote | null> {
+    try {
+      const event = await this.#parts.store.readEvent(this.#parts.stream, number);
+      return event.type === NOTE_TYPE ? parseNote(event.data) : null;
+    } catch (error) {
+      if (isAbsent(error)) return null;
+      throw error;
+    }
+  }
+
+  /** Whether a later note of the same writer says that the event of this one is settled. */
+  isMarked(number: number, writer: string): Promise<boolean> {
+    return isSomeEvent(this.#parts.store, this.#parts.stream, number + 1, LATER_NOTES, ({ type, data }) => {
+      const note = type === NOTE_TYPE ? parseNote(data) : null;
+      return note !== null && note.writer === writer && note.settled > number;
+    });
+  }
+
+  isSettled(number: number): boolean {
+    return this.#memory.isSettled(number);
+  }
+
+  settle(number: number): void {
+    this.#open.delete(number);
+    this.#memory.settle(number);
+  }
+
+  /** Errors: as an append; `wrong_expected_version` where others have written what is not known here. */
+  async append(deliveries: readonly Delivery[]): Promise<void> {
+    const { store, stream, clock } = this.#parts;
+    await this.#prepare();
+    const settled = this.#mark();
+    const notes = deliveries.map(({ deliveryId, eventId, stream, type, after }): NewEvent => ({
+      id: mirrorId(eventId), type: NOTE_TYPE, isJson: true, metadata: NO_BYTES,
+      data: encodeNote({ deliveryId: deliveryId!, stream, type, after: after ?? -1, writer: this.#writer, settled }),
+    }));
+    let first: number;
+    try {
+      first = (await store.append(stream, this.#last, notes)).firstEventNumber;
+    } catch (error) {
+      if (isSkuaError(error, 'wrong_expected_version')) this.#isRead = false;
+      throw error;
+    }
+    const seconds = Math.floor(clock.nowMs() / 1_000);
+    for (const [i, delivery] of deliveries.entries()) {
+      delivery.note = first + i;
+      this.#learn(delivery.note, delivery.eventId, seconds);
+      this.#open.add(delivery.note);
+    }
+    this.#last = Math.max(this.#last, first + deliveries.length - 1);
+  }
+
+  /** Up to where the events of own notes are settled. */
+  #mark(): number {
+    for (const number of this.#open) return number;
+    return this.#last + 1;
+  }
+
+  async withdraw(delivery: Delivery): Promise<void> {
+    const { store, stream, ids } = this.#parts;
+    const { note } = delivery;
+    await store.append(stream, ANY, [{ id: uuidText(ids.uuidBytes()), type: WITHDRAWAL_TYPE, isJson: true, data: encodeWithdrawal(note), metadata: NO_BYTES }]);
+    this.#memory.withdraw(note);
+    this.#open.delete(note);
+    delivery.note = -1;
+  }
+
+  /** Reads what was written since; null where nothing was. */
+  catchUp(): Promise<void> | null {
+    const { store, stream } = this.#parts;
+    if (this.#isRead && store.streamInfoNow !== undefined) {
+      const info = store.streamInfoNow(stream);
+      if (info !== null && info.lastEventNumber <= this.#last) return null;
+    }
+    this.#reading ??= this.#readOn().finally(() => { this.#reading = null; });
+    return this.#reading;
+  }
+
+  async #readOn(): Promise<void> {
+    const { store, stream } = this.#parts;
+    const { lastEventNumber } = await store.streamInfo(stream);
+    try {
+      for (let from = this.#last + 1, isEnd = lastEventNumber < from; !isEnd;) {
+        const page = await store.readStream(stream, { direction: 'forward', from, count: PAGE_EVENTS });
+        for (const event of page.events) this.#take(event);
+        from = page.nextEventNumber;
+        isEnd = page.isEnd;
+        this.#last = Math.max(this.#last, isEnd ? page.lastEventNumber : from - 1);
+      }
+    } catch (error) {
+      // Deleted with the connector, whose successor starts with nothing; its numbers go on.
+      if (!isSkuaError(error, 'stream_not_found')) throw error;
+      this.#last = Math.max(this.#last, lastEventNumber);
+    }
+    this.#isRead = true;
+  }
+
+  #take({ number, type, id, data, createdMs }: StoredEvent): void {
+    if (type === NOTE_TYPE) this.#learn(number, mirrorId(id), Math.floor(createdMs / 1_000));
+    else if (type === WITHDRAWAL_TYPE) {
+      const withdrawn = parseWithdrawal(data);
+      if (withdrawn !== null) this.#memory.withdraw(withdrawn);
+    }
+  }
+
+  #learn(number: number, eventId: string, seconds: number): void {
+    guidFromText(eventId, guid, 0);
+    this.#memory.add(number, i32(guid, HIGH_AT), i32(guid, LOW_AT), seconds);
+  }
+
+  /** Gives the stream its limits, where it has others. */
+  async #prepare(): Promise<void> {
+    if (this.#isPrepared) return;
+    const { store, stream, ids, maxAgeMs, maxCount } = this.#parts;
+    const maxAge = Math.ceil(maxAgeMs / 1_000);
+    await changeMetadata(store, ids, stream, (metadata) => (metadata.maxAge === maxAge && metadata.maxCount === maxCount ? null : { ...metadata, maxAge, maxCount }));
+    this.#isPrepared = true;
+  }
+}
+
+/** Whether the test holds for one of the events from this number on, of which about `count` are looked at; false where there is no stream. */
+export async function isSomeEvent(store: EventStore, stream: string, from: number, count: number, test: (event: StoredEvent) => boolean): Promise<boolean> {
+  if (!Number.isSafeInteger(from)) return false;
+  try {
+    for (let left = count, next = from; left > 0; left -= PAGE_EVENTS) {
+      const page = await store.readStream(stream, { direction: 'forward', from: next, count: Math.min(left, PAGE_EVENTS) });
+      if (page.events.some(test)) return true;
+      if (page.isEnd) return false;
+      next = page.nextEventNumber;
+    }
+    return false;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+}
+
+/** Replaces the metadata of a stream by what `change` makes of it; null for no change. What others write meanwhile is kept. */
+export async function changeMetadata(store: EventStore, ids: Ids, stream: string, change: (metadata: StreamMetadata) => StreamMetadata | null): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    const { metadata, metadataVersion } = await store.streamInfo(stream);
+    const changed = change(metadata);
+    if (changed === null) return;
+    try {
+      await store.append(metastreamOf(stream), metadataVersion, [{ id: uuidText(ids.uuidBytes()), type: METADATA_TYPE, isJson: true, data: encodeText(formatMetadata(changed)), metadata: NO_BYTES }]);
+      return;
+    } catch (error) {
+      if (!isSkuaError(error, 'wrong_expected_version') || attempt >= METADATA_CONFLICTS_MAX) throw error;
+    }
+  }
+}
+
+const PAGE_EVENTS = 1_024;
+/** Notes behind a note among which one says that its event is settled, if there are that many. */
+const LATER_NOTES = 1_024;
+const METADATA_CONFLICTS_MAX = 20;
+const NO_BYTES = new Uint8Array(0);
+
+function isAbsent(error: unknown): boolean {
+  return isSkuaError(error, 'event_not_found') || isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'stream_deleted');
+}
+
+/** The hash of an event id: 64 of its bits, none of those that tell the version and variant of a UUID. */
+const guid = new Uint8Array(16);
+const HIGH_AT = 0;
+const LOW_AT = 12;
+
+/**
+ * Events of `$webhook-<id>-deliveries`. The id of a note is the id of the event that it announces, so that the memory can
+ * be filled without reading what notes say.
+ */
+
+/** Announces the event of a delivery; it is durable before that event is sent to the log. */
+export const NOTE_TYPE = '$webhook-delivery';
+/** A note whose event will not be written: the delivery counts as never seen. */
+export const WITHDRAWAL_TYPE = '$webhook-delivery-withdrawn';
+
+export interface DeliveryNote {
+  readonly deliveryId: string;
+  /** Where the event goes, and its type. */
+  readonly stream: string;
+  readonly type: string;
+  /** Last event number of that stream before the event: it stands behind this one, if it is there. */
+  readonly after: number;
+  /** Who wrote the note: a random text for each deduplication that was opened. */
+  readonly writer: string;
+  /** The events of this writer's notes before this number are written, or their notes withdrawn. */
+  readonly settled: number;
+}
+
+export function encodeNote({ deliveryId, stream, type, after, writer, settled }: DeliveryNote): Uint8Array {
+  return encodeText(JSON.stringify({ deliveryId, stream, type, after, writer, settled }));
+}
+
+/** Null for what is no note: others can write to the stream as administrators. */
+export function parseNote(data: Uint8Array): DeliveryNote | null {
+  const value = parse(data);
+  if (value === null) return null;
+  const { deliveryId, stream, type, after, writer, settled } = value as Partial<Record<keyof DeliveryNote, unknown>>;
+  if (typeof deliveryId !== 'string' || typeof stream !== 'string' || typeof type !== 'string' || typeof writer !== 'string') return null;
+  return isNumber(after) && isNumber(settled) ? { deliveryId, stream, type, after, writer, settled } : null;
+}
+
+export function encodeWithdrawal(number: number): Uint8Array {
+  return encodeText(JSON.stringify({ number }));
+}
+
+/** Number of the note that is withdrawn, null for what is no withdrawal. */
+export function parseWithdrawal(data: Uint8Array): number | null {
+  const number = (parse(data) as { readonly number?: unknown } | null)?.number;
+  return isNumber(number) ? number : null;
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= -1;
+}
+
+function parse(data: Uint8Array): object | null {
+  try {
+    const value: unknown = JSON.parse(decodeText(data));
+    return typeof value === 'object' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Digits that say the version and variant of a UUID, and hyphens. */
+const KEPT: ReadonlySet<number> = new Set([8, 13, 14, 18, 19, 23]);
+
+/**
+ * The id of the note about an event, and of the event that a note is about: all bits turned round but those of version
+ * and variant. With the event's own id a note would be a trace of it in the log after the event was erased.
+ */
+export function mirrorId(id: string): string {
+  let mirrored = '';
+  for (let i = 0; i < id.length; i++) mirrored += KEPT.has(i) ? id[i]! : (15 - Number.parseInt(id[i]!, 16)).toString(16);
+  return mirrored;
+}

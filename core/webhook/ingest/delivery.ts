@@ -1,0 +1,90 @@
+import { guidFromUuidBytes, guidToText } from '../../guid.ts';
+import type { Keys } from '../../ports/keys.ts';
+import { encodeText } from '../../text.ts';
+import type { ActiveConnector } from '../active.ts';
+import { namedScheme } from '../signatures/schemes.ts';
+
+/** An accepted call on its way into its stream. */
+export interface Delivery {
+  /** Null where the sender gives none, or deliveries are not told apart. */
+  readonly deliveryId: string | null;
+  readonly eventId: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+  /** Where the event goes, and its type; those of an earlier note of the delivery win. */
+  stream: string;
+  type: string;
+  /** Last event number of the stream when the first note of the delivery was made; null until then. */
+  after: number | null;
+  /** Number of its note in the deliveries stream, -1 without one. */
+  note: number;
+  /** Number of the newest earlier note of this delivery, whose event is missing; -1 for none. */
+  seen: number;
+  /** The event turned out to be there already. */
+  isWritten: boolean;
+}
+
+/** Where senders put the id of a delivery, and the event id that follows from it. */
+
+/** Longer ids are none: nobody sends them, and each one is kept for days. */
+export const DELIVERY_ID_LENGTH_MAX = 512;
+
+/** Looked at, in this order, where the scheme's sender has no header of its own. */
+const COMMON_HEADERS: readonly string[] = ['x-github-delivery', 'webhook-id'];
+/** Senders who name the delivery in the body: member `id`. */
+const BODY_SCHEMES: ReadonlySet<string> = new Set(['stripe', 'providerd']);
+
+/** Finds the delivery's id in a call; null where the sender gives none, or an unusable one. */
+export type DeliveryIdOf = (headers: ReadonlyMap<string, string>, bodyText: string) => string | null;
+
+/** How deliveries of this connector are told apart; null when they are not. */
+export function deliveryIdOf({ settings: { deduplication, signature } }: ActiveConnector): DeliveryIdOf | null {
+  if (!deduplication.enabled) return null;
+  if (deduplication.header !== null) return inHeaders([deduplication.header]);
+  const scheme = signature?.scheme.toLowerCase() ?? '';
+  if (BODY_SCHEMES.has(scheme)) return (_headers, bodyText) => usable(idOfBody(bodyText));
+  const own = namedScheme(scheme)?.deliveryHeader?.toLowerCase() ?? null;
+  return inHeaders(own === null ? COMMON_HEADERS : [own]);
+}
+
+function inHeaders(names: readonly string[]): DeliveryIdOf {
+  return (headers) => {
+    for (const name of names) {
+      const id = usable(headers.get(name));
+      if (id !== null) return id;
+    }
+    return null;
+  };
+}
+
+function usable(id: string | undefined): string | null {
+  return id !== undefined && id !== '' && id.length <= DELIVERY_ID_LENGTH_MAX && id.isWellFormed() ? id : null;
+}
+
+/** `bodyText` is known to be JSON. */
+function idOfBody(bodyText: string): string | undefined {
+  const value: unknown = JSON.parse(bodyText);
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'id')) return undefined;
+  const { id } = value as { readonly id: unknown };
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** Separates these ids from whatever else is ever derived by the same function. No secret. */
+const LABEL = encodeText('skua webhook delivery');
+
+/**
+ * The event id of a delivery: UUID version 8 (RFC 9562, 5.8) of the HMAC-SHA256 over connector and delivery id, as lower-case
+ * text. A connector that was deleted and created again is another one: with the same ids, the store could take its
+ * first events for repeats of the old ones.
+ */
+export function deliveryEventId(keys: Keys, { connectorId, incarnation }: ActiveConnector, deliveryId: string): string {
+  const uuid = keys.hmacSha256(LABEL, encodeText(`${connectorId}\0${incarnation}\0${deliveryId}`)).slice(0, 16);
+  uuid[6] = (uuid[6]! & 0x0f) | 0x80;
+  uuid[8] = (uuid[8]! & 0x3f) | 0x80;
+  return uuidText(uuid);
+}
+
+/** The text of 16 bytes in textual order. */
+export function uuidText(uuid: Uint8Array): string {
+  return guidToText(guidFromUuidBytes(uuid), 0);
+}

@@ -1,0 +1,275 @@
+import { isSkuaError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { Keys } from '../../ports/keys.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Meter } from '../../ports/meter.ts';
+import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
+import type { EventStore } from '../../streams/api.ts';
+import { rejectionsStream } from '../active.ts';
+import type { ActiveConnector, ActiveConnectors } from '../active.ts';
+import type { InboundCall, IngestStatus, WebhookIngest } from '../api.ts';
+import { adopt } from './deduplication.ts';
+import { deliveryEventId, uuidText } from './delivery.ts';
+import {
+  ACCEPTED, CALL_DURATION, CALLS, CLIENT_GONE, confirmed, FULL, Intake, NOT_ACTIVE, refused, refusedByScript, SECRET_MATCHES, STOPPING,
+} from './intake.ts';
+import type { Admission, Verdict } from './intake.ts';
+import type { Delivery } from './delivery.ts';
+import { ByteBudget, PIPELINE_LIMITS } from './pipeline.ts';
+import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
+import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
+import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, routingRequestJson } from '../routing.ts';
+
+/**
+ * Takes the calls of senders; webhook-source.md parts 5 to 7, http-api.md section 10. In this order: signature (401),
+ * JSON (400), a delivery that is known already, script (400, 500, 503), stream and schema (500), pipeline (503), and the
+ * wait for the write where the connector asks for it (201, 503, 504).
+ */
+
+export interface IngestParts {
+  readonly active: ActiveConnectors;
+  readonly sandbox: RoutingSandbox;
+  readonly store: EventStore;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly limits?: Partial<IngestLimits>;
+}
+
+export interface IngestLimits extends PipelineLimits {
+  /** Bytes of accepted calls of all connectors that are not yet written. */
+  readonly acceptedBytesMax: number;
+  /** Bytes of bodies of calls that are being judged. */
+  readonly judgedBytesMax: number;
+}
+
+export const INGEST_LIMITS: IngestLimits = { ...PIPELINE_LIMITS, acceptedBytesMax: 134_217_728, judgedBytesMax: 134_217_728 };
+
+export interface Ingest extends WebhookIngest {
+  /** A call was refused before its body was here: too long, too slow, or one too many. */
+  refused(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void>;
+  /** Takes no more calls, and writes what was accepted or notes it as lost. */
+  close(): Promise<void>;
+}
+
+export function createIngest(parts: IngestParts): Ingest {
+  return new WebhookCalls(parts);
+}
+
+class WebhookCalls implements Ingest {
+  readonly #parts: IngestParts;
+  readonly #limits: IngestLimits;
+  readonly #accepted: ByteBudget;
+  readonly #judged: ByteBudget;
+  readonly #intakes = new Map<string, Intake>();
+  /** By connector, over all of its activations: how many are noted a minute does not depend on how often it starts. */
+  readonly #rejections = new Map<string, Rejections>();
+  /** The last activation of each connector that has stopped here. */
+  readonly #stopped = new Map<string, number>();
+  #isClosing = false;
+
+  constructor(parts: IngestParts) {
+    this.#parts = parts;
+    this.#limits = { ...INGEST_LIMITS, ...parts.limits };
+    this.#accepted = new ByteBudget(this.#limits.acceptedBytesMax);
+    this.#judged = new ByteBudget(this.#limits.judgedBytesMax);
+    parts.active.onStop((connector) => this.#stop(connector));
+  }
+
+  isActive(connectorId: string): boolean | Promise<boolean> {
+    const connector = this.#parts.active.activeOf(connectorId);
+    return connector instanceof Promise ? connector.then((found) => found !== null) : connector !== null;
+  }
+
+  async receive(call: InboundCall, signal: AbortSignal): Promise<IngestStatus> {
+    const { clock, meter } = this.#parts;
+    const startMs = clock.monotonicMs();
+    let intake: Intake | null = null;
+    let verdict: Verdict;
+    try {
+      const connector = await this.#parts.active.activeOf(call.connectorId);
+      intake = connector === null ? null : this.#intakeOf(connector);
+      verdict = intake !== null ? await this.#admitted(intake, call, signal) : connector === null ? NOT_ACTIVE : STOPPING;
+    } catch (error) {
+      verdict = this.#failed(call, error);
+    }
+    // Ids that nobody has created are no labels.
+    const connector = intake === null ? '' : call.connectorId;
+    meter.count(CALLS, 1, { connector, outcome: verdict.outcome });
+    meter.observe(CALL_DURATION, (clock.monotonicMs() - startMs) / 1_000, { connector });
+    if (intake !== null && verdict.reason !== null) this.#note(intake, call, verdict.status, verdict.reason);
+    return verdict.status;
+  }
+
+  #rejectionsOf(connectorId: string): Rejections {
+    let rejections = this.#rejections.get(connectorId);
+    if (rejections === undefined) {
+      rejections = new Rejections({ ...this.#parts, stream: rejectionsStream(connectorId) });
+      this.#rejections.set(connectorId, rejections);
+    }
+    return rejections;
+  }
+
+  async #admitted(intake: Intake, call: InboundCall, signal: AbortSignal): Promise<Verdict> {
+    const bytes = call.body.length;
+    if (!this.#judged.take(bytes)) return FULL;
+    try {
+      return await this.#judge(intake, call, signal);
+    } finally {
+      this.#judged.give(bytes);
+    }
+  }
+
+  async refused(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void> {
+    const connector = await this.#parts.active.activeOf(connectorId);
+    const intake = connector === null ? null : this.#intakeOf(connector);
+    this.#parts.meter.count(CALLS, 1, { connector: intake === null ? '' : connectorId, outcome: 'refused-body' });
+    intake?.rejections.note(() => ({ status, reason, headerNames, deliveryId: null }));
+  }
+
+  #failed({ connectorId }: InboundCall, error: unknown): Verdict {
+    // What store and sandbox refuse passes: the sender may try again. Anything else is a fault of ours.
+    if (isSkuaError(error)) return { status: 503, outcome: 'failed', reason: `${error.code}: ${error.message}` };
+    this.#parts.log.error('a webhook call failed', { connectorId, error });
+    return { status: 500, outcome: 'failed', reason: 'The call failed inside the server, whose log has the reason.' };
+  }
+
+  #note({ connector, rejections, deliveryIdOf }: Intake, call: InboundCall, status: number, reason: string): void {
+    const { connectorId, secrets, settings } = connector;
+    rejections.note(() => {
+      const shown = withoutValues(reason, [...secrets, ...call.headers.values()]);
+      if (settings.loggingEnabled) this.#parts.log.warn('a webhook call was refused', { connectorId, status, reason: shown });
+      return { status, reason: shown, headerNames: call.headers.keys(), deliveryId: status === 401 ? null : idOf(deliveryIdOf, call) };
+    });
+  }
+
+  /** Null once this activation has stopped. */
+  #intakeOf(connector: ActiveConnector): Intake | null {
+    const { connectorId, activation } = connector;
+    if (this.#isClosing || activation <= (this.#stopped.get(connectorId) ?? -1)) return null;
+    const known = this.#intakes.get(connectorId);
+    if (known !== undefined && known.connector.activation >= activation) return known.connector.activation === activation ? known : null;
+    const intake = new Intake(connector, { ...this.#parts, limits: this.#limits, budget: this.#accepted, rejections: this.#rejectionsOf(connector.connectorId) });
+    this.#intakes.set(connectorId, intake);
+    // Stopped and started again by another instance.
+    if (known !== undefined) void known.drain();
+    return intake;
+  }
+
+  async #stop({ connectorId, activation }: ActiveConnector): Promise<void> {
+    this.#stopped.set(connectorId, Math.max(activation, this.#stopped.get(connectorId) ?? -1));
+    const intake = this.#intakes.get(connectorId);
+    if (intake !== undefined && intake.connector.activation > activation) return;
+    await intake?.drain();
+    if (this.#intakes.get(connectorId) === intake) this.#intakes.delete(connectorId);
+    this.#parts.sandbox.release(connectorId);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all([...this.#intakes.values()].map((intake) => intake.drain()));
+  }
+
+  async #judge(intake: Intake, call: InboundCall, signal: AbortSignal): Promise<Verdict> {
+    const { connector, verifier } = intake;
+    const signature = verifier?.verify(call.headers, call.body, call.arrivedMs) ?? null;
+    if (signature?.kind === 'refused') return { status: 401, outcome: 'refused-signature', reason: `${signature.reason} (${signature.header})` };
+    if (signature !== null) this.#parts.meter.count(SECRET_MATCHES, 1, { connector: call.connectorId, secret: String(signature.secretIndex) });
+    const text = textOf(call.body);
+    if (text === null) return { status: 400, outcome: 'refused-json', reason: 'The body is empty, or no JSON in UTF-8, or nested too deep.' };
+    const deliveryId = intake.deliveryIdOf?.(call.headers, text) ?? null;
+    if (deliveryId === null) return this.#answer(connector, await this.#admit(intake, call, text, null, uuidText(this.#parts.ids.uuidBytes())), signal);
+    // Calls of one delivery that come while it is under way share what becomes of the first.
+    const eventId = deliveryEventId(this.#parts.keys, connector, deliveryId);
+    const attempt = intake.attemptOf(eventId);
+    const verdict = await this.#answer(connector, await (attempt ?? intake.share(eventId, this.#admit(intake, call, text, deliveryId, eventId))), signal);
+    return attempt !== null && verdict.status < 300 ? { ...verdict, outcome: 'duplicate' } : verdict;
+  }
+
+  async #admit(intake: Intake, call: InboundCall, text: string, deliveryId: string | null, eventId: string): Promise<Admission> {
+    const { connector, deduplication } = intake;
+    const delivery: Delivery = {
+      deliveryId, eventId, data: call.body, metadata: metadataOf(connector.settings.allowedHeaders, call.headers),
+      stream: '', type: '', after: null, note: -1, seen: -1, isWritten: false,
+    };
+    const known = deliveryId === null || deduplication === null ? null : await deduplication.find(deliveryId, eventId);
+    if (known?.isWritten === true) return { kind: 'known' };
+    if (known !== null) adopt(delivery, known);
+    else {
+      const refusal = await this.#route(connector, call, text, delivery);
+      if (refusal !== null) return refusal;
+    }
+    const written = intake.accept(delivery, namesOf(call));
+    return written === null ? { kind: 'refused', verdict: intake.isStopping ? STOPPING : FULL } : { kind: 'accepted', written };
+  }
+
+  /** Lets the script name stream and type; the refusal if it does not. */
+  async #route({ connectorId, settings: { script } }: ActiveConnector, call: InboundCall, text: string, delivery: Delivery): Promise<Admission | null> {
+    const result = await this.#parts.sandbox.route({
+      connectorId, script, requestJson: routingRequestJson(text, call.headers, call.path, call.query), nowMs: Math.floor(call.arrivedMs), seed: seedOf(this.#parts.ids),
+    });
+    if (result.kind !== 'routed') return refusedByScript(result);
+    const { stream, schema } = result;
+    const refusal = refusalOfEvent(stream, schema, delivery.data.length + delivery.metadata.length);
+    if (refusal !== null) return refused(500, 'refused-route', refusal);
+    delivery.stream = stream;
+    delivery.type = schema ?? DEFAULT_TYPE;
+    return null;
+  }
+
+  #answer({ settings }: ActiveConnector, admission: Admission, signal: AbortSignal): Verdict | Promise<Verdict> {
+    switch (admission.kind) {
+      case 'refused': return admission.verdict;
+      case 'known': return { status: settings.waitForWrite ? 201 : 202, outcome: 'duplicate', reason: null };
+      case 'accepted': return settings.waitForWrite ? this.#confirm(admission.written, settings.confirmationTimeoutMs, signal) : ACCEPTED;
+    }
+  }
+
+  async #confirm(written: Promise<WriteOutcome>, timeoutMs: number, signal: AbortSignal): Promise<Verdict> {
+    const over = new AbortController();
+    const end = () => over.abort();
+    if (signal.aborted) over.abort();
+    else signal.addEventListener('abort', end);
+    const outcome = await Promise.race([written, this.#parts.clock.sleep(timeoutMs, over.signal)]);
+    signal.removeEventListener('abort', end);
+    over.abort();
+    if (outcome !== undefined) return confirmed(outcome);
+    return signal.aborted ? CLIENT_GONE : { status: 504, outcome: 'write-timed-out', reason: `The event was not written within ${timeoutMs / 1_000} s. It may yet be.` };
+  }
+}
+
+/** A byte order mark is no JSON (RFC 8259, 8.1), so it is left for the parser to refuse. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The body as text; null where it is not acceptable. */
+function textOf(body: Uint8Array): string | null {
+  let text: string;
+  try {
+    text = utf8.decode(body);
+  } catch {
+    return null;
+  }
+  return isJsonBody(text) ? text : null;
+}
+
+/** The delivery's id for the note of a refused call, as far as headers tell it. */
+function idOf(deliveryIdOf: Intake['deliveryIdOf'], call: InboundCall): string | null {
+  const text = textOf(call.body);
+  return text === null ? null : deliveryIdOf?.(call.headers, text) ?? null;
+}
+
+/** As many as a note can hold. */
+function namesOf({ headers }: InboundCall): readonly string[] {
+  const names: string[] = [];
+  for (const name of headers.keys()) if (names.push(name) === HEADER_NAMES_MAX) break;
+  return names;
+}
+
+/** 32 random bits. */
+function seedOf(ids: Ids): number {
+  const bytes = ids.uuidBytes();
+  return (bytes[0]! | (bytes[1]! << 8) | (bytes[2]! << 16) | (bytes[3]! << 24)) >>> 0;
+}

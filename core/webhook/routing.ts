@@ -1,0 +1,120 @@
+import type { Clock } from '../ports/clock.ts';
+import type { RoutingSandbox } from '../ports/routing-sandbox.ts';
+import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX } from '../streams/api.ts';
+import { checkWritableName } from '../streams/names.ts';
+import { encodeText } from '../text.ts';
+import type { TestInput, TestResult } from './api.ts';
+
+/** What a call looks like to a routing script, and what the script may answer; webhook-source.md parts 2 and 7. */
+
+/** Deepest nesting of objects and arrays in a body. */
+export const BODY_DEPTH_MAX = 64;
+
+/** Whether the text is one JSON value, nested no deeper than BODY_DEPTH_MAX. */
+export function isJsonBody(text: string): boolean {
+  if (!isShallow(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Counts brackets outside strings, so that no parser meets what is too deep for it. */
+function isShallow(text: string): boolean {
+  let depth = 0;
+  let isString = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (isString) {
+      if (c === BACKSLASH) i++;
+      else if (c === QUOTE) isString = false;
+    } else if (c === QUOTE) isString = true;
+    else if (c === OPEN_BRACE || c === OPEN_BRACKET) {
+      if (++depth > BODY_DEPTH_MAX) return false;
+    } else if (c === CLOSE_BRACE || c === CLOSE_BRACKET) depth--;
+  }
+  return true;
+}
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACKET = 93;
+
+/** The argument of `route`, as JSON; `bodyJson` stands in it as it is. */
+export function routingRequestJson(bodyJson: string, headers: Iterable<readonly [string, string]>, path: string, query: Iterable<readonly [string, string]>): string {
+  return `{"body":${bodyJson},"headers":${membersJson(headers)},"path":${JSON.stringify(path)},"query":${membersJson(query)}}`;
+}
+
+/** Written member by member: an object would take `__proto__` for its prototype and move names made of digits. */
+function membersJson(members: Iterable<readonly [string, string]>): string {
+  const parts: string[] = [];
+  for (const [name, value] of members) parts.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  return `{${parts.join(',')}}`;
+}
+
+/** Why a call can't be written where its script wants it; null when it can. */
+export function refusalOfRoute(stream: string, schema: string | null): string | null {
+  if (stream.startsWith('$')) return 'The script names a stream that begins with $, which only the system may write. Return another name.';
+  if (checkWritableName(stream) !== null || !stream.isWellFormed()) return 'The script names a stream that no stream may be named. Return another name.';
+  if (schema === '') return 'The script returns an empty schema. Leave it out, or return a text.';
+  if (schema !== null && (schema.length > EVENT_TYPE_LENGTH_MAX || !schema.isWellFormed())) return `The schema is no text of at most ${EVENT_TYPE_LENGTH_MAX} characters. Return a shorter one.`;
+  return null;
+}
+
+/** A call that is routed but not written. */
+export interface Trial {
+  /** Names the sandbox's lane: a trial need not stand in the way of the connector's own calls. */
+  readonly lane: string;
+  /** What the path that the script sees ends in. */
+  readonly connectorId: string;
+  readonly script: string;
+  readonly input: TestInput;
+}
+
+/** Runs the script as the ingest would, and tells what would come of the call. Nothing is written, and the lane is left for the caller to release. */
+export async function tryScript({ sandbox, clock }: { sandbox: RoutingSandbox; clock: Clock }, { lane, connectorId, script, input }: Trial): Promise<TestResult> {
+  if (!isJsonBody(input.body)) return { outcome: 'invalid-json', stream: null, schema: null, error: 'The body is no JSON that a call may have.', durationMs: 0 };
+  const headers = Object.entries(input.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const requestJson = routingRequestJson(input.body, headers.filter(isGiven), `/webhook/${connectorId}`, Object.entries(input.query).filter(isGiven));
+  const startMs = clock.monotonicMs();
+  const result = await sandbox.route({ connectorId: lane, script, requestJson, nowMs: clock.nowMs(), seed: 0 });
+  // Where the sandbox tells it, the time that the limit counts: how long a thread took to start is of no interest.
+  const durationMs = 'cpuMs' in result ? result.cpuMs : clock.monotonicMs() - startMs;
+  if (result.kind !== 'routed') return { outcome: result.kind, stream: null, schema: null, error: result.kind === 'skipped' ? null : result.reason, durationMs };
+  const { stream, schema } = result;
+  const error = refusalOfRoute(stream, schema);
+  return { outcome: error === null ? 'routed' : 'failed', stream, schema, error, durationMs };
+}
+
+/** Headers and parameters without a value are not shown to a script. */
+function isGiven([, value]: readonly [string, string]): boolean {
+  return value !== '';
+}
+
+/** What a call becomes in its stream; webhook-source.md part 2, "Written event". */
+
+/** Type of the event where the script returns no schema. */
+export const DEFAULT_TYPE = 'WebhookReceived';
+
+/** JSON object of the allowed headers that the call has. */
+export function metadataOf(allowedHeaders: readonly string[], headers: ReadonlyMap<string, string>): Uint8Array {
+  const members: string[] = [];
+  for (const name of allowedHeaders) {
+    const value = headers.get(name);
+    // A lone surrogate has no UTF-8; JSON escapes it.
+    if (value !== undefined) members.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  }
+  return encodeText(`{${members.join(',')}}`);
+}
+
+/** Why no store would take the event, null when it can be written. */
+export function refusalOfEvent(stream: string, schema: string | null, bytes: number): string | null {
+  if (stream === '') return 'The script names no stream.';
+  if (bytes > EVENT_BYTES_MAX) return `The event would have ${bytes} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}.`;
+  return refusalOfRoute(stream, schema);
+}

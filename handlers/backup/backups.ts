@@ -1,0 +1,104 @@
+import type { ManifestSummary } from '../../core/backup/manifest.ts';
+import type { BackupOptions, BackupProgress } from '../../core/backup/node-backups-api.ts';
+import { SkuaError } from '../../core/errors.ts';
+import { timestampText } from '../../core/time.ts';
+import { beginHold, listFiles, readFile, releaseHold, renewHold } from './files.ts';
+import { readBody } from '../http/body.ts';
+import type { App, Call, Handler } from '../http/context.ts';
+import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
+import { backupsOf } from '../http/presence.ts';
+import { adminJson } from '../http/reply.ts';
+import { operation } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
+import { BACKUP_DOCS } from '../openapi/backup.ts';
+
+/** Backups that the node makes of itself. Where they go is said by its options alone: a caller must not choose. */
+
+/** Largest body of POST `/admin/backup`. */
+const BODY_BYTES_MAX = 1_024;
+
+/** POST `/admin/backup`: 202 once the backup has begun. */
+export const startBackup: Handler = async (call, app) => {
+  const { node } = backupsOf(call, app);
+  negotiate(call, JSON_ONLY);
+  const { backupId } = await node.start(await optionsOf(call, app));
+  return adminJson(call, 202, { backupId });
+};
+
+/** GET `/admin/backups`: those in the repository, newest first. */
+export const listBackups: Handler = async (call, app) => {
+  const { node } = backupsOf(call, app);
+  negotiate(call, JSON_ONLY);
+  return adminJson(call, 200, { backups: (await node.list()).map(summaryDocument) });
+};
+
+/** GET `/admin/backup/current`: how far the backup is; 404 when none is made. */
+export const currentBackup: Handler = (call, app) => {
+  const { node } = backupsOf(call, app);
+  negotiate(call, JSON_ONLY);
+  const progress = node.current();
+  if (progress === null) throw notRunning(node.last());
+  return adminJson(call, 200, progressDocument(progress));
+};
+
+/** DELETE `/admin/backup/current`: answered when the backup has ended. */
+export const abortBackup: Handler = async (call, app) => {
+  const { node } = backupsOf(call, app);
+  negotiate(call, JSON_ONLY);
+  return adminJson(call, 200, { backupId: await node.abort() });
+};
+
+function notRunning(last: ReturnType<ReturnType<typeof backupsOf>['node']['last']>): SkuaError {
+  const hint = last === null ? undefined : `The last one, ${last.backupId}, ended: ${last.result}.${last.error === null ? '' : ` ${last.error}`}`;
+  return new SkuaError('backup_not_running', 'No backup is being made.', hint === undefined ? {} : { hint });
+}
+
+function summaryDocument({ id, nodeId, createdMs, cause, logEnd, shippedEnd, shippedMs, sizeBytes }: ManifestSummary) {
+  return { id, createdAt: timeText(createdMs), logEnd, shippedEnd, shippedAt: timeText(shippedMs), sizeBytes, cause, nodeId };
+}
+
+function progressDocument({ backupId, phase, bytesDone, bytesTotal, startedMs, elapsedSeconds, remainingSeconds }: BackupProgress) {
+  return { backupId, phase, bytesDone, bytesTotal, startedAt: timeText(startedMs), elapsedSeconds, remainingSeconds };
+}
+
+function timeText(ms: number): string {
+  return timestampText(Math.floor(ms), 0);
+}
+
+/** From the query, or from a JSON object in the body. Whatever else is named there is refused, a place above all. */
+async function optionsOf(call: Call, app: App): Promise<BackupOptions> {
+  const { format: _, ...query } = call.query;
+  const given: Record<string, unknown> = { ...await bodyOf(call, app), ...query };
+  const names = Object.keys(given).filter((name) => name !== 'pauseScavenge');
+  if (names.length > 0) throw new SkuaError('bad_request', `A backup takes nothing but pauseScavenge, not ${names.slice(0, 5).map((name) => `'${name.slice(0, 50)}'`).join(', ')}: where it goes is said by the node's option Backup:Repository alone.`);
+  const { pauseScavenge = false } = given;
+  if (pauseScavenge === true || pauseScavenge === 'true') return { pauseScavenge: true };
+  if (pauseScavenge === false || pauseScavenge === 'false') return { pauseScavenge: false };
+  throw new SkuaError('bad_request', 'pauseScavenge must be true or false');
+}
+
+async function bodyOf(call: Call, app: App): Promise<object> {
+  const bytes = await readBody(call, app, BODY_BYTES_MAX);
+  if (bytes.length === 0) return {};
+  let body: unknown;
+  try {
+    body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8. Leave it out, or send an object such as {"pauseScavenge": true}.');
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new SkuaError('bad_json', 'The body must be a JSON object such as {"pauseScavenge": true}.');
+  return body;
+}
+
+const BACKUP = '/admin/backup';
+
+/** The paths of backups: what a node makes of itself, and its files for what others make. */
+export const BACKUP_ROUTES: readonly Route[] = [
+  { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', startBackup, BACKUP_DOCS.start) } },
+  { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', listBackups, BACKUP_DOCS.list) } },
+  { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', abortBackup, BACKUP_DOCS.abort) } },
+  { path: `${BACKUP}/hold`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', beginHold, BACKUP_DOCS.hold) } },
+  { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('operators', renewHold, BACKUP_DOCS.renew), DELETE: operation('operators', releaseHold, BACKUP_DOCS.release) } },
+  { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', listFiles, BACKUP_DOCS.files) } },
+  { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', readFile, BACKUP_DOCS.file) } },
+];

@@ -1,0 +1,127 @@
+import { SkuaError } from '../../core/errors.ts';
+import { timestampText } from '../../core/time.ts';
+import type { Connector, Connectors } from '../../core/webhook/api.ts';
+import { nestSettings } from '../../core/webhook/connectors/settings-shape.ts';
+import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
+import { listQueryOf, newConnectorOf, newNameOf, newSettingsOf, testInputOf } from './requests.ts';
+import type { ListQuery } from './requests.ts';
+import type { App, Call, Handler } from '../http/context.ts';
+import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
+import { webhooksOf } from '../http/presence.ts';
+import { corsHeaders } from '../http/reply.ts';
+import { operation } from '../http/route.ts';
+import type { OperationDoc, Route } from '../http/route.ts';
+import { decodeSegment } from '../http/url.ts';
+import { CONNECTOR_DOCS, WEBHOOK_DOC } from '../openapi/connectors.ts';
+import { receiveWebhook } from './webhook.ts';
+
+/** Connectors over HTTP (http-api.md section 9; answers, roles and hidden secrets: design section 9). */
+
+/** GET `/connectors`. */
+export const listConnectors: Handler = async (call, app) => {
+  const connectors = connectorsOf(call, app);
+  const query = listQueryOf(call);
+  const wanted = (await connectors.list()).filter(query.wants);
+  const from = (query.page - 1) * query.pageSize;
+  const items = wanted.slice(from, from + query.pageSize).map((connector) => itemOf(connector, query));
+  return jsonReply(call, { items, totalSize: items.length });
+};
+
+/** POST `/connectors/{id}`. */
+export const createConnector: Handler = (call, app) => command(call, app, async (connectors, id) => {
+  const { name, settings } = await newConnectorOf(call, app);
+  await connectors.create(id, name, settings);
+});
+
+/** GET `/connectors/{id}/settings`. */
+export const connectorSettings: Handler = async (call, app) => {
+  const { settings, settingsUpdatedMs } = await connectorsOf(call, app).get(idOf(call));
+  return jsonReply(call, { settings: Object.fromEntries(settings), settingsUpdateTime: timeText(settingsUpdatedMs) });
+};
+
+/** GET `/connectors/{id}/configuration`: the same settings, nested. */
+export const connectorConfiguration: Handler = async (call, app) => {
+  const { settings, settingsUpdatedMs } = await connectorsOf(call, app).get(idOf(call));
+  return jsonReply(call, { configuration: nestSettings(settings), configurationUpdateTime: timeText(settingsUpdatedMs) });
+};
+
+/** PUT `/connectors/{id}/settings` and `/configuration`: all settings anew. */
+export const reconfigureConnector: Handler = (call, app) => command(call, app, async (connectors, id) => connectors.reconfigure(id, await newSettingsOf(call, app)));
+
+/** PUT `/connectors/{id}/rename`. */
+export const renameConnector: Handler = (call, app) => command(call, app, async (connectors, id) => connectors.rename(id, await newNameOf(call, app)));
+
+export const startConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.start(id));
+export const stopConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.stop(id));
+export const resetConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.reset(id));
+export const deleteConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.delete(id));
+
+/** POST `/connectors/{id}/start/{position}` and `/reset/{position}`: for sinks, of which there are none. */
+export const startConnectorAt: Handler = (call, app) => command(call, app, async (connectors, id) => {
+  if (!/^\d{1,20}$/.test(call.params['position']!)) throw invalidConnector([{ field: 'position', description: 'position must be a whole number' }]);
+  const { connectorId } = await connectors.get(id);
+  throw new SkuaError('connector_state', `Connector '${connectorId}' is a source, which has no position in the log. Leave the position out.`, { connectorId });
+});
+
+/** POST `/connectors/{id}/test`: runs the script, and writes nothing. */
+export const testConnector: Handler = async (call, app) => {
+  const connectors = connectorsOf(call, app);
+  const { outcome, stream, schema, error, durationMs } = await connectors.test(idOf(call), await testInputOf(call, app));
+  return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 });
+};
+
+async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<void>): Promise<Response> {
+  await run(connectorsOf(call, app), idOf(call));
+  return jsonReply(call, {});
+}
+
+function connectorsOf(call: Call, app: App): Connectors {
+  const { connectors } = webhooksOf(call, app);
+  negotiate(call, JSON_ONLY);
+  return connectors;
+}
+
+/** What is no id is refused where it is used. */
+function idOf(call: Call): string {
+  return decodeSegment(call.params['connector']!);
+}
+
+function itemOf(connector: Connector, { includeSettings, includeConfiguration }: ListQuery) {
+  const { connectorId, instanceTypeName, name, state, settings, error, deletedMs } = connector;
+  return {
+    connectorId, instanceTypeName, name, state, stateUpdateTime: timeText(connector.stateUpdatedMs),
+    ...(includeSettings && { settings: Object.fromEntries(settings) }), ...(includeConfiguration && { configuration: nestSettings(settings) }),
+    settingsUpdateTime: timeText(connector.settingsUpdatedMs), createTime: timeText(connector.createdMs), updateTime: timeText(connector.updatedMs),
+    ...(deletedMs !== null && { deleteTime: timeText(deletedMs) }), ...(error !== null && { errorDetails: error }),
+  };
+}
+
+function timeText(ms: number): string {
+  return timestampText(Math.floor(ms), 0);
+}
+
+function jsonReply(call: Call, value: object): Response {
+  return new Response(JSON.stringify(value), { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' } });
+}
+
+const CONNECTOR = '/connectors/:connector';
+
+/** The paths of connectors (http-api.md section 9.2), and where senders deliver to them (section 10). */
+export const CONNECTOR_ROUTES: readonly Route[] = [
+  { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', listConnectors, CONNECTOR_DOCS.list) } },
+  { path: CONNECTOR, methods: 'POST, DELETE, OPTIONS', operations: { POST: operation('operators', createConnector, CONNECTOR_DOCS.create), DELETE: operation('operators', deleteConnector, CONNECTOR_DOCS.delete) } },
+  { path: `${CONNECTOR}/settings`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorSettings, CONNECTOR_DOCS.settings), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure) } },
+  { path: `${CONNECTOR}/configuration`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorConfiguration, CONNECTOR_DOCS.configuration), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure) } },
+  { path: `${CONNECTOR}/rename`, methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', renameConnector, CONNECTOR_DOCS.rename) } },
+  commandRoute('start', startConnector, CONNECTOR_DOCS.start),
+  commandRoute('start/:position', startConnectorAt, CONNECTOR_DOCS.startAt),
+  commandRoute('stop', stopConnector, CONNECTOR_DOCS.stop),
+  commandRoute('reset', resetConnector, CONNECTOR_DOCS.reset),
+  commandRoute('reset/:position', startConnectorAt, CONNECTOR_DOCS.resetAt),
+  commandRoute('test', testConnector, CONNECTOR_DOCS.test),
+  { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: operation('anyone', receiveWebhook, WEBHOOK_DOC) } },
+];
+
+function commandRoute(name: string, handler: Handler, doc: OperationDoc): Route {
+  return { path: `${CONNECTOR}/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc) } };
+}

@@ -1,0 +1,161 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { Violation } from '../../core/webhook/active.ts';
+import type { Connector, ConnectorState, Settings, TestInput } from '../../core/webhook/api.ts';
+import { flattenSettings } from '../../core/webhook/connectors/settings-shape.ts';
+import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
+import { readBody } from '../http/body.ts';
+import type { App, Call } from '../http/context.ts';
+
+/** Bodies of connector routes (http-api.md section 9.2). Their own members are found in any case; those that mean nothing are ignored. */
+
+/** Largest body: a script with room for its escapes, and a payload to test it with. */
+export const CONNECTOR_BODY_BYTES_MAX = 1_048_576;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
+
+type Members = ReadonlyMap<string, unknown>;
+
+export interface NewConnector {
+  readonly name: string | null;
+  readonly settings: Settings;
+}
+
+export async function newConnectorOf(call: Call, app: App): Promise<NewConnector> {
+  const members = membersOf(await jsonOf(call, app));
+  const name = members.get('name') ?? null;
+  if (name !== null && typeof name !== 'string') throw invalidConnector([{ field: 'name', description: 'name must be a string' }]);
+  const configuration = members.get('configuration') ?? {};
+  const isConfigured = typeof configuration !== 'object' || Object.keys(configuration).length > 0;
+  return { name, settings: isConfigured ? settingsOf(configuration, 'configuration') : settingsOf(members.get('settings') ?? {}, 'settings') };
+}
+
+/** The whole body is the settings. */
+export async function newSettingsOf(call: Call, app: App): Promise<Settings> {
+  return settingsOf(await jsonOf(call, app), 'settings');
+}
+
+export async function newNameOf(call: Call, app: App): Promise<string> {
+  const name = membersOf(await jsonOf(call, app)).get('name');
+  if (typeof name !== 'string') throw invalidConnector([{ field: 'name', description: 'name must be a string' }]);
+  return name;
+}
+
+/** A body that is a string is the payload's text, to the byte; any other is the payload itself. */
+export async function testInputOf(call: Call, app: App): Promise<TestInput> {
+  const members = membersOf(await jsonOf(call, app));
+  const body = members.get('body');
+  if (body === undefined) throw invalidConnector([{ field: 'body', description: 'Missing. Give the payload.' }]);
+  return { body: typeof body === 'string' ? body : payloadText(body), headers: textsOf(members, 'headers'), query: textsOf(members, 'query') };
+}
+
+function payloadText(body: unknown): string {
+  try {
+    return JSON.stringify(body);
+  } catch {
+    // Unlike reading, writing goes down level by level on the stack.
+    throw invalidConnector([{ field: 'body', description: 'Nested too deep.' }]);
+  }
+}
+
+function textsOf(members: Members, field: string): Record<string, string> {
+  const value = members.get(field) ?? {};
+  const isTexts = typeof value === 'object' && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'string');
+  if (!isTexts) throw invalidConnector([{ field, description: `${field} must be an object of strings.` }]);
+  return value as Record<string, string>;
+}
+
+function settingsOf(value: unknown, field: string): Settings {
+  const { settings, violations } = flattenSettings(value, field);
+  if (violations.length > 0) throw invalidConnector(violations);
+  return settings;
+}
+
+function membersOf(value: unknown): Members {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SkuaError('bad_json', 'The body must be a JSON object.');
+  return new Map(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
+}
+
+async function jsonOf(call: Call, app: App): Promise<unknown> {
+  const contentType = call.request.headers.get('content-type');
+  if (contentType === null || !JSON_TYPE.test(contentType)) throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
+  const bytes = await readBody(call, app, Math.min(CONNECTOR_BODY_BYTES_MAX, app.options.bodyBytesMax));
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    // The reason that the parser gives quotes the body, and with it secrets.
+    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
+  }
+}
+
+/** What a list of connectors can be asked for; http-api.md section 9.4. */
+
+const PAGE_SIZE_MAX = 100;
+/** States by their numbers. */
+const STATES: readonly (ConnectorState | 'CONNECTOR_STATE_UNKNOWN')[] = ['CONNECTOR_STATE_UNKNOWN', 'CONNECTOR_STATE_ACTIVATING', 'CONNECTOR_STATE_RUNNING', 'CONNECTOR_STATE_DEACTIVATING', 'CONNECTOR_STATE_STOPPED'];
+
+export interface ListQuery {
+  readonly includeSettings: boolean;
+  readonly includeConfiguration: boolean;
+  /** Whether a connector is wanted. */
+  readonly wants: (connector: Connector) => boolean;
+  readonly page: number;
+  readonly pageSize: number;
+}
+
+export function listQueryOf({ query }: Call): ListQuery {
+  const asked = new Asked(query);
+  const states = asked.all('state').map((text) => asked.state(text));
+  const types = asked.all('instanceTypeName');
+  const ids = asked.all('connectorId');
+  const showDeleted = asked.boolean('showDeleted');
+  const result: ListQuery = {
+    includeSettings: asked.boolean('includeSettings'),
+    includeConfiguration: asked.boolean('includeConfiguration'),
+    wants: (connector) => (showDeleted || connector.deletedMs === null) && isAmong(states, connector.state) && isAmong(types, connector.instanceTypeName) && isAmong(ids, connector.connectorId),
+    page: asked.integer('page', 1, Number.MAX_SAFE_INTEGER, 1),
+    pageSize: asked.integer('pageSize', 1, PAGE_SIZE_MAX, PAGE_SIZE_MAX),
+  };
+  if (asked.violations.length > 0) throw invalidConnector(asked.violations);
+  return result;
+}
+
+/** Nothing asked for is everything. */
+function isAmong(wanted: readonly string[], value: string): boolean {
+  return wanted.length === 0 || wanted.includes(value);
+}
+
+class Asked {
+  readonly violations: Violation[] = [];
+  readonly #query: Call['query'];
+
+  constructor(query: Call['query']) {
+    this.#query = query;
+  }
+
+  all(name: string): readonly string[] {
+    const value = Object.hasOwn(this.#query, name) ? this.#query[name] : undefined;
+    return (Array.isArray(value) ? value : [value]).filter((each) => each !== undefined && each !== '') as string[];
+  }
+
+  boolean(name: string): boolean {
+    const text = this.all(name)[0]?.toLowerCase() ?? 'false';
+    if (text !== 'true' && text !== 'false') this.violations.push({ field: name, description: `${name} must be true or false` });
+    return text === 'true';
+  }
+
+  state(text: string): string {
+    const state = STATES[/^\d$/.test(text) ? Number(text) : STATES.indexOf(text.toUpperCase() as ConnectorState)];
+    if (state === undefined) this.violations.push({ field: 'state', description: `There is no such state. Use one of ${STATES.join(', ')}` });
+    return state ?? '';
+  }
+
+  /** `page`, or nested as the wire contract has it: `paging.page`. */
+  integer(name: string, min: number, max: number, otherwise: number): number {
+    const text = this.all(name)[0] ?? this.all(`paging.${name}`)[0];
+    if (text === undefined) return otherwise;
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) this.violations.push({ field: name, description: max === Number.MAX_SAFE_INTEGER ? `${name} must be at least ${min}` : `${name} must be between ${min} and ${max}` });
+    return value;
+  }
+}

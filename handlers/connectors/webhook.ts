@@ -1,0 +1,119 @@
+import { isSkuaError } from '../../core/errors.ts';
+import { readBody } from '../http/body.ts';
+import type { App, Call, Handler } from '../http/context.ts';
+import { failure } from '../http/problem.ts';
+import { empty } from '../http/reply.ts';
+import { webhooksOf } from '../http/presence.ts';
+import type { WebhookLimits, Webhooks } from '../http/presence.ts';
+
+/** POST `/webhook/{connectorId}` (http-api.md section 10). No reply has a body: senders are not told why. */
+
+export const WEBHOOK_LIMITS: WebhookLimits = { bodyBytesMax: 1_048_576, bodyReadMs: 30_000, arrivingBytesMax: 268_435_456 };
+
+const PREFIX = '/webhook/';
+
+/** Whether failures at this path have no body. */
+export function isIngestPath(path: string): boolean {
+  return path.startsWith(PREFIX);
+}
+
+/** As every failure, but for the body. */
+export function webhookFailure(error: unknown, call: Call, app: App): Response {
+  const { status, statusText, headers } = failure(error, call, app);
+  const kept = Object.fromEntries(headers);
+  delete kept['content-type'];
+  return new Response(null, { status, statusText, headers: { ...kept, 'content-length': '0' } });
+}
+
+/** Bytes of bodies that are arriving, by app. */
+const arriving = new WeakMap<Webhooks, number>();
+
+export const receiveWebhook: Handler = async (call, app) => {
+  const arrivedMs = app.clock.nowMs();
+  const webhooks = webhooksOf(call, app);
+  if (!isJson(call.request.headers.get('content-type'))) return reply(call, 415);
+  const connectorId = connectorOf(call);
+  if (connectorId === null || !await webhooks.ingest.isActive(connectorId)) return reply(call, 404);
+  const limits = { ...WEBHOOK_LIMITS, ...webhooks.limits };
+  const headers = headersOf(call, app);
+  const body = await bodyOf(call, app, webhooks, limits);
+  if (typeof body === 'number') {
+    const reason = REASONS[body];
+    if (reason !== undefined) await webhooks.ingest.refused?.(connectorId, body, reason, headers.keys()).catch(() => {});
+    // What is left of the body is not read, so that nothing else can follow on the connection.
+    return reply(call, body === GONE ? 503 : body, { connection: 'close' });
+  }
+  const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers, query: queryOf(call), body, arrivedMs }, call.request.signal);
+  return reply(call, status);
+};
+
+const REASONS: Readonly<Record<number, string>> = { 408: 'The body took too long to arrive.', 413: 'The body is too long.', 503: 'Too many bodies are arriving at once.' };
+/** Stands for a status where nobody is left who could read one. */
+const GONE = 0;
+const PHRASES: Readonly<Record<number, string>> = {
+  201: 'Created', 202: 'Accepted', 400: 'Bad Request', 401: 'Unauthorized', 404: 'Not Found', 408: 'Request Timeout', 413: 'Content Too Large', 415: 'Unsupported Media Type',
+  500: 'Internal Server Error', 503: 'Service Unavailable', 504: 'Gateway Timeout',
+};
+
+function reply(call: Call, status: number, headers?: Readonly<Record<string, string>>): Response {
+  const response = empty(call, status, PHRASES[status]!);
+  if (headers !== undefined) for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+  return response;
+}
+
+const JSON_TYPE = /^\s*(?:application\/json|[^\s/;,]+\/[^\s/;,]+\+json)\s*(?:;|$)/i;
+
+function isJson(contentType: string | null): boolean {
+  return contentType !== null && JSON_TYPE.test(contentType);
+}
+
+function connectorOf(call: Call): string | null {
+  try {
+    return decodeURIComponent(call.params['connector']!);
+  } catch {
+    return null;
+  }
+}
+
+/** Lower-cased names; empty values left out, several of one name joined with a comma. */
+function headersOf({ request }: Call, app: App): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>();
+  const raw = app.rawHeadersOf?.(request);
+  if (raw === undefined) for (const [name, value] of request.headers) put(headers, name, value);
+  else for (let i = 0; i + 1 < raw.length; i += 2) put(headers, raw[i]!.toLowerCase(), raw[i + 1]!);
+  return headers;
+}
+
+function queryOf(call: Call): ReadonlyMap<string, string> {
+  const query = new Map<string, string>();
+  const start = call.url.indexOf('?');
+  if (start >= 0) for (const [name, value] of new URLSearchParams(call.url.slice(start))) put(query, name, value);
+  return query;
+}
+
+function put(values: Map<string, string>, name: string, value: string): void {
+  if (value === '') return;
+  const before = values.get(name);
+  values.set(name, before === undefined ? value : `${before},${value}`);
+}
+
+/** The whole body, or the status that refuses it. */
+async function bodyOf(call: Call, app: App, webhooks: Webhooks, limits: WebhookLimits): Promise<Uint8Array | number> {
+  const declared = call.request.headers.get('content-length');
+  const bytes = declared === null ? limits.bodyBytesMax : Math.min(Number(declared) || 0, limits.bodyBytesMax);
+  const before = arriving.get(webhooks) ?? 0;
+  if (before + bytes > limits.arrivingBytesMax) return 503;
+  arriving.set(webhooks, before + bytes);
+  const here = new AbortController();
+  const reading: Promise<Uint8Array | number> = readBody(call, app, limits.bodyBytesMax).finally(() => here.abort());
+  try {
+    const tooLate = app.clock.sleep(limits.bodyReadMs, here.signal).then(() => (here.signal.aborted ? reading : 408));
+    return await Promise.race([reading, tooLate]);
+  } catch (error) {
+    if (isSkuaError(error, 'body_too_large')) return 413;
+    return GONE;
+  } finally {
+    arriving.set(webhooks, arriving.get(webhooks)! - bytes);
+    reading.catch(() => {});
+  }
+}

@@ -1,0 +1,43 @@
+import { SkuaError } from '../../core/errors.ts';
+import { isAdministrator, isAnonymous, isOperator } from '../../core/security/principal.ts';
+import type { Principal } from '../../core/security/principal.ts';
+import type { App, Call } from './context.ts';
+import type { Access } from './route.ts';
+
+/** Throws unless the caller may use an operation (options-and-security.md section 9). */
+export function requireAccess(call: Call, app: App, access: Access): void {
+  if (!isAllowed(call.principal, app, access)) throw refusal(call.principal, MISSING[access] ?? 'This is not for the caller.');
+}
+
+function isAllowed(principal: Principal, { options }: App, access: Access): boolean {
+  switch (access) {
+    case 'probe':
+    case 'anyone':
+    // The handlers ask the access list of the stream.
+    case 'stream':
+      return true;
+    case 'gossip':
+      return options.allowAnonymousGossip || !isAnonymous(principal);
+    case 'statistics':
+      return options.allowAnonymousEndpointAccess || !isAnonymous(principal);
+    case 'authenticated':
+    // The handlers compare the user in the path with the caller.
+    case 'self':
+      return !isAnonymous(principal);
+    case 'operators':
+      return isOperator(principal);
+    case 'administrators':
+      return isAdministrator(principal);
+  }
+}
+
+const MISSING: Readonly<Partial<Record<Access, string>>> = {
+  operators: 'Only members of $ops and $admins may do this. An administrator can add the user to a group with PUT /users/{login}.',
+  administrators: 'Only members of $admins may do this.',
+};
+
+/** What a caller is told who may not do something: to name a user where none was named, else why that user is not enough. */
+export function refusal(principal: Principal, why: string, data: Record<string, unknown> = {}): SkuaError {
+  if (isAnonymous(principal)) return new SkuaError('not_authenticated', 'This needs a user. Send a user name and password as Basic credentials.', data);
+  return new SkuaError('access_denied', why, data);
+}

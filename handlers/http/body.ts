@@ -1,0 +1,40 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { App, Call } from './context.ts';
+
+function tooLarge(bytesMax: number): SkuaError {
+  return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, { limit: bytesMax });
+}
+
+/** The whole body. A declared length beyond the limit is refused before anything is read; an undeclared one is counted. */
+export function readBody(call: Call, app: App, bytesMax: number = app.options.bodyBytesMax): Promise<Uint8Array> {
+  const declared = call.request.headers.get('content-length');
+  if (declared !== null && Number(declared) > bytesMax) return Promise.reject(tooLarge(bytesMax));
+  if (app.readBody !== undefined) return app.readBody(call.request, bytesMax);
+  return declared === null ? readCounted(call.request, bytesMax) : readDeclared(call.request, bytesMax);
+}
+
+async function readDeclared(request: Request, bytesMax: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(await request.arrayBuffer());
+  if (bytes.length > bytesMax) throw tooLarge(bytesMax);
+  return bytes;
+}
+
+async function readCounted(request: Request, bytesMax: number): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array(0);
+  const parts: Uint8Array[] = [];
+  let total = 0;
+  // Leaving the loop by an error cancels the stream, so the rest is never read.
+  for await (const part of request.body as ReadableStream<Uint8Array>) {
+    total += part.length;
+    if (total > bytesMax) throw tooLarge(bytesMax);
+    parts.push(part);
+  }
+  if (parts.length === 1) return parts[0]!;
+  const bytes = new Uint8Array(total);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,150 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { ErrorCode } from '../../core/errors.ts';
+import { corsHeaders } from './reply.ts';
+import type { App, Call } from './context.ts';
+
+/** What an error code becomes on the wire. */
+interface Outcome {
+  readonly status: number;
+  readonly reason: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const BAD_REQUEST: Outcome = { status: 400, reason: 'Bad Request' };
+const NOT_FOUND: Outcome = { status: 404, reason: 'Not Found' };
+const TOO_LARGE: Outcome = { status: 413, reason: 'Content Too Large' };
+const WRITER_STOPPED: Outcome = { status: 503, reason: 'Server Is Not Ready' };
+/** Failures of work that an administrator asked for: the reason is shown, unlike that of an internal error. */
+const WORK_FAILED: Outcome = { status: 500, reason: 'Internal Server Error' };
+const INTERNAL: Outcome = { status: 500, reason: 'Internal Server Error' };
+/** Clients send credentials only when they are challenged; the charset lets them send other letters than those of English. */
+const UNAUTHORIZED: Outcome = { status: 401, reason: 'Unauthorized', headers: { 'www-authenticate': 'Basic realm="Skua", charset="UTF-8"' } };
+const CONFLICT: Outcome = { status: 409, reason: 'Conflict' };
+const UNAVAILABLE: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '1' } };
+
+/** The one table from error codes to statuses and reason phrases (design decisions in section 9; http-api.md 1.6, 2.4 to 2.6). */
+const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
+  wrong_expected_version: { status: 400, reason: 'Wrong expected EventNumber' },
+  stream_deleted: { status: 410, reason: 'Stream deleted' },
+  stream_not_found: NOT_FOUND,
+  event_not_found: NOT_FOUND,
+  not_found: NOT_FOUND,
+  access_denied: { status: 403, reason: 'Forbidden' },
+  method_not_allowed: { status: 405, reason: 'Method Not Allowed' },
+  not_acceptable: { status: 406, reason: 'Requested URI is not available in requested format' },
+  unsupported_media_type: { status: 415, reason: 'Invalid or missing Content-Type' },
+  event_too_large: { status: 413, reason: 'Too large events received. Limit is 4mb' },
+  batch_too_large: TOO_LARGE,
+  body_too_large: { ...TOO_LARGE, headers: { connection: 'close' } },
+  invalid_stream_name: BAD_REQUEST,
+  invalid_event: BAD_REQUEST,
+  invalid_expected_version: BAD_REQUEST,
+  invalid_metadata: BAD_REQUEST,
+  invalid_count: BAD_REQUEST,
+  invalid_position: BAD_REQUEST,
+  invalid_event_number: BAD_REQUEST,
+  batch_empty: BAD_REQUEST,
+  page_too_large: BAD_REQUEST,
+  bad_request: BAD_REQUEST,
+  bad_json: BAD_REQUEST,
+  bad_header: BAD_REQUEST,
+  too_busy: { status: 503, reason: 'Server Is Too Busy', headers: { 'retry-after': '1' } },
+  writer_stopped: WRITER_STOPPED,
+  sync_failed: WRITER_STOPPED,
+  not_authenticated: UNAUTHORIZED,
+  too_many_failures: { status: 429, reason: 'Too Many Requests' },
+  not_ready: { status: 503, reason: 'Server Is Not Ready', headers: { 'retry-after': '5' } },
+  user_not_found: NOT_FOUND,
+  user_exists: CONFLICT,
+  invalid_user: BAD_REQUEST,
+  wrong_password: UNAUTHORIZED,
+  invalid_connector: BAD_REQUEST,
+  connector_exists: CONFLICT,
+  connector_not_found: NOT_FOUND,
+  connector_state: BAD_REQUEST,
+  secret_refused: BAD_REQUEST,
+  auto_scavenge_off: { status: 503, reason: 'Service Unavailable' },
+  auto_scavenge_busy: WORK_FAILED,
+  auto_scavenge_pausing: BAD_REQUEST,
+  invalid_schedule: BAD_REQUEST,
+  not_leader: BAD_REQUEST,
+  no_leader: WORK_FAILED,
+  late_order: CONFLICT,
+  backup_running: CONFLICT,
+  backup_not_running: NOT_FOUND,
+  hold_not_found: NOT_FOUND,
+  backup_not_found: NOT_FOUND,
+  backup_off: BAD_REQUEST,
+  backup_failed: WORK_FAILED,
+  repository_not_found: WORK_FAILED,
+  repository_damaged: WORK_FAILED,
+  repository_key: WORK_FAILED,
+  repository_busy: { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '60' } },
+  storage_unreachable: UNAVAILABLE,
+  storage_throttled: UNAVAILABLE,
+  commit_outcome_unknown: UNAVAILABLE,
+  commit_contended: UNAVAILABLE,
+  scavenge_stopping: UNAVAILABLE,
+  scavenge_state_too_large: WORK_FAILED,
+  reload_failed: CONFLICT,
+  certificate_invalid: CONFLICT,
+  scavenge_in_progress: CONFLICT,
+  scavenge_not_found: NOT_FOUND,
+  scavenge_state_invalid: WORK_FAILED,
+  scavenge_failed: WORK_FAILED,
+  bad_option: BAD_REQUEST,
+  store_closed: { status: 503, reason: 'Server Is Not Ready', headers: { 'retry-after': '5' } },
+  disk_full: { status: 507, reason: 'Insufficient Storage' },
+  aborted: { status: 503, reason: 'Server was unable to handle request in time' },
+};
+
+/** Status of an error code; 500 for those that no caller can cause. */
+export function outcomeOf(code: ErrorCode): Outcome {
+  return OUTCOMES[code] ?? INTERNAL;
+}
+
+/** Names that the reference's users API has for failures (http-api.md section 6): its clients look at `success` and `error`. */
+const USERS_ERRORS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  user_not_found: 'NotFound', user_exists: 'Conflict', wrong_password: 'Unauthorized', invalid_user: 'Error',
+};
+
+/** What else to show where a reload failed: elsewhere paths of files are not the caller's business. */
+function placeOf({ code, data }: SkuaError): Record<string, unknown> | undefined {
+  return code === 'reload_failed' || code === 'certificate_invalid' ? { file: data['file'], reason: data['reason'] } : undefined;
+}
+
+/** The problem document: `code`, `title`, `detail`, a `hint` where there is more to say than the documented text, and what it is about. */
+export function problemText(error: SkuaError, reason: string): string {
+  const usersError = USERS_ERRORS[error.code];
+  return JSON.stringify({
+    code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message,
+    hint: error.data['hint'], scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
+  });
+}
+
+/** Refused before a handler ran, the reference announces no methods (http-api.md 1.2). */
+function announcesMethods(call: Call, known: SkuaError | null): boolean {
+  return call.methods !== '' && known?.code !== 'not_authenticated' && known?.code !== 'access_denied';
+}
+
+/** The reply to a failed call. Errors outside the table are bugs or broken storage: they are logged, and the caller sees no internals. */
+export function failure(error: unknown, call: Call, app: App): Response {
+  const known = error instanceof SkuaError ? error : null;
+  const outcome = known === null ? INTERNAL : outcomeOf(known.code);
+  if (outcome === INTERNAL) {
+    app.log.error('request failed', { method: call.method, path: call.path, error });
+    app.meter.count('eventstore_http_requests_failed_total');
+  }
+  const headers: Record<string, string> = { ...(announcesMethods(call, known) ? corsHeaders(call.methods) : undefined), ...outcome.headers, 'content-type': 'application/problem+json; charset=utf-8' };
+  if (known?.code === 'wrong_expected_version') {
+    const current = String(known.data['actual'] ?? -1);
+    headers['es-currentversion'] = current;
+    headers['kurrent-currentversion'] = current;
+  }
+  if (known?.code === 'too_many_failures') headers['retry-after'] = String(Math.max(1, Math.ceil(Number(known.data['retryAfterSeconds'] ?? 1))));
+  if (known?.code === 'method_not_allowed') headers['allow'] = call.methods;
+  const reason = known?.code === 'stream_deleted' && call.method === 'GET' ? 'Deleted' : outcome.reason;
+  const body = known !== null && outcome !== INTERNAL ? problemText(known, reason)
+    : JSON.stringify({ code: known?.code ?? 'internal', title: reason, detail: 'The request failed inside the server. The server\'s log has the reason.' });
+  return new Response(body, { status: outcome.status, statusText: reason, headers });
+}

@@ -1,0 +1,148 @@
+import { TOMBSTONE } from '../../core/log/records.ts';
+import { jsonString } from './json-text.ts';
+import type { App, Call } from './context.ts';
+import type { Representation } from './negotiate.ts';
+import { numberText } from './url.ts';
+
+/** What a reply can be made of. */
+type Body = string | Uint8Array<ArrayBuffer> | ReadableStream;
+
+const PLAIN = 'text/plain; charset=utf-8';
+
+/** 201 for an append. Headers are one plain object, which server adapters pass on without parsing. */
+export function created(call: Call, location: string): Response {
+  const cors = corsHeaders(call.methods);
+  return new Response(null, { status: 201, statusText: 'Created', headers: { ...cors, 'content-type': PLAIN, 'content-length': '0', location } });
+}
+
+/** A reply without a body. */
+export function empty(call: Call, status: number, reason: string): Response {
+  const headers: Record<string, string> = { ...corsHeaders(call.methods), 'content-type': PLAIN };
+  if (status !== 204) headers['content-length'] = '0';
+  return new Response(null, { status, statusText: reason, headers });
+}
+
+/** 307 to `location`, with a line of text. */
+export function redirect(call: Call, location: string, text: string, cacheControl?: string): Response {
+  const headers: Record<string, string> = { ...corsHeaders(call.methods), 'content-type': PLAIN, location };
+  if (cacheControl !== undefined) headers['cache-control'] = cacheControl;
+  return new Response(text, { status: 307, statusText: 'Temporary Redirect', headers });
+}
+
+/** What a client may compress (http-api.md 1.3): only exactly these values. */
+const ENCODINGS: ReadonlySet<string> = new Set(['gzip', 'deflate']);
+
+/** 200 with a representation. */
+export function document(call: Call, body: Body, contentType: string, caching: Caching, reason = 'OK'): Response {
+  const headers: Record<string, string> = { ...corsHeaders(call.methods), 'content-type': contentType, 'cache-control': caching.cacheControl, vary: 'Accept' };
+  if (caching.etag !== null) headers['etag'] = `"${caching.etag}"`;
+  const encoding = call.request.headers.get('accept-encoding');
+  if (encoding === null || !ENCODINGS.has(encoding)) return new Response(body, { status: 200, statusText: reason, headers });
+  headers['content-encoding'] = encoding;
+  headers['vary'] = 'Accept, Accept-Encoding';
+  const plain = body instanceof ReadableStream ? body : new Response(body).body!;
+  return new Response(plain.pipeThrough(new CompressionStream(encoding as 'gzip')), { status: 200, statusText: reason, headers });
+}
+
+const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 202: 'Accepted' };
+
+/** 200 with a value as JSON, or the plain text that stands for it. */
+export function adminReply(call: Call, chosen: Representation, value: unknown, text: string): Response {
+  if (chosen.kind !== 'text') return adminJson(call, 200, value);
+  return new Response(text, { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': chosen.contentType } });
+}
+
+/** A value as JSON, indented by two spaces. */
+export function adminJson(call: Call, status: number, value: unknown): Response {
+  return new Response(valueText(value, 0), { status, statusText: REASONS[status]!, headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' } });
+}
+
+/** `JSON.stringify` knows no numbers beyond 2^53, and the number of a tombstone is 2^63-1. */
+function valueText(value: unknown, depth: number): string {
+  if (typeof value === 'string') return jsonString(value);
+  if (value === TOMBSTONE) return numberText(TOMBSTONE);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const isArray = Array.isArray(value);
+  const members = isArray ? value.map((each) => valueText(each, depth + 1))
+    : Object.entries(value).filter(([, each]) => each !== undefined).map(([name, each]) => `${jsonString(name)}: ${valueText(each, depth + 1)}`);
+  const [open, close] = isArray ? '[]' : '{}';
+  const before = `\n${'  '.repeat(depth + 1)}`;
+  return members.length === 0 ? `${open}${close}` : `${open}${before}${members.join(`,${before}`)}\n${'  '.repeat(depth)}${close}`;
+}
+
+/**
+ * Second half of an `ETag`, one number a media type (http-api.md 2.7). Clients echo it; the first two are the ones the
+ * reference was seen to send, so that replies can be compared byte for byte.
+ */
+const OPAQUE: ReadonlyMap<string, number> = new Map([
+  ['application/vnd.eventstore.atom+json', 1_747_451_192],
+  ['application/json', -166_502_420],
+  ['application/vnd.kurrent.atom+json', 1_747_451_193],
+  ['application/vnd.eventstore.event+json', 1_747_451_194],
+  ['application/vnd.kurrent.event+json', 1_747_451_195],
+  ['application/octet-stream', -166_502_421],
+]);
+const FEED_OPAQUE = 1_747_451_192;
+
+/** Without quotes. */
+export function etagOf(version: number, representation: Representation): string {
+  return `${version};${OPAQUE.get(representation.mediaType) ?? 0}`;
+}
+
+/** What a feed says of itself in `eTag`, whatever was negotiated. */
+export function feedEtag(version: number): string {
+  return `${version};${FEED_OPAQUE}`;
+}
+
+/** Quotes are optional; lists, `*` and weak tags never match. */
+export function matchesEtag(request: Request, etag: string): boolean {
+  const value = request.headers.get('if-none-match');
+  return value !== null && (value === etag || value === `"${etag}"`);
+}
+
+/** How a reply may be cached. */
+export interface Caching {
+  readonly cacheControl: string;
+  /** Without quotes; null where none is sent. */
+  readonly etag: string | null;
+}
+
+const ASK_AGAIN = 'max-age=0, no-cache, must-revalidate';
+const FOR_EVER = 'max-age=31536000, private';
+
+/** What can't change any more: pages away from the head, events by number. */
+export function unchanging(app: App): Caching {
+  return { cacheControl: app.options.disableHttpCaching ? ASK_AGAIN : FOR_EVER, etag: null };
+}
+
+/** What can change. `seconds` is the stream's `$cacheControl`. */
+export function changing(app: App, etag: string | null, seconds?: number): Caching {
+  return { cacheControl: seconds === undefined || app.options.disableHttpCaching ? ASK_AGAIN : `max-age=${seconds}, private`, etag };
+}
+
+/** The headers of http-api.md 1.4. Both families of names are accepted, so both are announced. */
+const OWN_HEADERS = ['LongPoll', 'ExpectedVersion', 'EventId', 'EventType', 'RequireMaster', 'RequireLeader', 'HardDelete', 'ResolveLinkTos'];
+const ALLOWED_HEADERS = [
+  'Content-Type', 'X-Requested-With', 'X-Forwarded-Host', 'X-Forwarded-Prefix', 'X-PINGOTHER', 'Authorization',
+  ...OWN_HEADERS.map((name) => `ES-${name}`),
+  ...OWN_HEADERS.filter((name) => name !== 'RequireMaster').map((name) => `Kurrent-${name}`),
+  'Last-Event-ID',
+].join(', ');
+const EXPOSED_HEADERS = 'Location, ES-Position, ES-CurrentVersion, Kurrent-Position, Kurrent-CurrentVersion';
+
+const known = new Map<string, Readonly<Record<string, string>>>();
+
+/** The four headers for a path with these methods. `methods` comes from the route table, so the map stays small. */
+export function corsHeaders(methods: string): Readonly<Record<string, string>> {
+  let headers = known.get(methods);
+  if (headers === undefined) {
+    headers = Object.freeze({
+      'access-control-allow-methods': methods,
+      'access-control-allow-headers': ALLOWED_HEADERS,
+      'access-control-allow-origin': '*',
+      'access-control-expose-headers': EXPOSED_HEADERS,
+    });
+    known.set(methods, headers);
+  }
+  return headers;
+}

@@ -1,0 +1,80 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { Handler } from '../http/context.ts';
+import { ADMIN_KINDS, negotiate } from '../http/negotiate.ts';
+import type { ReloadResult } from '../http/node-control.ts';
+import { nodeOf } from '../http/presence.ts';
+import { adminReply, empty } from '../http/reply.ts';
+import { operation } from '../http/route.ts';
+import type { OperationDoc, Route } from '../http/route.ts';
+import { decodeSegment } from '../http/url.ts';
+import { ADMIN_DOCS } from '../openapi/administration.ts';
+import { loginEcho } from '../users/users.ts';
+
+/** Directing the node (http-api.md 3.6). Bodies are not read, and nothing is asked of their type. */
+
+const INT32_MAX = 2_147_483_647;
+const INT32_MIN = -2_147_483_648;
+
+/** POST `/admin/shutdown`: the answer goes out before the node stops, which lets requests under way end. */
+export const shutdown: Handler = (call, app) => {
+  nodeOf(call, app).shutdown();
+  return empty(call, 200, 'OK');
+};
+
+/** POST `/admin/reloadconfig`: answered when the reload has ended, with what it changed; 409 when it changed nothing because something failed. */
+export const reloadConfig: Handler = async (call, app) => {
+  const node = nodeOf(call, app);
+  const chosen = negotiate(call, ADMIN_KINDS);
+  const result = await node.reload();
+  return adminReply(call, chosen, result, reloadText(result));
+};
+
+function reloadText({ options, ignoredOptions, certificatesChanged, certificates }: ReloadResult): string {
+  const lines = [
+    ...options.map(({ name, from, to }) => `${name}: ${from} -> ${to}`),
+    ...(ignoredOptions.length === 0 ? [] : [`After a restart: ${ignoredOptions.join(', ')}`]),
+    ...(certificates.length === 0 ? [] : [certificatesChanged ? 'Certificates changed' : 'Certificates unchanged']),
+    ...certificates.map(({ kind, subject, serial, daysLeft }) => `${kind}: ${subject}, serial ${serial}, ${daysLeft} days left`),
+  ];
+  return ['Reloaded', ...lines].join('\n');
+}
+
+/** POST `/admin/mergeindexes`: the merge goes on in the background; its id stands in the log. */
+export const mergeIndexes: Handler = (call, app) => {
+  const node = nodeOf(call, app);
+  const chosen = negotiate(call, ADMIN_KINDS);
+  const mergeIndexesId = node.mergeIndexes();
+  return adminReply(call, chosen, { mergeIndexesId }, `MergeIndexesId: ${mergeIndexesId}`);
+};
+
+/** POST `/admin/node/priority/{n}`: until the node is restarted. */
+export const setPriority: Handler = (call, app) => {
+  const node = nodeOf(call, app);
+  const text = decodeSegment(call.params['n']!);
+  const priority = /^[+-]?\d{1,20}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(priority >= INT32_MIN && priority <= INT32_MAX)) throw new SkuaError('bad_request', 'nodePriority must be an integer.');
+  node.setPriority(priority === 0 ? 0 : priority);
+  return empty(call, 200, 'OK');
+};
+
+/** POST `/admin/node/resign`: what came of it, in words. */
+export const resign: Handler = (call, app) => {
+  const node = nodeOf(call, app);
+  const chosen = negotiate(call, ADMIN_KINDS);
+  const message = node.resign();
+  return adminReply(call, chosen, { message }, message);
+};
+
+/** The paths of node administration (http-api.md section 3.6). */
+export const ADMIN_ROUTES: readonly Route[] = [
+  order('/admin/shutdown', shutdown, ADMIN_DOCS.shutdown),
+  order('/admin/reloadconfig', reloadConfig, ADMIN_DOCS.reload),
+  order('/admin/mergeindexes', mergeIndexes, ADMIN_DOCS.mergeIndexes),
+  order('/admin/node/priority/:n', setPriority, ADMIN_DOCS.setPriority),
+  order('/admin/node/resign', resign, ADMIN_DOCS.resign),
+  { path: '/admin/login', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', loginEcho, ADMIN_DOCS.login) } },
+];
+
+function order(path: string, handler: Handler, doc: OperationDoc): Route {
+  return { path, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc) } };
+}

@@ -1,0 +1,173 @@
+import { timestampText } from '../../core/time.ts';
+import type { App, Handler } from '../http/context.ts';
+import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
+import type { GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
+import { adminJson, adminReply, document } from '../http/reply.ts';
+import { operation } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
+import { baseOf } from '../http/url.ts';
+import { ASK_AGAIN, nodeOf } from '../http/presence.ts';
+import { NODE_DOCS } from '../openapi/node.ts';
+import { noConnections, stats } from './statistics.ts';
+
+const NOT_STORED = { 'cache-control': 'no-store' };
+const JSON_HEADERS = { ...NOT_STORED, 'content-type': 'application/json; charset=utf-8' };
+/** Seconds after which to look again while a node starts. */
+const RETRY_AFTER = { 'retry-after': '5' };
+
+/** `/health/live`: 204 once the node has initialised, until then 503; always empty (http-api.md section 4). */
+export const live: Handler = (_call, app) => liveReply(workOf(app) === null);
+
+export function liveReply(isReady: boolean): Response {
+  if (isReady) return new Response(null, { status: 204, statusText: 'No Content', headers: NOT_STORED });
+  return new Response(null, { status: 503, statusText: 'Server Is Not Ready', headers: { ...NOT_STORED, ...RETRY_AFTER, 'content-length': '0' } });
+}
+
+/** `/health/ready`: whether requests can be served, and if not, how far the start has come. */
+export const ready: Handler = (call, app) => {
+  const isStopping = app.node?.state === 'ShuttingDown';
+  return readyReply(call.method, isStopping ? 'stopping' : null, workOf(app));
+};
+
+/** What `/health/ready` says; `ending` in place of `ready` for a node that goes away. */
+export function readyReply(method: string, ending: 'stopping' | null, work: StartUpWork | null): Response {
+  const isReady = ending === null && work === null;
+  const body = isReady ? { status: 'ready' } : ending !== null ? { status: ending } : { status: 'starting', ...work };
+  const text = method === 'HEAD' ? null : `${JSON.stringify(body, null, 2)}\n`;
+  if (isReady) return new Response(text, { status: 200, statusText: 'OK', headers: JSON_HEADERS });
+  return new Response(text, { status: 503, statusText: 'Server Is Not Ready', headers: { ...JSON_HEADERS, ...RETRY_AFTER } });
+}
+
+/** Without a node around them (in functions) the handlers are there when they are asked. */
+function workOf(app: App): StartUpWork | null {
+  return app.node?.startUpWork() ?? null;
+}
+
+/** `GET /`: where a newcomer finds things. */
+export const welcome: Handler = (call, app) => {
+  const base = baseOf(call);
+  const { disableStatsOnHttp, disableGossipOnHttp, version } = app.options;
+  const node = app.node === null ? {} : {
+    ready: `${base}/health/ready`,
+    info: `${base}/info`,
+    ...(!disableStatsOnHttp && { stats: `${base}/stats`, metrics: `${base}/metrics` }),
+    ...(!disableGossipOnHttp && { gossip: `${base}/gossip` }),
+  };
+  const body = {
+    name: 'Skua',
+    version,
+    links: {
+      all: `${base}/streams/%24all`,
+      stream: `${base}/streams/{stream}`,
+      events: `${base}/streams/{stream}/{event}/forward/{count}`,
+      metadata: `${base}/streams/{stream}/metadata`,
+      live: `${base}/health/live`,
+      ...node,
+      openapi: `${base}/openapi.json`,
+    },
+    hint: 'POST an array of events as application/vnd.eventstore.events+json to a stream to create it. GET with Accept: text/event-stream follows it.',
+  };
+  return new Response(`${JSON.stringify(body, null, 2)}\n`, { status: 200, statusText: 'OK', headers: { 'content-type': 'application/json; charset=utf-8' } });
+};
+
+/** GET `/ping` (http-api.md section 4). The last two members mean nothing; clients of the reference find them there. */
+export const ping: Handler = (call) => {
+  const text = 'Ping request successfully handled';
+  return adminReply(call, negotiate(call, ADMIN_KINDS), { text, msgTypeId: 123, label: 'Http' }, text);
+};
+
+/** GET `/info` (http-api.md section 4.1). */
+export const info: Handler = (call, app) => {
+  negotiate(call, JSON_ONLY);
+  const node = nodeOf(call, app);
+  return adminJson(call, 200, {
+    dbVersion: node.version,
+    esVersion: node.version,
+    state: node.state.toLowerCase(),
+    features: { projections: false, userManagement: app.security !== null, atomPub: !app.options.disableAtomPub },
+    authentication: { type: node.authenticationType, properties: null },
+  });
+};
+
+/** GET `/info/options` (http-api.md section 4.2): every option, with the members of both generations. */
+export const infoOptions: Handler = (call, app) => {
+  negotiate(call, JSON_ONLY);
+  return adminJson(call, 200, nodeOf(call, app).options.map(({ name, description, group, value, configurationSource, deprecationMessage, possibleValues, schema }) => (
+    { name, description, group, value, possibleValues, configurationSource, deprecationMessage, schema: { type: schema.type } })));
+};
+
+/** GET `/sys/subsystems`: the reference runs projections as one; there are none here. */
+export const subsystems: Handler = (call, app) => {
+  negotiate(call, JSON_ONLY);
+  nodeOf(call, app);
+  return adminJson(call, 200, []);
+};
+
+/** GET `/gossip` (http-api.md section 4.4): the members of the cluster as this node knows them. */
+export const gossip: Handler = (call, app) => {
+  const chosen = negotiate(call, ADMIN_KINDS);
+  const node = nodeOf(call, app);
+  const member = node.member();
+  const view = { members: [memberView(node, member, app)], serverIp: member.host, serverPort: member.port };
+  const text = chosen.kind === 'text' ? `${view.members.map(memberLine).join('\n')}\n` : JSON.stringify(view, null, 2);
+  return document(call, text, chosen.contentType, ASK_AGAIN);
+};
+
+/** A member as it is sent; ports of protocols that we do not speak are 0. */
+function memberView({ version }: NodeControl, member: GossipMember, app: App) {
+  const nowMs = app.clock.nowMs();
+  const wholeMs = Math.floor(nowMs);
+  return {
+    instanceId: member.instanceId,
+    timeStamp: timestampText(wholeMs, Math.floor((nowMs - wholeMs) * 10_000)),
+    state: member.state,
+    isAlive: true,
+    internalTcpIp: member.host,
+    internalTcpPort: 0,
+    internalSecureTcpPort: 0,
+    externalTcpIp: member.host,
+    externalTcpPort: 0,
+    externalSecureTcpPort: 0,
+    httpEndPointIp: member.host,
+    httpEndPointPort: member.port,
+    lastCommitPosition: member.lastCommitPosition,
+    writerCheckpoint: member.writerCheckpoint,
+    chaserCheckpoint: member.chaserCheckpoint,
+    epochPosition: member.epochPosition,
+    epochNumber: member.epochNumber,
+    epochId: member.epochId,
+    nodePriority: member.nodePriority,
+    isReadOnlyReplica: false,
+    esVersion: version,
+  };
+}
+
+function memberLine(member: ReturnType<typeof memberView>): string {
+  return `${member.instanceId} ${member.state} ${member.httpEndPointIp}:${member.httpEndPointPort} writer ${member.writerCheckpoint} chaser ${member.chaserCheckpoint} epoch ${member.epochNumber}@${member.epochPosition}:${member.epochId} priority ${member.nodePriority} at ${member.timeStamp}`;
+}
+
+/** GET `/metrics` (http-api.md section 5): the text of Prometheus, or OpenMetrics for those who ask for it. */
+export const metrics: Handler = async (call, app) => {
+  const { contentType, body } = await nodeOf(call, app).metrics(call.request.headers.get('accept'));
+  return document(call, body, contentType, ASK_AGAIN);
+};
+
+const GET = 'GET, OPTIONS';
+const LIVE = operation('probe', live, NODE_DOCS.live);
+
+/** The paths of health, information and statistics (http-api.md section 4). */
+export const NODE_ROUTES: readonly Route[] = [
+  { path: '/health/live', methods: 'GET, HEAD, OPTIONS', operations: { GET: LIVE, HEAD: LIVE } },
+  { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', ready, NODE_DOCS.ready), HEAD: operation('probe', ready, NODE_DOCS.readyHead) } },
+  { path: '/ping', methods: GET, operations: { GET: operation('anyone', ping, NODE_DOCS.ping) } },
+  { path: '/info', methods: GET, operations: { GET: operation('anyone', info, NODE_DOCS.info) } },
+  { path: '/info/options', methods: GET, operations: { GET: operation('operators', infoOptions, NODE_DOCS.options) } },
+  { path: '/gossip', methods: GET, operations: { GET: operation('gossip', gossip, NODE_DOCS.gossip) } },
+  { path: '/metrics', methods: GET, operations: { GET: operation('statistics', metrics, NODE_DOCS.metrics) } },
+  { path: '/stats', methods: GET, operations: { GET: operation('statistics', stats, NODE_DOCS.stats) } },
+  { path: '/stats/replication', methods: GET, operations: { GET: operation('statistics', noConnections, NODE_DOCS.replication) } },
+  { path: '/stats/tcp', methods: GET, operations: { GET: operation('statistics', noConnections, NODE_DOCS.tcp) } },
+  { path: '/stats/:path+', methods: GET, operations: { GET: operation('statistics', stats, NODE_DOCS.branch) } },
+  { path: '/sys/subsystems', methods: GET, operations: { GET: operation('operators', subsystems, NODE_DOCS.subsystems) } },
+  { path: '/', methods: GET, operations: { GET: operation('anyone', welcome, NODE_DOCS.welcome) } },
+];

@@ -1,0 +1,93 @@
+import { arrayOf, BOOLEAN, COUNT, failing, INTEGER, json, jsonOrText, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import type { OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
+
+/** The OpenAPI document of scavenging and node administration (http-api.md section 3). */
+
+const INT32_MAX = 2_147_483_647;
+const SECONDS: Schema = { type: 'number', minimum: 0 };
+const RULE = oneOf('tombstone', '$tb', '$maxCount', '$maxAge', 'superseded-metadata');
+
+export const ADMIN_SCHEMAS: Readonly<Record<string, Schema>> = {
+  ScavengeStarted: object({ scavengeId: UUID }),
+  ScavengeCurrent: object({ scavengeId: TEXT, scavengeLink: TEXT }, 'Empty texts when none runs.'),
+  ScavengeLast: object({ scavengeId: UUID, scavengeLink: TEXT, scavengeResult: oneOf('Unknown', 'InProgress', 'Success', 'Stopped', 'Errored', 'Interrupted'), 'error?': TEXT }),
+  ScavengeProgress: object({
+    scavengeId: UUID, phase: oneOf('Starting', 'Accumulation', 'Calculation', 'Chunk execution', 'Chunk merging', 'Index execution', 'Cleaning'), chunksDone: COUNT, chunksTotal: COUNT,
+    bytesDone: COUNT, bytesTotal: COUNT, bytesReclaimed: { type: 'integer', description: 'Negative when files grew.' }, startedAt: TIME, elapsedSeconds: SECONDS,
+    remainingSeconds: { type: ['number', 'null'], description: 'Of this phase, at its speed so far; null before it can be told.' },
+  }),
+  DryRunReport: object({
+    scavengeId: UUID, threshold: INTEGER, point: object({ position: COUNT, eventNumber: COUNT, effectiveNow: TIME }),
+    chunks: arrayOf(object({ file: TEXT, start: COUNT, end: COUNT, weight: { type: 'number' }, records: COUNT, discardable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, wouldExecute: BOOLEAN })),
+    totals: object({ chunks: COUNT, records: COUNT, discardable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, chunksExecuted: COUNT }),
+  }),
+  Explanation: object({
+    stream: TEXT, lastEventNumber: { type: 'integer', minimum: -1 }, metadata: { anyOf: [{ type: 'null' }, ref('StreamMetadata')] },
+    rules: arrayOf(object({ rule: RULE, value: { type: ['number', 'string', 'boolean'] } })),
+    removed: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })),
+    kept: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, why: TEXT })),
+  }),
+  ReloadResult: object({
+    options: arrayOf(object({ name: TEXT, from: TEXT, to: TEXT }, 'Secret values are masked.')),
+    ignoredOptions: { ...arrayOf(TEXT), description: 'Options whose new value needs a restart.' },
+    certificatesChanged: BOOLEAN,
+    certificates: { ...arrayOf(ref('Certificate')), description: 'Those in force now; none without TLS.' },
+  }),
+  Certificate: object({ kind: oneOf('node', 'intermediate', 'root'), subject: TEXT, serial: TEXT, thumbprint: TEXT, notAfter: TIME, daysLeft: { type: 'number' } }),
+  MergeIndexes: object({ mergeIndexesId: UUID }),
+  Message: object({ message: TEXT }),
+  LoginEcho: object({
+    data: object({ loginName: TEXT, fullName: TEXT, groups: arrayOf(TEXT), 'dateLastUpdated?': { type: ['string', 'null'], format: 'date-time' } }),
+    success: BOOLEAN,
+  }),
+};
+
+const F = PARAMETERS.adminFormat;
+const NOT_RUNNING = problems(404);
+const DRY_RUN_ID = segment('scavenge', 'Id of a dry run, as its start was answered with.', TEXT, '0d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4');
+
+/** Of the cluster, to a node. */
+const ORDER: readonly ParameterDoc[] = [
+  query('clusterScavengeId', 'Of auto-scavenge: the cycle that the request belongs to; with `attempt`.', UUID, '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001'),
+  query('attempt', 'Of auto-scavenge: grows from order to order of a cycle. A lower one than the highest that was seen is refused, a repeat answered as the first one was.', COUNT, 3),
+];
+
+const START: readonly ParameterDoc[] = [
+  query('threads', 'Worker threads; more than 4 count as 4.', { type: 'integer', minimum: 1, maximum: INT32_MAX }, 1),
+  query('threshold', 'Chunks of at least this weight are rewritten; 0: every one with any weight; negative: every one.', { type: 'integer', minimum: -INT32_MAX - 1, maximum: INT32_MAX }, 0),
+  query('throttlePercent', 'Share of the time in which to work; below 100 only with one thread.', { type: 'integer', minimum: 1, maximum: 100 }, 100),
+  query('syncOnly', 'Go on from a scavenge point that is there; write none.', BOOLEAN, false),
+  query('dryRun', 'Only say what would be done.', BOOLEAN, true),
+  query('startFromChunk', 'Checked, and otherwise ignored.', COUNT, 0),
+];
+
+export const SCAVENGE_DOCS = {
+  start: {
+    summary: 'Start a scavenge, or a dry run of one', description: 'Goes on with an unfinished run, under a new id. The answer comes when it has begun.',
+    parameters: [...START, ...ORDER, F], responses: { 200: ok('It has begun.', jsonOrText(ref('ScavengeStarted'))), ...problems(400, 406), 409: failing('A scavenge is running; `scavengeId` names it. Or the order comes late.') },
+  },
+  current: { summary: 'The scavenge that is running', parameters: [F], responses: { 200: ok('Its id, or empty texts.', jsonOrText(ref('ScavengeCurrent'))), ...problems(400, 406) } },
+  stop: { summary: 'Stop a scavenge', description: 'Answered when it has stopped, however long that takes. The next start goes on where it stopped.', parameters: [...ORDER, F], responses: { 200: ok('It has stopped; its id.', jsonOrText(UUID)), ...problems(400, 404, 406), 409: failing('The order comes late.') } },
+  last: { summary: 'The last scavenge since the start of the node', parameters: [...ORDER, F], responses: { 200: ok('The scavenge and how it ended.', jsonOrText(ref('ScavengeLast'))), ...problems(400, 406) } },
+  progress: { summary: 'How far the running scavenge is', responses: { 200: ok('The progress.', json(ref('ScavengeProgress'))), ...problems(400, 406), ...NOT_RUNNING } },
+  dryRun: { summary: 'What a scavenge would do', parameters: [DRY_RUN_ID], responses: { 200: ok('The report.', json(ref('DryRunReport'))), 202: ok('It is still running.', json(ref('ScavengeStarted'))), ...problems(400, 404, 406) } },
+  explain: { summary: 'What a scavenge would remove from a stream, and why', responses: { 200: ok('The explanation.', json(ref('Explanation'))), ...problems(400, 404, 406) } },
+} as const satisfies Readonly<Record<string, OperationDoc>>;
+
+const PRIORITY = segment('n', 'Priority in elections of a leader; a greater one is preferred.', { type: 'integer', minimum: -INT32_MAX - 1, maximum: INT32_MAX }, 1);
+
+export const ADMIN_DOCS = {
+  shutdown: { summary: 'Stop the node', description: 'In good order, after the answer: what was accepted is finished, and a scavenge stopped.', responses: { 200: ok('The node is about to stop.') } },
+  reload: {
+    summary: 'Load the configuration and the certificates again', description: 'All or nothing: when anything fails to load, nothing is changed. Connections go on.',
+    parameters: [F], responses: { 200: ok('What was changed.', jsonOrText(ref('ReloadResult'))), ...problems(400, 406), 409: failing('Nothing was changed; `file` and `reason` say why.') },
+  },
+  mergeIndexes: {
+    summary: 'Merge all tables of the index into one', description: 'In the background, before or after the index phase of a scavenge. While one is under way its id is answered.',
+    parameters: [F], responses: { 200: ok('Id of the work, as it stands in the log.', jsonOrText(ref('MergeIndexes'))), ...problems(400, 406) },
+  },
+  setPriority: { summary: 'Set the priority of the node', description: 'Until the node is restarted.', parameters: [PRIORITY], responses: { 200: ok('It is set.'), ...problems(400) } },
+  resign: { summary: 'Give up leadership', description: 'Without effect on a single node.', parameters: [F], responses: { 200: ok('What came of it.', jsonOrText(ref('Message'))), ...problems(400, 406) } },
+  login: { summary: 'Who the caller is', responses: { 200: ok('The caller.', json(ref('LoginEcho'))), ...problems(400, 406) } },
+  openApi: { summary: 'This document', responses: { 200: ok('The document.', json({ type: 'object' }), { 'Cache-Control': { description: 'It stays as it is while the node runs.', required: true, schema: TEXT } }) } },
+} as const satisfies Readonly<Record<string, OperationDoc>>;

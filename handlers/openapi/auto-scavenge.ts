@@ -1,0 +1,42 @@
+import { arrayOf, BOOLEAN, failing, json, object, ok, oneOf, problems, ref, TIME, UUID } from './parts.ts';
+import type { OperationDoc, Schema } from '../http/route.ts';
+
+/** The OpenAPI document of auto-scavenge (auto-scavenge.md section 3). */
+
+const EMPTY: Schema = { type: 'object', additionalProperties: false };
+const orNull = (schema: Schema): Schema => ({ anyOf: [{ type: 'null' }, schema] });
+const NODE = object({
+  node: { type: 'string', description: 'Its address, `host:port`.' }, state: oneOf('waiting', 'running', 'completed'),
+  scavengeId: { ...orNull(UUID), description: 'The scavenge on that node; null before it began.' }, result: orNull(oneOf('Success', 'Stopped', 'Errored')),
+});
+
+export const AUTO_SCAVENGE_SCHEMAS: Readonly<Record<string, Schema>> = {
+  AutoScavengeEnabled: object({ enabled: BOOLEAN, 'reason?': { type: 'string', description: 'Why it is off.' } }),
+  AutoScavengeStatus: object({
+    state: oneOf('NotConfigured', 'Waiting', 'InProgress', 'Pausing', 'Paused'),
+    schedule: { type: ['string', 'null'], description: 'As configured, in single spaces; null when never configured.' },
+    timeUntilNextCycle: { type: ['string', 'null'], pattern: '^(\\d+\\.)?\\d\\d:\\d\\d:\\d\\d(\\.\\d{7})?$', description: '`[days.]hh:mm:ss[.fraction]`; zero while a cycle is under way; null without a schedule.' },
+    cycle: orNull(object({ clusterScavengeId: UUID, startedAt: TIME, nodes: arrayOf(NODE) }, 'The cycle under way.')),
+    lastCycle: orNull(object({ clusterScavengeId: UUID, completedAt: TIME, nodes: arrayOf(NODE) }, 'The cycle that was completed last.')),
+  }),
+  AutoScavengeSchedule: object({ schedule: { type: 'string', description: 'Minute, hour, day of month, month, day of week: numbers, names, `*`, `,`, `-`, `/`.' } }),
+};
+
+const OFF = { 503: failing('Auto-scavenge is off; `hint` says why. Or the node can\'t do this now.') };
+const COMMON = { ...problems(400, 406), ...OFF };
+const DONE = ok('Done.', json(EMPTY));
+const LEADER = 'Answered by the leader of the cluster, whichever member is asked.';
+
+export const AUTO_SCAVENGE_DOCS = {
+  enabled: { summary: 'Whether scavenges can be scheduled', description: 'On the member that is asked.', responses: { 200: ok('Whether it is on, and if not, why.', json(ref('AutoScavengeEnabled'))), ...problems(400, 406) } },
+  status: { summary: 'The schedule, and the cycle under way', description: LEADER, responses: { 200: ok('The status.', json(ref('AutoScavengeStatus'))), ...COMMON } },
+  pause: {
+    summary: 'Start no more scavenges until resumed', description: `The scavenge that is running on a node is stopped; the answer waits up to a second for its end. ${LEADER}`,
+    responses: { 200: ok('Nothing runs any more.', json(EMPTY)), 202: ok('A scavenge is still being stopped.'), ...COMMON },
+  },
+  resume: { summary: 'Go on after a pause', description: `A cycle goes on with the nodes that are not done. ${LEADER}`, responses: { 200: DONE, ...COMMON } },
+  configure: {
+    summary: 'Set the schedule', description: `The next cycle starts at the next time that it names, never at once. ${LEADER}`,
+    body: { required: true, content: json(ref('AutoScavengeSchedule'), { schedule: '30 2 * * 0' }) }, responses: { 200: DONE, ...COMMON, ...problems(413, 415) },
+  },
+} as const satisfies Readonly<Record<string, OperationDoc>>;

@@ -1,0 +1,71 @@
+import { arrayOf, BINARY, BOOLEAN, COUNT, failing, INTEGER, json, media, object, ok, oneOf, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import type { HeaderDoc, OperationDoc, Schema } from '../http/route.ts';
+
+/** The OpenAPI document of backups. */
+
+const SECONDS: Schema = { type: 'number', minimum: 0 };
+
+export const BACKUP_SCHEMAS: Readonly<Record<string, Schema>> = {
+  BackupStarted: object({ backupId: UUID }),
+  BackupOptions: object({ 'pauseScavenge?': { ...BOOLEAN, description: 'Stop a scavenge that runs, and go on with it afterwards.' } }),
+  Backups: object({
+    backups: arrayOf(object({
+      id: UUID, createdAt: { ...TIME, description: 'Everything acknowledged before is in it.' }, logEnd: { ...COUNT, description: 'Position in the log.' },
+      shippedEnd: { ...COUNT, description: 'End of the log that was shipped after the backup.' }, shippedAt: TIME, sizeBytes: { ...COUNT, description: 'Of the files that it restores.' },
+      cause: oneOf('manual', 'scheduled', 'shipping'), nodeId: UUID,
+    })),
+  }),
+  BackupProgress: object({
+    backupId: UUID, phase: oneOf('Starting', 'Copying', 'Pruning'), bytesDone: COUNT, bytesTotal: { ...COUNT, description: 'Of all files; 0 before they are known.' }, startedAt: TIME, elapsedSeconds: SECONDS,
+    remainingSeconds: { type: ['number', 'null'], minimum: 0, description: 'At the speed so far; null before it can be told.' },
+  }),
+  BackupHold: object({
+    holdId: UUID, expiresAt: { ...TIME, description: 'When it ends unless it is used before.' }, nodeId: UUID, takenAt: { ...TIME, description: 'Everything acknowledged before is in the files.' },
+    logEnd: { ...COUNT, description: 'Position in the log up to which the files hold it.' }, files: COUNT, sizeBytes: { ...COUNT, description: 'Of all files.' },
+  }),
+  BackupFiles: object({
+    nodeId: UUID, takenMs: { type: 'number', description: 'Milliseconds since 1970.' }, chunkSizeBytes: COUNT,
+    checkpoints: object({ writer: COUNT, chaser: COUNT, epoch: INTEGER, proposal: INTEGER }),
+    files: { ...arrayOf(object({ path: TEXT, kind: oneOf('index-map', 'existence-checkpoint', 'existence-filter', 'index-table', 'bloom-filter', 'scavenge-database', 'checkpoint', 'chunk', 'ongoing-chunk'), sizeBytes: COUNT })), description: 'In the order in which they have to be copied.' },
+  }),
+};
+
+const BUSY = { 409: failing('A backup or a scavenge is running; `backupId` or `scavengeId` says which.') };
+const REPOSITORY = { ...problems(400, 406, 500, 503) };
+const HOLD = segment('hold', 'Id of a hold, as its beginning was answered with.', TEXT, '6f9d3c1a-58c6-4a0f-8a8e-2f0c7b1d9e64');
+const HOLD_QUERY = { ...query('hold', 'Id of a hold, which this renews.', TEXT, '6f9d3c1a-58c6-4a0f-8a8e-2f0c7b1d9e64'), required: true };
+const NO_HOLD = { 404: failing('There is no such hold, or it has ended: begin a new one.') };
+const FILE = segment('path', 'Path of a file, as the list has it.', { type: 'string', minLength: 1 }, 'chunk-000000.000000');
+const CONTENT = media(BINARY, 'application/octet-stream');
+const LENGTH: Readonly<Record<string, HeaderDoc>> = { 'Content-Length': { description: 'Bytes that follow.', required: true, schema: COUNT } };
+const CONTENT_RANGE: HeaderDoc = { description: 'Where the bytes stand in the file.', required: true, schema: TEXT };
+
+export const BACKUP_DOCS = {
+  start: {
+    summary: 'Back the node up', description: 'To the repository that the node\'s option `Backup:Repository` names, and nowhere else. 202: it has begun; `/admin/backup/current` shows how far it is.',
+    parameters: [query('pauseScavenge', 'Stop a scavenge that runs, and go on with it afterwards.', BOOLEAN, true)],
+    body: { required: false, content: json(ref('BackupOptions'), { pauseScavenge: true }) },
+    responses: { 202: ok('It has begun.', json(ref('BackupStarted'))), ...REPOSITORY, ...BUSY, ...problems(413) },
+  },
+  list: { summary: 'The backups in the repository', responses: { 200: ok('Newest first.', json(ref('Backups'))), ...REPOSITORY } },
+  current: { summary: 'How far the backup is', responses: { 200: ok('The backup under way.', json(ref('BackupProgress'))), ...problems(400, 404, 406) } },
+  abort: { summary: 'End the backup', description: 'Answered when it has ended. What it has stored is used by the next one.', responses: { 200: ok('It has ended.', json(ref('BackupStarted'))), ...problems(400, 404, 406) } },
+  hold: {
+    summary: 'Hold the files for a copy', description: 'While a hold lasts no scavenge starts and no chunk or index table is removed. It ends a minute after its last use.',
+    responses: { 200: ok('The hold.', json(ref('BackupHold'))), ...problems(400, 406, 503), 409: failing('A scavenge is running; `scavengeId` says which.') },
+  },
+  renew: { summary: 'Keep a hold', description: 'For another minute.', parameters: [HOLD], responses: { 200: ok('The hold.', json(ref('BackupHold'))), ...problems(400, 406), ...NO_HOLD } },
+  release: { summary: 'End a hold', parameters: [HOLD], responses: { 204: ok('It has ended.'), ...NO_HOLD } },
+  files: { summary: 'The files of a hold', parameters: [HOLD_QUERY], responses: { 200: ok('What has to be copied, and what makes it one backup.', json(ref('BackupFiles'))), ...problems(400, 406), ...NO_HOLD } },
+  file: {
+    summary: 'A file of a hold', description: 'As it was when the hold began.',
+    parameters: [
+      FILE, HOLD_QUERY, query('from', 'First byte. Goes before `Range`, together with `length`.', COUNT, 0), query('length', 'Bytes, at most.', COUNT, 1_048_576),
+      { name: 'Range', in: 'header', description: 'One part of the file.', schema: { type: 'string', pattern: '^bytes=\\d*-\\d*$' }, example: 'bytes=0-127' },
+    ],
+    responses: {
+      200: ok('The file, or the part that the query asks for.', CONTENT, LENGTH), 206: ok('The part that `Range` asks for.', CONTENT, { ...LENGTH, 'Content-Range': CONTENT_RANGE }),
+      416: { description: 'The file has nothing there.', headers: { 'Content-Range': CONTENT_RANGE } }, ...problems(400), 404: failing('There is no such file in this hold, or no such hold.'),
+    },
+  },
+} as const satisfies Readonly<Record<string, OperationDoc>>;

@@ -1,0 +1,125 @@
+import type { BodyDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
+import { arrayOf, BOOLEAN, INTEGER, json, object, ok, oneOf, PROBLEMS, query, ref, segment, TEXT, TIME } from './parts.ts';
+
+/** The OpenAPI document of connectors (http-api.md section 9). */
+
+const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
+const STATES = ['CONNECTOR_STATE_ACTIVATING', 'CONNECTOR_STATE_RUNNING', 'CONNECTOR_STATE_DEACTIVATING', 'CONNECTOR_STATE_STOPPED'] as const;
+const FLAT: Schema = { type: 'object', additionalProperties: TEXT, description: 'Nested names joined with `:`, lists as `name:0`. Secrets are `********`.' };
+const NESTED: Schema = { type: 'object', description: 'The same settings, nested.' };
+const GIVEN: Schema = { type: 'object', description: 'Flat or nested, with texts, numbers, booleans and lists. A secret given as `********` keeps the stored one.' };
+
+export const CONNECTOR_SCHEMAS: Readonly<Record<string, Schema>> = {
+  Connector: object({
+    connectorId: TEXT, instanceTypeName: oneOf('webhook-source'), name: TEXT, state: oneOf(...STATES), stateUpdateTime: TIME, 'settings?': FLAT, 'configuration?': NESTED, settingsUpdateTime: TIME,
+    createTime: TIME, updateTime: TIME, 'deleteTime?': TIME, 'errorDetails?': object({ code: INTEGER, message: TEXT }, 'Why a connector could not run.'),
+  }),
+  ConnectorList: object({ items: arrayOf(ref('Connector')), totalSize: { type: 'integer', description: 'Connectors on this page.' } }),
+  ConnectorSettings: object({ settings: FLAT, settingsUpdateTime: TIME }),
+  ConnectorConfiguration: object({ configuration: NESTED, configurationUpdateTime: TIME }),
+  NewConnector: object({ 'name?': TEXT_OR_NULL, 'settings?': GIVEN, 'configuration?': { ...GIVEN, description: 'Instead of `settings`; goes before them unless it is empty.' } }),
+  NewSettings: GIVEN,
+  NewConnectorName: object({ name: TEXT }),
+  ScriptTest: object({ body: { description: 'A string is the text of the payload; anything else is the payload.' }, 'headers?': { type: 'object', additionalProperties: TEXT }, 'query?': { type: 'object', additionalProperties: TEXT } }),
+  ScriptTestResult: object({
+    outcome: oneOf('routed', 'skipped', 'failed', 'timed-out', 'unavailable', 'invalid-json'), stream: TEXT_OR_NULL, schema: TEXT_OR_NULL, error: TEXT_OR_NULL, durationMs: { type: 'number', minimum: 0 },
+  }),
+  Nothing: object({}),
+  RpcStatus: object({ code: { type: 'integer', description: 'Number of a gRPC status code.' }, message: TEXT, details: arrayOf({ type: 'object', properties: { '@type': TEXT }, required: ['@type'] }) }, 'Why a request about connectors failed.'),
+};
+
+const BY_STATUS: Readonly<Record<number, ResponseDoc>> = {
+  400: PROBLEMS.BadRequest, 401: PROBLEMS.NotAuthenticated, 403: PROBLEMS.Forbidden, 404: { description: 'There is no such connector.' }, 406: PROBLEMS.NotAcceptable, 409: { description: 'There is a connector with this id.' },
+  413: PROBLEMS.ContentTooLarge, 415: PROBLEMS.UnsupportedMediaType, 429: PROBLEMS.TooManyRequests, 500: PROBLEMS.InternalError, 503: PROBLEMS.Unavailable,
+};
+
+/** The usual failures of these statuses, with the body that connector routes have. */
+export function connectorFailures(...statuses: readonly number[]): Readonly<Record<number, ResponseDoc>> {
+  return Object.fromEntries(statuses.map((status) => [status, { ...BY_STATUS[status]!, content: json(ref('RpcStatus')) }]));
+}
+
+const ID = segment('connector', 'Id of a connector: 5 to 50 letters, digits, hyphens and underscores.', { type: 'string', pattern: '^[a-zA-Z0-9_-]{5,50}$' }, 'parcels');
+const POSITION = segment('position', 'A position in the log.', { type: 'string', pattern: '^\\d+$' }, '0');
+const EXAMPLE = { instanceTypeName: 'webhook-source', routingScript: 'Y29uc3Qgcm91dGUgPSAocmVxdWVzdCkgPT4gKHsgc3RyZWFtOiAncGFyY2VscycgfSk7' };
+const DONE = ok('Done.', json(ref('Nothing')));
+
+function body(schema: string, example: unknown): BodyDoc {
+  return { required: true, content: json(ref(schema), example) };
+}
+
+/** A command without a body. */
+function plain(summary: string, description: string): OperationDoc {
+  return { summary, description, parameters: [ID], responses: { 200: DONE, ...connectorFailures(400, 404, 406) } };
+}
+
+/** What only sinks could do; the answer that one would get is documented, so that clients have its form. */
+function refused(summary: string): OperationDoc {
+  return { summary, description: 'There are no sinks here, so that this is always refused.', parameters: [ID, POSITION], responses: { 200: DONE, ...connectorFailures(400, 404, 406) } };
+}
+
+function withBody(summary: string, description: string, given: BodyDoc, done: ResponseDoc = DONE): OperationDoc {
+  return { summary, description, parameters: [ID], body: given, responses: { 200: done, ...connectorFailures(400, 404, 406, 413, 415) } };
+}
+
+const AT_START = 'In force from the next start of the connector on.';
+
+export const CONNECTOR_DOCS = {
+  list: {
+    summary: 'All connectors',
+    description: 'In the order of their creation. Parameters that are given several times want any of their values.',
+    parameters: [
+      query('state', 'Those in this state; its number does too.', oneOf('CONNECTOR_STATE_UNKNOWN', ...STATES), 'CONNECTOR_STATE_RUNNING'), query('instanceTypeName', 'Those of this type.', TEXT, 'webhook-source'), query('connectorId', 'The one with this id.', TEXT, 'parcels'),
+      query('includeSettings', 'With their settings.', BOOLEAN, true), query('includeConfiguration', 'With their settings, nested.', BOOLEAN, true), query('showDeleted', 'Deleted ones too.', BOOLEAN, true),
+      query('page', 'Which page; `paging.page` means the same.', { type: 'integer', minimum: 1 }, 1), query('pageSize', 'Most connectors on a page; `paging.pageSize` means the same.', { type: 'integer', minimum: 1, maximum: 100 }, 100),
+    ],
+    responses: { 200: ok('The connectors.', json(ref('ConnectorList'))), ...connectorFailures(400, 406) },
+  },
+  create: {
+    summary: 'Create a connector', description: 'It does not run before it is started. The id of a deleted connector can be used again.', parameters: [ID], body: body('NewConnector', { name: 'Parcels', settings: EXAMPLE }),
+    responses: { 200: DONE, ...connectorFailures(400, 406, 409, 413, 415) },
+  },
+  delete: plain('Delete a connector', 'It must be stopped. Its events are truncated.'),
+  settings: { summary: 'Settings of a connector', parameters: [ID], responses: { 200: ok('The settings.', json(ref('ConnectorSettings'))), ...connectorFailures(400, 404, 406) } },
+  configuration: { summary: 'Settings of a connector, nested', parameters: [ID], responses: { 200: ok('The settings.', json(ref('ConnectorConfiguration'))), ...connectorFailures(400, 404, 406) } },
+  reconfigure: withBody('Replace the settings of a connector', AT_START, body('NewSettings', EXAMPLE)),
+  rename: withBody('Rename a connector', 'The id stays.', body('NewConnectorName', { name: 'Letters' })),
+  start: plain('Start a connector', 'It takes calls when this is answered.'),
+  startAt: refused('Start a sink at a position'),
+  stop: plain('Stop a connector', 'What it had accepted is written when this is answered.'),
+  reset: plain('Start a connector from the beginning', 'For a source the same as to start it.'),
+  resetAt: refused('Start a sink from a position'),
+  test: withBody('Run the routing script of a connector', 'With the settings that it would be started with. Nothing is written.', body('ScriptTest', { body: { id: 7 }, headers: {}, query: {} }), ok('What the script made of it.', json(ref('ScriptTestResult')))),
+} as const satisfies Readonly<Record<string, OperationDoc>>;
+
+/** The OpenAPI document of the webhook endpoint (http-api.md section 10). None of its replies has a body. */
+
+function status(description: string): ResponseDoc {
+  return { description };
+}
+
+const FAILURES: Readonly<Record<number, string>> = { 401: 'Credentials were sent, and they are wrong.', 429: 'Too many failed logins.', 500: 'The request failed inside the server.', 503: 'The node can not take it now.' };
+
+/** What every operation can answer, without the body that other operations have. */
+export function webhookFailures(...statuses: readonly number[]): Readonly<Record<number, ResponseDoc>> {
+  return Object.fromEntries(statuses.map((each) => [each, status(FAILURES[each]!)]));
+}
+
+export const WEBHOOK_DOC: OperationDoc = {
+  summary: 'Deliver a webhook call',
+  description: 'The routing script of the connector names the stream that the body is written to. Calls are authenticated by the sender\'s signature, where the connector asks for one.',
+  parameters: [segment('connector', 'Id of a running connector.', TEXT, 'parcels')],
+  body: { required: true, description: 'JSON in UTF-8. It becomes the data of the event as it is.', content: { 'application/json': { example: { resource: 'order', action: 'created' } } } },
+  responses: {
+    201: status('Written durably, or written before (connectors with `waitForWrite`).'),
+    202: status('Accepted, or accepted before.'),
+    400: status('The body is empty or no JSON, or the script named no stream.'),
+    401: status('The signature is missing, malformed, wrong or too old.'),
+    404: status('No connector with this id runs here.'),
+    408: status('The body took too long to arrive.'),
+    413: status('The body is too long.'),
+    415: status('The content type is not JSON.'),
+    500: status('The script failed, took too long, or named something that no stream or event type can be.'),
+    503: status('Too much is waiting, or the connector is stopping.'),
+    504: status('Not written in time. It may yet be (connectors with `waitForWrite`).'),
+  },
+};

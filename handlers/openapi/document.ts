@@ -1,0 +1,193 @@
+import { corsHeaders } from '../http/reply.ts';
+import type { App, Call } from '../http/context.ts';
+import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
+import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
+import { BACKUP_SCHEMAS } from './backup.ts';
+import { CONNECTOR_SCHEMAS, connectorFailures, webhookFailures } from './connectors.ts';
+import { NODE_SCHEMAS } from './node.ts';
+import { PARAMETERS, PATH_PARAMETERS, problems, PROBLEMS, TEXT } from './parts.ts';
+import { STREAM_SCHEMAS } from './streams.ts';
+import { USER_SCHEMAS } from './users.ts';
+import { operation } from '../http/route.ts';
+import { isIngestPath } from '../connectors/webhook.ts';
+import { isConnectorPath, isPresent } from '../http/presence.ts';
+import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from '../http/route.ts';
+
+/** The OpenAPI document, made from the table of routes that the router uses, so that it can't lack one or name one too many. */
+
+const OPENAPI_VERSION = '3.1.1';
+
+const PROBLEM: Schema = {
+  type: 'object',
+  description: 'A problem document (RFC 9457).',
+  properties: {
+    code: { type: 'string', pattern: '^[a-z_]+$', description: 'Stable; made for programs.' },
+    title: TEXT,
+    detail: { type: 'string', description: 'What is wrong, and what to do.' },
+    hint: { type: 'string', description: 'More on what to do, where `detail` is a text that tools compare.' },
+    scavengeId: { type: 'string', description: 'The scavenge it is about.' },
+    backupId: { type: 'string', description: 'The backup it is about.' },
+    file: { type: ['string', 'null'], description: 'The file that could not be loaded.' },
+    reason: { type: 'string', description: 'Why it could not be loaded.' },
+    success: { type: 'boolean', description: 'Of users routes: false.' },
+    error: { type: 'string', description: 'Of users routes: the name of the failure.' },
+  },
+  required: ['code', 'title', 'detail'],
+};
+
+/** First segments of paths, and what they are about. The first that fits counts. */
+const TAGS: readonly { readonly name: string; readonly description: string; readonly prefixes: readonly string[] }[] = [
+  { name: 'Streams', description: 'Appending and reading events.', prefixes: ['/streams/'] },
+  { name: 'Scavenging', description: 'Removing what was deleted or has expired.', prefixes: ['/admin/scavenge', '/auto-scavenge/'] },
+  { name: 'Backup', description: 'Copies of the node\'s files, for the day on which they are lost.', prefixes: ['/admin/backup'] },
+  { name: 'Users', description: 'Who may log in, and the groups they are in.', prefixes: ['/users'] },
+  { name: 'Connectors', description: 'Sources of webhooks.', prefixes: ['/connectors'] },
+  { name: 'Administration', description: 'Directing the node.', prefixes: ['/admin/'] },
+  { name: 'Node', description: 'Health, information, statistics.', prefixes: ['/'] },
+];
+
+const WHO: Readonly<Record<Access, string>> = {
+  probe: 'Anyone; credentials are not looked at.',
+  anyone: 'Anyone, but not with wrong credentials.',
+  gossip: 'Anyone, unless the node\'s options want a login.',
+  statistics: 'Whoever has logged in; anyone, if the node\'s options say so.',
+  authenticated: 'Whoever has logged in.',
+  self: 'The user in the path, and where it says so `$admins`.',
+  operators: '`$ops` and `$admins`.',
+  administrators: '`$admins`.',
+  stream: 'As the access list of the stream says.',
+};
+/** Those whom a role is asked of, so that a caller can lack it. */
+const REFUSING: ReadonlySet<Access> = new Set(['self', 'operators', 'administrators', 'stream']);
+const FOR_ANONYMOUS: ReadonlySet<Access> = new Set(['anyone', 'gossip', 'statistics']);
+
+export interface DocumentOptions {
+  readonly version: string;
+  /** Whether callers have to say who they are. */
+  readonly isSecured: boolean;
+}
+
+/** The document as an object of plain values. */
+export function openApiDocument(routes: readonly Route[], options: DocumentOptions) {
+  const paths: Record<string, Record<string, unknown>> = {};
+  // Without security there are no users.
+  const present = options.isSecured ? routes : routes.filter(({ path }) => !path.startsWith('/users'));
+  for (const route of present) {
+    const methods = Object.entries(route.operations).map(([method, operation]) => [method.toLowerCase(), operationObject(route.path, method, operation, options)]);
+    paths[pathTemplate(route.path)] = Object.fromEntries(methods);
+  }
+  const used = new Set(present.map(({ path }) => tagOf(path)));
+  return {
+    openapi: OPENAPI_VERSION,
+    info: {
+      title: 'Skua',
+      version: options.version,
+      description: 'The HTTP interface of a Skua node. Beside the answers named with an operation, the server itself refuses what it can\'t read: 400, 408, 413, 414 and 431, without a body. `OPTIONS` works on every path.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The node that sent this document.' }],
+    tags: TAGS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description })),
+    paths,
+    components: {
+      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...CONNECTOR_SCHEMAS, ...NODE_SCHEMAS },
+      parameters: Object.fromEntries(Object.entries(PARAMETERS).map(([name, parameter]) => [name, parameterObject(parameter)])),
+      responses: Object.fromEntries(Object.entries(PROBLEMS).map(([name, response]) => [name, responseObject(response)])),
+      securitySchemes: { basic: { type: 'http', scheme: 'basic', description: 'Login name and password, in UTF-8.' } },
+    },
+  };
+}
+
+/** `/a/:b/:c+` is `/a/{b}/{c}`: the router's last segments may stand for several. */
+export function pathTemplate(path: string): string {
+  return path.replace(/:(\w+)[+*?]?/g, '{$1}');
+}
+
+function operationObject(path: string, method: string, { access, doc }: Operation, { isSecured }: DocumentOptions) {
+  const { summary, description, body } = doc;
+  const who = isSecured ? `Who may call it: ${WHO[access]}` : '';
+  const text = [description, who].filter(Boolean).join('\n\n');
+  return {
+    tags: [tagOf(path)],
+    operationId: operationIdOf(path, method),
+    summary,
+    ...(text !== '' && { description: text }),
+    security: !isSecured || access === 'probe' ? [] : FOR_ANONYMOUS.has(access) ? [{}, { basic: [] }] : [{ basic: [] }],
+    parameters: parametersOf(path, doc).map((parameter) => componentOr(PARAMETER_NAMES, 'parameters', parameter, parameterObject)),
+    ...(body !== undefined && { requestBody: { ...(body.description !== undefined && { description: body.description }), required: body.required, content: body.content } }),
+    responses: Object.fromEntries(Object.entries(responsesOf(path, access, doc, isSecured)).map(([status, response]) => [status, componentOr(RESPONSE_NAMES, 'responses', response, responseObject)])),
+  };
+}
+
+/** The parameters of the path in its order, then the others. */
+function parametersOf(path: string, doc: OperationDoc): readonly ParameterDoc[] {
+  const given = doc.parameters ?? [];
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => {
+    const parameter = given.find((each) => each.in === 'path' && each.name === name) ?? PATH_PARAMETERS[name!];
+    if (parameter === undefined) throw new Error(`No parameter ':${name}' of ${path} is described: add it to PATH_PARAMETERS.`);
+    return parameter;
+  });
+  return [...inPath, ...given.filter((each) => each.in !== 'path')];
+}
+
+/** What the operation says, and what every one of its access can answer. */
+function responsesOf(path: string, access: Access, doc: OperationDoc, isSecured: boolean): Readonly<Record<number, ResponseDoc>> {
+  const statuses = access === 'probe' ? [] : !isSecured ? [500, 503] : REFUSING.has(access) ? [401, 403, 429, 500, 503] : [401, 429, 500, 503];
+  // Some things are refused to everybody, such as to append to `$all`.
+  const always = !isSecured && access === 'stream' ? [403] : [];
+  const failures = isIngestPath(path) ? webhookFailures : isConnectorPath(path) ? connectorFailures : problems;
+  return { ...failures(...statuses, ...always), ...doc.responses };
+}
+
+const PARAMETER_NAMES = new Map<unknown, string>(Object.entries(PARAMETERS).map(([name, parameter]) => [parameter, name]));
+const RESPONSE_NAMES = new Map<unknown, string>(Object.entries(PROBLEMS).map(([name, response]) => [response, name]));
+
+/** A reference to the component that this is, else what it is itself. */
+function componentOr<T>(names: ReadonlyMap<unknown, string>, kind: string, value: T, toObject: (value: T) => object): object {
+  const name = names.get(value);
+  return name === undefined ? toObject(value) : { $ref: `#/components/${kind}/${name}` };
+}
+
+function parameterObject({ name, in: place, description, required, schema, example }: ParameterDoc): object {
+  return { name, in: place, description, ...((required === true || place === 'path') && { required: true }), schema, example };
+}
+
+function responseObject({ description, headers, content }: ResponseDoc): object {
+  return {
+    description,
+    ...(headers !== undefined && { headers: Object.fromEntries(Object.entries(headers).map(([name, header]) => [name, headerObject(header)])) }),
+    ...(content !== undefined && { content }),
+  };
+}
+
+function headerObject({ description, required, schema }: HeaderDoc): object {
+  return { description, ...(required === true && { required }), schema };
+}
+
+/** `getStreamsByStreamMetadata` for GET `/streams/:stream/metadata`. */
+function operationIdOf(path: string, method: string): string {
+  const words = path.split('/').filter((part) => part !== '').map((part) => {
+    const isVariable = part.startsWith(':');
+    const word = part.replace(/%24/g, '').split(/[^A-Za-z0-9]+/).filter(Boolean).map((each) => each[0]!.toUpperCase() + each.slice(1)).join('');
+    return isVariable ? `By${word}` : word;
+  });
+  return method.toLowerCase() + (words.length === 0 ? 'Root' : words.join(''));
+}
+
+function tagOf(path: string): string {
+  return TAGS.find(({ prefixes }) => prefixes.some((prefix) => path.startsWith(prefix)))!.name;
+}
+
+const texts = new WeakMap<App, string>();
+
+/** GET `/openapi.json`, over the routes that `routesFor` says the node has. */
+export function openApiRoute(routesFor: (options: App['options']) => readonly Route[]): Route {
+  const handler = (call: Call, app: App): Response => {
+    let text = texts.get(app);
+    if (text === undefined) {
+      text = `${JSON.stringify(openApiDocument(routesFor(app.options).filter(({ path }) => isPresent(app, path)), { version: app.options.version, isSecured: app.security !== null }), null, 2)}\n`;
+      texts.set(app, text);
+    }
+    return new Response(text, { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' } });
+  };
+  return { path: '/openapi.json', methods: 'GET, OPTIONS', operations: { GET: operation('anyone', handler, ADMIN_DOCS.openApi) } };
+}

@@ -1,0 +1,64 @@
+import { arrayOf, BOOLEAN, COUNT, INTEGER, json, jsonOrText, media, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import type { HeaderDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
+
+/** The OpenAPI document of health, information and statistics (http-api.md section 4). */
+
+const STATE = ['Initializing', 'Leader', 'ResigningLeader', 'ShuttingDown'];
+const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
+const TYPE_ID: Schema = { type: 'integer', description: 'Means nothing to clients.' };
+
+export const NODE_SCHEMAS: Readonly<Record<string, Schema>> = {
+  Welcome: object({ name: TEXT, version: TEXT, links: { type: 'object', additionalProperties: TEXT }, hint: TEXT }),
+  Ping: object({ text: TEXT, msgTypeId: TYPE_ID, label: TEXT }),
+  Info: object({
+    dbVersion: TEXT, esVersion: TEXT, state: oneOf(...STATE.map((state) => state.toLowerCase())), features: object({ projections: BOOLEAN, userManagement: BOOLEAN, atomPub: BOOLEAN }),
+    authentication: object({ type: oneOf('internal', 'insecure'), properties: { type: 'null' } }),
+  }),
+  Option: object({
+    name: TEXT, description: TEXT, group: TEXT, value: { type: 'string', description: '`********` for what is secret.' }, possibleValues: { anyOf: [{ type: 'null' }, arrayOf(TEXT)] },
+    configurationSource: TEXT, deprecationMessage: TEXT_OR_NULL, schema: object({ type: oneOf('boolean', 'integer', 'string') }),
+  }),
+  Gossip: object({ members: arrayOf(ref('Member')), serverIp: TEXT, serverPort: COUNT }),
+  Member: object({
+    instanceId: UUID, timeStamp: TIME, state: oneOf(...STATE), isAlive: BOOLEAN, internalTcpIp: TEXT, internalTcpPort: COUNT, internalSecureTcpPort: COUNT,
+    externalTcpIp: TEXT, externalTcpPort: COUNT, externalSecureTcpPort: COUNT, httpEndPointIp: TEXT, httpEndPointPort: COUNT,
+    lastCommitPosition: INTEGER, writerCheckpoint: INTEGER, chaserCheckpoint: INTEGER, epochPosition: INTEGER, epochNumber: INTEGER, epochId: UUID, nodePriority: INTEGER,
+    isReadOnlyReplica: BOOLEAN, esVersion: TEXT,
+  }, 'Ports of protocols that are not spoken are 0.'),
+  Readiness: object({
+    status: oneOf('ready', 'starting', 'stopping'), 'phase?': TEXT, 'bytesDone?': COUNT, 'bytesTotal?': COUNT, 'elapsedSeconds?': { type: 'number', minimum: 0 },
+    'remainingSeconds?': { type: ['number', 'null'], description: 'Null while nothing can be said.' },
+  }, 'While the node starts, how far it is.'),
+  Statistics: { type: 'object', description: 'Values in objects, as deep as their keys have dashes; with `group=false` all in one.' },
+};
+
+const RETRY_AFTER: Readonly<Record<string, HeaderDoc>> = { 'Retry-After': { description: 'Seconds after which to look again.', required: true, schema: COUNT } };
+const NO_STORE: Readonly<Record<string, HeaderDoc>> = { 'Cache-Control': { description: '`no-store`.', required: true, schema: TEXT } };
+const MOMENT: Readonly<Record<string, HeaderDoc>> = { 'Cache-Control': { description: 'For a moment at most.', required: true, schema: TEXT } };
+
+const GROUPING = [query('group', 'Put values into objects by the parts of their keys. Default true.', BOOLEAN, true), query('metadata', 'Say of each value what it is.', BOOLEAN, true)];
+const STATISTICS = ok('The values collected last.', json(ref('Statistics')), MOMENT);
+const NO_CONNECTIONS: ResponseDoc = ok('Always empty.', json({ type: 'array' }), MOMENT);
+const BRANCH = segment('path', 'Keys that lead to a branch, separated by slashes that are not escaped.', { type: 'string', minLength: 1 }, 'proc');
+
+const readiness: OperationDoc = {
+  summary: 'Whether the node is ready, and how far its start has come',
+  responses: { 200: ok('It serves.', json(ref('Readiness')), NO_STORE), 503: ok('It is starting or stopping.', json(ref('Readiness')), { ...NO_STORE, ...RETRY_AFTER }) },
+};
+
+export const NODE_DOCS = {
+  live: { summary: 'Whether the node serves', responses: { 204: ok('It serves.', undefined, NO_STORE), 503: ok('It is starting.', undefined, { ...NO_STORE, ...RETRY_AFTER }) } },
+  ready: readiness,
+  readyHead: { ...readiness, responses: { 200: ok('It serves.', undefined, NO_STORE), 503: ok('It is starting or stopping.', undefined, { ...NO_STORE, ...RETRY_AFTER }) } },
+  ping: { summary: 'Whether somebody answers', parameters: [PARAMETERS.adminFormat], responses: { 200: ok('Somebody does.', jsonOrText(ref('Ping'))), ...problems(400, 406) } },
+  info: { summary: 'Version, state and features of the node', responses: { 200: ok('The node.', json(ref('Info'))), ...problems(400, 406) } },
+  options: { summary: 'Every option as it is in force', responses: { 200: ok('The options.', json(arrayOf(ref('Option')))), ...problems(400, 406) } },
+  gossip: { summary: 'The members of the cluster', parameters: [PARAMETERS.adminFormat], responses: { 200: ok('The members, as this node knows them.', jsonOrText(ref('Gossip')), MOMENT), ...problems(400, 406) } },
+  metrics: { summary: 'Metrics for Prometheus', description: 'In the format OpenMetrics for those who ask for it.', responses: { 200: ok('The metrics.', media(TEXT, 'text/plain', 'application/openmetrics-text'), MOMENT) } },
+  stats: { summary: 'Statistics', parameters: GROUPING, responses: { 200: STATISTICS, ...problems(400, 406) } },
+  branch: { summary: 'A branch of the statistics', parameters: [BRANCH, ...GROUPING], responses: { 200: STATISTICS, ...problems(400, 404, 406) } },
+  replication: { summary: 'Replicas that follow this node', responses: { 200: NO_CONNECTIONS, ...problems(400, 406) } },
+  tcp: { summary: 'Connections of the TCP protocol', responses: { 200: NO_CONNECTIONS, ...problems(400, 406) } },
+  subsystems: { summary: 'Subsystems of the node', responses: { 200: ok('There are none.', json(arrayOf(TEXT))), ...problems(400, 406) } },
+  welcome: { summary: 'Where things are', responses: { 200: ok('The addresses to begin with.', json(ref('Welcome'))) } },
+} as const satisfies Readonly<Record<string, OperationDoc>>;

@@ -1,0 +1,51 @@
+import { arrayOf, BOOLEAN, failing, json, LOCATION, object, ok, oneOf, problems, ref, TEXT } from './parts.ts';
+import type { BodyDoc, OperationDoc, Schema } from '../http/route.ts';
+
+/** The OpenAPI document of users (http-api.md section 6). */
+
+const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
+const TIME_OR_NULL: Schema = { type: ['string', 'null'], format: 'date-time' };
+const TYPE_ID: Schema = { type: 'integer', description: 'Means nothing to clients.' };
+
+/** What every answer about users ends with. */
+const ending = { success: BOOLEAN, error: { type: 'string', const: 'Success' }, msgTypeId: TYPE_ID, label: TEXT } satisfies Record<string, Schema>;
+const user = { loginName: TEXT, fullName: TEXT_OR_NULL, groups: arrayOf(TEXT), dateLastUpdated: TIME_OR_NULL, disabled: BOOLEAN } satisfies Record<string, Schema>;
+
+export const USER_SCHEMAS: Readonly<Record<string, Schema>> = {
+  User: object({ ...user, links: arrayOf(object({ href: TEXT, rel: oneOf('reset-password', 'change-password', 'edit', 'delete', 'enable', 'disable') })) }),
+  UserDetails: object({ data: ref('User'), ...ending }),
+  UserList: object({ data: arrayOf(ref('User')), ...ending }),
+  CurrentUser: object({ data: object(user), ...ending }),
+  UserChanged: object({ loginName: TEXT, ...ending }),
+  NewUser: object({ loginName: TEXT, 'fullName?': TEXT_OR_NULL, 'groups?': { anyOf: [arrayOf(TEXT), { type: 'null' }] }, password: TEXT }),
+  UserChange: object({ 'fullName?': TEXT_OR_NULL, 'groups?': { anyOf: [arrayOf(TEXT), { type: 'null' }] } }, 'What is left out becomes empty.'),
+  NewPassword: object({ newPassword: TEXT }),
+  PasswordChange: object({ currentPassword: TEXT, newPassword: TEXT }),
+};
+
+function body(schema: string, example: unknown): BodyDoc {
+  return { required: true, content: json(ref(schema), example) };
+}
+
+const CHANGED = ok('Done. It takes effect at once.', json(ref('UserChanged')));
+const ABOUT_ONE = problems(400, 404, 406);
+const WITH_BODY = problems(400, 404, 406, 413, 415);
+
+export const USER_DOCS = {
+  list: { summary: 'All users', description: 'In the order of their creation.', responses: { 200: ok('The users.', json(ref('UserList'))), ...problems(400, 406) } },
+  create: {
+    summary: 'Create a user', description: 'Creating a user again with the same password changes nothing.', body: body('NewUser', { loginName: 'kim', fullName: 'Kim Doe', groups: ['pickers'], password: 'secret1!' }),
+    responses: { 201: ok('The user exists now.', json(ref('UserChanged')), { Location: LOCATION }), ...problems(400, 406, 413, 415), 409: failing('There is a user of this name, with another password.') },
+  },
+  current: { summary: 'The caller', responses: { 200: ok('The user who calls.', json(ref('CurrentUser'))), ...ABOUT_ONE } },
+  details: { summary: 'One user', responses: { 200: ok('The user.', json(ref('UserDetails'))), ...ABOUT_ONE } },
+  update: { summary: 'Set full name and groups of a user', body: body('UserChange', { fullName: 'Kim D.', groups: ['pickers', 'leads'] }), responses: { 200: CHANGED, ...WITH_BODY } },
+  delete: { summary: 'Delete a user', responses: { 200: CHANGED, ...ABOUT_ONE } },
+  enable: { summary: 'Let a user in again', responses: { 200: CHANGED, ...ABOUT_ONE } },
+  disable: { summary: 'Keep a user out', responses: { 200: CHANGED, ...ABOUT_ONE } },
+  resetPassword: { summary: 'Set the password of a user', body: body('NewPassword', { newPassword: 'secret2!' }), responses: { 200: CHANGED, ...WITH_BODY } },
+  changePassword: {
+    summary: "Change one's own password", body: body('PasswordChange', { currentPassword: 'secret1!', newPassword: 'secret2!' }),
+    responses: { 200: CHANGED, ...WITH_BODY },
+  },
+} as const satisfies Readonly<Record<string, OperationDoc>>;

@@ -1,0 +1,192 @@
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { ScavengeOrder } from '../../core/ports/nodes.ts';
+import type { DryRunReport, LastScavenge, ScavengeOptions } from '../../core/scavenge/api.ts';
+import { timestampText } from '../../core/time.ts';
+import { queryOf } from '../http/context.ts';
+import type { App, Call, Handler } from '../http/context.ts';
+import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
+import { ordersOf } from '../http/presence.ts';
+import type { AutoScavengeContext } from '../http/presence.ts';
+import { adminJson, adminReply } from '../http/reply.ts';
+import { operation } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
+import { decodeSegment } from '../http/url.ts';
+import { SCAVENGE_DOCS } from '../openapi/administration.ts';
+
+/** Scavenging over HTTP: scavenge.md sections 2.2 to 2.6. What differs from the reference is in design.md section 9. */
+
+const NO_SCAVENGE_ID = '00000000-0000-0000-0000-000000000000';
+
+/** POST `/admin/scavenge`: starts a run, or goes on with an unfinished one; with `dryRun=true` one that only counts. */
+export const startScavenge: Handler = async (call, app) => {
+  const chosen = negotiate(call, ADMIN_KINDS);
+  const options = scavengeOptionsOf(call);
+  try {
+    const { scavengeId } = await started(call, app, options);
+    return adminReply(call, chosen, { scavengeId }, `ScavengeId: ${scavengeId}`);
+  } catch (error) {
+    if (!isSkuaError(error, 'scavenge_in_progress')) throw error;
+    throw new SkuaError('scavenge_in_progress', 'Scavenge is already running', {
+      ...error.data, hint: 'Wait until it has ended, or stop it with DELETE /admin/scavenge/current: the next start goes on where it stopped.',
+    });
+  }
+};
+
+/** With an order of the cluster: a repeat is answered as the first one was, and a late one refused. */
+function started(call: Call, app: App, options: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
+  const isDryRun = isDryRunOf(call);
+  const order = orderOf(call);
+  if (order === null) return isDryRun ? app.scavenger.startDryRun(options) : app.scavenger.start(options);
+  if (isDryRun) throw new SkuaError('bad_request', 'A cluster orders no dry runs: leave out dryRun, or clusterScavengeId and attempt');
+  return ordersOf(app).start(order, options);
+}
+
+/** DELETE `/admin/scavenge/{id}` and `/current`: answered when the run has stopped, however long that takes. */
+export const stopScavenge: Handler = async (call, app) => {
+  const chosen = negotiate(call, ADMIN_KINDS);
+  const asked = decodeSegment(call.params['scavenge'] ?? 'current');
+  const order = orderOf(call);
+  try {
+    const scavengeId = order === null ? await app.scavenger.stop(asked) : await ordersOf(app).stop(order, asked === 'current' ? null : asked);
+    return adminReply(call, chosen, scavengeId, scavengeId);
+  } catch (error) {
+    if (!isSkuaError(error, 'scavenge_not_found')) throw error;
+    throw new SkuaError('scavenge_not_found', 'Scavenge Id does not exist', { hint: 'GET /admin/scavenge/current shows the scavenge that is running, if any.' });
+  }
+};
+
+/** GET `/admin/scavenge/current`: empty texts when none runs. */
+export const currentScavenge: Handler = (call, app) => {
+  const chosen = negotiate(call, ADMIN_KINDS);
+  const scavengeId = app.scavenger.current() ?? '';
+  const scavengeLink = linkOf(scavengeId);
+  return adminReply(call, chosen, { scavengeId, scavengeLink }, `ScavengeId: ${scavengeId}, ScavengeLink: ${scavengeLink}`);
+};
+
+/** GET `/admin/scavenge/last`: the last run since the process started. `error` is there only for `Errored`. With an order its run goes on. */
+export const lastScavenge: Handler = (call, app) => {
+  const chosen = negotiate(call, ADMIN_KINDS);
+  const order = orderOf(call);
+  if (order !== null) ordersOf(app).asked(order);
+  const last = lastFields(lastOf(app));
+  return adminReply(call, chosen, last, `ScavengeId: ${last.scavengeId}, ScavengeLink: ${last.scavengeLink}, ScavengeResult: ${last.scavengeResult}`);
+};
+
+/** An order that nobody asks for any more was interrupted, whatever its run says. */
+function lastOf(app: App & AutoScavengeContext): LastScavenge | null {
+  return (app.scavengeOrders ?? app.scavenger).last();
+}
+
+function lastFields(last: LastScavenge | null) {
+  if (last === null) return { scavengeId: NO_SCAVENGE_ID, scavengeLink: '', scavengeResult: 'Unknown' };
+  const { scavengeId, result, error } = last;
+  return { scavengeId, scavengeLink: linkOf(scavengeId), scavengeResult: result, ...(error !== null && { error }) };
+}
+
+function linkOf(scavengeId: string): string {
+  return scavengeId === '' ? '' : `/admin/scavenge/${scavengeId}`;
+}
+
+/** GET `/admin/scavenge/progress`: how far the run is; 404 when none runs. */
+export const scavengeProgress: Handler = (call, app) => {
+  negotiate(call, JSON_ONLY);
+  const progress = app.scavenger.progress();
+  if (progress === null) throw new SkuaError('scavenge_not_found', 'No scavenge is running.', { hint: 'GET /admin/scavenge/last shows how the last one ended.' });
+  const { scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, elapsedSeconds, remainingSeconds } = progress;
+  return adminJson(call, 200, {
+    scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, startedAt: timestampText(progress.startedAtMs, 0), elapsedSeconds, remainingSeconds,
+  });
+};
+
+/** GET `/admin/scavenge/dry-run/{id}`: 202 until it has ended, then what a scavenge would do. */
+export const dryRunReport: Handler = async (call, app) => {
+  negotiate(call, JSON_ONLY);
+  const scavengeId = decodeSegment(call.params['scavenge']!);
+  try {
+    const report = await app.scavenger.dryRun(scavengeId);
+    return report === null ? adminJson(call, 202, { scavengeId }) : adminJson(call, 200, dryRunDocument(report));
+  } catch (error) {
+    if (isSkuaError(error, 'aborted')) throw new SkuaError('scavenge_not_found', 'This dry run was stopped, so there is no report. Start another one with POST /admin/scavenge?dryRun=true.', { scavengeId });
+    throw error;
+  }
+};
+
+/** The report as it is sent. */
+export function dryRunDocument({ scavengeId, threshold, point, chunks, totals }: DryRunReport) {
+  const effectiveNow = timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0);
+  return { scavengeId, threshold, point: { position: point.position, eventNumber: point.eventNumber, effectiveNow }, chunks, totals };
+}
+
+/** GET `/admin/scavenge/explain/{stream}`: what a scavenge that began now would remove from a stream, and why. */
+export const explainStream: Handler = async (call, app) => {
+  negotiate(call, JSON_ONLY);
+  return adminJson(call, 200, await app.scavenger.explain(decodeSegment(call.params['stream']!)));
+};
+
+const INT32_MAX = 2_147_483_647;
+const INT32_MIN = -2_147_483_648;
+
+/**
+ * The query of POST `/admin/scavenge`, checked in the order of scavenge.md section 2.2; the first failure is thrown as
+ * `bad_request` with the text documented there. Other parameters are ignored, and so is `startFromChunk` once checked.
+ */
+export function scavengeOptionsOf(call: Call): ScavengeOptions {
+  integerOf(call, 'startFromChunk', 0, INT32_MAX, 'startFromChunk must be a positive integer');
+  const threads = integerOf(call, 'threads', 1, INT32_MAX, 'threads must be a 1 or above');
+  const threshold = integerOf(call, 'threshold', INT32_MIN, INT32_MAX, 'threshold must be an integer');
+  const throttlePercent = integerOf(call, 'throttlePercent', 1, 100, 'throttlePercent must be between 1 and 100 inclusive');
+  if (throttlePercent !== undefined && throttlePercent !== 100 && threads !== undefined && threads > 1) {
+    throw new SkuaError('bad_request', 'throttlePercent must be 100 for a multi-threaded scavenge');
+  }
+  const syncOnly = booleanOf(call, 'syncOnly');
+  return {
+    ...(threads !== undefined && { threads }), ...(threshold !== undefined && { threshold }),
+    ...(throttlePercent !== undefined && { throttlePercent }), ...(syncOnly !== undefined && { syncOnly }),
+  };
+}
+
+/** Whether only a dry run is asked for (design.md section 9). */
+export function isDryRunOf(call: Call): boolean {
+  return booleanOf(call, 'dryRun') ?? false;
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The order of a cluster that the request stands for (design.md section 9, "late orders"); null for one of a user. */
+export function orderOf(call: Call): ScavengeOrder | null {
+  const clusterScavengeId = queryOf(call, 'clusterScavengeId');
+  const attempt = integerOf(call, 'attempt', 0, Number.MAX_SAFE_INTEGER, 'attempt must be an integer of 0 or above');
+  if (clusterScavengeId === undefined && attempt === undefined) return null;
+  if (clusterScavengeId === undefined || attempt === undefined) throw new SkuaError('bad_request', 'clusterScavengeId and attempt belong together: give both or none');
+  if (!UUID.test(clusterScavengeId)) throw new SkuaError('bad_request', 'clusterScavengeId must be a UUID');
+  return { clusterScavengeId: clusterScavengeId.toLowerCase(), attempt };
+}
+
+function integerOf(call: Call, name: string, min: number, max: number, refusal: string): number | undefined {
+  const text = queryOf(call, name);
+  if (text === undefined) return undefined;
+  const value = /^[+-]?\d{1,20}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value === 0 ? 0 : value;
+  throw new SkuaError('bad_request', refusal);
+}
+
+function booleanOf(call: Call, name: string): boolean | undefined {
+  const text = queryOf(call, name)?.toLowerCase();
+  if (text === undefined) return undefined;
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new SkuaError('bad_request', `${name} must be a boolean`);
+}
+
+const SCAVENGE = '/admin/scavenge';
+const STOP = operation('operators', stopScavenge, SCAVENGE_DOCS.stop);
+
+/** The paths of manual scavenging (http-api.md sections 3.1 to 3.4). */
+export const SCAVENGE_ROUTES: readonly Route[] = [
+  { path: SCAVENGE, methods: 'POST, OPTIONS', operations: { POST: operation('operators', startScavenge, SCAVENGE_DOCS.start) } },
+  { path: `${SCAVENGE}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', currentScavenge, SCAVENGE_DOCS.current), DELETE: STOP } },
+  { path: `${SCAVENGE}/last`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', lastScavenge, SCAVENGE_DOCS.last) } },
+  { path: `${SCAVENGE}/progress`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', scavengeProgress, SCAVENGE_DOCS.progress) } },
+  { path: `${SCAVENGE}/:scavenge`, methods: 'DELETE, OPTIONS', operations: { DELETE: STOP } },
+  { path: `${SCAVENGE}/dry-run/:scavenge`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', dryRunReport, SCAVENGE_DOCS.dryRun) } },
+  { path: `${SCAVENGE}/explain/:stream`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', explainStream, SCAVENGE_DOCS.explain) } },
+];

@@ -1,0 +1,80 @@
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { StreamAction } from '../../core/security/api.ts';
+import type { Authorize, StoredEvent } from '../../core/streams/api.ts';
+import { parseLink } from '../../core/streams/links.ts';
+import type { App, Call } from '../http/context.ts';
+
+/**
+ * The access list of a stream decides who may do what with it (options-and-security.md section 8). With security off
+ * nothing is asked.
+ */
+
+/** Throws, or rejects, unless the caller may do this. There is nothing to wait for where that is known at once. */
+export function checkStream(call: Call, app: App, action: StreamAction, stream: string): void | Promise<void> {
+  return app.security === null ? undefined : app.security.access.check(call.principal, action, stream);
+}
+
+/** What decides a write in its turn, null for nothing. Throws, or rejects, where nothing could allow the write. */
+export function authorizeWrite(call: Call, app: App, action: 'write' | 'delete', stream: string): Authorize | null | Promise<Authorize | null> {
+  return app.security === null ? null : app.security.access.authorizeWrite(call.principal, action, stream);
+}
+
+/** Reads as long as the caller may read the stream. A reply that goes on for long asks again for each of its parts. */
+export async function readAllowed<T>(call: Call, app: App, stream: string, read: () => Promise<T>): Promise<T> {
+  await checkReader(call, app, stream);
+  return read();
+}
+
+/** For each part of a long reply: throws once the user is another than when the request came, or may not read the stream any more. */
+export async function checkReader(call: Call, app: App, stream: string): Promise<void> {
+  const changed = app.security?.authenticator.hasChanged?.(call.principal) ?? false;
+  if (changed !== false && await changed) throw new SkuaError('not_authenticated', 'The user was changed while the reply went on: log in again.');
+  const checking = checkStream(call, app, 'read', stream);
+  if (checking !== undefined) await checking;
+}
+
+/**
+ * Puts links whose target the caller may not read in the place of what they point to: whoever may write a link could
+ * read any stream through it otherwise. Such a link does not tell either whether its target exists.
+ */
+export async function withoutForbidden(call: Call, app: App, events: StoredEvent[]): Promise<void> {
+  if (app.security === null) return;
+  const decided = new Map<string, boolean>();
+  for (let i = 0; i < events.length; i++) {
+    const event = events[i]!;
+    const target = targetStreamOf(event);
+    if (target === null) continue;
+    let allowed = decided.get(target);
+    if (allowed === undefined) {
+      allowed = await mayRead(call, app, target);
+      decided.set(target, allowed);
+    }
+    if (allowed) continue;
+    if (event.link !== null) events[i] = event.link;
+    else event.linkTargetMissing = false;
+  }
+}
+
+/** The same for one event. */
+export async function oneWithoutForbidden(call: Call, app: App, event: StoredEvent): Promise<StoredEvent> {
+  if (app.security === null || targetStreamOf(event) === null) return event;
+  const events = [event];
+  await withoutForbidden(call, app, events);
+  return events[0]!;
+}
+
+/** The stream that a link led to; null for an event that was not reached by a link. */
+function targetStreamOf(event: StoredEvent): string | null {
+  if (event.link !== null) return event.stream;
+  return event.linkTargetMissing ? parseLink(event.data)?.stream ?? null : null;
+}
+
+async function mayRead(call: Call, app: App, stream: string): Promise<boolean> {
+  try {
+    await checkStream(call, app, 'read', stream);
+    return true;
+  } catch (error) {
+    if (isSkuaError(error, 'access_denied') || isSkuaError(error, 'not_authenticated')) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,126 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { AllFilter, AllPosition } from '../../core/streams/api.ts';
+import { allFeed, embedLevelOf } from './feed.ts';
+import { changing, etagOf, unchanging } from '../http/reply.ts';
+import { queryOf } from '../http/context.ts';
+import type { App, Call, Handler } from '../http/context.ts';
+import { longPollSecondsOf } from '../http/headers.ts';
+import { heldRead } from './long-poll.ts';
+import { FEED_KINDS, HEAD_KINDS, negotiate } from '../http/negotiate.ts';
+import type { Representation } from '../http/negotiate.ts';
+import { checkStream, readAllowed, withoutForbidden } from './access.ts';
+import { allLines, pageLines, parsePosition } from './lines.ts';
+import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, readHeaders } from './read.ts';
+import { subscribeToAll } from './subscribe.ts';
+
+/** Longest regular expression a caller may filter with, in characters. */
+export const FILTER_REGEX_LENGTH_MAX = 1_000;
+/** Most prefixes in one filter. */
+export const FILTER_PREFIXES_MAX = 1_000;
+
+/** Its access list decides about `$all` as a whole; events in it are not looked at one by one. */
+export const ALL_STREAM = '$all';
+
+export const allHead: Handler = (call, app) => headOf(call, app, unfiltered);
+export const allBackward: Handler = (call, app) => pageOf(call, app, 'backward', unfiltered);
+export const allForward: Handler = (call, app) => pageOf(call, app, 'forward', unfiltered);
+export const filteredHead: Handler = (call, app) => headOf(call, app, filterOf);
+export const filteredBackward: Handler = (call, app) => pageOf(call, app, 'backward', filterOf);
+export const filteredForward: Handler = (call, app) => pageOf(call, app, 'forward', filterOf);
+
+/** Asked only once the caller is known to be allowed to read: compiling an expression is work for others. */
+type FilterOf = (call: Call) => AllFilter | undefined;
+
+const unfiltered: FilterOf = () => undefined;
+
+async function headOf(call: Call, app: App, filtered: FilterOf): Promise<Response> {
+  const chosen = negotiate(call, HEAD_KINDS);
+  await checkStream(call, app, 'read', ALL_STREAM);
+  const filter = filtered(call);
+  if (chosen.kind === 'lines') return allLines(call, app, readHeaders(call, false), filter, chosen);
+  if (chosen.kind === 'live') return subscribeToAll(call, app, readHeaders(call, false), filter);
+  return backward(call, app, 'head', PAGE_EVENTS_DEFAULT, filter, chosen);
+}
+
+async function pageOf(call: Call, app: App, direction: 'forward' | 'backward', filtered: FilterOf): Promise<Response> {
+  const chosen = negotiate(call, FEED_KINDS);
+  await checkStream(call, app, 'read', ALL_STREAM);
+  const filter = filtered(call);
+  const { position = '' } = call.params;
+  const count = countOf(call.params['count'] ?? '');
+  return direction === 'forward' ? forward(call, app, position, count, filter, chosen) : backward(call, app, position, count, filter, chosen);
+}
+
+async function backward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
+  const isHead = token === 'head';
+  const from = isHead ? 'end' : tokenPosition(token);
+  if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
+  const resolveLinks = readHeaders(call, false);
+  const page = await app.store.readAll({ direction: 'backward', from, count, resolveLinks, ...(filter && { filter }) });
+  if (resolveLinks) await withoutForbidden(call, app, page.events);
+  if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
+  const isFixed = from !== 'end' && from.commit <= page.lastCommitPosition;
+  const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
+  const asked = { direction: 'backward', isHead, count, token: isHead ? null : token.toUpperCase(), isFiltered: filter !== undefined } as const;
+  return feedReply(call, caching, chosen, () => allFeed(call, page, asked, embedLevelOf(queryOf(call, 'embed')), chosen.author));
+}
+
+async function forward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
+  const from = tokenPosition(token);
+  if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
+  const resolveLinks = readHeaders(call, false);
+  const page = await heldRead(call, app, {
+    seconds: longPollSecondsOf(call.request.headers),
+    read: () => readAllowed(call, app, ALL_STREAM, () => app.store.readAll({ direction: 'forward', from, count, resolveLinks, ...(filter && { filter }) })),
+    isWaiting: (read) => read.isEnd && read.events.length === 0,
+    // Only the end as it was before the read counts: what came during it has been read.
+    arrival: (signal) => app.store.waitForLog(app.store.end, signal),
+    endsAtOnce: false,
+  });
+  if (resolveLinks) await withoutForbidden(call, app, page.events);
+  if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
+  const caching = page.events.length === count ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
+  const asked = { direction: 'forward', isHead: false, count, token: token.toUpperCase(), isFiltered: filter !== undefined } as const;
+  return feedReply(call, caching, chosen, () => allFeed(call, page, asked, embedLevelOf(queryOf(call, 'embed')), chosen.author));
+}
+
+function tokenPosition(token: string): AllPosition {
+  if (token.length !== 32) throw new SkuaError('invalid_position', `Invalid position argument: ${token}`);
+  const { commit, prepare } = parsePosition(token);
+  // Links carry a prepare half that means "after every record of this commit"; no prepare lies behind its commit.
+  return { commit, prepare: Math.min(prepare, commit) };
+}
+
+/** The filter of `/streams/$all/filtered` from its query parameters. Throws `bad_request`. */
+function filterOf(call: Call): AllFilter {
+  const context = queryOf(call, 'context')?.toLowerCase();
+  if (context !== 'streamid' && context !== 'eventtype') throw new SkuaError('bad_request', 'Invalid context please provide one of the following: StreamId, EventType.');
+  const type = queryOf(call, 'type')?.toLowerCase();
+  if (type !== 'prefix' && type !== 'regex') throw new SkuaError('bad_request', 'Invalid type please provide one of the following: Prefix, Regex.');
+  const data = queryOf(call, 'data');
+  if (!data) throw new SkuaError('bad_request', 'Invalid data please provide a comma-separated list of prefixes or a regular expression.');
+  const on = context === 'streamid' ? 'stream' : 'type';
+  const excludeSystemEvents = queryOf(call, 'exclude-system-events')?.toLowerCase() === 'true';
+  if (type === 'regex') return { on, regex: regexOf(data), excludeSystemEvents };
+  const prefixes = data.split(',').filter((prefix) => prefix !== '');
+  if (prefixes.length === 0 || prefixes.length > FILTER_PREFIXES_MAX) throw new SkuaError('bad_request', `Invalid data please provide 1 to ${FILTER_PREFIXES_MAX} prefixes.`);
+  return { on, prefixes, excludeSystemEvents };
+}
+
+/**
+ * An expression such as `^(a+)+$` would keep the node busy for hours with one name. The engine changes over to one whose time
+ * is linear once it notices (local/node/node.ts asks it to), which it can not for what these find: look-around, back references,
+ * and expressions in the Unicode mode.
+ */
+const UNBOUNDED = /\(\?<?[=!]|\\[1-9]|\\k</;
+const NEEDS_UNICODE = /\\[pP]\{|\\u\{|[\u{10000}-\u{10ffff}]/u;
+
+function regexOf(source: string): RegExp {
+  if (source.length > FILTER_REGEX_LENGTH_MAX) throw new SkuaError('bad_request', `The regular expression has more than ${FILTER_REGEX_LENGTH_MAX} characters.`);
+  if (UNBOUNDED.test(source)) throw new SkuaError('bad_request', 'A filter takes no look-around and no back reference: matching them can take for ever. Use what a plain regular expression has.');
+  try {
+    return new RegExp(source, NEEDS_UNICODE.test(source) ? 'u' : '');
+  } catch (error) {
+    throw new SkuaError('bad_request', `'${source}' is not a valid regular expression: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,142 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { AllFilter, AllPosition, StoredEvent } from '../../core/streams/api.ts';
+import { encodeText } from '../../core/text.ts';
+import { timestampText } from '../../core/time.ts';
+import { queryOf } from '../http/context.ts';
+import type { App, Call } from '../http/context.ts';
+import { integer64 } from '../http/headers.ts';
+import type { Representation } from '../http/negotiate.ts';
+import { changing, document } from '../http/reply.ts';
+import { checkStream, readAllowed, withoutForbidden } from './access.ts';
+import { richMembers } from './feed.ts';
+
+/**
+ * NDJSON: one event a line, oldest first unless a backward page was asked for. A page route gives its page; the routes
+ * of a whole stream give everything from `?from=` (inclusive; the beginning without it), at most `?limit=` events, to
+ * the end as it is when they get there.
+ */
+
+/** Events read at once behind an endless reply. */
+export const LINES_PAGE_EVENTS = 256;
+
+/** The lines of a page that has been read. */
+export function pageLines(call: Call, app: App, events: readonly StoredEvent[], chosen: Representation): Response {
+  async function* lines(): AsyncGenerator<string> {
+    for (const event of events) yield `${eventLine(event)}\n`;
+  }
+  return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+}
+
+/** A stream from an event number on. The first page is read before the reply begins, so that a missing stream is a 404. */
+export async function streamLines(call: Call, app: App, stream: string, resolveLinks: boolean, chosen: Representation): Promise<Response> {
+  await checkStream(call, app, 'read', stream);
+  const from = startNumber(call);
+  const limit = limitOf(call);
+  const read = async (at: number, count: number) => {
+    const page = await readAllowed(call, app, stream, () => app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks }));
+    if (resolveLinks) await withoutForbidden(call, app, page.events);
+    return page;
+  };
+  const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
+  async function* lines(): AsyncGenerator<string> {
+    let left = limit;
+    for (let page = first; ; page = await read(page.nextEventNumber, Math.min(left, LINES_PAGE_EVENTS))) {
+      for (const event of page.events) yield `${eventLine(event)}\n`;
+      left -= page.events.length;
+      if (page.isEnd || left <= 0) return;
+    }
+  }
+  return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+}
+
+/** `$all` from a position on. */
+export async function allLines(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
+  const from = startPosition(call) ?? 'start';
+  const limit = limitOf(call);
+  const read = async (at: AllPosition | 'start', count: number) => {
+    const page = await readAllowed(call, app, '$all', () => app.store.readAll({ direction: 'forward', from: at, count, resolveLinks, ...(filter && { filter }) }));
+    if (resolveLinks) await withoutForbidden(call, app, page.events);
+    return page;
+  };
+  const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
+  async function* lines(): AsyncGenerator<string> {
+    let left = limit;
+    for (let page = first; ; page = await read(page.next, Math.min(left, LINES_PAGE_EVENTS))) {
+      for (const event of page.events) yield `${eventLine(event)}\n`;
+      left -= page.events.length;
+      if (page.isEnd || left <= 0) return;
+    }
+  }
+  return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+}
+
+function startNumber(call: Call): number {
+  const text = queryOf(call, 'from');
+  if (text === undefined || text === '') return 0;
+  const number = integer64(text);
+  if (number === null || number < 0) throw new SkuaError('invalid_event_number', `'${text}' is not valid event number`);
+  return number;
+}
+
+function startPosition(call: Call): AllPosition | null {
+  const text = queryOf(call, 'from');
+  return text === undefined || text === '' ? null : parsePosition(text);
+}
+
+/** A `$all` position: `C/P` in decimal, or 32 hex digits. Throws `invalid_position`. */
+export function parsePosition(text: string): AllPosition {
+  const decimal = /^(\d{1,16})\/(\d{1,16})$/.exec(text);
+  if (decimal !== null) return { commit: clamp(Number(decimal[1])), prepare: clamp(Number(decimal[2])) };
+  if (!/^[0-7][0-9a-f]{15}[0-7][0-9a-f]{15}$/i.test(text)) throw new SkuaError('invalid_position', `Invalid position argument: ${text}`);
+  return { commit: clamp(Number.parseInt(text.slice(0, 16), 16)), prepare: clamp(Number.parseInt(text.slice(16), 16)) };
+}
+
+/** No log reaches positions beyond the safe integers; halves up to 2^63-1 are used as "after everything". */
+function clamp(value: number): number {
+  return Math.min(value, Number.MAX_SAFE_INTEGER);
+}
+
+function limitOf(call: Call): number {
+  const text = queryOf(call, 'limit');
+  if (text === undefined || text === '') return Number.POSITIVE_INFINITY;
+  if (!/^\d{1,15}$/.test(text) || Number(text) === 0) throw new SkuaError('invalid_count', `'${text}' is not valid limit. Should be positive integer`);
+  return Number(text);
+}
+
+/** Position of an event in `$all` as text: commit and prepare position. It is the `id` of server-sent events of `$all`. */
+export function positionText(event: StoredEvent): string {
+  const place = event.link ?? event;
+  return `${place.position}/${place.preparePosition}`;
+}
+
+/** One event as one line of JSON: the members of `embed=body`, then `updated` and `position`. For NDJSON and server-sent events. */
+export function eventLine(event: StoredEvent): string {
+  const place = event.link ?? event;
+  return `{${richMembers(event, 'body', '', ':')}"updated":"${timestampText(place.createdMs, place.createdTicks)}","position":"${positionText(event)}"}`;
+}
+
+/** Text is handed on in pieces of about this many characters. */
+const PIECE_LENGTH = 65_536;
+
+/** A body from pieces of text, made only as fast as they are read. `close` runs when the reader goes away early. */
+export function streamText(pieces: AsyncIterator<string>, close?: () => void): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      let text = '';
+      while (text.length < PIECE_LENGTH) {
+        const next = await pieces.next();
+        if (next.done === true) {
+          if (text !== '') controller.enqueue(encodeText(text));
+          controller.close();
+          return;
+        }
+        text += next.value;
+      }
+      controller.enqueue(encodeText(text));
+    },
+    async cancel() {
+      close?.();
+      await pieces.return?.();
+    },
+  }, { highWaterMark: 0 });
+}

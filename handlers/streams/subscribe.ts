@@ -1,0 +1,117 @@
+import { SkuaError } from '../../core/errors.ts';
+import { encodeText } from '../../core/text.ts';
+import type { AllFilter, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
+import { corsHeaders } from '../http/reply.ts';
+import { queryOf } from '../http/context.ts';
+import type { App, Call } from '../http/context.ts';
+import { eventLine, parsePosition, positionText } from './lines.ts';
+import { integer64 } from '../http/headers.ts';
+import { numberText } from '../http/url.ts';
+import { outcomeOf, problemText } from '../http/problem.ts';
+import { checkReader, checkStream, oneWithoutForbidden } from './access.ts';
+
+/**
+ * Server-sent events. Each event is an unnamed message (so that `onmessage` gets all types) with its number, or `C/P`
+ * in `$all`, as `id`. `Last-Event-ID`, or `?from=`, resumes behind that id; without it reading starts at the beginning,
+ * `?from=end` at the end. `event: caught-up` marks the end of the history; `event: error` carries a problem document
+ * and is the last one.
+ */
+
+/** A comment keeps idle connections from being cut. */
+export const IDLE_COMMENT_MS = 15_000;
+
+export async function subscribeToStream(call: Call, app: App, stream: string, resolveLinks: boolean): Promise<Response> {
+  await checkStream(call, app, 'read', stream);
+  const text = resumeText(call);
+  const after = text === null ? -1 : text === 'end' ? 'end' : integer64(text);
+  if (after === null || (typeof after === 'number' && after < -1)) throw new SkuaError('invalid_event_number', `'${text}' is not valid event number`);
+  const info = await app.store.streamInfo(stream);
+  if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
+  const subscribe = (signal: AbortSignal) => app.store.subscribeToStream(stream, { after, resolveLinks, signal });
+  return live(call, app, { stream, subscribe, idOf: (event) => numberText((event.link ?? event).number) });
+}
+
+export function subscribeToAll(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined): Response {
+  const text = resumeText(call);
+  const after = text === null ? 'start' : text === 'end' ? 'end' : parsePosition(text);
+  const subscribe = (signal: AbortSignal) => app.store.subscribeToAll({ after, resolveLinks, signal, ...(filter && { filter }) });
+  return live(call, app, { stream: '$all', subscribe, idOf: positionText });
+}
+
+/** A client that reconnects sends `Last-Event-ID`; it knows better than the address it first used. */
+function resumeText(call: Call): string | null {
+  return call.request.headers.get('last-event-id') || queryOf(call, 'from') || null;
+}
+
+/** What is followed, and how it is read. */
+interface Source {
+  /** Whose access list is asked again for each event: it may change while the subscription goes on. */
+  readonly stream: string;
+  subscribe(signal: AbortSignal): AsyncIterable<SubscriptionMessage>;
+  idOf(event: StoredEvent): string;
+}
+
+function live(call: Call, app: App, source: Source): Response {
+  const ending = new AbortController();
+  const signal = AbortSignal.any([ending.signal, call.request.signal]);
+  const messages = source.subscribe(signal)[Symbol.asyncIterator]();
+  let lastSentMs = app.clock.monotonicMs();
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      void comments(controller);
+    },
+    async pull(controller) {
+      const text = await nextText(messages, source, call, app);
+      if (signal.aborted) return;
+      lastSentMs = app.clock.monotonicMs();
+      if (text.content !== '') controller.enqueue(encodeText(text.content));
+      if (text.isLast) {
+        ending.abort();
+        controller.close();
+      }
+    },
+    async cancel() {
+      ending.abort();
+      await messages.return?.();
+    },
+  });
+  async function comments(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    for (;;) {
+      await app.clock.sleep(lastSentMs + IDLE_COMMENT_MS - app.clock.monotonicMs(), signal);
+      if (signal.aborted) break;
+      if (app.clock.monotonicMs() < lastSentMs + IDLE_COMMENT_MS) continue;
+      lastSentMs = app.clock.monotonicMs();
+      // A reader that does not keep up needs no sign of life.
+      if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encodeText(':\n\n'));
+    }
+    // The client is gone: nobody reads the stream any more, it only has to let go.
+    if (!ending.signal.aborted) {
+      ending.abort();
+      void messages.return?.();
+      controller.close();
+    }
+  }
+  const headers = { ...corsHeaders(call.methods), 'content-type': 'text/event-stream', 'cache-control': 'no-cache', vary: 'Accept', 'x-accel-buffering': 'no' };
+  return new Response(body, { status: 200, statusText: 'OK', headers });
+}
+
+interface Piece {
+  readonly content: string;
+  readonly isLast: boolean;
+}
+
+async function nextText(messages: AsyncIterator<SubscriptionMessage>, { stream, idOf }: Source, call: Call, app: App): Promise<Piece> {
+  try {
+    const next = await messages.next();
+    if (next.done === true) return { content: '', isLast: true };
+    if (next.value.kind === 'caught-up') return { content: 'event: caught-up\ndata: {}\n\n', isLast: false };
+    await checkReader(call, app, stream);
+    const event = await oneWithoutForbidden(call, app, next.value.event);
+    return { content: `id: ${idOf(event)}\ndata: ${eventLine(event)}\n\n`, isLast: false };
+  } catch (error) {
+    const known = error instanceof SkuaError ? error : null;
+    if (known === null || outcomeOf(known.code).status === 500) app.log.error('subscription failed', { path: call.path, error });
+    const problem = known ?? new SkuaError('io_error', 'The subscription failed inside the server. Reconnect to resume.');
+    return { content: `event: error\ndata: ${problemText(problem, outcomeOf(problem.code).reason)}\n\n`, isLast: true };
+  }
+}

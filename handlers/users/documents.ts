@@ -1,0 +1,159 @@
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { NewUser, User } from '../../core/security/api.ts';
+import { timestampText } from '../../core/time.ts';
+import { readBody } from '../http/body.ts';
+import type { App, Call } from '../http/context.ts';
+import { corsHeaders } from '../http/reply.ts';
+import { baseOf, escapeName } from '../http/url.ts';
+
+/** Bodies of the users API (http-api.md section 6). Members are found in any case; those that mean nothing are ignored. */
+
+/** Largest body of a request about a user. */
+export const USER_BODY_BYTES_MAX = 65_536;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+type Members = ReadonlyMap<string, unknown>;
+
+export async function newUserOf(call: Call, app: App): Promise<NewUser> {
+  const members = await membersOf(call, app);
+  return { loginName: textOf(members, 'loginName'), fullName: fullNameOf(members), groups: groupsOf(members), password: textOf(members, 'password') };
+}
+
+export async function userChangeOf(call: Call, app: App): Promise<{ readonly fullName: string | null; readonly groups: readonly string[] }> {
+  const members = await membersOf(call, app);
+  return { fullName: fullNameOf(members), groups: groupsOf(members) };
+}
+
+export async function newPasswordOf(call: Call, app: App): Promise<string> {
+  return textOf(await membersOf(call, app), 'newPassword');
+}
+
+export async function passwordChangeOf(call: Call, app: App): Promise<{ readonly currentPassword: string; readonly newPassword: string }> {
+  const members = await membersOf(call, app);
+  return { currentPassword: textOf(members, 'currentPassword'), newPassword: textOf(members, 'newPassword') };
+}
+
+async function membersOf(call: Call, app: App): Promise<Members> {
+  requireJson(call.request.headers.get('content-type'));
+  const value = parse(await bytesOf(call, app));
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SkuaError('bad_json', 'The body must be a JSON object.');
+  return new Map(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
+}
+
+const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
+
+function requireJson(contentType: string | null): void {
+  if (contentType !== null && JSON_TYPE.test(contentType)) return;
+  throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
+}
+
+async function bytesOf(call: Call, app: App): Promise<Uint8Array> {
+  try {
+    return await readBody(call, app, USER_BODY_BYTES_MAX);
+  } catch (error) {
+    if (!isSkuaError(error, 'body_too_large')) throw error;
+    throw new SkuaError('body_too_large', `The request body exceeds ${USER_BODY_BYTES_MAX} bytes, more than a user can need.`, { limit: USER_BODY_BYTES_MAX });
+  }
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    // The reason that the parser gives quotes the body, and with it passwords.
+    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
+  }
+}
+
+function textOf(members: Members, name: string): string {
+  const value = members.get(name.toLowerCase()) ?? null;
+  if (value === null) throw new SkuaError('invalid_user', `The body has no ${name}. Give it as a string.`, { member: name });
+  if (typeof value !== 'string') throw new SkuaError('invalid_user', `${name} must be a string.`, { member: name });
+  return value;
+}
+
+function fullNameOf(members: Members): string | null {
+  const value = members.get('fullname') ?? null;
+  if (value !== null && typeof value !== 'string') throw new SkuaError('invalid_user', 'fullName must be a string.', { member: 'fullName' });
+  return value;
+}
+
+function groupsOf(members: Members): readonly string[] {
+  const value = members.get('groups') ?? [];
+  if (Array.isArray(value) && value.every((group) => typeof group === 'string')) return value;
+  throw new SkuaError('invalid_user', 'groups must be an array of strings.', { member: 'groups' });
+}
+
+/** Documents of the users API, member by member as in http-api.md section 6. */
+
+/** Numbers that the reference's replies end with. They mean nothing to clients. */
+const UPDATE_TYPE_ID = 259;
+const DETAILS_TYPE_ID = 260;
+const LIST_TYPE_ID = 261;
+const CURRENT_TYPE_ID = 262;
+
+export function listReply(call: Call, users: readonly User[]): Response {
+  return jsonReply(call, 200, succeeded(users.map((user) => detailsOf(call, user)), LIST_TYPE_ID));
+}
+
+export function detailsReply(call: Call, user: User): Response {
+  return jsonReply(call, 200, succeeded(detailsOf(call, user), DETAILS_TYPE_ID));
+}
+
+/** The caller's own record: without links, and with the time of its last change. */
+export function currentReply(call: Call, user: User): Response {
+  return jsonReply(call, 200, succeeded(fieldsOf(user, offsetTime(user.updatedMs, user.updatedTicks ?? 0)), CURRENT_TYPE_ID));
+}
+
+export function updatedReply(call: Call, loginName: string): Response {
+  return jsonReply(call, 200, updated(loginName));
+}
+
+export function createdReply(call: Call, loginName: string): Response {
+  return jsonReply(call, 201, updated(loginName), { location: userUrl(call, loginName) });
+}
+
+/** Who the caller is: default values are left out. */
+export function identityReply(call: Call, loginName: string | null, groups: readonly string[], nowMs: number): Response {
+  return jsonReply(call, 200, { data: { loginName, fullName: loginName, groups, dateLastUpdated: offsetTime(nowMs, 0) }, success: true });
+}
+
+function updated(loginName: string) {
+  return { loginName, success: true, error: 'Success', msgTypeId: UPDATE_TYPE_ID, label: 'Other' };
+}
+
+function succeeded(data: unknown, msgTypeId: number) {
+  return { data, success: true, error: 'Success', msgTypeId, label: 'Other' };
+}
+
+function fieldsOf({ loginName, fullName, groups, isDisabled }: User, dateLastUpdated: string | null) {
+  return { loginName, fullName, groups, dateLastUpdated, disabled: isDisabled };
+}
+
+function detailsOf(call: Call, user: User) {
+  const url = userUrl(call, user.loginName);
+  const toggle = user.isDisabled ? 'enable' : 'disable';
+  const links = [
+    { href: `${url}/command/reset-password`, rel: 'reset-password' }, { href: `${url}/command/change-password`, rel: 'change-password' },
+    { href: url, rel: 'edit' }, { href: url, rel: 'delete' }, { href: `${url}/command/${toggle}`, rel: toggle },
+  ];
+  return { ...fieldsOf(user, null), links };
+}
+
+function userUrl(call: Call, loginName: string): string {
+  return `${baseOf(call)}/users/${escapeName(loginName)}`;
+}
+
+/** With the offset written out: `2031-04-02T09:15:30.1234567+00:00`. */
+function offsetTime(ms: number, ticks: number): string {
+  const wholeMs = Math.floor(ms);
+  return timestampText(wholeMs, ticks).replace(/Z$/, '+00:00');
+}
+
+const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created' };
+
+function jsonReply(call: Call, status: number, value: unknown, more: Record<string, string> = {}): Response {
+  const headers = { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', ...more };
+  return new Response(JSON.stringify(value, null, 2), { status, statusText: REASONS[status]!, headers });
+}

@@ -1,0 +1,136 @@
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { Users } from '../../core/security/api.ts';
+import { isAdministrator } from '../../core/security/principal.ts';
+import { refusal } from '../http/authorization.ts';
+import type { App, Call, Handler } from '../http/context.ts';
+import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
+import { operation } from '../http/route.ts';
+import type { Operation, Route } from '../http/route.ts';
+import { decodeSegment } from '../http/url.ts';
+import { USER_DOCS } from '../openapi/users.ts';
+import {
+  createdReply, currentReply, detailsReply, identityReply, listReply, newPasswordOf, newUserOf, passwordChangeOf, updatedReply, userChangeOf,
+} from './documents.ts';
+
+/** Users over HTTP (http-api.md section 6; who may do what: options-and-security.md section 9). Absent while security is off. */
+
+/** GET `/users`. */
+export const listUsers: Handler = async (call, app) => {
+  const users = usersOf(call, app);
+  negotiate(call, JSON_ONLY);
+  return listReply(call, await users.list());
+};
+
+/** GET `/users/{login}`: for administrators, and for users about themselves. */
+export const userDetails: Handler = async (call, app) => {
+  const users = usersOf(call, app);
+  negotiate(call, JSON_ONLY);
+  const login = loginOf(call);
+  const { principal } = call;
+  if (login !== principal.name && !isAdministrator(principal)) throw refusal(principal, 'Only members of $admins may look at other users.');
+  return detailsReply(call, await users.get(login));
+};
+
+/** GET `/users/$current`. */
+export const currentUser: Handler = async (call, app) => {
+  const users = usersOf(call, app);
+  negotiate(call, JSON_ONLY);
+  const { name } = call.principal;
+  if (name === null) throw refusal(call.principal, '');
+  return currentReply(call, await users.get(name));
+};
+
+/** POST `/users`. */
+export const createUser: Handler = async (call, app) => {
+  const users = usersOf(call, app);
+  negotiate(call, JSON_ONLY);
+  const user = await newUserOf(call, app);
+  if (user.loginName === '.' || user.loginName === '..') throw unreachable();
+  await written(users.create(user));
+  return createdReply(call, user.loginName);
+};
+
+/** PUT `/users/{login}`: full name and groups, both as given; what is left out becomes empty. */
+export const updateUser: Handler = (call, app) => change(call, app, async (users, login) => users.update(login, await userChangeOf(call, app)));
+
+export const deleteUser: Handler = (call, app) => change(call, app, (users, login) => users.delete(login));
+export const enableUser: Handler = (call, app) => change(call, app, (users, login) => users.enable(login));
+export const disableUser: Handler = (call, app) => change(call, app, (users, login) => users.disable(login));
+export const resetPassword: Handler = (call, app) => change(call, app, async (users, login) => users.resetPassword(login, await newPasswordOf(call, app)));
+
+/** POST `/users/{login}/command/change-password`: by nobody but the user, who proves to know the present one. */
+export const changePassword: Handler = (call, app) => change(call, app, async (users, login) => {
+  if (login !== call.principal.name) throw refusal(call.principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
+  const { currentPassword, newPassword } = await passwordChangeOf(call, app);
+  await users.changePassword(login, currentPassword, newPassword, app.addressOf?.(call.request) ?? null);
+});
+
+/** GET `/admin/login`: who the caller is (http-api.md 3.6). */
+export const loginEcho: Handler = (call, app) => {
+  negotiate(call, JSON_ONLY);
+  return identityReply(call, call.principal.name, call.principal.roles, app.clock.nowMs());
+};
+
+async function change(call: Call, app: App, made: (users: Users, login: string) => Promise<void>): Promise<Response> {
+  const users = usersOf(call, app);
+  negotiate(call, JSON_ONLY);
+  const login = loginOf(call);
+  await written(made(users, login));
+  return updatedReply(call, login);
+}
+
+/** Versions of the user's stream are no business of the caller's. */
+async function written(change: Promise<void>): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+    throw new SkuaError('too_busy', 'The user is being changed by others again and again. Try again.');
+  }
+}
+
+function usersOf(call: Call, app: App): Users {
+  if (app.security !== null) return app.security.users;
+  call.methods = '';
+  throw new SkuaError('not_found', `There is nothing at ${call.path}: this node runs without security, so it has no users.`);
+}
+
+/** The user in the path. */
+function loginOf(call: Call): string {
+  try {
+    return decodeSegment(call.params['login']!);
+  } catch (error) {
+    if (!isSkuaError(error, 'invalid_stream_name')) throw error;
+    throw unreachable();
+  }
+}
+
+function unreachable(): SkuaError {
+  return new SkuaError('invalid_user', "A user can't be named '.' or '..': URLs resolve these away. Choose another name.");
+}
+
+const USER = '/users/:login';
+const UPDATE = operation('administrators', updateUser, USER_DOCS.update);
+const DELETE = operation('administrators', deleteUser, USER_DOCS.delete);
+
+/** The paths of users (http-api.md section 6). `$current` stands escaped, as `$all` does in streams/routes.ts. */
+export const USERS_ROUTES: readonly Route[] = [
+  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', listUsers, USER_DOCS.list), POST: operation('administrators', createUser, USER_DOCS.create) } },
+  {
+    path: '/users/%24current', methods: 'GET, PUT, DELETE, GET, OPTIONS',
+    operations: { GET: operation('authenticated', currentUser, USER_DOCS.current), PUT: named('$current', UPDATE), DELETE: named('$current', DELETE) },
+  },
+  { path: USER, methods: 'GET, PUT, DELETE, OPTIONS', operations: { GET: operation('self', userDetails, USER_DOCS.details), PUT: UPDATE, DELETE } },
+  { path: `${USER}/command/enable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', enableUser, USER_DOCS.enable) } },
+  { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', disableUser, USER_DOCS.disable) } },
+  { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', resetPassword, USER_DOCS.resetPassword) } },
+  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: operation('self', changePassword, USER_DOCS.changePassword) } },
+];
+
+/** An operation of a path whose user is a literal. */
+function named(login: string, { access, handler, doc }: Operation): Operation {
+  return operation(access, (call, app) => {
+    call.params = { login };
+    return handler(call, app);
+  }, doc);
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import * as path from 'node:path';
+import { SkuaError } from '../../core/errors.ts';
+import { TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
+import { systemCode } from '../fs/errors.ts';
+
+/** What lies in the temporary folder without being written to for this long, in milliseconds, was left by a crash: 24 hours. */
+const LEFTOVER_AFTER_MS = 86_400_000;
+/** Files that are being written: each gets its key when it is complete and durable. */
+export class TemporaryFiles {
+  readonly #folder: string;
+  readonly #folders: DurableFolders;
+  readonly #nowMs: () => number;
+
+  constructor(root: string, folders: DurableFolders, nowMs: () => number) {
+    this.#folder = path.join(root, TEMPORARY_FOLDER);
+    this.#folders = folders;
+    this.#nowMs = nowMs;
+  }
+
+  /** Runs `use` on the path of a file with these bytes, durable; the file is removed afterwards unless it was renamed. */
+  async with<T>(write: (handle: FileHandle) => Promise<void>, use: (file: string) => Promise<T>): Promise<T> {
+    const file = path.join(this.#folder, randomUUID());
+    const handle = await this.#create(file);
+    try {
+      try {
+        await write(handle);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      return await use(file);
+    } finally {
+      await unlink(file).catch(() => {});
+    }
+  }
+
+  async #create(file: string): Promise<FileHandle> {
+    await this.#folders.ensure(this.#folder);
+    try {
+      return await open(file, 'wx', 0o644);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      this.#folders.forget(this.#folder);
+      await this.#folders.ensure(this.#folder);
+      return open(file, 'wx', 0o644);
+    }
+  }
+
+  /** Removes what crashes left. Failures don't matter: the next one to open the directory tries again. */
+  async removeLeftovers(): Promise<void> {
+    const names = await readdir(this.#folder).catch(() => []);
+    for (const name of names) {
+      const file = path.join(this.#folder, name);
+      const found = await stat(file).catch(() => null);
+      if (found?.isFile() === true && this.#nowMs() - found.mtimeMs > LEFTOVER_AFTER_MS) await unlink(file).catch(() => {});
+    }
+  }
+}
+
+/** Gives the file the name `target`, unless that is taken: then false. Of several processes that try, one succeeds. */
+export async function linkOnce(file: string, target: string, key: string, root: string): Promise<boolean> {
+  try {
+    await link(file, target);
+    return true;
+  } catch (error) {
+    switch (systemCode(error)) {
+      // Over a network the reply of a link that succeeded may be lost, and its repeat finds its own work.
+      case 'EEXIST': return (await stat(file)).nlink > 1;
+      case 'EIO': throw outcomeUnknown(key, root, error);
+      case 'EPERM':
+      case 'ENOTSUP':
+      case 'EMLINK':
+        throw new SkuaError('storage_denied', `${key} can't be created in ${root}: its file system has no hard links (${systemCode(error)}), which are needed so that only one of several writers succeeds. Use a directory on another file system.`, { key, path: root }, error);
+      default: throw error;
+    }
+  }
+}
+
+export function outcomeUnknown(key: string, root: string, cause: unknown): SkuaError {
+  return new SkuaError('outcome_unknown', `It is not known whether ${key} was created in ${root} (${systemCode(cause)}): put the same bytes there again, then look which are there.`, { key, path: root }, cause);
+}
+
+/** Folders known to be durable that are remembered; beyond, all are looked at again. */
+const KNOWN_MAX = 10_000;
+
+/** Makes folders, and the names in them, durable. Calls for one folder that come while it is being synced share one further sync. */
+export class DurableFolders {
+  readonly #root: string;
+  readonly #known = new Set<string>();
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #waiting = new Map<string, Promise<void>>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /**
+   * Creates the folder and those above it. Their names are synced the first time even where they exist: another
+   * process may have made them and not have come to its sync.
+   */
+  async ensure(folder: string): Promise<void> {
+    if (this.#known.has(folder)) return;
+    const first = await mkdir(folder, { recursive: true });
+    // Above the root only what was made just now counts: the rest is not ours, and need not be readable.
+    const top = first !== undefined && first.length <= this.#root.length ? path.dirname(first) : this.#root;
+    for (let made = folder; made !== top && made !== path.dirname(made); made = path.dirname(made)) await this.sync(path.dirname(made));
+    if (this.#known.size >= KNOWN_MAX) this.#known.clear();
+    this.#known.add(folder);
+  }
+
+  /** After this, `ensure` looks at the folder again: it was found to be gone. */
+  forget(folder: string): void {
+    this.#known.delete(folder);
+  }
+
+  /** Makes every name durable that is in the folder now. */
+  sync(folder: string): Promise<void> {
+    const waiting = this.#waiting.get(folder);
+    if (waiting !== undefined) return waiting;
+    const running = this.#running.get(folder);
+    if (running === undefined) return this.#run(folder);
+    const next = running.then(() => {}, () => {}).then(() => {
+      this.#waiting.delete(folder);
+      return this.#run(folder);
+    });
+    this.#waiting.set(folder, next);
+    return next;
+  }
+
+  #run(folder: string): Promise<void> {
+    const running = syncFolder(folder).finally(() => {
+      if (this.#running.get(folder) === running) this.#running.delete(folder);
+    });
+    this.#running.set(folder, running);
+    return running;
+  }
+}
+
+/** Windows can't sync a folder, and does not need to. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

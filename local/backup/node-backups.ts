@@ -1,0 +1,187 @@
+import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
+import { Holds } from '../../core/backup/holds.ts';
+import { BACKUP_JOB } from '../../core/backup/jobs.ts';
+import type { BackupJobArgs, BackupJobResult } from '../../core/backup/jobs.ts';
+import type { Manifest, ManifestSummary } from '../../core/backup/manifest.ts';
+import { runBackupSchedule } from '../../core/backup/node-backups-schedule.ts';
+import { Shipping } from '../../core/backup/node-backups-shipping.ts';
+import { RepositoryWatch } from '../../core/backup/node-backups-watch.ts';
+import { NodeBackups } from '../../core/backup/node-backups.ts';
+import type { BackupRequest, NodeBackupsParts } from '../../core/backup/node-backups.ts';
+import { ensureNodeId } from '../../core/backup/node-id.ts';
+import { pruneRepository } from '../../core/backup/prune.ts';
+import type { Repository, RepositoryWorld } from '../../core/backup/repository-api.ts';
+import { openRepository } from '../../core/backup/repository.ts';
+import { Shipper } from '../../core/backup/shipper.ts';
+import { SkuaError } from '../../core/errors.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Log } from '../../core/ports/log.ts';
+import type { Meter } from '../../core/ports/meter.ts';
+import type { ObjectStore } from '../../core/ports/object-store.ts';
+import { nodeCompression } from '../../infra/compression.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { nodeKeys } from '../../infra/keys.ts';
+import { openObjects } from '../../infra/objects/open.ts';
+import { createSchedule } from '../../infra/schedule.ts';
+import type { Collector, MetricSink } from '../metrics/metrics.ts';
+import type { OpenNode } from '../store/open-node.ts';
+import type { BackupSettings } from '../config/backup-settings.ts';
+
+export interface OpenBackupsOptions {
+  readonly settings: BackupSettings;
+  readonly node: OpenNode;
+  /** Null where nothing is scheduled. */
+  readonly autoScavenge: AutoScavenge | null;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+export interface OpenBackups {
+  /** For the handlers. */
+  readonly holds: Holds;
+  readonly node: NodeBackups;
+  readonly metrics: Collector;
+  /** Makes what the options ask for: scheduled backups, shipping. Resolves when aborted and nothing is under way any more. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Ends the backup under way, what it paused goes on, and all holds end. To be called while the store is still open. */
+  close(): Promise<void>;
+}
+
+/** The backups of a node. To be called when the store is open. A repository that can't be reached does not keep the node from starting. */
+export async function openBackups(options: OpenBackupsOptions): Promise<OpenBackups> {
+  const { settings, node, autoScavenge, clock, log, meter } = options;
+  const { open, storage } = node;
+  const repository = new NodeRepository(settings, { clock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression });
+  const nodeId = await ensureNodeId(storage, systemIds);
+  const holds = new Holds({ take: () => open.hold(), clock, ids: systemIds, log });
+  const stopping = new AbortController();
+  const shipper: Shipper | null = settings.shipEveryMs === 0 ? null : new Shipper({
+    repository: () => repository.open(), nodeId, log: open.shippableLog(), clock, throttleBytesPerSecond: settings.throttleBytesPerSecond, onBaseWanted: (reason) => shipping?.want(reason), signal: stopping.signal,
+  });
+  const watch = settings.place === null ? null : new RepositoryWatch({ repository: () => repository.open(), nodeId, onNewer: () => shipper?.rebase(), clock, log });
+  const backups = new NodeBackups({
+    place: settings.placeText, scavenger: open.scavenger, autoScavenge, hold: () => open.hold(), backUp: backUpInJobs(options), repository: () => repository.open(), prune: pruneIn(options, repository),
+    onMade: (summary) => {
+      watch?.made(summary);
+      shipper?.rebase();
+    },
+    clock, ids: systemIds, log, meter,
+  });
+  const shipping = shipper === null ? null : new Shipping({ shipper, backups, everyMs: settings.shipEveryMs, clock, log });
+  const run = async (signal: AbortSignal) => {
+    signal.addEventListener('abort', () => stopping.abort(), { once: true });
+    const work = [watch?.run(signal), shipping?.run(signal)];
+    if (settings.schedule !== null) work.push(runBackupSchedule({ backups, schedule: createSchedule(), expression: settings.schedule, clock, log, signal }));
+    await Promise.all(work);
+    await repository.close();
+  };
+  return {
+    holds, node: backups, metrics: backupMetrics({ holds, backups, watch, shipping: () => shipper, clock }), run,
+    close: async () => {
+      await backups.close();
+      await holds.close();
+    },
+  };
+}
+
+/** Backups are made by jobs, which read the files that are held. What the last one stored is told to the next. */
+function backUpInJobs({ settings, node, clock }: OpenBackupsOptions): (request: BackupRequest) => Promise<ManifestSummary> {
+  let known: Manifest | null = null;
+  return async ({ backupId, cause, hold, signal, onProgress }) => {
+    const args: BackupJobArgs = {
+      place: settings.place!, key: settings.key, compression: settings.compression, cause, snapshot: hold.snapshot, known, backupId,
+      parallel: settings.parallel, throttleBytesPerSecond: settings.throttleBytesPerSecond, nowMs: clock.nowMs(),
+    };
+    const { manifest, summary } = await node.jobs.run(BACKUP_JOB, args, { signal, onProgress: ({ done, total }) => onProgress(done, total) }) as BackupJobResult;
+    known = manifest;
+    return summary;
+  };
+}
+
+/** Keeps what the options say; null where all backups are kept. */
+function pruneIn({ settings, clock, log }: OpenBackupsOptions, repository: NodeRepository): NodeBackupsParts['prune'] {
+  const { keep } = settings;
+  if (keep === null) return null;
+  return async (signal) => {
+    const { removed, kept } = await pruneRepository({ repository: await repository.open(), keep, clock, ids: systemIds, signal });
+    log.info('backups that need not be kept were removed', { removed: removed.length, kept: kept.length });
+  };
+}
+
+/**
+ * The repository of a node, opened when it is first needed and made where there is none. One that could not be opened is
+ * tried again at the next call.
+ */
+export class NodeRepository {
+  readonly #settings: BackupSettings;
+  readonly #world: RepositoryWorld;
+  #objects: Promise<ObjectStore> | null = null;
+  #opening: Promise<Repository> | null = null;
+  #isClosed = false;
+
+  constructor(settings: BackupSettings, world: RepositoryWorld) {
+    this.#settings = settings;
+    this.#world = world;
+  }
+
+  /** Rejects with what `openRepository` rejects with, and `store_closed`. */
+  open(): Promise<Repository> {
+    if (this.#isClosed) return Promise.reject(new SkuaError('store_closed', 'The node is stopping: its repository of backups is closed.'));
+    if (this.#opening !== null) return this.#opening;
+    const opening = this.#open();
+    this.#opening = opening;
+    opening.catch(() => { this.#opening = null; });
+    return opening;
+  }
+
+  async #open(): Promise<Repository> {
+    const { place, key, compression } = this.#settings;
+    // The store of a repository that could not be opened serves the next attempt.
+    this.#objects ??= openObjects(place!);
+    return openRepository(await this.#objects, { key, create: true, compression }, this.#world);
+  }
+
+  /** What is still under way fails; nobody waits for a repository that does not answer. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#objects?.catch(() => null))?.close();
+  }
+}
+
+/** What is not yet in the repository; null while nothing is shipped. */
+export interface ShippingFigures {
+  readonly unshippedBytes: number;
+  readonly lagMs: number;
+}
+
+export interface BackupFigures {
+  readonly holds: Pick<Holds, 'count'>;
+  readonly backups: Pick<NodeBackups, 'current'>;
+  /** Null where no repository is configured. */
+  readonly watch: Pick<RepositoryWatch, 'newestMs' | 'provenMs'> | null;
+  readonly shipping: () => ShippingFigures | null;
+  readonly clock: Clock;
+}
+
+/** Metrics of backups. What is not known is absent, so that an alert on its age can also be one on its absence. */
+export function backupMetrics({ holds, backups, watch, shipping, clock }: BackupFigures): Collector {
+  return (sink) => {
+    const progress = backups.current();
+    sink.gauge('eventstore_backup_done_bytes', progress?.bytesDone ?? 0);
+    sink.gauge('eventstore_backup_total_bytes', progress?.bytesTotal ?? 0);
+    sink.gauge('eventstore_backup_holds', holds.count);
+    const ageOf = (sinceMs: number | null | undefined) => (sinceMs == null ? null : Math.max(0, clock.nowMs() - sinceMs) / 1_000);
+    set(sink, 'eventstore_backup_age_seconds', ageOf(watch?.newestMs));
+    set(sink, 'eventstore_backup_proven_age_seconds', ageOf(watch?.provenMs));
+    const shipped = shipping();
+    set(sink, 'eventstore_backup_unshipped_bytes', shipped?.unshippedBytes ?? null);
+    set(sink, 'eventstore_backup_ship_lag_seconds', shipped === null ? null : shipped.lagMs / 1_000);
+  };
+}
+
+function set(sink: MetricSink, name: string, value: number | null): void {
+  if (value === null) sink.clear(name);
+  else sink.gauge(name, value);
+}

@@ -1,0 +1,74 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { link, open, readFile, rename, rm } from 'node:fs/promises';
+import { CommandError } from './failure.ts';
+import { EXIT } from './io.ts';
+
+/** For its owner only. */
+export const SECRET_MODE = 0o600;
+/** For everybody to read. */
+export const PUBLIC_MODE = 0o644;
+
+export interface FileToWrite {
+  readonly file: string;
+  readonly text: string;
+  readonly mode: number;
+}
+
+/**
+ * Writes files whole and durably, all or none where one is there already: `file_exists` unless `force`. They have their mode
+ * from the beginning, also where they take the place of others.
+ */
+export async function writeKeyFiles(files: readonly FileToWrite[], force: boolean): Promise<void> {
+  const written: { readonly temporary: string; readonly file: string }[] = [];
+  const taken: string[] = [];
+  try {
+    for (const { file, text, mode } of files) {
+      const temporary = `${file}.${randomUUID()}.tmp`;
+      written.push({ temporary, file });
+      await writeDurably(temporary, text, mode).catch((error: unknown) => { throw unwritable(file, error); });
+    }
+    for (const { temporary, file } of written) {
+      // A link, unlike a rename, never takes the place of a file.
+      await (force ? rename(temporary, file) : link(temporary, file)).catch((error: unknown) => { throw unwritable(file, error); });
+      taken.push(file);
+    }
+  } catch (error) {
+    if (!force) for (const file of taken) await rm(file, { force: true });
+    throw error;
+  } finally {
+    for (const { temporary } of written) await rm(temporary, { force: true });
+  }
+}
+
+async function writeDurably(file: string, text: string, mode: number): Promise<void> {
+  await using handle = await open(file, 'wx', mode);
+  await handle.writeFile(text);
+  await handle.sync();
+}
+
+function unwritable(file: string, error: unknown): CommandError {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === 'EEXIST') return new CommandError('file_exists', `${file} is there already, and is left as it is. Name another file, or add --force to replace it.`, EXIT.refused);
+  return new CommandError('file_unwritable', `${file} can't be written (${code ?? String(error)}). Name a file in a folder that is there and may be written.`, EXIT.unreachable);
+}
+
+/** Bytes of the key of a repository (AES-256). */
+const KEY_BYTES = 32;
+const KEY_TEXT = /^[0-9a-f]{64}$/i;
+
+/** Makes a key file that only its owner may read. Rejects with `file_exists`: who loses a key loses every backup made with it. */
+export async function createKeyFile(file: string): Promise<void> {
+  await writeKeyFiles([{ file, text: `${randomBytes(KEY_BYTES).toString('hex')}\n`, mode: SECRET_MODE }], false);
+}
+
+/** The key in a file: 64 hex digits, and a line end or none. Rejects with `key_unreadable`, which never shows what the file holds. */
+export async function readKeyFile(file: string): Promise<Uint8Array> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    throw new CommandError('key_unreadable', `The key file ${file} can't be read (${(error as NodeJS.ErrnoException).code ?? String(error)}). Make one with \`skua backup key ${file}\`, or name the one that the repository was made with.`, EXIT.unreachable);
+  }
+  if (!KEY_TEXT.test(text.trim())) throw new CommandError('key_unreadable', `${file} is no key file: one holds 64 hex digits. Make one with \`skua backup key FILE\`.`, EXIT.refused);
+  return new Uint8Array(Buffer.from(text.trim(), 'hex'));
+}

@@ -1,0 +1,84 @@
+import { CommandError } from './failure.ts';
+import { EXIT } from './io.ts';
+import type { ExitCode, Io } from './io.ts';
+
+/** Longest time in milliseconds that a call may take, unless it is one that waits. */
+const CALL_MS_MAX = 30_000;
+/** Characters of an unexpected answer that are shown. */
+const SHOWN_LENGTH_MAX = 500;
+
+export interface CallOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Ends a call that may take as long as it wants; without it a call has 30 seconds. */
+  readonly signal?: AbortSignal;
+}
+
+/** An answer that was not asked for, with the `code` and `detail` of its problem document where it has one. */
+export class AnswerError extends CommandError {
+  readonly status: number;
+  /** Members of the problem document. */
+  readonly problem: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, code: string, message: string, exitCode: ExitCode, problem: Readonly<Record<string, unknown>>) {
+    super(code, message, exitCode);
+    this.status = status;
+    this.problem = problem;
+  }
+}
+
+/** Calls a running node over its public HTTP interface. */
+export class NodeClient {
+  /** Address without credentials. */
+  readonly base: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  /** `node` may carry credentials; otherwise those of the environment are used. */
+  constructor(node: string, env: Io['env']) {
+    const url = new URL(node);
+    const name = decodeURIComponent(url.username) || env['SKUA_USER'];
+    const secret = decodeURIComponent(url.password) || env['SKUA_PASSWORD'] || '';
+    this.#headers = name ? { authorization: `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}` } : {};
+    url.username = '';
+    url.password = '';
+    this.base = url.href.replace(/\/+$/, '');
+  }
+
+  /** Rejects with `node_unreachable` when nobody answers, and with the signal's reason when it ended the call. */
+  async call(method: string, path: string, { headers, body, signal }: CallOptions = {}): Promise<Response> {
+    try {
+      return await fetch(this.base + path, { method, headers: { ...this.#headers, ...headers }, body: body ?? null, signal: signal ?? AbortSignal.timeout(CALL_MS_MAX) });
+    } catch (error) {
+      if (signal?.aborted === true) throw signal.reason;
+      const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
+      const reason = cause?.code ?? cause?.message ?? (error as Error).message;
+      throw new CommandError('node_unreachable', `No node answers at ${this.base} (${reason}). Start one in another terminal with \`npm start\`, or name another one with --node URL.`, EXIT.unreachable);
+    }
+  }
+}
+
+/** The answer's text, or an AnswerError that says what the node said; `what` completes "when …". */
+export async function expectStatus(response: Response, statuses: readonly number[], what: string): Promise<string> {
+  const text = await response.text();
+  if (statuses.includes(response.status)) return text;
+  const problem = problemOf(response, text);
+  const { code, detail, hint } = problem;
+  if (typeof code === 'string' && typeof detail === 'string') {
+    throw new AnswerError(response.status, code, `${sentence(detail)}${typeof hint === 'string' ? ` ${hint}` : ''}`, exitCodeOf(response.status), problem);
+  }
+  throw new AnswerError(response.status, 'unexpected_answer', `The node answered ${response.status} ${response.statusText} when ${what}. ${text.slice(0, SHOWN_LENGTH_MAX)}`.trimEnd(), exitCodeOf(response.status), problem);
+}
+
+function problemOf(response: Response, text: string): Record<string, unknown> {
+  if (response.headers.get('content-type')?.startsWith('application/problem+json') !== true) return {};
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function exitCodeOf(status: number): ExitCode {
+  if (status === 401 || status === 403 || status === 409) return EXIT.refused;
+  return status === 503 ? EXIT.unreachable : EXIT.failed;
+}

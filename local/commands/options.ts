@@ -1,0 +1,256 @@
+import type { CompressionMode } from '../../core/backup/repository-api.ts';
+import { parseTimestamp } from '../../core/time.ts';
+import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
+import { nodeOption } from '../cli/command.ts';
+import { address, flag, integer, text, texts } from '../cli/options.ts';
+import type { Option } from '../cli/options.ts';
+import { size } from '../config/kinds.ts';
+import { indexOption, runOptions } from '../scavenge/options.ts';
+
+const PARALLEL_MAX = 16;
+const KEPT_MAX = 10_000;
+const THROTTLE_MIN_BYTES = 65_536;
+const THROTTLE_MAX_BYTES = 1_099_511_627_776;
+/** With a zone, so that nobody is surprised by the one of the machine. */
+const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+
+/** Which files are backed up: those of a running node, or of a stopped directory. */
+export const sourceOptions = {
+  node: nodeOption,
+  db: text('DIR', null, 'Data directory of a stopped node, instead of a running one'),
+  index: indexOption,
+  'pause-scavenge': flag('Stop a scavenge that runs, pause auto-scavenge in a cycle, and let both go on afterwards'),
+};
+
+/** How a repository is reached; `repository` itself is required by what uses it. */
+export const placeOptions = {
+  repository: text('R', null, 'The repository: a directory, or s3://bucket/prefix (credentials as the AWS tools take them)'),
+  'key-file': text('FILE', null, 'Key of an encrypted repository, from `skua backup key`'),
+  's3-endpoint': address('URL', 'that of AWS, or AWS_ENDPOINT_URL_S3', 'Server that speaks S3'),
+  's3-region': text('REGION', null, 'Region of the bucket', 'AWS_REGION'),
+};
+
+export const compressionOption = oneOf<CompressionMode>(['off', 'auto', 'on'], 'auto', 'Compress what is stored (zstd); auto does so in buckets, where it pays');
+export const parallelOption = integer('COUNT', 1, PARALLEL_MAX, 4, 'Files to work on at a time');
+export const throttleOption = bytes('Most bytes a second, such as 20MiB', THROTTLE_MIN_BYTES, THROTTLE_MAX_BYTES);
+export const jsonOption = flag('Report as JSON, sizes in bytes');
+export const backupOption = text('ID', null, 'The backup, by its id or the beginning of it', 'the newest');
+
+export const keepOptions = {
+  'keep-last': kept('Keep this many of the newest backups'),
+  'keep-hourly': kept('Keep the last backup of each of this many hours that have one (UTC)'),
+  'keep-daily': kept('The same for days'),
+  'keep-weekly': kept('The same for weeks'),
+};
+
+function kept(help: string): Option<number> {
+  return { ...integer('N', 0, KEPT_MAX, 0, help), fallbackText: '' };
+}
+
+/** One of several words. */
+export function oneOf<T extends string>(words: readonly T[], fallback: T, help: string): Option<T> {
+  const parse = (given: string) => (words.includes(given as T) ? { value: given as T } : { allowed: words.join(', ').replace(/, (?=[^,]*$)/, ' or ') });
+  return { placeholder: words.join('|'), fallback, fallbackText: fallback, help, parse };
+}
+
+/** A number of bytes with an optional unit; null unless given. */
+export function bytes(help: string, min: number, max: number): Option<number | null> {
+  return { placeholder: 'SIZE', fallback: null, fallbackText: '', help, parse: size({ min, max }).parse };
+}
+
+/** A share, `10%` or `0.1`; what is above 0 and at most 1. */
+export function share(fallback: number, help: string): Option<number> {
+  const parse = (given: string) => {
+    const parts = /^(\d{1,3}(?:\.\d{1,4})?)(%?)$/.exec(given);
+    const value = parts === null ? Number.NaN : Number(parts[1]) / (parts[2] === '%' ? 100 : 1);
+    return value > 0 && value <= 1 ? { value } : { allowed: 'a share above 0 and up to 100%, such as 10%' };
+  };
+  return { placeholder: 'SHARE', fallback, fallbackText: `${fallback * 100}%`, help, parse };
+}
+
+/** A position in the log; null unless given. */
+export function position(help: string): Option<number | null> {
+  const parse = (given: string) => {
+    const value = /^\d{1,16}$/.test(given) ? Number(given) : Number.NaN;
+    return Number.isSafeInteger(value) ? { value } : { allowed: 'a position in the log, a whole number from 0 on' };
+  };
+  return { placeholder: 'N', fallback: null, fallbackText: '', help, parse };
+}
+
+/** A moment in milliseconds since 1970; null unless given. */
+export function moment(help: string): Option<number | null> {
+  const parse = (given: string) => {
+    const value = TIME.test(given) ? parseTimestamp(given) : Number.NaN;
+    return Number.isNaN(value) ? { allowed: 'a time with its zone, such as 2026-07-01T12:00:00Z or 2026-07-01T14:00:00+02:00' } : { value };
+  };
+  return { placeholder: 'TIME', fallback: null, fallbackText: '', help, parse };
+}
+
+const sizesJson = flag('Report as JSON, sizes in bytes');
+
+export const scavengeStartOptions = {
+  ...runOptions,
+  watch: flag('Show how far it is until it has ended'),
+  wait: flag('Wait until it has ended'),
+  node: nodeOption,
+  json: sizesJson,
+};
+
+export const scavengeStopOptions = { node: nodeOption, json: sizesJson };
+
+export const scavengeStatusOptions = { node: nodeOption, json: sizesJson };
+
+export const scavengeWatchOptions = { node: nodeOption, json: flag('One JSON object a line: progress, then the result') };
+
+export const scavengeOfflineOptions = {
+  ...runOptions,
+  index: indexOption,
+  'disable-scavenge-merging': flag('Leave small chunk files as they are'),
+  json: sizesJson,
+};
+
+const reportJson = flag('Report as JSON');
+
+export const autoScavengeOptions = { node: nodeOption, json: reportJson };
+
+export const backupCopyOptions = {
+  full: flag('Copy everything, into an empty directory'),
+  differential: flag('Bring a copy of the same node up to date: copy what is missing, remove what is gone'),
+  snapshot: flag('Copy nothing: say in which order to take snapshots of the disks'),
+  to: text('DIR', null, 'Directory for the copy'),
+  ...sourceOptions,
+  json: jsonOption,
+};
+
+export const backupCreateOptions = {
+  ...placeOptions, ...sourceOptions,
+  compression: compressionOption,
+  parallel: parallelOption,
+  throttle: throttleOption,
+  json: jsonOption,
+};
+
+export const backupListOptions = { ...placeOptions, json: jsonOption };
+
+export const backupVerifyOptions = {
+  ...placeOptions,
+  backup: { ...backupOption, help: 'Check only what this backup needs, by its id or the beginning of it', fallbackText: 'all' },
+  'read-data-subset': share(1, 'Read this share of the stored content, another one every day; everything is looked for in any case'),
+  json: flag('One JSON object a line: findings, then the summary'),
+};
+
+export const backupDrillOptions = {
+  ...placeOptions,
+  backup: backupOption,
+  scratch: text('DIR', null, 'Folder for the restored data, which are removed again', "the system's temporary folder"),
+  parallel: parallelOption,
+  json: jsonOption,
+};
+
+export const backupPruneOptions = {
+  ...placeOptions, ...keepOptions,
+  erased: flag('Remove backups that hold what a scavenge has removed from the newest one, so that erased events are erased here too'),
+  'dry-run': flag('Change nothing: show what would be removed'),
+  json: jsonOption,
+};
+
+export const backupKeyOptions = { json: jsonOption };
+
+const { repository: _, ...reach } = placeOptions;
+
+export const restoreOptions = {
+  from: text('R', null, 'Repository (a directory, or s3://bucket/prefix), or a directory with a copy of files'),
+  db: text('DIR', null, 'Data directory to restore to'),
+  index: indexOption,
+  backup: backupOption,
+  'to-position': position('Restore the log up to this position'),
+  'to-time': moment('Restore what had been written at this time'),
+  force: flag('Remove the data that the directory holds first'),
+  'allow-damaged': flag('Restore what can be restored of a damaged backup, and say what is lost'),
+  parallel: parallelOption,
+  ...reach,
+  json: jsonOption,
+};
+
+export const explainOptions = {
+  node: nodeOption,
+  db: text('DIR', null, 'Directory of a stopped node to look into, instead of asking a running one'),
+  index: indexOption,
+  json: flag('Report as JSON, sizes in bytes'),
+};
+
+export const proveErasedOptions = {
+  stream: text('NAME', null, 'Look for every event of this stream'),
+  event: texts('ID', 'Look for the event with this id; may be given several times'),
+  db: text('DIR', './data', 'Data directory to search'),
+  index: indexOption,
+  ...placeOptions,
+  repository: text('R', null, 'Search the backups of this repository instead: a directory, or s3://bucket/prefix'),
+  json: flag('One JSON object a line: findings, then the summary'),
+};
+
+export const verifyOptions = {
+  index: text('DIR', null, 'Folder of the index', 'index in the data directory'),
+  json: flag('One JSON object a line: findings, then the summary'),
+};
+
+/** The year 9999. */
+const TIMESTAMP_MAX_S = 253_402_300_799;
+const TIMEOUT_MAX_S = 3_600;
+const SCRIPT_TIMEOUT_MAX_MS = 10_000;
+
+function timestamp(help: string): Option<number | null> {
+  const { parse } = integer('SECONDS', 0, TIMESTAMP_MAX_S, 0, help);
+  return { placeholder: 'SECONDS', fallback: null, fallbackText: 'now', help, parse };
+}
+
+export const webhookTestOptions = {
+  header: texts('NAME=VALUE', 'A header of the call; may be given several times'),
+  query: texts('NAME=VALUE', 'A parameter of the call; may be given several times'),
+  'script-timeout-ms': integer('MS', 1, SCRIPT_TIMEOUT_MAX_MS, 100, 'Processor time that the script may take, as Webhook:ScriptTimeoutMs of the node'),
+  json: flag('One JSON object: outcome, stream, schema, error, durationMs'),
+};
+
+export const webhookSendOptions = {
+  scheme: text('NAME', null, `How to sign: ${SCHEME_NAMES.join(', ')}. Without it nothing is signed`),
+  'secret-file': text('FILE', null, 'File with the secret; the end of its line does not count'),
+  id: text('ID', null, 'Id of the delivery, for schemes that send one: the same id again is written once', 'a new one'),
+  timestamp: timestamp('Time of signing, Unix seconds'),
+  header: texts('NAME=VALUE', 'A further header, or another value for one; may be given several times'),
+  'content-type': text('TYPE', 'application/json', 'Media type of the body'),
+  'signature-header': text('NAME', null, 'Of Generic: header with the signature'),
+  'signature-prefix': text('TEXT', null, 'Of Generic: what stands in front of the signature'),
+  'signature-encoding': text('NAME', null, 'Of Generic: hex or base64', 'hex'),
+  'signature-hash': text('NAME', null, 'Of Generic: sha256, sha1 or sha512', 'sha256'),
+  timeout: integer('SECONDS', 1, TIMEOUT_MAX_S, 60, 'How long to wait for the answer'),
+  json: flag('One JSON object: status, meaning, id, durationMs'),
+};
+
+const DAYS_MAX = 36_500;
+
+export const licenseIssuerOptions = { force: flag('Replace files that are there: keys of the former issuer are worth nothing then'), json: reportJson };
+
+export const licenseIssueOptions = {
+  days: integer('DAYS', 1, DAYS_MAX, 365, 'Days for which the key is valid'),
+  feature: texts('NAME', 'Feature to grant: AUTO_SCAVENGE or ALL; may be given several times. AUTO_SCAVENGE unless given'),
+  holder: text('NAME', null, 'Whom the key is for'),
+  out: text('FILE', null, 'File for the key', 'standard output'),
+  force: flag('Replace the file when it is there'),
+  json: reportJson,
+};
+
+export const licenseInspectOptions = { 'issuer-key': text('FILE', null, 'Public key of the issuer, to verify the signature with'), json: reportJson };
+
+export const functionsServeOptions = {
+  storage: text('PLACE', './data-functions', 'Where the data are: s3://bucket/prefix, or a directory'),
+  port: integer('PORT', 0, 65_535, 2113, 'Port to listen on, on the loopback address; 0 takes any free one'),
+  instances: integer('COUNT', 1, 16, 2, 'Processes that a function may have at once'),
+  build: flag('Build the bundles anew before'),
+  'no-ticks': flag('Run the tick only at POST /tick, not every minute'),
+};
+
+export const demoOptions = {
+  node: nodeOption,
+  db: text('DIR', './data', 'Data directory of that node, to search it for erased events; skipped where it is not there'),
+  json: flag('Report as JSON'),
+};

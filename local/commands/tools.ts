@@ -1,0 +1,92 @@
+import { defineCommand } from '../cli/command.ts';
+import {
+  demoOptions, functionsServeOptions, licenseInspectOptions, licenseIssueOptions, licenseIssuerOptions, webhookSendOptions, webhookTestOptions,
+} from './options.ts';
+
+/** `skua webhook ...`: trying out a routing script, and a connector, without the real sender. */
+
+export const webhookTestCommand = defineCommand({
+  name: 'webhook test',
+  summary: 'Run a routing script on a payload and show where the event would go',
+  details: 'Runs the script where a node would run it, under the same limits, without a node. Nothing is written. Exit code 0: routed; 1: the call would be refused, and the output says why.',
+  positionals: [{ name: 'SCRIPT', help: 'a file of JavaScript that defines route(request)' }, { name: 'PAYLOAD', help: 'a file with the body of a call, JSON' }],
+  options: webhookTestOptions,
+  examples: [
+    { line: 'skua webhook test route.js order.json', does: 'See stream and type' },
+    { line: 'skua webhook test route.js order.json --header x-event=push --json', does: 'The same for a program' },
+  ],
+  run: async (input, io) => (await import('./run-webhook-test.ts')).runWebhookTest(input, io),
+});
+
+export const webhookSendCommand = defineCommand({
+  name: 'webhook send',
+  summary: 'Sign a file as a sender of webhooks does, and post it',
+  details: 'Sends the bytes of the file once and shows what the answer means. Exit code 0: taken (2xx); 1: the call is not acceptable; 3: nobody answers, or not now; 4: signature refused.',
+  positionals: [{ name: 'URL', help: 'where to, as http://127.0.0.1:2113/webhook/orders' }, { name: 'FILE', help: 'the body' }],
+  options: webhookSendOptions,
+  examples: [
+    { line: 'skua webhook send $URL order.json --scheme Stripe --secret-file key', does: 'Sign as Stripe does' },
+    { line: 'skua webhook send http://127.0.0.1:2113/webhook/orders order.json', does: 'Send unsigned' },
+  ],
+  run: async (input, io) => (await import('./run-webhook-send.ts')).runWebhookSend(input, io),
+});
+
+/** `skua license ...`: whoever runs nodes can issue licence keys for them. */
+
+export const licenseIssuerCommand = defineCommand({
+  name: 'license issuer',
+  summary: 'Make the keys of somebody who issues licence keys',
+  details: 'FILE gets the private key, which signs and must stay secret; FILE.pub the public one, which nodes are given with --licensing-issuer-key-file.',
+  positionals: [{ name: 'FILE', help: 'file for the private key' }],
+  options: licenseIssuerOptions,
+  examples: [{ line: 'skua license issuer ./issuer.key', does: 'Make issuer.key and issuer.key.pub' }],
+  run: async (input, io) => (await import('./run-license.ts')).runLicenseIssuer(input, io),
+});
+
+export const licenseIssueCommand = defineCommand({
+  name: 'license issue',
+  summary: 'Issue a licence key',
+  details: 'A node takes it with Licensing:LicenseKey, in its configuration file or in the environment as SERVER_LICENSING__LICENSE_KEY.',
+  positionals: [{ name: 'FILE', help: 'private key of the issuer' }],
+  options: licenseIssueOptions,
+  examples: [
+    { line: 'skua license issue ./issuer.key --days 30', does: 'A key for auto-scavenge' },
+    { line: 'skua license issue ./issuer.key --feature ALL --out ./node.license', does: 'A key for everything, into a file' },
+  ],
+  run: async (input, io) => (await import('./run-license.ts')).runLicenseIssue(input, io),
+});
+
+export const licenseInspectCommand = defineCommand({
+  name: 'license inspect',
+  summary: 'Show what a licence key grants, and until when',
+  details: 'Exit code 1: it grants nothing now, or was not signed by that issuer.',
+  positionals: [{ name: 'FILE', help: 'file that holds the key; - for standard input' }],
+  options: licenseInspectOptions,
+  examples: [{ line: 'skua license inspect ./node.license --issuer-key ./issuer.key.pub', does: 'Also verify who signed it' }],
+  run: async (input, io) => (await import('./run-license.ts')).runLicenseInspect(input, io),
+});
+
+export const functionsServeCommand = defineCommand({
+  name: 'functions serve',
+  summary: 'Run the function bundles on this machine, without an account',
+  details: 'Turns each request into the event that the platform would make of it, and hands it to the built function in a process of its own, over the platform\'s runtime interface. The paths are those of a node; POST /tick runs a tick, which else runs every minute. Options of the functions come from the environment (SERVER_...), credentials and endpoint of S3 as its SDK reads them (AWS_...). Unless the environment names others, the users admin and ops have the default passwords.',
+  options: functionsServeOptions,
+  examples: [
+    { line: 'skua functions serve', does: 'Data in a directory, on port 2113' },
+    { line: 'skua functions serve --storage s3://my-bucket/dev --port 0 --build', does: 'Data in a bucket; fresh bundles' },
+    { line: 'curl -X POST http://127.0.0.1:2113/tick', does: 'Run a tick, and see what it did' },
+  ],
+  run: async (input, io) => (await import('./run-functions-serve.ts')).runFunctionsServe(input, io),
+});
+
+export const demoCommand = defineCommand({
+  name: 'demo',
+  summary: 'Feed real webhooks into a running node, delete some, and scavenge',
+  details: 'Creates the connector demo-github and posts the recorded webhooks of GitHub (npm package @octokit/webhooks-examples) to it, signed with a secret made for this run where the node keeps secrets. Its script routes them to one stream a repository; they are read back and compared. Then the demo limits one stream to its newest events, deletes two (one soft, one hard), scavenges, shows the size of the chunk files before and after, and searches them for the deleted events. The connector stays, stopped: deliveries of a second run within 30 days are recognised as repeats.',
+  options: demoOptions,
+  examples: [
+    { line: 'skua demo', does: 'Use the node on this machine' },
+    { line: 'skua demo --node http://127.0.0.1:2114 --json', does: 'Another node; report for a program' },
+  ],
+  run: async (input, io) => (await import('./run-demo.ts')).runDemoCommand(input, io),
+});

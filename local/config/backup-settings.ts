@@ -1,0 +1,79 @@
+import { parseScheduleText } from '../../core/auto-scavenge/schedule-text.ts';
+import type { CompressionMode } from '../../core/backup/repository-api.ts';
+import type { Retention } from '../../core/backup/retention.ts';
+import { isSkuaError } from '../../core/errors.ts';
+import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import { overlap, parsePlace } from '../../infra/objects/open.ts';
+import type { Values } from './options.ts';
+import { readKeyFile } from '../cli/key-files.ts';
+
+/** What the options of a node say about its backups. */
+export interface BackupSettings {
+  /** Null where the node makes none. */
+  readonly place: ObjectPlace | null;
+  /** As it is shown. */
+  readonly placeText: string | null;
+  /** 32 bytes; null without encryption. */
+  readonly key: Uint8Array | null;
+  readonly compression: CompressionMode;
+  /** As the port takes it; null for none. */
+  readonly schedule: string | null;
+  /** 0 for never. */
+  readonly shipEveryMs: number;
+  /** Null where all backups are kept. */
+  readonly keep: Retention | null;
+  readonly throttleBytesPerSecond: number;
+  readonly parallel: number;
+}
+
+/** To be asked before the node opens anything. Rejects with what is wrong with the key file. */
+export async function backupSettings(values: Values): Promise<BackupSettings> {
+  const keyFile = values['Backup:KeyFile'];
+  const keep = { last: values['Backup:KeepLast'], hourly: values['Backup:KeepHourly'], daily: values['Backup:KeepDaily'], weekly: values['Backup:KeepWeekly'] };
+  const schedule = values['Backup:Schedule'];
+  return {
+    place: placeOf(values), placeText: values['Backup:Repository'],
+    key: keyFile === null ? null : await readKeyFile(keyFile),
+    compression: values['Backup:Compression'],
+    schedule: schedule === null ? null : parseScheduleText(schedule).expression,
+    shipEveryMs: values['Backup:ShipEverySec'] * 1_000,
+    keep: keep.last + keep.hourly + keep.daily + keep.weekly === 0 ? null : keep,
+    throttleBytesPerSecond: values['Backup:ThrottleBytesPerSec'],
+    parallel: values['Backup:Parallel'],
+  };
+}
+
+function placeOf(values: Values): ObjectPlace | null {
+  const repository = values['Backup:Repository'];
+  return repository === null ? null : parsePlace(repository, { endpoint: values['Backup:S3Endpoint'], region: values['Backup:S3Region'] });
+}
+
+/** What is wrong with a place or a schedule, as a sentence; null when nothing is. */
+export function placeProblem(values: Values): string | null {
+  return problemOf(() => placeOf(values));
+}
+
+export function storageProblem(text: string): string | null {
+  return problemOf(() => parsePlace(text));
+}
+
+/** Whether backups would lie with the data that they are of. Both places are sound. */
+export function overlapsStorage(values: Values): boolean {
+  const place = placeOf(values);
+  return place !== null && values.Storage !== null && storageProblem(values.Storage) === null && overlap(place, parsePlace(values.Storage));
+}
+
+export function scheduleProblem(text: string): string | null {
+  return problemOf(() => parseScheduleText(text));
+}
+
+function problemOf(parse: () => unknown): string | null {
+  try {
+    parse();
+    return null;
+  } catch (error) {
+    if (isSkuaError(error, 'bad_option')) return error.message;
+    if (isSkuaError(error, 'invalid_schedule')) return String(error.data['hint']);
+    throw error;
+  }
+}

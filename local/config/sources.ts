@@ -1,0 +1,127 @@
+import { commandLineName, ENVIRONMENT_PREFIX, environmentName } from './names.ts';
+import type { Found, Names } from './names.ts';
+
+const WORD = /^(--?|\/|)([a-z][a-z0-9_:-]*?)([+-]?)(?:=(.*))?$/is;
+const BOOLEAN = /^(true|false)$/i;
+
+/** A word of the command line, taken apart. */
+interface Word {
+  readonly written: string;
+  readonly found: Found;
+  readonly suffix: '' | '+' | '-';
+  readonly inline: string | null;
+}
+
+/**
+ * Reads the words behind `skua start`: `--name value`, `--name=value`, the same with one dash or a slash, `name=value`,
+ * and for switches `--name`, `--name+` and `--name-` (options-and-security.md section 1.1). A switch takes the next
+ * word only when that is `true` or `false`; every other option takes it unless it is an option itself.
+ */
+export function readCommandLine(words: readonly string[], names: Names): Reading {
+  const given: Given[] = [];
+  const unknown: string[] = [];
+  const problems: string[] = [];
+  for (let at = 0; at < words.length; at++) {
+    const written = words[at]!;
+    const word = wordOf(written, names);
+    if (word === null) {
+      if (!isOptionLike(written)) problems.push(`Unexpected argument '${shown(written)}'.`);
+      else {
+        const name = written.split('=', 1)[0]!;
+        unknown.push(`Unknown option ${shown(name)}.${names.suggestion(name.replace(/^--?/, ''), commandLineName)}`);
+        // What stands behind it is most likely its value: one mistake, one message.
+        if (!written.includes('=') && words[at + 1]?.startsWith('-') === false) at++;
+      }
+      continue;
+    }
+    const { found } = word;
+    const isSwitch = found.option.kind.placeholder === null;
+    const spelling = commandLineName(found.alias ?? found.name);
+    const add = (text: string) => given.push({ name: found.name, alias: found.alias, spelling, text });
+    const next = words[at + 1];
+    if (word.suffix !== '') {
+      if (isSwitch && word.inline === null) add(String(word.suffix === '+'));
+      else problems.push(`${shown(written)} is not understood: only a switch takes ${word.suffix} behind its name, and no value then.`);
+    } else if (word.inline !== null) add(word.inline);
+    else if (isSwitch && (next === undefined || !BOOLEAN.test(next))) add('true');
+    else if (next === undefined || next.startsWith('--') || (next.startsWith('-') && wordOf(next, names) !== null)) {
+      problems.push(`${spelling} needs a value: ${spelling} ${found.option.kind.placeholder}.`);
+    } else {
+      add(next);
+      at++;
+    }
+  }
+  return { given, unknown, problems };
+}
+
+function isOptionLike(written: string): boolean {
+  return /^--?[^-=]/.test(written);
+}
+
+/** Null for a word that names no option. Without a dash or slash before it, a name counts only in `name=value`. */
+function wordOf(written: string, names: Names): Word | null {
+  const parts = WORD.exec(written);
+  if (parts === null) return null;
+  const [, lead, name, suffix, inline] = parts;
+  if (lead === '' && inline === undefined) return null;
+  const found = names.find(name!);
+  return found === null ? null : { written, found, suffix: suffix as Word['suffix'], inline: inline ?? null };
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the variables `SERVER_...`. The prefix is upper case; behind it case and underscores don't count. */
+export function readEnvironment(env: Environment, names: Names): Reading {
+  const given: Given[] = [];
+  const unknown: string[] = [];
+  const problems: string[] = [];
+  const seen = new Map<string, string>();
+  for (const variable of Object.keys(env).filter((each) => each.startsWith(ENVIRONMENT_PREFIX)).toSorted()) {
+    const text = env[variable];
+    if (text === undefined) continue;
+    const written = variable.slice(ENVIRONMENT_PREFIX.length);
+    const found = names.find(written);
+    if (found === null) {
+      unknown.push(`Unknown environment variable ${shown(variable)}.${names.suggestion(written, environmentName)}`);
+      continue;
+    }
+    // Variables have no order, so that none of two could win.
+    const key = found.alias ?? found.name;
+    const other = seen.get(key);
+    if (other !== undefined) problems.push(`${other} and ${variable} are the same option: set one of them.`);
+    seen.set(key, variable);
+    given.push({ name: found.name, alias: found.alias, spelling: variable, text });
+  }
+  return { given, unknown, problems };
+}
+
+/** One value that a source gives for an option. */
+export interface Given {
+  /** The option's present name. */
+  readonly name: string;
+  /** The former name that was used; null for the present one. */
+  readonly alias: string | null;
+  /** How messages name it: `--node-port`, `SERVER_NODE_PORT`, `NodePort (/etc/skua/skua.conf:3)`. */
+  readonly spelling: string;
+  readonly text: string;
+}
+
+/** What one source of options says. */
+export interface Reading {
+  readonly given: readonly Given[];
+  /** A message for each name that is no option's. */
+  readonly unknown: readonly string[];
+  /** Messages about what can't be understood. */
+  readonly problems: readonly string[];
+}
+
+export const NOTHING: Reading = { given: [], unknown: [], problems: [] };
+
+/** Longest part of a text that a message repeats. */
+const SHOWN_LENGTH_MAX = 200;
+
+/** What somebody wrote, as a message repeats it: on one line, and not without end. */
+export function shown(text: string): string {
+  const short = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
+  return short.replaceAll(/\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -1,0 +1,118 @@
+import { STATUS_CODES } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { FastResponse } from 'srvx/node';
+
+/** What a reply consists of, as the adapter's own Response holds it. */
+type Parts = ReturnType<InstanceType<typeof FastResponse>['_toNodeResponse']>;
+
+/**
+ * Replies become plain parts that go to the socket as they are: the platform's own Response costs as much as all the
+ * rest of a small request.
+ */
+export function useFastResponses(): void {
+  globalThis.Response = FastResponse as unknown as typeof Response;
+}
+
+/** Writes a reply. The promise, if there is one, ends with a body that comes bit by bit, and rejects when that fails. */
+export function sendReply(reply: ServerResponse, response: Response): Promise<void> | void {
+  const { status, statusText, headers, body } = partsOf(response);
+  reply.writeHead(status, statusText || STATUS_CODES[status] || '', headers);
+  if (body instanceof ReadableStream) return stream(reply, body as ReadableStream<Uint8Array>);
+  reply.end(body ?? undefined);
+}
+
+function partsOf(response: Response): Parts {
+  if ('_toNodeResponse' in response) return (response as InstanceType<typeof FastResponse>)._toNodeResponse();
+  return { status: response.status, statusText: response.statusText, headers: [...response.headers].flat(), body: response.body };
+}
+
+/** Hands the pieces on as the client takes them. A client that goes away cancels the body. */
+async function stream(reply: ServerResponse, body: ReadableStream<Uint8Array>): Promise<void> {
+  const reader = body.getReader();
+  const cancel = () => { reader.cancel().catch(() => {}); };
+  if (reply.destroyed || reply.req.method === 'HEAD') {
+    cancel();
+    reply.end();
+    return;
+  }
+  reply.on('close', cancel);
+  // Node holds the head back until there is a body; who subscribes to something quiet should know that it worked.
+  reply.flushHeaders();
+  try {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      if (!reply.write(piece.value) && !reply.destroyed) await drained(reply);
+    }
+    reply.end();
+  } finally {
+    reply.off('close', cancel);
+  }
+}
+
+function drained(reply: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      reply.off('drain', end);
+      reply.off('close', end);
+      resolve();
+    };
+    reply.on('drain', end);
+    reply.on('close', end);
+  });
+}
+
+/** Longest request line in bytes; beyond it 414 (http-api.md 1.2). */
+export const REQUEST_LINE_BYTES_MAX = 8_192;
+
+/** So long a refused client may still read the answer; a connection cut off at once would take it away. */
+const LINGER_MS = 1_000;
+
+type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
+/** Node.js hangs the reply under way on its connection. */
+type Connection = Duplex & { readonly _httpMessage?: ServerResponse | null };
+
+const refused = new WeakSet<Connection>();
+
+/**
+ * What the parser could not read, or what came too slowly, never becomes a request; the answer is written to the bare
+ * connection. Where a reply is under way it must not be torn: one that was begun, or belongs to an earlier request, ends first.
+ */
+export function refuseMalformed(error: ClientError, connection: Connection): void {
+  if (error.code === 'ECONNRESET') {
+    connection.destroy();
+    return;
+  }
+  // Everything more that such a client sends is an error again. Its answer is on the way, and its end is near.
+  if (refused.has(connection)) return;
+  if (!connection.writable) {
+    connection.destroy();
+    return;
+  }
+  const underWay = connection._httpMessage;
+  if (underWay != null && underWay.req.complete && !underWay.writableFinished) {
+    refused.add(connection);
+    underWay.once('finish', () => connection.end());
+    return;
+  }
+  if (underWay?.headersSent === true) {
+    connection.destroy();
+    return;
+  }
+  const status = statusOf(error);
+  refused.add(connection);
+  connection.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  const linger = setTimeout(() => connection.destroy(), LINGER_MS);
+  connection.once('close', () => clearTimeout(linger));
+}
+
+function statusOf({ code, rawPacket }: ClientError): number {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW': return isLongRequestLine(rawPacket) ? 414 : 431;
+    case 'ERR_HTTP_REQUEST_TIMEOUT': return 408;
+    default: return 400;
+  }
+}
+
+function isLongRequestLine(packet: Buffer | undefined): boolean {
+  return packet !== undefined && /^[A-Z]+ [^\r\n]{8192}/.test(packet.toString('latin1', 0, REQUEST_LINE_BYTES_MAX + 64));
+}

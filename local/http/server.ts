@@ -1,0 +1,187 @@
+import { createServer, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Server as TlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Log } from '../../core/ports/log.ts';
+import { CommandError } from '../cli/failure.ts';
+import { EXIT } from '../cli/io.ts';
+import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply, useFastResponses } from './reply.ts';
+import { awaitsContinue, Ending, LocalRequest } from './request.ts';
+import { serverContext } from '../tls/certificate-set.ts';
+import type { CertificateSet } from '../tls/certificate-set.ts';
+import { guardHandshakes } from '../tls/handshakes.ts';
+import type { Handshakes } from '../tls/handshakes.ts';
+
+/** Longest head of a request in bytes; beyond it 431. */
+const HEAD_BYTES_MAX = 32_768;
+/** Idle connections are kept this long: longer than proxies keep theirs, so that those close first. */
+const KEEP_ALIVE_MS = 75_000;
+const CONNECTIONS_MAX = 10_000;
+/** While the server stops, connections that have become idle are closed this often. */
+const CLOSE_IDLE_MS = 20;
+
+export interface Patience {
+  /** A client that has not sent its headers, or its whole request, after this long is cut off with 408. */
+  readonly headersMs: number;
+  readonly requestMs: number;
+  /** How often that is looked at. */
+  readonly checkMs: number;
+  /** A TLS handshake that takes longer is cut off. */
+  readonly handshakeMs: number;
+}
+
+const PATIENCE: Patience = { headersMs: 20_000, requestMs: 120_000, checkMs: 5_000, handshakeMs: 10_000 };
+
+export type Fetch = (request: Request) => Response | Promise<Response>;
+
+export interface HttpServerOptions {
+  readonly hostname: string;
+  /** 0 for any free one. */
+  readonly port: number;
+  readonly fetch: Fetch;
+  readonly log: Log;
+  /** HTTPS with these certificates; left out, plain HTTP. */
+  readonly tls?: { readonly certificates: CertificateSet };
+  readonly patience?: Partial<Patience>;
+}
+
+export interface HttpServer {
+  readonly url: string;
+  readonly port: number;
+  /** Open connections. */
+  connections(): Promise<number>;
+  /** New connections see these certificates from now on; those that exist go on as they began. Only with `tls`. */
+  setCertificates(certificates: CertificateSet): void;
+  /**
+   * Takes no new connections, aborts the signal of every request (which ends long polls and subscriptions), and waits
+   * for the requests under way, at most `graceMs`. True when all ended by themselves.
+   */
+  stop(graceMs: number): Promise<boolean>;
+}
+
+/** Starts to listen. Rejects with a CommandError when the address can't be used. */
+export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
+  useFastResponses();
+  const ending = new Ending();
+  const { server, handshakes } = create(options);
+  server.maxConnections = CONNECTIONS_MAX;
+  const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
+  const respond = (message: IncomingMessage, reply: ServerResponse) => {
+    fresh.used(message.socket);
+    void answer(message, reply, options, ending);
+  };
+  server.on('request', respond);
+  server.on('checkContinue', (message: IncomingMessage, reply: ServerResponse) => {
+    awaitsContinue(message);
+    respond(message, reply);
+  });
+  server.on('clientError', refuseMalformed);
+  await listen(server, options);
+  const { address, family, port } = server.address() as AddressInfo;
+  const url = `${handshakes === null ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  return {
+    url, port,
+    connections: () => new Promise((resolve) => { server.getConnections((error, count) => resolve(error === null ? count : 0)); }),
+    setCertificates: (certificates) => {
+      if (handshakes === null) throw new Error('A server without TLS has no certificates to set.');
+      handshakes.setCertificates(certificates);
+    },
+    stop: (graceMs) => {
+      const stopped = stop(server, ending, graceMs);
+      handshakes?.abort();
+      fresh.abort();
+      return stopped;
+    },
+  };
+}
+
+function create({ tls, patience, log }: HttpServerOptions): { server: Server; handshakes: Handshakes | null } {
+  const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
+  const limits: ServerOptions = {
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true,
+  };
+  if (tls === undefined) return { server: createServer(limits), handshakes: null };
+  // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
+  const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, requestCert: true, rejectUnauthorized: false });
+  return { server, handshakes: guardHandshakes(server, tls.certificates, log) };
+}
+
+async function answer(message: IncomingMessage, reply: ServerResponse, options: HttpServerOptions, ending: Ending): Promise<void> {
+  try {
+    const target = message.url!;
+    if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX) return refuse(reply, 414);
+    if (target[0] !== '/' && target !== '*' && !/^https?:\/\/[^/]/i.test(target)) return refuse(reply, 400);
+    const request = new LocalRequest(message, reply, ending);
+    await sendReply(reply, await options.fetch(request as unknown as Request));
+  } catch (error) {
+    options.log.error('request failed', { method: message.method, path: message.url, error });
+    if (reply.headersSent) reply.destroy();
+    else refuse(reply, 500);
+  }
+}
+
+function refuse(reply: ServerResponse, status: number): void {
+  reply.writeHead(status, STATUS_CODES[status], ['content-length', '0', 'connection', 'close']);
+  reply.end();
+}
+
+function listen(server: Server, { hostname, port }: HttpServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, hostname, port)));
+    server.listen({ host: hostname, port, backlog: 1_024 }, resolve);
+  });
+}
+
+function listenError(error: NodeJS.ErrnoException, hostname: string, port: number): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new CommandError('port_in_use', `Port ${port} of ${hostname} is in use by another process. Stop that one, or choose another port with --node-port (0 takes any free one).`, EXIT.unreachable);
+    case 'EACCES':
+      return new CommandError('port_denied', `The system does not allow this user to listen on port ${port}. Choose a port above 1023 with --node-port.`, EXIT.unreachable);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new CommandError('address_not_available', `${hostname} is not an address of this machine. Choose another one with --node-ip.`, EXIT.unreachable);
+    default:
+      return new CommandError('listen_failed', `Listening on ${hostname}:${port} failed: ${error.message}. Choose another address with --node-ip and --node-port.`, EXIT.unreachable);
+  }
+}
+
+async function stop(server: Server, ending: Ending, graceMs: number): Promise<boolean> {
+  let isForced = false;
+  const closed = new Promise<void>((resolve) => { server.close(() => resolve()); });
+  ending.abort();
+  const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_MS);
+  const grace = setTimeout(() => {
+    isForced = true;
+    server.closeAllConnections();
+  }, graceMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(grace);
+  return !isForced;
+}
+
+/**
+ * Connections on which no request has begun, such as those that browsers and balancers open in advance. Node.js does
+ * not count them as idle, so that each would hold up the end of the server.
+ */
+export class FreshConnections {
+  readonly #sockets = new Set<Socket>();
+
+  constructor(server: Server, event: 'connection' | 'secureConnection') {
+    server.on(event, (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  /** A request has begun. */
+  used(socket: Socket): void {
+    this.#sockets.delete(socket);
+  }
+
+  abort(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}

@@ -1,0 +1,319 @@
+import * as path from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import type { SkuaError } from '../../core/errors.ts';
+import type { Log } from '../../core/ports/log.ts';
+import { createSecurity } from '../../core/security/security.ts';
+import type { RunningSecurity } from '../../core/security/security.ts';
+import type { OpenStore, StartProgress } from '../../core/store.ts';
+import { createApp, ROUTES } from '../../handlers/app.ts';
+import type { AppOptions } from '../../handlers/http/context.ts';
+import { createStartingApp } from '../../handlers/starting.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { nodeKeys } from '../../infra/keys.ts';
+import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
+import { openAutoScavenge } from '../auto-scavenge/open.ts';
+import type { OpenAutoScavenge } from '../auto-scavenge/open.ts';
+import { openBackups } from '../backup/node-backups.ts';
+import type { OpenBackups } from '../backup/node-backups.ts';
+import { backupSettings } from '../config/backup-settings.ts';
+import { checkStart, isLoopback } from '../config/check-config.ts';
+import type { Config } from '../config/config.ts';
+import type { Values } from '../config/options.ts';
+import { logLevelOf } from '../config/options.ts';
+import { addressOf, connectionOf, peerOf, rawHeadersOf, readBody } from '../http/request.ts';
+import { lastEpoch, Readiness, SingleNode } from './control.ts';
+import type { NodeLog } from '../log/logger.ts';
+import { meterRequests } from '../metrics/http-metrics.ts';
+import { createMetrics } from '../metrics/metrics.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { watchProcess } from '../metrics/process-metrics.ts';
+import type { ProcessMetrics } from '../metrics/process-metrics.ts';
+import { nodeMetrics } from '../metrics/store-metrics.ts';
+import type { NodeOnObjects } from '../on-objects/open.ts';
+import { openNode } from '../store/open-node.ts';
+import type { OpenNode } from '../store/open-node.ts';
+import { createReloader } from './reload.ts';
+import type { Reloader } from './reload.ts';
+import { logRequests } from '../http/request-log.ts';
+import { startServer } from '../http/server.ts';
+import type { Fetch, HttpServer } from '../http/server.ts';
+import { StatsCollector } from '../metrics/stats-collector.ts';
+import { daysLeft } from '../tls/certificate-set.ts';
+import { nodeCertificates, watchExpiry } from '../tls/node-certificates.ts';
+import type { NodeCertificates } from '../tls/node-certificates.ts';
+import { startTracing } from '../tracing/tracing.ts';
+import type { Tracing } from '../tracing/tracing.ts';
+import { VERSION } from '../cli/version.ts';
+import { openWebhooks } from '../webhook/open-webhooks.ts';
+import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
+
+// A filter of a caller could keep the process busy for hours; handlers/streams/all.ts has the rest of this.
+setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
+
+/** Requests under way get this long to end when the node stops. */
+const STOP_GRACE_MS = 10_000;
+
+export interface NodeOptions {
+  readonly config: Config;
+  readonly log: NodeLog;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly onProgress?: (progress: StartProgress) => void;
+}
+
+export interface RunningNode {
+  readonly url: string;
+  readonly chunkSizeBytes: number;
+  /** Settles only when the node can't go on. */
+  readonly failed: Promise<SkuaError>;
+  /** Settles when somebody with the right to do so has asked for the end. */
+  readonly shutdownAsked: Promise<string>;
+  /** Of the development certificate; null without one. */
+  readonly fingerprint: string | null;
+  reload(trigger: string): Promise<unknown>;
+  /** Ends a scavenge and the requests, and closes the store; everything acknowledged is on disk already. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Puts a node together: certificates, server, storage, jobs, store, users, handlers. The server listens from the
+ * beginning, so that health can be asked while the store is being opened. Rejects with what keeps the node from running.
+ */
+export async function startNode(options: NodeOptions): Promise<RunningNode> {
+  const node = new Node(options);
+  try {
+    await node.start();
+    return node;
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+}
+
+class Node implements RunningNode {
+  readonly #options: NodeOptions;
+  readonly #values: Values;
+  readonly #log: Log;
+  readonly #metrics: Metrics = createMetrics(systemClock);
+  readonly #readiness = new Readiness(systemClock);
+  readonly #process: ProcessMetrics;
+  readonly #stats: StatsCollector;
+  readonly #control: SingleNode;
+  readonly #stopping = new AbortController();
+  readonly #directory: string | null;
+  #certificates: NodeCertificates = { mode: 'off' };
+  #reloader: Reloader<Values> | null = null;
+  #tracing: Tracing | null = null;
+  #server: HttpServer | null = null;
+  #node: OpenNode | null = null;
+  #webhooks: OpenWebhooks | null = null;
+  #backups: OpenBackups | null = null;
+  #ticking: Promise<void> = Promise.resolve();
+  #fetch: Fetch;
+
+  constructor(options: NodeOptions) {
+    const { config, log } = options;
+    const { values } = config;
+    this.#options = options;
+    this.#values = values;
+    this.#log = log;
+    this.#directory = values.MemDb || values.Storage !== null ? null : path.resolve(values.Db);
+    this.#process = watchProcess(this.#metrics, systemClock, this.#directory);
+    this.#stats = new StatsCollector({
+      clock: systemClock, metrics: this.#metrics, process: this.#process, store: () => this.#node?.open ?? null, folder: this.#directory,
+      periodMs: values.StatsPeriodSec * 1_000, onCollected: (stats) => log.stats(stats),
+    });
+    this.#control = new SingleNode({
+      version: VERSION, instanceId: newUuid(), authenticationType: values.Insecure ? 'insecure' : 'internal',
+      host: values.NodeHostAdvertiseAs ?? values.NodeIp, port: () => values.NodePortAdvertiseAs || this.#server!.port,
+      isSecure: !values.Insecure && !values.DisableTls, priority: values.NodePriority, options: () => this.#config.views,
+      startUpWork: () => this.#readiness.work(), stats: () => this.#stats.current(), metrics: (accept) => this.#metrics.render(accept),
+      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'),
+    });
+    this.#fetch = createStartingApp({
+      startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
+      allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp,
+    });
+  }
+
+  get url(): string { return this.#server!.url; }
+  get chunkSizeBytes(): number { return this.#open.chunkSizeBytes; }
+  get failed(): Promise<SkuaError> { return this.#open.failed; }
+  get shutdownAsked(): Promise<string> { return this.#control.shutdownAsked; }
+  get fingerprint(): string | null { return this.#certificates.mode === 'dev' ? this.#certificates.fingerprint : null; }
+  get #open(): OpenStore { return this.#node!.open; }
+  get #config(): Config { return (this.#reloader?.config ?? this.#options.config) as Config; }
+
+  reload(trigger: string): Promise<unknown> {
+    return this.#reloader!.reload(trigger);
+  }
+
+  async start(): Promise<void> {
+    const { config } = this.#options;
+    const backupsAsked = await backupSettings(this.#values);
+    this.#certificates = await nodeCertificates(config, systemClock, this.#log);
+    this.#tracing = await startTracing({ env: this.#options.env, version: VERSION, instanceId: this.#control.instanceId, log: this.#log, routes: ROUTES, addressOf });
+    this.#metrics.collect(nodeMetrics(this.#metrics, {
+      state: () => this.#control.state, store: () => this.#node?.open ?? null, startUpWork: () => this.#readiness.work(),
+      certificateDaysLeft: () => this.#daysLeft(), connections: () => this.#server?.connections() ?? 0,
+    }));
+    this.#server = await this.#listen();
+    const objects = this.#values.Storage === null ? null : await this.#openOnObjects();
+    this.#node = objects ?? await openNode({ db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), onProgress: (progress) => this.#progress(progress) });
+    const security = this.#values.Insecure ? null : await this.#startSecurity(this.#open);
+    this.#control.opened(this.#open, await lastEpoch(this.#open.store));
+    this.#reloader = this.#createReloader();
+    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics });
+    const { autoScavenge, orders, run } = objects === null ? await this.#openAutoScavenge() : { ...objects, orders: null };
+    this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: systemClock, log: this.#log, meter: this.#metrics });
+    this.#metrics.collect(this.#backups.metrics);
+    await this.#stats.collect();
+    this.#fetch = createApp({
+      store: this.#open.store, scavenger: this.#open.scavenger, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
+      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, autoScavenge, ...(orders !== null && { scavengeOrders: orders }), backups: this.#backups, node: this.#control, options: appOptions(this.#values),
+    });
+    this.#readiness.ready();
+    void this.#stats.run(this.#stopping.signal);
+    this.#ticking = Promise.all([run(this.#stopping.signal), this.#backups.run(this.#stopping.signal)]).then(() => {});
+    if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: systemClock, log: this.#log, signal: this.#stopping.signal });
+  }
+
+  /** Loaded only where it is needed. */
+  async #openOnObjects(): Promise<NodeOnObjects> {
+    const { openOnObjects } = await import('../on-objects/open.ts');
+    return openOnObjects({ values: this.#values, hasChunkSize: this.#options.config.given('ChunkSize'), log: this.#log, meter: this.#metrics });
+  }
+
+  #openAutoScavenge(): Promise<OpenAutoScavenge> {
+    const self = () => {
+      const { host, port } = this.#control.member();
+      return { address: host, port };
+    };
+    return openAutoScavenge({
+      values: this.#values, version: VERSION, open: this.#open, self, isLeader: () => this.#control.state === 'Leader',
+      clock: systemClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
+    });
+  }
+
+  /** The server, and around what it serves all that watches requests. */
+  #listen(): Promise<HttpServer> {
+    const { NodeIp, NodePort, LogHttpRequests } = this.#values;
+    const certificates = this.#certificates;
+    let fetch: Fetch = meterRequests((request) => this.#fetch(request), { meter: this.#metrics, clock: systemClock });
+    if (this.#tracing !== null) fetch = this.#tracing.traceRequests(fetch);
+    if (LogHttpRequests) fetch = logRequests(fetch, { log: this.#log, clock: systemClock, addressOf });
+    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set } }) });
+  }
+
+  #progress(progress: StartProgress): void {
+    this.#readiness.update(progress);
+    this.#options.onProgress?.(progress);
+  }
+
+  async #startSecurity({ store }: OpenStore): Promise<RunningSecurity> {
+    const { PasswordFormat, AllowAnonymousStreamAccess, AllowDefaultPasswords, DefaultAdminPassword, DefaultOpsPassword, NodeIp } = this.#values;
+    const security = createSecurity(
+      { store, keys: nodeKeys, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
+      { passwordFormat: PasswordFormat, allowAnonymousStreamAccess: AllowAnonymousStreamAccess, adminPassword: DefaultAdminPassword, opsPassword: DefaultOpsPassword },
+    );
+    // Asking costs two derivations, and only matters where others reach the node. A refused start creates no users, so
+    // that the next one can still give them other passwords.
+    const hasDefaultPasswords = !isLoopback(NodeIp) && !AllowDefaultPasswords && await security.hasDefaultPasswords();
+    checkStart(this.#options.config, { hasDefaultPasswords });
+    await security.start();
+    return security;
+  }
+
+  #createReloader(): Reloader<Values> {
+    const { config, log } = this.#options;
+    const certificates = this.#certificates;
+    return createReloader<Values>({
+      config, log,
+      certificates: certificates.mode !== 'certificates' ? { skipped: certificates.mode === 'off' ? 'TLS is off' : 'the development certificate is made at the start' } : {
+        inForce: certificates.set,
+        load: async (values) => (await import('../tls/load-certificates.ts')).loadConfigured(values, systemClock.nowMs()),
+        use: (set) => this.#server!.setCertificates(set),
+      },
+      apply: (values, changed) => { if (changed.has('LogLevel')) log.setLevel(logLevelOf(values.LogLevel)); },
+    });
+  }
+
+  #devSet() {
+    return (this.#certificates as Exclude<NodeCertificates, { mode: 'off' }>).set;
+  }
+
+  #daysLeft(): number | null {
+    if (this.#certificates.mode === 'off') return null;
+    return daysLeft(this.#reloader?.certificates ?? this.#devSet(), systemClock.nowMs());
+  }
+
+  #storeOptions() {
+    const values = this.#values;
+    const { config } = this.#options;
+    return {
+      // The endpoint as configured: a run that a restart cut off is recognised by it, whatever port 0 came to mean.
+      scavenge: { ...scavengeSettings(values), nodeEndpoint: endpointOf(values) },
+      cacheBytes: values.ChunksCacheSize, memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize,
+      indexCacheDepth: values.IndexCacheDepth, bloomFilters: values.UseIndexBloomFilters, verifyIndex: !values.SkipIndexVerify,
+      truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify,
+      ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
+      ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
+    };
+  }
+
+  /**
+   * The backup comes first: what it has paused goes on, in the log if nowhere else. Then the scavenge: whoever waits for its end has
+   * an answer before connections are closed.
+   */
+  async stop(): Promise<void> {
+    await this.#backups?.close();
+    this.#stopping.abort();
+    this.#control.stopping();
+    await this.#node?.open.scavenger.close();
+    await this.#ticking;
+    // Before requests are ended: callers who wait for a write then learn what came of it.
+    await this.#webhooks?.drain();
+    if (this.#server !== null && !await this.#server.stop(STOP_GRACE_MS)) this.#log.warn('requests were cut off', { graceSeconds: STOP_GRACE_MS / 1000 });
+    await this.#webhooks?.close();
+    await this.#node?.close();
+    await this.#tracing?.close();
+    this.#process.close();
+  }
+}
+
+function endpointOf({ NodeHostAdvertiseAs, NodeIp, NodePortAdvertiseAs, NodePort }: Values): string {
+  const host = NodeHostAdvertiseAs ?? NodeIp;
+  return `${host.includes(':') ? `[${host}]` : host}:${NodePortAdvertiseAs || NodePort}`;
+}
+
+/** The options as the store takes them: the page size is given in KiB. */
+function scavengeSettings(values: Values) {
+  return {
+    pageSizeBytes: values.ScavengeBackendPageSize * 1_024,
+    cacheBytes: values.ScavengeBackendCacheSize,
+    hashUsersCacheEntries: values.ScavengeHashUsersCacheCapacity,
+    historyMaxAgeDays: values.ScavengeHistoryMaxAge,
+    disableMerging: values.DisableScavengeMerging,
+    unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete,
+  };
+}
+
+function appOptions(values: Values): Partial<AppOptions> {
+  return {
+    version: VERSION,
+    disableHttpCaching: values.DisableHttpCaching,
+    disableAdminUi: values.DisableAdminUi,
+    disableStatsOnHttp: values.DisableStatsOnHttp,
+    disableGossipOnHttp: values.DisableGossipOnHttp,
+    disableAtomPub: !values.EnableAtomPubOverHttp && !values.Dev,
+    allowAnonymousEndpointAccess: values.AllowAnonymousEndpointAccess,
+    allowAnonymousGossip: values.OverrideAnonymousEndpointAccessForGossip,
+    enableTrustedAuth: values.EnableTrustedAuth,
+    logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts,
+    logHttpRequests: values.LogHttpRequests,
+  };
+}
+
+function newUuid(): string {
+  return guidToText(guidFromUuidBytes(systemIds.uuidBytes()), 0);
+}

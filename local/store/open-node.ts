@@ -1,0 +1,117 @@
+import { stat } from 'node:fs/promises';
+import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isSkuaError } from '../../core/errors.ts';
+import { JOBS } from '../../core/jobs.ts';
+import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import type { Jobs } from '../../core/ports/jobs.ts';
+import type { Log } from '../../core/ports/log.ts';
+import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { silentMeter } from '../../core/ports/meter.ts';
+import type { Meter } from '../../core/ports/meter.ts';
+import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
+import type { Storage } from '../../core/ports/storage.ts';
+import { openStore } from '../../core/store.ts';
+import type { OpenStore, OpenStoreOptions, StartProgress } from '../../core/store.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { nodeCompression } from '../../infra/compression.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
+import { nodeKeys } from '../../infra/keys.ts';
+import { openObjects } from '../../infra/objects/open.ts';
+import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
+import { requireDirectory } from '../cli/directory.ts';
+import { CommandError } from '../cli/failure.ts';
+import { EXIT, line } from '../cli/io.ts';
+import type { Io } from '../cli/io.ts';
+import { Progress } from '../cli/progress.ts';
+import { createLog } from '../log/logger.ts';
+
+export interface OpenNodeOptions {
+  /** Data directory; null keeps everything in memory. */
+  readonly db: string | null;
+  /** Folder of the index; null for `index` in the data directory. */
+  readonly index: string | null;
+  /** False creates the directory where it is absent. */
+  readonly mustExist: boolean;
+  readonly log: Log;
+  /** What else the store is opened with. */
+  readonly store: Omit<OpenStoreOptions, 'storage' | 'clock' | 'ids' | 'digests' | 'jobs' | 'log' | 'meter' | 'scavengeStates' | 'onProgress'>;
+  readonly meter?: Meter;
+  readonly onProgress?: (progress: StartProgress) => void;
+}
+
+export interface OpenNode {
+  readonly open: OpenStore;
+  /** The files of the store, and what runs jobs on them. */
+  readonly storage: Storage;
+  readonly jobs: Jobs;
+  /** Closes the store and ends its workers. */
+  close(): Promise<void>;
+}
+
+/** Opens the store of a directory, or one in memory, with all that it needs of this machine. */
+export async function openNode(options: OpenNodeOptions): Promise<OpenNode> {
+  const { storage, jobs, scavengeStates } = worldOf(options);
+  try {
+    const open = await openStore({
+      storage, jobs, clock: systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: options.meter ?? silentMeter,
+      ...options.store,
+      ...(scavengeStates !== null && { scavengeStates }),
+      ...(options.onProgress && { onProgress: options.onProgress }),
+    });
+    const close = async () => {
+      await open.close();
+      await jobs.close();
+    };
+    return { open, storage, jobs, close };
+  } catch (error) {
+    await jobs.close();
+    throw error;
+  }
+}
+
+function worldOf({ db, index, mustExist }: OpenNodeOptions): { storage: Storage; jobs: Jobs; scavengeStates: ScavengeStates | null } {
+  if (db === null) {
+    const storage = new MemoryStorage();
+    // Jobs and store find the scavenge database of this storage in memory.
+    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock: systemClock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects } }), scavengeStates: null };
+  }
+  const storage = new FilesystemStorage({ root: db, mustExist, ...(index !== null && { indexRoot: index }) });
+  const { root, indexRoot } = storage;
+  return { storage, jobs: new WorkerJobs({ root, indexRoot, ...bundledWorker() }), scavengeStates: new SqliteScavengeStates({ indexRoot }) };
+}
+
+/** In a bundle the worker lies at a place of its own; esbuild.config.mjs puts it there. */
+export function bundledWorker(): { workerUrl?: URL } {
+  return fileURLToPath(import.meta.url).endsWith('.ts') ? {} : { workerUrl: new URL('./worker.js', import.meta.url) };
+}
+
+const PHASES = { 'recovering-log': 'recovering the log', 'rebuilding-index': 'rebuilding the index', 'verifying-index': 'verifying the index' } as const;
+
+/** Opens the directory of a stopped node as that node would, but for its start record. */
+export async function openDirectory(directory: string, index: string | null, scavenge: OpenStoreOptions['scavenge'], io: Io): Promise<OpenNode> {
+  await requireDirectory(directory);
+  await requireDatabase(directory);
+  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
+  try {
+    return await openNode({
+      db: directory, index, mustExist: true, log: createLog(io, 'warn'),
+      store: { writeEpoch: false, verifyChunks: false, ...(scavenge !== undefined && { scavenge }) },
+      onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
+    });
+  } catch (error) {
+    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} For a running node use \`skua scavenge start\` or \`skua explain\` with --node.`, EXIT.unreachable);
+    throw error;
+  } finally {
+    progress.clear();
+  }
+}
+
+/** An empty directory would become a new database. */
+async function requireDatabase(directory: string): Promise<void> {
+  const found = await stat(path.join(directory, 'writer.chk')).catch(() => null);
+  if (found === null) throw new CommandError('not_a_data_directory', `${directory} holds no writer.chk, so it is no data directory. Name the value of a node's --db.`, EXIT.unreachable);
+}

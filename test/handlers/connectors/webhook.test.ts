@@ -1,0 +1,166 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { SkuaError } from '../../../core/errors.ts';
+import type { InboundCall, WebhookIngest } from '../../../core/webhook/api.ts';
+import type { WebhookLimits } from '../../../handlers/http/presence.ts';
+import { AS, secured } from '../secured.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+class FakeIngest implements WebhookIngest {
+  readonly calls: InboundCall[] = [];
+  readonly refusals: unknown[][] = [];
+  asked = 0;
+  status: 201 | 202 | 400 | 401 | 404 | 500 | 503 | 504 = 202;
+  signal: AbortSignal | null = null;
+  isActive(connectorId: string): boolean | Promise<boolean> { this.asked++; return connectorId === 'parcels'; }
+  async receive(call: InboundCall, signal: AbortSignal) { this.calls.push(call); this.signal = signal; return this.status; }
+  async refused(...refusal: unknown[]): Promise<void> { this.refusals.push([...refusal.slice(0, 3), [...refusal[3] as Iterable<string>]]); }
+}
+
+let ingest: FakeIngest;
+let h: ReturnType<typeof secured>;
+
+function open(limits: Partial<WebhookLimits> = {}, more: object = {}): void {
+  ingest = new FakeIngest();
+  h = secured({ webhooks: { connectors: null, ingest, limits }, ...more } as never);
+}
+beforeEach(() => open());
+
+const post = (path = '/webhook/parcels', headers: Record<string, string> = JSON_TYPE, body: string | Uint8Array<ArrayBuffer> | ReadableStream | null = '{"a":1}') => h.send('POST', path, headers, body);
+
+/** A body of which nothing comes, or of which something came and nothing more. */
+function slowBody(...parts: readonly string[]): ReadableStream {
+  return new ReadableStream({ start: (controller) => { for (const part of parts) controller.enqueue(new TextEncoder().encode(part)); } });
+}
+
+describe('replies have no body', () => {
+  test.each([201, 202, 400, 401, 404, 500, 503, 504] as const)('%i of the ingest', async (status) => {
+    ingest.status = status;
+    expect(await post()).toMatchObject({ status, text: '' });
+    expect(ingest.calls.length).toBe(1);
+  });
+
+  test.each<[number, string, () => Promise<{ status: number; text: string; headers: Headers }>]>([
+    [415, 'no content type', () => post('/webhook/parcels', {}, new Uint8Array([0x31]))],
+    [415, 'another content type', () => post('/webhook/parcels', { 'content-type': 'text/plain' })],
+    [415, 'another content type, unknown connector', () => post('/webhook/nobody', { 'content-type': 'text/plain' })],
+    [415, 'something that begins like JSON', () => post('/webhook/parcels', { 'content-type': 'application/jsonx' })],
+    [415, 'a suffix without a type', () => post('/webhook/parcels', { 'content-type': '+json' })],
+    [404, 'unknown connector', () => post('/webhook/nobody')],
+    [404, 'malformed escape', () => post('/webhook/%zz')],
+    [404, 'no connector', () => post('/webhook/')],
+    [404, 'a longer path', () => post('/webhook/parcels/more')],
+    [401, 'wrong credentials', () => post('/webhook/parcels', { ...JSON_TYPE, ...AS.wrong })],
+    ...['GET', 'PUT', 'PATCH', 'DELETE'].map((method): [number, string, () => Promise<{ status: number; text: string; headers: Headers }>] => [405, method, () => h.send(method, '/webhook/parcels', JSON_TYPE)]),
+  ])('%i: %s', async (status, _name, call) => {
+    const reply = await call();
+    expect([reply.status, reply.text]).toEqual([status, '']);
+    expect(reply.headers.get('allow')).toBe(status === 405 ? 'POST, OPTIONS' : null);
+    expect(ingest.calls).toEqual([]);
+    // A wrong type is refused whatever the connector.
+    if (status === 415) expect(ingest.asked).toBe(0);
+  });
+
+  test('404 where connectors are switched off', async () => {
+    h = secured({ webhooks: null } as never);
+    expect(await post()).toMatchObject({ status: 404, text: '' });
+  });
+
+  test('503 when nobody can tell whether the connector runs', async () => {
+    ingest.isActive = () => Promise.reject(new SkuaError('store_closed', 'Closed.'));
+    expect(await post()).toMatchObject({ status: 503, text: '' });
+  });
+});
+
+test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/json;charset=latin1', 'application/cloudevents+json', ' application/problem+json ; a=b'])('%s is JSON', async (type) => {
+  expect((await post('/webhook/parcels', { 'content-type': type })).status).toBe(202);
+});
+
+test('no role is needed, and credentials that are none of ours do no harm', async () => {
+  for (const headers of [{}, AS.plain, { authorization: 'Bearer abc' }]) expect((await post('/webhook/parcels', { ...JSON_TYPE, ...headers })).status).toBe(202);
+});
+
+describe('the call that the ingest gets', () => {
+  test('has path, headers, query, body and time', async () => {
+    await post('/webhook/parcels?b=1&a=x%20y&b=2&empty=&c=%2C', { ...JSON_TYPE, 'X-Kind': 'a', 'x-empty': '' }, '{"a":1}');
+    const { arrivedMs, headers, query, body, ...call } = ingest.calls[0]!;
+    expect(call).toEqual({ connectorId: 'parcels', path: '/webhook/parcels' });
+    expect(Object.fromEntries(headers)).toEqual({ 'content-type': 'application/json', 'x-kind': 'a' });
+    expect(Object.fromEntries(query)).toEqual({ b: '1,2', a: 'x y', c: ',' });
+    expect(Buffer.from(body).toString()).toBe('{"a":1}');
+    expect(arrivedMs).toBe(h.clock.nowMs());
+    expect(ingest.signal?.aborted).toBe(false);
+  });
+
+  test('has the headers as they arrived where the server can tell', async () => {
+    open({}, { rawHeadersOf: () => ['X-Tag', 'a', 'x-tag', '', 'X-TAG', 'b, c', 'Set', ''] });
+    await post();
+    expect([...ingest.calls[0]!.headers]).toEqual([['x-tag', 'a,b, c']]);
+  });
+
+  test('names the connector unescaped', async () => {
+    await post('/webhook/par%63els');
+    expect(ingest.calls[0]!.connectorId).toBe('parcels');
+  });
+});
+
+describe('the body', () => {
+  test('may be as long as the limit and no longer', async () => {
+    open({ bodyBytesMax: 10 });
+    expect((await post('/webhook/parcels', JSON_TYPE, '0123456789')).status).toBe(202);
+    const reply = await post('/webhook/parcels', JSON_TYPE, '01234567890');
+    expect([reply.status, reply.text, reply.headers.get('connection')]).toEqual([413, '', 'close']);
+    expect(ingest.calls.length).toBe(1);
+    expect(ingest.refusals).toEqual([['parcels', 413, 'The body is too long.', ['content-type']]]);
+  });
+
+  test('is counted where no length is declared', async () => {
+    open({ bodyBytesMax: 10 });
+    expect((await post('/webhook/parcels', JSON_TYPE, slowBody('01234', '56789', '0'))).status).toBe(413);
+  });
+
+  test('has to arrive in time', async () => {
+    open({ bodyReadMs: 5_000 });
+    const answer = post('/webhook/parcels', JSON_TYPE, slowBody('{'));
+    await h.clock.advance(5_000);
+    const reply = await answer;
+    expect([reply.status, reply.text, reply.headers.get('connection')]).toEqual([408, '', 'close']);
+    expect(ingest.refusals).toMatchObject([['parcels', 408, 'The body took too long to arrive.', ['content-type']]]);
+    expect(h.clock.sleeping).toBe(0);
+  });
+
+  test('of a sender who goes away is nobody\'s rejection', async () => {
+    const broken = new ReadableStream({ start: (controller) => controller.error(new Error('gone')) });
+    expect((await post('/webhook/parcels', JSON_TYPE, broken)).status).toBe(503);
+    expect(ingest.refusals).toEqual([]);
+  });
+
+  test('is not waited for when too much is arriving already', async () => {
+    open({ bodyBytesMax: 1_000, bodyReadMs: 5_000, arrivingBytesMax: 1_500 });
+    const first = post('/webhook/parcels', JSON_TYPE, slowBody('{'));
+    await h.clock.advance(0);
+    expect((await post('/webhook/parcels', JSON_TYPE, slowBody('{'))).status).toBe(503);
+    expect(ingest.refusals).toEqual([['parcels', 503, 'Too many bodies are arriving at once.', ['content-type']]]);
+    expect((await post('/webhook/parcels', { ...JSON_TYPE, 'content-length': '7' })).status).toBe(202);
+    await h.clock.advance(5_000);
+    expect((await first).status).toBe(408);
+    const again = post('/webhook/parcels', JSON_TYPE, slowBody('{'));
+    await h.clock.advance(5_000);
+    expect((await again).status).toBe(408);
+  });
+
+  test('is not read for an unknown connector or a wrong type', async () => {
+    let pulled = 0;
+    // Nothing is pulled before somebody reads.
+    const body = () => new ReadableStream({ pull: () => { pulled++; } }, { highWaterMark: 0 });
+    expect((await post('/webhook/nobody', JSON_TYPE, body())).status).toBe(404);
+    expect((await post('/webhook/parcels', { 'content-type': 'text/xml' }, body())).status).toBe(415);
+    expect(pulled).toBe(0);
+  });
+
+  test('that its sender breaks off reaches nobody', async () => {
+    open({}, { readBody: () => Promise.reject(new SkuaError('aborted', 'Gone.')) });
+    expect((await post()).status).toBe(503);
+    expect([ingest.calls, ingest.refusals]).toEqual([[], []]);
+  });
+});

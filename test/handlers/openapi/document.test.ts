@@ -1,0 +1,318 @@
+import { describe, expect, test } from 'vitest';
+import { ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
+import { HOLD_MS } from '../../../core/backup/holds.ts';
+import { SkuaError } from '../../../core/errors.ts';
+import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { silentLog } from '../../../core/ports/log.ts';
+import { silentMeter } from '../../../core/ports/meter.ts';
+import type { EventStore } from '../../../core/streams/api.ts';
+import { createApp, ROUTES, routesFor } from '../../../handlers/app.ts';
+import type { AppContext } from '../../../handlers/app.ts';
+import { DEFAULT_OPTIONS } from '../../../handlers/http/context.ts';
+import { openApiDocument, openApiRoute, pathTemplate } from '../../../handlers/openapi/document.ts';
+import type { OperationDoc } from '../../../handlers/http/route.ts';
+import { expectDocumented, requestOf, resolved } from '../../support/api-walk.ts';
+import type { Asked, OperationObject, ParameterObject } from '../../support/api-walk.ts';
+import { fakeBackups } from '../../support/backup/fake-backups.ts';
+import { SCAVENGE_ID } from '../access-table.ts';
+import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts';
+import { fakeConnectors, fakeIngest } from '../../support/fake-connectors.ts';
+import { FakeNode } from '../../support/fake-node.ts';
+import { FakeSecurity } from '../../support/fake-security.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openApiErrors } from '../../support/openapi-check.ts';
+import { schemaErrors } from '../../support/json-schema.ts';
+import { SeededIds } from '../../support/seeded-ids.ts';
+import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
+import { EVENTS, harness, ORIGIN } from '../harness.ts';
+
+const document = openApiDocument(ROUTES, { version: '9.9.9', isSecured: true });
+const paths = document.paths as Record<string, Record<string, OperationObject>>;
+
+describe('the document', () => {
+  test('follows the rules of OpenAPI 3.1', () => {
+    expect(openApiErrors(JSON.parse(JSON.stringify(document)))).toEqual([]);
+  });
+
+  test('has every route and method of the table, and nothing else', () => {
+    const table = ROUTES.flatMap(({ path, operations }) => Object.keys(operations).map((method) => `${method} ${pathTemplate(path)}`));
+    const documented = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
+    expect(documented.toSorted()).toEqual(table.toSorted());
+    expect(new Set(table).size).toBe(table.length);
+  });
+
+  test('every example fits its schema', () => {
+    for (const [path, methods] of Object.entries(paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        for (const parameter of operation.parameters) {
+          const { name, example, schema } = resolved<ParameterObject>(parameter, document);
+          expect(schemaErrors(schema['type'] === 'string' ? String(example) : example, schema, document, `${method} ${path} ${name}`)).toEqual([]);
+        }
+        for (const [type, { example, schema }] of Object.entries(operation.requestBody?.content ?? {})) {
+          if (example !== undefined) expect(schemaErrors(example, schema ?? {}, document, `${method} ${path} ${type}`)).toEqual([]);
+        }
+      }
+    }
+  });
+
+  test('wants credentials where the route does', () => {
+    const securityOf = (path: string, method: string) => paths[path]![method]!.security;
+    expect(securityOf('/health/live', 'get')).toEqual([]);
+    expect(securityOf('/', 'get')).toEqual([{}, { basic: [] }]);
+    expect(securityOf('/admin/scavenge', 'post')).toEqual([{ basic: [] }]);
+    const statuses = (path: string, method: string) => Object.keys(paths[path]![method]!.responses).filter((status) => status === '401' || status === '403');
+    expect([statuses('/', 'get'), statuses('/admin/scavenge', 'post'), statuses('/admin/login', 'get')]).toEqual([['401'], ['401', '403'], ['401']]);
+  });
+
+  test('speaks of no credentials where the node asks for none, and has no users then', () => {
+    const open = openApiDocument(ROUTES, { version: '1', isSecured: false });
+    expect(openApiErrors(JSON.parse(JSON.stringify(open))).filter((error) => !error.endsWith('is used by nobody'))).toEqual([]);
+    const { '/webhook/{connector}': webhook, ...others } = open.paths as Record<string, unknown>;
+    // Senders are asked for a signature all the same.
+    expect(JSON.stringify(webhook)).toContain('"401"');
+    expect(JSON.stringify(others).includes('"401"')).toBe(false);
+    expect(Object.keys(open.paths).filter((path) => path.startsWith('/users'))).toEqual([]);
+  });
+
+  test('leaves out what the options switch off', () => {
+    const options = { ...DEFAULT_OPTIONS, disableAdminUi: true, disableAtomPub: true };
+    const left = Object.keys(openApiDocument(routesFor(options), { version: '1', isSecured: true }).paths);
+    expect(left.filter((path) => path.startsWith('/admin') || path === '/streams/{stream}')).toEqual([]);
+  });
+
+  test('a route whose path has a parameter that nobody described is a defect', () => {
+    const route = { ...ROUTES[0]!, path: '/nothing/:unheard' };
+    expect(() => openApiDocument([route], { version: '1', isSecured: true })).toThrow(/unheard/);
+  });
+
+  test('is served to anyone, built once', async () => {
+    let built = 0;
+    const route = openApiRoute((options) => {
+      built++;
+      return routesFor(options);
+    });
+    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, webhooks: {}, autoScavenge: {}, backups: {} } as never;
+    const call = { methods: route.methods } as never;
+    expect([route.path, route.operations['GET']!.access]).toEqual(['/openapi.json', 'anyone']);
+    for (let i = 0; i < 2; i++) {
+      const response = await route.operations['GET']!.handler(call, app);
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+      expect(await response.json()).toEqual(JSON.parse(JSON.stringify(openApiDocument(ROUTES, { version: '7.7.7', isSecured: false }))));
+    }
+    expect(built).toBe(1);
+  });
+});
+
+/** Who calls, by what they may do. */
+const CALLERS = { admin: 'admin:a', ops: 'ops:o', kim: 'kim:secret1!' } as const;
+const basic = (credentials: string): Record<string, string> => ({ authorization: `Basic ${btoa(credentials)}` });
+
+function addUsers(security: FakeSecurity): void {
+  security.add('admin', 'a', ['$admins']);
+  security.add('ops', 'o', ['$ops']);
+  security.add('kim', 'secret1!', []);
+}
+
+/** A node with a little of everything in it. */
+async function world(more: Partial<AppContext> = {}) {
+  const clock = new ManualClock(TEST_NOW_MS, 'microtask');
+  const ids = new SeededIds(5);
+  const open = await openTestStore({ storage: new MemoryStorage(), clock, ids });
+  const security = new FakeSecurity(open.store);
+  addUsers(security);
+  const node = new FakeNode();
+  const autoScavenge = new FakeAutoScavenge();
+  const backups = await fakeBackups(clock, { isHeld: true });
+  const scavengeOrders = new ScavengeOrders({ scavenger: open.scavenger, store: open.store, clock, log: silentLog, leadsOthers: () => false, leaseMs: null });
+  // Whatever the document's example orders comes late.
+  await scavengeOrders.stop({ clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 100 }, null).catch(() => {});
+  const context: AppContext = { store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, options: { enableTrustedAuth: true }, ...more };
+  const app = createApp(context);
+  const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null) =>
+    app(new Request(ORIGIN + path, { method, headers: { ...basic(CALLERS.admin), ...headers }, body }));
+  let id = 0;
+  const batch = (...events: readonly object[]) => JSON.stringify(events.map((event) => ({ eventId: `00000000-0000-4000-8000-${String(++id).padStart(12, '0')}`, eventType: 'placed', ...event })));
+  for (const stream of ['orders-42', 'gone']) await send('POST', `/streams/${stream}`, { 'content-type': EVENTS }, batch({ data: { n: 0 }, metadata: { by: 'kim' } }, { data: { n: 1 } }, { data: 'text' }));
+  await send('POST', '/streams/orders-42', { 'content-type': EVENTS }, batch({ eventType: '$>', data: '0@orders-42' }, { eventType: '$>', data: '7@nowhere' }));
+  await send('POST', '/streams/orders-42/metadata', { 'content-type': EVENTS }, batch({ eventType: '$metadata', data: { $maxCount: 50, $acl: { $r: '$ops', $w: ['$ops'] } } }));
+  await send('DELETE', '/streams/gone', { 'es-harddelete': 'true' });
+  const { scavengeId: scavenge } = await (await send('POST', '/admin/scavenge')).json() as { scavengeId: string };
+  await open.scavenger.idle();
+  const { scavengeId: dryRun } = await (await send('POST', '/admin/scavenge?dryRun=true')).json() as { scavengeId: string };
+  await open.scavenger.idle();
+  return { app, clock, open, security, node, autoScavenge, backups: backups.node, send, scavenge, dryRun, context };
+}
+
+type World = Awaited<ReturnType<typeof world>>;
+
+/** A call to make, and what to change in the world before it. */
+interface Case {
+  readonly what: string;
+  readonly asked: Asked;
+  readonly before?: (made: World) => void | Promise<void>;
+}
+
+const WRONG_SEGMENTS: Readonly<Record<string, readonly string[]>> = {
+  stream: ['missing', 'gone', '$$other'], event: ['x', '999', 'head'], count: ['0', '9999'], position: ['x', '7'.repeat(32)], guid: ['x'], scavenge: ['missing'], login: ['nobody'], connector: ['nobody', 'x', 'unused'], n: ['x', '99999999999'], path: ['nothing'], hold: ['missing'],
+};
+
+/** The calls of one operation: its examples, each alone and in each format, and what can be wrong with a call. */
+function casesOf(method: string, template: string, operation: OperationObject, { scavenge, dryRun }: World): Case[] {
+  const parameters = operation.parameters.map((parameter) => resolved<ParameterObject>(parameter, document));
+  const caller = basic(template.endsWith('change-password') ? CALLERS.kim : CALLERS.admin);
+  const valueOf = ({ name, example }: ParameterObject) => (name === 'scavenge' ? (template.includes('dry-run') ? dryRun : scavenge) : String(example));
+  const given = (place: string, which: (parameter: ParameterObject) => boolean) => Object.fromEntries(parameters.filter((parameter) => parameter.in === place && which(parameter)).map((parameter) => [parameter.name, valueOf(parameter)]));
+  const isRequired = ({ required }: ParameterObject) => required === true;
+  const bodies = Object.entries(operation.requestBody?.content ?? { '': {} });
+  const [type, { example }] = bodies[0]!;
+  const typed: Record<string, string> = type === '' ? {} : { 'content-type': type };
+  const base: Asked = {
+    method, template, path: given('path', () => true), query: given('query', isRequired), headers: { ...caller, ...given('header', isRequired), ...typed },
+    ...(type !== '' && { body: JSON.stringify(example) }),
+  };
+  const withHeaders = (headers: Record<string, string>): Asked => ({ ...base, headers: { ...base.headers, ...headers } });
+  const cases: Case[] = [];
+  const add = (what: string, asked: Asked, before?: Case['before']) => cases.push({ what, asked, ...(before && { before }) });
+
+  const ok = Object.entries(operation.responses).filter(([status]) => status.startsWith('2')).map(([, response]) => resolved(response, document).content ?? {});
+  const accepts = [...new Set(ok.flatMap((content) => Object.keys(content)))];
+  for (const accept of ['', ...accepts]) {
+    const asking: Record<string, string> = accept === '' ? {} : { accept };
+    add(`Accept: ${accept}`, withHeaders(asking));
+    if (accept !== '' && accept !== 'application/x-ndjson' && accept !== 'text/event-stream') continue;
+    for (const parameter of parameters.filter((each) => !isRequired(each) && each.in !== 'path')) {
+      const value = { [parameter.name]: valueOf(parameter) };
+      add(`${accept} ${parameter.name}`, parameter.in === 'query' ? { ...withHeaders(asking), query: { ...base.query, ...value } } : withHeaders({ ...asking, ...value }));
+      if (parameter.in === 'header') add(`${parameter.name}: !`, withHeaders({ ...asking, [parameter.name]: '!' }));
+      else add(`${parameter.name}=!`, { ...withHeaders(asking), query: { ...base.query, [parameter.name]: '!' } });
+    }
+  }
+  add('every parameter of the query', { ...base, query: given('query', () => true) });
+  for (const [mediaType, media] of bodies) {
+    if (mediaType === '') continue;
+    const body = media.example === undefined ? new Uint8Array([0, 1, 255]) : JSON.stringify(media.example);
+    const extras: Record<string, string>[] = [{}, { 'es-eventtype': 'placed', 'es-eventid': '5b3f8a52-4c1d-4e2a-9b7f-0d1c2b3a4958' }, { 'es-eventtype': 'placed' }];
+    for (const extra of extras) {
+      add(`${mediaType} ${JSON.stringify(extra)}`, { ...withHeaders({ 'content-type': mediaType, ...extra }), body });
+    }
+    add(`${mediaType} broken`, { ...withHeaders({ 'content-type': mediaType }), body: '[{' });
+    add(`${mediaType} too large`, { ...withHeaders({ 'content-type': mediaType, 'es-eventtype': 'placed', 'es-eventid': '5b3f8a52-4c1d-4e2a-9b7f-0d1c2b3a4959' }), body: 'x'.repeat(80_000) });
+  }
+  if (type !== '') add('another media type', withHeaders({ 'content-type': 'image/png' }));
+  add('another user exists', { ...base, ...(type === 'application/json' && { body: '{"loginName":"kim","password":"other","newPassword":"n","currentPassword":"wrong"}' }) });
+  for (const [name, values] of Object.entries(WRONG_SEGMENTS)) {
+    if (!(name in base.path)) continue;
+    for (const value of values) add(`${name} ${value}`, { ...base, path: { ...base.path, [name]: value } });
+  }
+  for (const parameter of parameters.filter(({ in: place, required }) => place === 'query' && required === true)) add(`without ${parameter.name}`, { ...base, query: { ...base.query, [parameter.name]: '' } });
+  add('XML', withHeaders({ accept: 'application/xml' }));
+  add('unknown format', { ...base, query: { ...base.query, format: 'nothing' } });
+  add('conflict', withHeaders({ 'es-expectedversion': '77' }));
+  add('anonymous', { ...base, headers: Object.fromEntries(Object.entries(base.headers!).filter(([name]) => name !== 'authorization')) });
+  add('wrong password', withHeaders(basic('kim:wrong')));
+  add('kim', withHeaders(basic(CALLERS.kim)));
+  add('ops', withHeaders(basic(CALLERS.ops)));
+  add('a user the node does not know', { ...base, path: { ...base.path, ...('login' in base.path && { login: 'ghost' }) }, headers: { ...base.headers, authorization: 'none', 'es-trustedauth': 'ghost' } });
+  for (const code of ['not_ready', 'too_many_failures', 'io_error'] as const) add(code, base, ({ security }) => { security.loginError = new SkuaError(code, 'Because.', { retryAfterSeconds: 3 }); });
+  add('again', base, ({ security }) => { security.loginError = null; });
+  if (template.startsWith('/auto-scavenge/')) {
+    for (const statusNow of Object.values(STATUSES)) add(statusNow.state, base, ({ autoScavenge }) => { autoScavenge.statusNow = statusNow; autoScavenge.pausesAtOnce = false; });
+    for (const code of ['invalid_schedule', 'not_leader', 'auto_scavenge_busy'] as const) add(code, base, ({ autoScavenge }) => { autoScavenge.error = new SkuaError(code, 'Because.'); });
+    add('off', base, ({ autoScavenge }) => { autoScavenge.off = 'Because.'; });
+  }
+  if (template.startsWith('/admin/backup')) {
+    if (template.includes('/files/')) add('beyond its end', { ...base, query: { ...base.query, from: '999999' } });
+    if (template.includes('/files')) add('another hold', { ...base, query: { ...base.query, hold: 'missing' } });
+    if (method !== 'post') add('one is made', base, async ({ backups }) => { await backups.start(); });
+    const codes = template === '/admin/backups' ? ['repository_damaged', 'storage_unreachable'] as const : ['repository_damaged', 'storage_unreachable', 'scavenge_in_progress'] as const;
+    for (const code of codes) add(code, base, async ({ backups, clock }) => {
+      await clock.advance(HOLD_MS);
+      backups.error = new SkuaError(code, 'Because.', { scavengeId: SCAVENGE_ID });
+    });
+  }
+  return cases;
+}
+
+/** Statuses that were seen, by what documents them: several paths may have the same. */
+const seen = new Map<OperationDoc, Set<number>>();
+/** Possible, but not in this world. */
+const UNREACHED: Readonly<Record<string, readonly number[]>> = {
+  // The stream of a run that was hard-deleted by hand.
+  'get /streams/%24scavenges/{scavenge}/{event}/{count}': [410],
+  // Seen in webhook.test.ts, with bodies that are slow or long.
+  'post /webhook/{connector}': [408, 413],
+  // For sinks, of which there are none.
+  'post /connectors/{connector}/start/{position}': [200], 'post /connectors/{connector}/reset/{position}': [200],
+};
+
+describe('a running node answers as documented', () => {
+  const operations = ROUTES.flatMap((route) => Object.entries(route.operations).map(([method, { doc }]) => ({ method: method.toLowerCase(), template: pathTemplate(route.path), doc })));
+
+  /** Returns the tag of the answer. */
+  const ask = async (app: World['app'], asked: Asked, operation: OperationObject, doc: OperationDoc, what: string): Promise<string | null> => {
+    const response = await app(requestOf(asked, ORIGIN));
+    seen.set(doc, (seen.get(doc) ?? new Set()).add(response.status));
+    await expectDocumented(response, operation, document, `${asked.method} ${asked.template} (${what})`);
+    return response.headers.get('etag');
+  };
+
+  test.each(operations)('$method $template', async ({ method, template, doc }) => {
+    const operation = paths[template]![method]!;
+    const made = await world();
+    for (const { what, asked, before } of casesOf(method, template, operation, made)) {
+      addUsers(made.security);
+      await before?.(made);
+      const etag = await ask(made.app, asked, operation, doc, what);
+      if (etag !== null) await ask(made.app, { ...asked, headers: { ...asked.headers, 'if-none-match': etag } }, operation, doc, `${what}, unchanged`);
+    }
+    await made.open.close();
+  });
+
+  test('also when the disk is full, limits are small, reloads fail, scavenges run, and it is starting', async () => {
+    const fails = async (): Promise<never> => { throw new SkuaError('disk_full', 'No space.'); };
+    const shared = await world();
+    for (const { method, template, doc } of operations) {
+      const operation = paths[template]![method]!;
+      const made = method === 'get' ? shared : await world();
+      const [{ asked }] = casesOf(method, template, operation, made) as [Case];
+      made.node.reloadError = new SkuaError('reload_failed', 'No.', { file: 'node.crt', reason: 'It is broken.' });
+      const store = Object.assign(Object.create(made.open.store) as EventStore, { append: fails, deleteStream: fails });
+      const full = createApp({ ...made.context, store, options: { bodyBytesMax: 1_000 } });
+      await ask(full, asked, operation, doc, 'disk full');
+      if (asked.body !== undefined) await ask(full, { ...asked, body: 'x'.repeat(1_100) }, operation, doc, 'too large');
+      const busy = harness();
+      await busy.scavenger.start();
+      busy.scavenger.progressNow = { phase: 'Cleaning', chunksDone: 1, chunksTotal: 1, bytesDone: 0, bytesTotal: 0, bytesReclaimed: -5, startedAtMs: 0, elapsedSeconds: 0.5, remainingSeconds: null };
+      made.node.work = { phase: 'rebuilding-index', bytesDone: 1, bytesTotal: 2, elapsedSeconds: 3, remainingSeconds: null };
+      busy.scavenger.reports.set(made.dryRun, null);
+      await ask(createApp({ ...made.context, scavenger: busy.scavenger }), asked, operation, doc, 'scavenging');
+      if (made !== shared) await made.open.close();
+    }
+    await shared.open.close();
+  });
+
+  test('without security, too', async () => {
+    const open = openApiDocument(ROUTES, { version: '1', isSecured: false });
+    const shared = await world();
+    for (const [template, methods] of Object.entries(open.paths as typeof paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        const made = method === 'get' ? shared : await world();
+        const app = createApp({ ...made.context, security: null });
+        for (const { what, asked } of casesOf(method, template, operation, made).filter(({ what: each }) => each.startsWith('Accept'))) {
+          await expectDocumented(await app(requestOf(asked, ORIGIN)), operation, open, `${method} ${template} (${what}, open)`);
+        }
+        if (made !== shared) await made.open.close();
+      }
+    }
+    await shared.open.close();
+  });
+
+  test('every documented status was seen', () => {
+    const missing = operations.flatMap(({ method, template, doc }) => {
+      const statuses = Object.keys(paths[template]![method]!.responses).map(Number);
+      const left = statuses.filter((status) => !seen.get(doc)!.has(status) && !(UNREACHED[`${method} ${template}`] ?? []).includes(status));
+      return left.length === 0 ? [] : [`${method} ${template}: ${left.join(', ')}`];
+    });
+    expect(missing).toEqual([]);
+  });
+});

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { openOn, OUTCOMES } from '../../support/crash-run.ts';
+import { FaultyStorage } from '../../support/faulty-storage.ts';
+import { type Crashing, crashWhileDelivering } from './deduplication-crash-kit.ts';
+
+const SEEDS = 12;
+
+function onDisk(storage: FaultyStorage): Crashing {
+  return {
+    open: (seed, clock) => openOn(storage, seed, clock),
+    crashSoon: (random) => { storage.crashAt(storage.operations + random.int(1, 160)); },
+    get isCrashed() { return storage.isCrashed; },
+    afterwards: () => OUTCOMES.map(([mode, outcome]) => onDisk(storage.restart(mode, outcome))),
+  };
+}
+
+/** Notes that a crash left without their events. */
+let notesAlone = 0;
+
+test.each(Array.from({ length: SEEDS }, (_, i) => i + 1))('a crash anywhere loses no event that was confirmed and writes none twice, seed %i', async (seed) => {
+  notesAlone += await crashWhileDelivering(seed, onDisk(new FaultyStorage({ seed, reads: 'async' })));
+});
+
+test('some of these crashes came between a note and its event', () => {
+  expect(notesAlone).toBeGreaterThan(0);
+});
