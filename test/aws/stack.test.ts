@@ -40,7 +40,7 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
     const file = path.join(FOLDER, 'cdk/synthesise.ts');
     const { synthesise } = await import(/* @vite-ignore */ file) as { synthesise(bundles: string): typeof template };
     template = synthesise(folder);
-  }, 120_000);
+  });
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -176,7 +176,7 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
     await promisify(execFile)(tool, ['synth', '--quiet', '--app', `${process.execPath} cdk/app.ts`, '--output', out, '-c', `bundles=${folder}`], { cwd: FOLDER });
     const written = JSON.parse(await readFile(path.join(out, 'Skua.template.json'), 'utf8')) as typeof template;
     expect(Object.keys(written.Parameters)).toEqual(expect.arrayContaining(Object.keys(template.Parameters)));
-  }, 120_000);
+  });
 
   it('has parameters with defaults', () => {
     const { Prefix, FunctionMemory, TickMemory, AlarmEmail, BackupBucket, BackupPrefix, BackupKeyName, BackupEverySeconds } = template.Parameters;

@@ -55,4 +55,4 @@ it('backs the store up, under the key of its environment, and not again within t
   const db = path.join(folder, 'db');
   expect(await skua(['restore', '--from', path.join(folder, 'backups'), '--key-file', path.join(folder, 'key'), '--db', db]).ended).toMatchObject({ code: 0 });
   expect(await skua(['verify', db]).ended).toMatchObject({ code: 0 });
-}, 60_000);
+});

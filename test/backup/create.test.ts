@@ -220,7 +220,7 @@ describe('a backup to a store that fails', () => {
       expect((await repository.manifest('latest')).id).toBe(manifest.id);
     }
     await node.close();
-  }, 60_000);
+  });
 
   it('completes, or ends with the error of the store, when calls fail, hang or lose their replies', async () => {
     const node = await openSmall(new MemoryStorage());
@@ -238,7 +238,7 @@ describe('a backup to a store that fails', () => {
     }
     expect([...ends.keys()].toSorted()).toEqual(['made', 'storage_throttled', 'storage_unreachable']);
     await node.close();
-  }, 60_000);
+  });
 
   it('takes up what an interrupted one has stored', async () => {
     const node = await openSmall(new MemoryStorage());

@@ -112,7 +112,7 @@ describe('a backup whose large files are stored in lanes', () => {
       await backUp(storage, objects, { lanes: lanesOver(storage, objects) });
       expect(await danglingIn(objects)).toEqual([]);
     }
-  }, 60_000);
+  });
 
   it('stores a blob anew that a check found damaged', async () => {
     const storage = await stopped(new MemoryStorage());
@@ -283,5 +283,5 @@ describe('a backup whose large files are stored in lanes', () => {
       for (const jobs of workers) await jobs.close();
       await rm(folder, { recursive: true, force: true });
     }
-  }, 30_000);
+  });
 });

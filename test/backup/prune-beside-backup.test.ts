@@ -97,7 +97,7 @@ describe('a prune beside a backup', () => {
       }
     }
     expect(beside).toBeGreaterThan(0);
-  }, 120_000);
+  });
 
   it('takes nothing when it stood still for hours while a backup came and went', async () => {
     const start = await contested();
@@ -115,7 +115,7 @@ describe('a prune beside a backup', () => {
       passed += Number(isPassed);
     }
     expect(passed).toBeGreaterThan(5);
-  }, 120_000);
+  });
 
   it('never does in any random order', async () => {
     const start = await contested();
@@ -125,5 +125,5 @@ describe('a prune beside a backup', () => {
       const { ends } = await race(start, (ready) => (ready.length > 1 ? (random.chance(bias) ? 'backup' : 'prune') : ready[0]!));
       expect(ends).toEqual({ backup: 'done', prune: 'done' });
     }
-  }, 120_000);
+  });
 });

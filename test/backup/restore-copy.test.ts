@@ -155,7 +155,7 @@ describe('a restore from copied files', () => {
       await restoreCopy(options(source, after, { force: true }));
       expect(await logText(after), `operation ${n}`).toEqual(whole);
     }
-  }, 60_000);
+  });
 });
 
 describe('directories that the reference database wrote', () => {

@@ -53,7 +53,7 @@ describe('a damaged backup', () => {
         await expect(openTestStore({ storage: target })).rejects.toMatchObject({ code: 'backup_failed' });
       }
     }
-  }, 60_000);
+  });
 
   it('is refused when its manifest is damaged, without a change to the directory', async () => {
     const keys: string[] = [];

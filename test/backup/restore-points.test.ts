@@ -44,7 +44,7 @@ describe('a restore to a position', () => {
     }
     expect(refused).toBeGreaterThan(0);
     expect(wanted.length - refused).toBeGreaterThan(POINTS / 2);
-  }, 60_000);
+  });
 
   it('inside an explicit transaction leaves it without its commit, which is nothing to a reader', async () => {
     const source = new MemoryStorage();

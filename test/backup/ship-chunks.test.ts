@@ -184,7 +184,7 @@ describe('a check of what was shipped across chunks', () => {
         expect((await findingsOf(other)).map((finding) => [finding.key, finding.kind]), `byte ${at}`).toEqual([[key, 'damaged']]);
       }
     }
-  }, 60_000);
+  });
 
   it.each([
     { name: 'begins inside a chunk', piece: (end: number) => ({ from: end + 100, previousEnd: end, to: end + 200 }) },

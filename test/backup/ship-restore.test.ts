@@ -122,7 +122,7 @@ describe('log that was shipped across chunks', () => {
       before = report.position;
     }
     expect(before).toBe(node.shippableLog().end);
-  }, 60_000);
+  });
 
   it('is restored to any place in it, also where a chunk begins, and never to one between two chunks', async () => {
     await writeAndShip(25);
@@ -149,7 +149,7 @@ describe('log that was shipped across chunks', () => {
         await expect(restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'position', position } }))).rejects.toMatchObject({ code: 'not_restorable', data: { below: dataEnd, above: start } });
       }
     }
-  }, 60_000);
+  });
 
   it('is restored to any time in it', async () => {
     await writeAndShip(25);
@@ -165,7 +165,7 @@ describe('log that was shipped across chunks', () => {
     }
     expect(seen.size).toBeGreaterThan(10);
     expect([...seen].at(-1)).toBe(node.shippableLog().end);
-  }, 60_000);
+  });
 
   it('goes on with a node that was restarted, with its epochs', async () => {
     for (let i = 0; i < 3; i++) {
@@ -213,7 +213,7 @@ describe('log that was shipped across chunks', () => {
       expect(await logText(target)).toEqual((await logText(storage)).filter((line) => Number.parseInt(line, 10) < pieces[index]!.from));
       expect(await verifyErrors(target)).toEqual([]);
     }
-  }, 60_000);
+  });
 
   it('is never taken in part for the whole after a power loss at any operation of its restore', async () => {
     await writeAndShip(16);
@@ -240,7 +240,7 @@ describe('log that was shipped across chunks', () => {
       expect(await logText(after), `operation ${n}`).toEqual(whole);
       expect(await verifyErrors(after), `operation ${n}`).toEqual([]);
     }
-  }, 120_000);
+  });
 });
 
 describe('shipping while a scavenge runs', () => {
@@ -285,5 +285,5 @@ describe('shipping while a scavenge runs', () => {
     const target = new MemoryStorage();
     expect(await restoreBackup(restoreOptions(repository, target))).toMatchObject({ backupId: next.id, position: node.shippableLog().end });
     expect(await logText(target)).toEqual(await logText(storage));
-  }, 60_000);
+  });
 });

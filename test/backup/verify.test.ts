@@ -92,7 +92,7 @@ describe.each([{ name: 'plain', key: null }, { name: 'encrypted and compressed',
       await fork.put(name, new Uint8Array([...bytes, 0]));
       expect((await findingsOf(fork, key)).map((finding) => finding.key), `a byte behind ${name}`).toContain(name);
     }
-  }, 120_000);
+  });
 
   it('finds objects that are missing, and the backups that need them', async () => {
     const objects = await filled(key);

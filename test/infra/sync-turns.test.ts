@@ -21,7 +21,8 @@ describe('turns of syncs', () => {
     const begin = performance.now();
     turns.giveWay();
     expect(performance.now() - begin).toBeGreaterThan(9);
-    expect(performance.now() - begin).toBeLessThan(1_000);
+    // Nobody ends the sync, so it is over by itself: a busy machine may make more than a moment of it.
+    expect(performance.now() - begin).toBeLessThan(60_000);
   });
 
   test('threads share them, and each sees what has begun since it looked last', () => {

@@ -6,6 +6,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { KillableStorage } from './killable-storage.ts';
 import { appendGroup, CHUNK, groupAt, logText, openTestLog, RECORD_MIN, readBackward, textOf } from './kit.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 /**
  * One disk that loses its power again and again at random operations, of appends, completions and recoveries, or whose
@@ -14,7 +15,7 @@ import { appendGroup, CHUNK, groupAt, logText, openTestLog, RECORD_MIN, readBack
  * exactly the bytes that were appended.
  */
 
-const SEEDS = 500;
+const SEEDS = inLongRun(500, 60);
 const LOSSES = 6;
 /** What ends a life of the disk. */
 const EXPECTED: readonly string[] = ['storage_crashed', 'writer_stopped', 'disk_full', 'sync_failed'];
@@ -125,5 +126,5 @@ describe('power losses at random operations of the log', () => {
       if (problem !== null) problems.push(problem);
     }
     expect(problems).toEqual([]);
-  }, 120_000);
+  });
 });

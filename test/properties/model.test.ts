@@ -15,6 +15,7 @@ import { Player } from '../support/player.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { TEST_NOW_MS, openTestStore } from '../support/test-store.ts';
 import type { TestStoreOptions } from '../support/test-store.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 /** Random commands on the store and on a naive model in memory: each gives the same result, and so does all that can be read afterwards. */
 
@@ -49,9 +50,9 @@ function check(runs: number, seed: number, make: () => { storage: Storage; optio
 }
 
 describe('the store and the model agree', () => {
-  it('on memory storage', () => check(150, 101, () => ({ storage: new MemoryStorage() })), 60_000);
-  it('on memory storage when all streams have the same hash', () => check(40, 102, () => ({ storage: new MemoryStorage(), options: { hasher: collidingHasher } })), 60_000);
-  it('on the file system', () => check(15, 103, () => {
+  it('on memory storage', () => check(inLongRun(150, 30), 101, () => ({ storage: new MemoryStorage() })), 60_000);
+  it('on memory storage when all streams have the same hash', () => check(inLongRun(40, 15), 102, () => ({ storage: new MemoryStorage(), options: { hasher: collidingHasher } })), 60_000);
+  it('on the file system', () => check(inLongRun(15, 5), 103, () => {
     const root = mkdtempSync(join(tmpdir(), 'skua-model-'));
     return { storage: new FilesystemStorage({ root }), done: () => rmSync(root, { recursive: true, force: true }) };
   }), 60_000);

@@ -160,7 +160,7 @@ describe('a crash at any operation of executing, merging and switching', () => {
         expect(new Set(names.map((name) => name.slice(0, 12))).size, names.join()).toBe(names.length);
       }
     }
-  }, 60_000);
+  });
 
   async function copyOfLog(): Promise<FaultyStorage> {
     const storage = new FaultyStorage();
@@ -188,7 +188,7 @@ describe('a crash at any operation of executing, merging and switching', () => {
       expect(survivors(await readForward(again.table)).length).toBe(expected.length + 1);
       await again.close();
     }
-  }, 60_000);
+  });
 });
 
 describe('readers during a switch', () => {
@@ -275,5 +275,5 @@ describe('readers during a switch', () => {
     expect(passes).toBeGreaterThan(4);
     expect(await chunkNames(inner)).toEqual(['chunk-000000.000004', 'chunk-000006.000000']);
     await log.close();
-  }, 60_000);
+  });
 });

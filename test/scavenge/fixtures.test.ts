@@ -125,7 +125,7 @@ describe('recorded scavenges, on files with worker threads and the recorded scav
       expect(readdirSync(root).filter((name) => name.endsWith('.tmp'))).toEqual([]);
       // What the reference had learnt and done when it was interrupted is not done again.
       expect(begun.includes('scavenge.accumulate')).toBe(how.isInterrupted !== true);
-    }, 120_000);
+    });
   }
 });
 

@@ -7,24 +7,25 @@ import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { HASHERS, type HasherName } from './hashers.ts';
 import { playHistory } from './random-run.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 let folder: string;
 beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-scavenge-')); });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 describe('random histories on files, with the scavenge database in SQLite', () => {
-  it.each([501, 502])('leave exactly what must stay, worked on by worker threads (seed %i)', async (seed) => {
+  it.each(inLongRun([501, 502], [501]))('leave exactly what must stay, worked on by worker threads (seed %i)', async (seed) => {
     const indexRoot = join(folder, 'index');
     const place = {
       storage: new FilesystemStorage({ root: folder }),
       states: new SqliteScavengeStates({ indexRoot }),
       jobs: () => new WorkerJobs({ root: folder, indexRoot, threads: 1 }),
     };
-    expect(await playHistory({ seed, place, hasher: 'plain', rounds: 2 })).toEqual([]);
-  }, 120_000);
+    expect(await playHistory({ seed, place, hasher: 'plain', rounds: inLongRun(2, 1) })).toEqual([]);
+  });
 
-  it.each<[HasherName, number]>([['pairs', 511], ['withMetastream', 512]])('leave exactly what must stay when hashes collide (%s, seed %i)', async (hasher, seed) => {
+  it.each<[HasherName, number]>(inLongRun([['pairs', 511], ['withMetastream', 512]], [['pairs', 511]]))('leave exactly what must stay when hashes collide (%s, seed %i)', async (hasher, seed) => {
     const place = { storage: new FilesystemStorage({ root: folder }), states: new SqliteScavengeStates({ indexRoot: join(folder, 'index'), hasher: HASHERS[hasher] }) };
     expect(await playHistory({ seed, place, hasher, rounds: 2 })).toEqual([]);
-  }, 120_000);
+  });
 });

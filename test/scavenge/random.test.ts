@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { newTally, playHistory } from './random-run.ts';
+import { IS_LONG_RUN, inLongRun } from '../support/long-run.ts';
 
-const SEEDS = 14;
+const SEEDS = inLongRun(14, 3);
 
 describe('random histories against a naive model', () => {
   it('leave exactly what must stay, whatever stops them, and readers see nothing else', async () => {
     const tally = newTally();
     for (let seed = 1; seed <= SEEDS; seed++) expect(await playHistory({ seed }, tally)).toEqual([]);
     expect(tally.runs).toBeGreaterThanOrEqual(SEEDS * 3);
-    for (const [what, count] of Object.entries(tally)) expect(count, what).toBeGreaterThan(0);
-  }, 240_000);
+    // Three histories do not meet everything.
+    if (IS_LONG_RUN) for (const [what, count] of Object.entries(tally)) expect(count, what).toBeGreaterThan(0);
+  });
 });

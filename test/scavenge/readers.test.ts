@@ -117,7 +117,7 @@ describe('readers and subscriptions during scavenges', () => {
     const open = await openTestStore({ storage: new MemoryStorage(), clock: systemClock, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 100 });
     await play(open);
     await open.close();
-  }, 60_000);
+  });
 
   it('on files, with worker threads', async () => {
     const root = mkdtempSync(join(tmpdir(), 'skua-readers-'));
@@ -131,5 +131,5 @@ describe('readers and subscriptions during scavenges', () => {
       await jobs.close();
       rmSync(root, { recursive: true, force: true });
     }
-  }, 60_000);
+  });
 });

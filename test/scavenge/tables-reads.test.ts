@@ -75,7 +75,7 @@ describe('16.12 reads after a run', () => {
       for (let start = 0; start <= 9; start++) expect(await firstFound(open, start), `from ${start} with ${held.join()}`).toBe(Math.max(8, start));
       await open.close();
     }
-  }, 120_000);
+  });
 });
 
 /** Number of the first event that reads of one event each find, going on where each read says. */

@@ -12,11 +12,12 @@ import { killEvent } from '../support/kill-writer.ts';
 import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
 import type { Request } from '../support/workload.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 /** A real process is killed under load, several times on the same folder, and each time everything acknowledged is there. */
 
 const WRITER = fileURLToPath(new URL('../support/kill-writer.ts', import.meta.url));
-const ROUNDS = 6;
+const ROUNDS = inLongRun(6, 2);
 const CLIENTS = 8;
 
 let base = '';
@@ -73,5 +74,5 @@ describe('kill -9 under load', () => {
       rmSync(copy, { recursive: true });
     }
     expect(requests.filter((request) => request.acknowledged !== null).length).toBeGreaterThan(500);
-  }, 60_000);
+  });
 });

@@ -85,7 +85,7 @@ describe.each<[string, () => Storage]>([
     open = await openTestStore(options);
     await expectAll(open, written);
     await open.close();
-  }, 60_000);
+  });
 });
 
 it('the damage of a record that is read alone is found', async () => {

@@ -1,8 +1,9 @@
+import { appendFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
 
 /**
  * Prints why tests were skipped, and `N passed, N failed, N skipped` as the very last line, so that a script can read the outcome
- * there. A file that could not be loaded, and an error outside of any test, count as failed: a run is never green by accident.
+ * there, and adds the three numbers to the file that `SKUA_TEST_TOTALS` names, for who adds up several runs. A file that could not be loaded, and an error outside of any test, count as failed: a run is never green by accident.
  */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
@@ -26,6 +27,8 @@ export default class SummaryReporter implements Reporter {
     }
     const why = [...reasons].sort(([, a], [, b]) => b - a).map(([reason, count]) => `skipped ${count}: ${reason}\n`).join('');
     const line = `${why}${passed} passed, ${failed} failed, ${skipped} skipped\n`;
+    const totals = process.env['SKUA_TEST_TOTALS'];
+    if (totals !== undefined) appendFileSync(totals, `${passed} ${failed} ${skipped}\n`);
     // The default reporter may still print after this hook; these lines wait for the end of the process.
     process.once('exit', () => process.stdout.write(line));
   }

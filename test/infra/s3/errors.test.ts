@@ -88,7 +88,9 @@ test('a server that says nothing is unreachable after the idle time', async () =
   bench.s3.faultWhen(() => ({ action: 'stall' }));
   const objects = await bench.open({}, { timeouts: { idleMs: 150 }, retries: { attemptsMax: 2 } });
   expect((await errorOf(objects.get('k'))).code).toBe('storage_unreachable');
-  expect(bench.s3.requests).toHaveLength(2);
+  // Two attempts with a pause between them. On a busy machine the time may be over before the server has read the request.
+  expect(bench.clock.sleeps).toHaveLength(1);
+  expect(bench.s3.requests.length).toBeLessThanOrEqual(2);
 });
 
 test('missing credentials are told with what to set', async () => {

@@ -12,7 +12,6 @@ import { FakeIo } from '../support.ts';
 
 /** Backups to a bucket from the command line, and the exit codes of what a bucket may answer. */
 
-vi.setConfig({ testTimeout: 60_000 });
 
 let s3: InProcessS3;
 let folder: string;

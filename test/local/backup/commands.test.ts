@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ANY } from '../../../core/streams/api.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { runProgram } from '../../../local/cli/run.ts';
@@ -13,7 +13,6 @@ import { FakeIo } from '../support.ts';
 
 /** Copies, repositories and restores from the command line, of directories that no node uses. */
 
-vi.setConfig({ testTimeout: 60_000 });
 
 let folder: string;
 const at = (...names: string[]) => path.join(folder, ...names);

@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ANY } from '../../../core/streams/api.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { runProgram } from '../../../local/cli/run.ts';
@@ -14,7 +14,6 @@ import { FakeIo } from '../support.ts';
 
 /** Processes that are killed in the middle of a copy or a restore, and the command that completes their work. */
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const WORK = fileURLToPath(new URL('killed-work.ts', import.meta.url));
 let folder: string;

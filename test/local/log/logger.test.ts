@@ -146,7 +146,7 @@ describe('log files', () => {
     writeFileSync(path.join(root, 'file'), '');
     const { log, lines } = setUp({ files: files({ folder: path.join(root, 'file', 'logs') }) });
     log.error('one');
-    await expect.poll(() => lines().length).toBe(2);
+    await expect.poll(() => lines().length, { timeout: 600_000 }).toBe(2);
     log.error('two');
     await log.close();
     expect(lines().map((line) => line['@mt'])).toEqual(['one', expect.stringContaining('log files can not be written'), 'two']);

@@ -10,7 +10,7 @@ export type Node = Awaited<ReturnType<typeof startedNode>>;
 const EVENTS = 'application/vnd.eventstore.events+json';
 /** Asked again after so long, so often, for what a tick does. */
 const LOOK_MS = 100;
-const LOOKS_MAX = 900;
+const LOOKS_MAX = 6_000;
 
 /** A bucket for the tests of a file, a prefix in it for each, and the nodes on it. */
 export function onBucket() {
@@ -33,7 +33,7 @@ export function onBucket() {
     s3 = await s3ForTests();
     vi.stubEnv('AWS_ENDPOINT_URL_S3', s3.endpoint);
     vi.stubEnv('AWS_REGION', s3.region);
-  }, 120_000);
+  });
   beforeEach(() => {
     on.storage = `s3://${s3.bucket}/store-${++places}`;
     on.beside = `s3://${s3.bucket}/beside-${places}`;
@@ -47,7 +47,7 @@ export function onBucket() {
   afterAll(async () => {
     vi.unstubAllEnvs();
     await s3.close();
-  }, 120_000);
+  });
   return on;
 }
 

@@ -1,11 +1,10 @@
 import * as path from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { skua, startedNode } from '../spawn.ts';
 import { ask, fill, type Node, numbersIn, onBucket, setMaxCount, streamUrl, until } from './kit.ts';
 
 /** Nodes whose data lie in a bucket, as processes of their own. */
 
-vi.setConfig({ testTimeout: 180_000 });
 
 const on = onBucket();
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);

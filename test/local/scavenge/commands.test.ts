@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runProgram } from '../../../local/cli/run.ts';
 import { COMMANDS } from '../../../local/commands/all.ts';
 import { skua, startedNode } from '../spawn.ts';
@@ -11,7 +11,6 @@ import { FakeIo } from '../support.ts';
 /** Scavenging from the command line against real nodes and directories. Where no signal is sent, the commands run in this process. */
 
 // Several processes a test, on machines that may have little to spare.
-vi.setConfig({ testTimeout: 120_000 });
 
 const EVENTS = 'application/vnd.eventstore.events+json';
 /** The smallest, so that a few hundred events fill several. */

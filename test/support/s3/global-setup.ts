@@ -1,6 +1,7 @@
 import { access, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { containers } from './containers.ts';
 import { RUN_FOLDER } from './s3-for-tests.ts';
 import { runScript } from './s3-servers.ts';
 
@@ -13,15 +14,7 @@ export async function teardown(): Promise<void> {
   const folder = process.env[RUN_FOLDER];
   if (folder === undefined) return;
   if (await access(join(folder, 'ceph')).then(() => true, () => false)) await runScript('stop', folder).catch(() => {});
-  const containers = await readFile(join(folder, 'containers'), 'utf8').catch(() => '');
-  for (const id of new Set(containers.split('\n').filter((line) => line !== ''))) await stopContainer(id);
+  const started = await readFile(join(folder, 'containers'), 'utf8').catch(() => '');
+  for (const id of new Set(started.split('\n').filter((line) => line !== ''))) await (await containers())?.removeContainer(id);
   await rm(folder, { recursive: true, force: true });
-}
-
-async function stopContainer(id: string): Promise<void> {
-  const { getContainerRuntimeClient } = await import('testcontainers');
-  const { container } = await getContainerRuntimeClient();
-  const found = container.getById(id);
-  await container.stop(found, { timeout: 0 }).catch(() => {});
-  await container.remove(found, { removeVolumes: true }).catch(() => {});
 }

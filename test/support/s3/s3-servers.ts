@@ -3,6 +3,7 @@ import { access, appendFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { containers } from './containers.ts';
 import { InProcessS3 } from './in-process-s3.ts';
 
 export type S3Kind = 'environment' | 'localstack' | 'ceph' | 'in-process';
@@ -20,7 +21,7 @@ export interface S3Server {
 export class NotThere extends Error {}
 
 /** Longest a start may take, within the time that test hooks have. */
-const START_MS_MAX = 50_000;
+const START_MS_MAX = 180_000;
 /** Longest a container engine may take to say that it is there. */
 const ENGINE_MS_MAX = 1_000;
 /** The last line of images that runs without a token and knows conditional writes. */
@@ -41,12 +42,13 @@ export async function inProcess(): Promise<S3Server> {
 /** One container for all processes of a run: it is found again by its settings, and the run's end stops it. */
 export async function localstack(runFolder: string | undefined): Promise<S3Server> {
   await engineAnswers();
-  const { LocalstackContainer } = await import('@testcontainers/localstack');
-  const starting = new LocalstackContainer(LOCALSTACK_IMAGE).withEnvironment({ SERVICES: 's3' }).withReuse().start();
+  const tools = await containers();
+  if (tools === null) throw new NotThere('test/containers is not installed: `npm run install:containers` does that');
+  const starting = tools.startLocalstack(LOCALSTACK_IMAGE);
   const container = await withinTime(starting, 'the container did not start in time; its image may still be on its way');
-  if (runFolder !== undefined) await appendFile(join(runFolder, 'containers'), `${container.getId()}\n`);
+  if (runFolder !== undefined) await appendFile(join(runFolder, 'containers'), `${container.id}\n`);
   return {
-    kind: 'localstack', endpoint: container.getConnectionUri(), region: 'us-east-1', env: credentials('test', 'test'),
+    kind: 'localstack', endpoint: container.endpoint, region: 'us-east-1', env: credentials('test', 'test'),
     close: async () => { if (runFolder === undefined) await container.stop(); },
   };
 }
