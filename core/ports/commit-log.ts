@@ -1,6 +1,7 @@
 /**
- * The durable, ordered end of the log, as the append pipeline sees it. On a node it is `core/log/log-writer.ts` over
- * Storage; on object storage another writer may have been first, and then `append` rejects with `commit_lost` data.
+ * The durable, ordered end of the log, as the append pipeline sees it. On a node it is `TransactionLog` (`core/log/`) over Storage;
+ * on object storage it is `ObjectCommitLog` (`core/object-log/`), where another writer may have been first, and then `append` rejects
+ * with `commit_lost`.
  */
 export interface CommitLog {
   /** Position at which the next group must start. */
