@@ -16,7 +16,7 @@ export class SkuaError extends Error {
 
 export type ErrorCode =
   // Storage
-  | 'file_not_found' | 'file_exists' | 'disk_full' | 'io_error' | 'sync_failed' | 'directory_locked' | 'storage_crashed'
+  | 'file_not_found' | 'file_exists' | 'disk_full' | 'io_error' | 'sync_failed' | 'directory_locked'
   // Log and recovery
   | 'log_corrupt' | 'log_unsupported' | 'checkpoint_corrupt' | 'chunk_missing' | 'chunk_unexpected' | 'truncation_too_large'
   | 'writer_stopped' | 'store_closed' | 'bad_option'

@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import { guidFromUuidBytes } from '../guid.ts';
-import { addMd5, chunkFileName, encodeCompletion, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../log/chunk-format.ts';
+import { chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../log/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';
 import { decodeEpoch, SYSTEM } from '../log/records.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -127,14 +127,11 @@ export async function writeTail({ target, digests }: Pick<RestoreWorld, 'target'
     const dataBytes = end - tail.start;
     // Nothing of a part that broke off may stay behind the end.
     await file.truncate(HEADER_BYTES + dataBytes);
-    const isCompleted = md5 !== null && end === tail.parts.at(-1)!.to;
-    if (isCompleted) {
-      const completion = encodeCompletion(dataBytes);
-      addMd5(completion, md5);
-      await file.writeAt(HEADER_BYTES + dataBytes, completion);
-    } else await file.truncate(ongoingFileBytes(chunkSize));
-    await file.sync();
-    if (isCompleted) await file.seal();
+    if (md5 !== null && end === tail.parts.at(-1)!.to) await completeChunkFile(file, md5, { physicalBytes: dataBytes, logicalBytes: dataBytes, mapBytes: 0 });
+    else {
+      await file.truncate(ongoingFileBytes(chunkSize));
+      await file.sync();
+    }
   } finally {
     await file.close();
   }

@@ -37,8 +37,10 @@ export class ExistenceFilter {
   #file: StorageFile | null = null;
   /** The checkpoint in memory; -1 until the filter is complete. */
   #checkpoint = -1;
-  /** The checkpoint on disk; null when that is not known. */
+  /** The checkpoint that this process has made durable; null where that can't be said. */
   #stored: number | null = null;
+  /** A write of the checkpoint failed. */
+  #isCheckpointBroken = false;
   #lastFlush: Promise<void> = Promise.resolve();
   readonly #copy = new Uint8Array(SLICE_BYTES);
 
@@ -52,12 +54,13 @@ export class ExistenceFilter {
 
   static async open(options: ExistenceOptions): Promise<ExistenceFilter> {
     const filter = new ExistenceFilter(options);
-    filter.#stored = await filter.#readCheckpoint();
-    if (filter.#stored < 0) return filter;
+    const shown = await filter.#readCheckpoint();
+    if (shown < 0) return filter;
     const wrong = await filter.#load();
     if (wrong === null) {
-      filter.#checkpoint = Math.min(filter.#stored, options.logEnd);
-      // The log was shortened. New streams will stand where the checkpoint on disk says that all have been added.
+      // It may have been lowered because the log was shortened, now or by a process that could not make it durable. A higher one
+      // would come back with a power loss, and new streams will stand where it says that all have been added.
+      filter.#checkpoint = Math.min(shown, options.logEnd);
       await filter.#writeCheckpoint(filter.#checkpoint);
     } else options.log.warn('The stream existence filter on disk is discarded and built anew.', { path: EXISTENCE_DATA_PATH, reason: wrong });
     return filter;
@@ -195,8 +198,9 @@ export class ExistenceFilter {
     if (this.#stored === value) return;
     const { storage } = this.#options;
     // A checkpoint whose write failed is replaced, not synced again; none at all means that the filter has to be rebuilt.
-    if (this.#stored === null) await storage.remove(EXISTENCE_CHECKPOINT_PATH);
+    if (this.#isCheckpointBroken) await storage.remove(EXISTENCE_CHECKPOINT_PATH);
     this.#stored = null;
+    this.#isCheckpointBroken = true;
     const exists = (await storage.size(EXISTENCE_CHECKPOINT_PATH)) !== null;
     const file = exists ? await storage.open(EXISTENCE_CHECKPOINT_PATH, 'write') : await storage.create(EXISTENCE_CHECKPOINT_PATH);
     try {
@@ -208,6 +212,7 @@ export class ExistenceFilter {
       await file.close();
     }
     this.#stored = value;
+    this.#isCheckpointBroken = false;
   }
 
   async close(): Promise<void> {

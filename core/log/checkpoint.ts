@@ -1,6 +1,6 @@
 import { i64, putI64 } from '../bytes.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
+import { syncFile } from './durability.ts';
 
 /** An 8-byte file that holds one position or number; disk-format.md section 4. */
 export class Checkpoint {
@@ -10,10 +10,10 @@ export class Checkpoint {
   #file: StorageFile | null;
   readonly #bytes = new Uint8Array(8);
   #value: number;
-  /** Nothing was written since the last sync. What a file holds when it is opened may be an earlier process's unsynced write. */
+  /** This process has written `#value`. What a file shows when it is opened may be on no disk, and then only another write gets it there. */
+  #isWritten = false;
+  /** This process has written `#value` and synced it. */
   #isDurable = false;
-  /** A write failed or has not ended: the file may hold something else than `#value`. */
-  #isUnsure = false;
   #syncFailure: unknown = null;
   /** The file did not exist: `value` is the initial value. */
   readonly wasMissing: boolean;
@@ -55,6 +55,7 @@ export class Checkpoint {
     await this.#storage.rename(temporary, this.#path);
     this.#file = await this.#storage.open(this.#path, 'write');
     this.#value = value;
+    this.#isWritten = true;
     this.#isDurable = true;
   }
 
@@ -63,14 +64,14 @@ export class Checkpoint {
   /** Writes the value without making it durable; what the system does with it before the next flush is its affair. */
   write(value: number): void | Promise<void> {
     if (this.#file === null) return this.#create(value);
-    if (value === this.#value && !this.#isUnsure) return;
+    if (value === this.#value && this.#isWritten) return;
     this.#value = value;
-    this.#isUnsure = true;
+    this.#isWritten = false;
     this.#isDurable = false;
     putI64(this.#bytes, 0, value);
     const written = this.#file.writeAt(0, this.#bytes);
-    if (written !== undefined) return written.then(() => { this.#isUnsure = this.#value !== value; });
-    this.#isUnsure = false;
+    if (written !== undefined) return written.then(() => { this.#isWritten = this.#value === value; });
+    this.#isWritten = true;
   }
 
   /** Writes the value and makes it durable. After a failed sync it rejects for good: a sync must not be repeated. */
@@ -79,10 +80,10 @@ export class Checkpoint {
     await this.write(value);
     if (this.#isDurable) return;
     try {
-      await this.#file?.sync();
+      await syncFile(this.#file!);
     } catch (error) {
-      this.#syncFailure = isSkuaError(error, 'storage_crashed') ? error : new SkuaError('sync_failed', `${this.#path} could not be made durable.`, { file: this.#path }, error);
-      throw this.#syncFailure;
+      this.#syncFailure = error;
+      throw error;
     }
     this.#isDurable = this.#value === value;
   }

@@ -1,8 +1,10 @@
 import { i32, i64, putI32, putI64, u32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import type { Digest } from '../ports/digests.ts';
+import type { StorageFile } from '../ports/storage.ts';
+import { isFinal, syncFile } from './durability.ts';
 
-/** Names, headers and footers of chunk files; disk-format.md sections 1.1, 2.1 to 2.3. */
+/** Names, headers and footers of chunk files, and what completes one; disk-format.md sections 1.1, 2.1 to 2.3. */
 
 export const HEADER_BYTES = 128;
 export const FOOTER_BYTES = 128;
@@ -110,19 +112,36 @@ export function encodeFooter(physicalBytes: number, logicalBytes: number, mapByt
   return out;
 }
 
-/** What completes an unscavenged chunk behind its data: padding and footer. `addMd5` puts the checksum in, over all that lies before it. */
-export function encodeCompletion(dataBytes: number): Uint8Array {
-  const dataEnd = HEADER_BYTES + dataBytes;
-  const rest = new Uint8Array(align4096(dataEnd + FOOTER_BYTES) - dataEnd);
-  rest.set(encodeFooter(dataBytes, dataBytes, 0), rest.length - FOOTER_BYTES);
-  return rest;
+/** Bytes of a chunk's data and of its position map, and its local logical end, as its footer names them; disk-format.md section 2.2. */
+export interface ChunkSizes {
+  readonly physicalBytes: number;
+  readonly logicalBytes: number;
+  readonly mapBytes: number;
 }
 
-/** `md5` has seen the file up to its completion. */
-export function addMd5(completion: Uint8Array, md5: Digest): void {
-  const at = completion.length - MD5_BYTES;
-  md5.update(completion.subarray(0, at));
-  completion.set(md5.finish(), at);
+/**
+ * Completes a chunk file behind its data and map, in the order in which a crash leaves either an ongoing chunk or a completed one
+ * (disk-format.md section 2.3): what lies behind them is cut off, durably; padding, footer and MD5 follow, durably; then the file is
+ * sealed. `md5` has seen every byte before. Returns the footer. Rejects with `sync_failed`, after which the content of the file is
+ * not known, and with what the storage throws else.
+ */
+export async function completeChunkFile(file: StorageFile, md5: Digest, { physicalBytes, logicalBytes, mapBytes }: ChunkSizes): Promise<Uint8Array> {
+  const end = HEADER_BYTES + physicalBytes + mapBytes;
+  if (file.size > end) {
+    // Nothing of the tail, least of all a commit slot, may stand where the footer is looked for.
+    await file.truncate(end);
+    await syncFile(file);
+  }
+  const rest = new Uint8Array(align4096(end + FOOTER_BYTES) - end);
+  const footer = rest.subarray(rest.length - FOOTER_BYTES);
+  footer.set(encodeFooter(physicalBytes, logicalBytes, mapBytes));
+  md5.update(rest.subarray(0, rest.length - MD5_BYTES));
+  footer.set(md5.finish(), FOOTER_BYTES - MD5_BYTES);
+  await file.writeAt(end, rest);
+  await syncFile(file);
+  // The seal keeps others from writing to the file by mistake; the chunk is complete without it.
+  await file.seal().catch((error: unknown) => { if (isFinal(error)) throw error; });
+  return footer;
 }
 
 /** Throws `log_corrupt` when the footer does not describe a completed file of `fileBytes`. */

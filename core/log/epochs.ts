@@ -6,6 +6,9 @@ import { decodeText } from '../text.ts';
 
 export const EPOCH_STREAM = '$epoch-information';
 
+/** A start writes an epoch record and one event behind it; a few more do no harm. */
+const UNNOTED_RECORDS_MAX = 8;
+
 export interface LastEpoch {
   readonly position: number;
   readonly number: number;
@@ -15,23 +18,32 @@ export interface LastEpoch {
 
 /**
  * The newest epoch record: at epoch.chk, or found by reading the log backwards when that file does not lead to one;
- * disk-format.md section 4.1. Null for a log without epochs.
+ * disk-format.md section 4.1. Null for a log without epochs. Behind the record that epoch.chk names there may be newer
+ * ones, whose starts ended before that file followed. Nobody writes to a log before it does, so they are its last records.
  */
 export async function findLastEpoch(reader: LogReader, checkpoints: Checkpoints): Promise<LastEpoch | null> {
   const frame = new RecordFrame();
   const noted = checkpoints.epoch.value;
-  if (noted >= 0 && noted < reader.end && (await isEpochAt(reader, noted, frame))) return describe(reader, frame);
+  const isNoted = noted >= 0 && noted < reader.end && (await isEpochAt(reader, noted, frame));
+  if (await searchBackward(reader, frame, isNoted ? UNNOTED_RECORDS_MAX : Infinity)) return describe(reader, frame);
+  return isNoted && (await isEpochAt(reader, noted, frame)) ? describe(reader, frame) : null;
+}
+
+/** Looks for an epoch among the last records of the log, and leaves it in `frame`. */
+async function searchBackward(reader: LogReader, frame: RecordFrame, recordsMax: number): Promise<boolean> {
   let at = reader.end;
-  for (;;) {
+  for (let records = 0; records < recordsMax;) {
     const outcome = reader.readBackward(at, frame);
     if (outcome === MISS) {
       await reader.fill();
       continue;
     }
-    if (outcome === END) return null;
-    if (frame.type === SYSTEM) return describe(reader, frame);
+    if (outcome === END) return false;
+    if (frame.type === SYSTEM) return true;
     at = frame.position;
+    records++;
   }
+  return false;
 }
 
 async function isEpochAt(reader: LogReader, position: number, frame: RecordFrame): Promise<boolean> {

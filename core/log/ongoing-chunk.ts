@@ -5,8 +5,9 @@ import type { Digest, Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
-import { addMd5, type ChunkHeader, chunkFileName, encodeCompletion, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './chunk-format.ts';
+import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from './commit-slot.ts';
+import { isFinal, syncFile } from './durability.ts';
 
 /** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated. */
 const ZERO_AHEAD_BYTES = 4_194_304;
@@ -143,11 +144,11 @@ export class OngoingChunk {
     if (rawEnd > this.#zeroedTo) this.#zeroedTo = rawEnd;
     const marked = this.#writeSlot(group);
     if (marked !== undefined) await marked;
-    const synced = file.sync();
+    const synced = syncFile(file);
     // Digest and tail are kept up while the disk works. If the sync fails the writer stops, and nobody reads beyond what is durable.
     this.#hash(group, raw);
     this.#extendTail(group, raw);
-    await asSyncFailure(synced);
+    await synced;
     this.#sequence++;
     this.chunk.setDataBytes(this.chunk.physicalBytes + group.length);
     this.#zeroAhead();
@@ -167,14 +168,19 @@ export class OngoingChunk {
   }
 
   async #slotFailed(at: number, error: unknown): Promise<never> {
-    if (!isFinal(error)) await asSyncFailure(this.#withdrawSlot(at));
+    // A failed write may have left the slot whole, and the group, which its clients are told is refused, must not be found by a recovery.
+    if (!isFinal(error)) await this.#orStop(async () => this.#file.writeAt(at, ZEROS.subarray(0, SLOT_BYTES)));
     throw error;
   }
 
-  /** A failed write may have left the slot whole, and the group, which its clients are told is refused, must not be found by a recovery. */
-  async #withdrawSlot(at: number): Promise<void> {
-    await this.#file.writeAt(at, ZEROS.subarray(0, SLOT_BYTES));
-    await this.#file.sync();
+  /** Takes back what was begun, durably. Where that fails nobody knows what a recovery will find: `sync_failed`. */
+  async #orStop(undo: () => Promise<unknown>): Promise<void> {
+    try {
+      await undo();
+    } catch (error) {
+      throw new SkuaError('sync_failed', `What was begun in ${this.chunk.name} could not be taken back.`, { file: this.chunk.name }, error);
+    }
+    await syncFile(this.#file);
   }
 
   /** Copies a group into the block that readers see, up to where the chunk's data end, and starts further blocks as they fill. */
@@ -234,36 +240,30 @@ export class OngoingChunk {
   }
 
   /**
-   * Cuts the file behind its data and adds padding and footer; disk-format.md section 2.3. The writer checkpoint must
-   * be durable at `end` before, because the cut takes the slots away. After an error other than `sync_failed` the
-   * file is an ongoing one again.
+   * Completes the file. The writer checkpoint must be durable at `end` before, because the slots are cut off. After an error
+   * other than `sync_failed` the file is an ongoing one again.
    */
   async complete(): Promise<void> {
     if (this.#zeroing !== null) await this.#zeroing;
     await this.catchUpDigest();
-    const dataEnd = HEADER_BYTES + this.chunk.physicalBytes;
-    const rest = encodeCompletion(this.chunk.physicalBytes);
+    const { physicalBytes } = this.chunk;
     try {
-      await this.#file.truncate(dataEnd);
-      await asSyncFailure(this.#file.sync());
-      addMd5(rest, this.#md5);
-      await this.#file.writeAt(dataEnd, rest);
-      await asSyncFailure(this.#file.sync());
+      await completeChunkFile(this.#file, this.#md5, { physicalBytes, logicalBytes: physicalBytes, mapBytes: 0 });
     } catch (error) {
-      if (!isFinal(error)) await asSyncFailure(this.#undoCompletion(dataEnd));
+      if (!isFinal(error)) await this.#undoCompletion();
       throw error;
     }
-    // The seal keeps others from writing to the file by mistake; the chunk is complete without it.
-    await this.#file.seal().catch((error: unknown) => { if (isFinal(error)) throw error; });
     this.#cached.setTail(-1, new Uint8Array(0));
     this.chunk.isCompleted = true;
     this.chunk.logicalBytes = this.chunk.physicalBytes;
   }
 
-  async #undoCompletion(dataEnd: number): Promise<void> {
-    await this.#file.truncate(dataEnd);
-    await this.#file.truncate(ongoingFileBytes(this.#options.chunkSize));
-    await this.#file.sync();
+  async #undoCompletion(): Promise<void> {
+    const dataEnd = HEADER_BYTES + this.chunk.physicalBytes;
+    await this.#orStop(async () => {
+      await this.#file.truncate(dataEnd);
+      await this.#file.truncate(ongoingFileBytes(this.#options.chunkSize));
+    });
     this.#zeroedTo = dataEnd;
     this.#md5 = this.#options.digests.md5();
     this.#hashedTo = 0;
@@ -279,19 +279,4 @@ export class OngoingChunk {
 
 async function writeZeros(file: StorageFile, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += ZEROS.length) await file.writeAt(at, ZEROS.subarray(0, Math.min(ZEROS.length, to - at)));
-}
-
-/** Whatever made a sync fail, the state of the file is unknown from then on. */
-async function asSyncFailure(synced: Promise<void>): Promise<void> {
-  try {
-    await synced;
-  } catch (error) {
-    if (isFinal(error)) throw error;
-    throw new SkuaError('sync_failed', 'The chunk file could not be made durable.', {}, error);
-  }
-}
-
-/** True for errors after which the writer must not go on. */
-export function isFinal(error: unknown): boolean {
-  return error instanceof SkuaError && (error.code === 'sync_failed' || error.code === 'storage_crashed');
 }

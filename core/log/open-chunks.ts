@@ -3,12 +3,13 @@ import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
+import { decodeFooter, decodeHeader, encodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
 import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from './commit-slot.ts';
-import { RecordFrame } from './records.ts';
+import { isFinal, rewrite, syncFile } from './durability.ts';
 import { END, MISS } from './log-reader.ts';
+import { RecordFrame } from './records.ts';
 
-/** Opening single chunk files; disk-format.md section 1.2. */
+/** What the opening of a log (`open-log.ts`) asks of single chunk files and does to them; disk-format.md section 1.2. */
 
 export async function readHeader(storage: Storage, name: string): Promise<ChunkHeader> {
   const file = await storage.open(name, 'read');
@@ -121,6 +122,47 @@ export async function findLogEnd(file: StorageFile, header: ChunkHeader, writerL
   // Without a checkpoint and a slot that confirms the place, the records themselves are all there is to go by.
   const isConfirmed = !checkpointMissing || slots.some((slot) => slot.end - start === writerLocal);
   return { localEnd: isConfirmed ? writerLocal : await walk(file, header, writerLocal, header.chunkSize), nextSequence };
+}
+
+/**
+ * Makes durable what the log goes on from: the data in [from, to), local offsets, that writer.chk does not vouch for, the header, and
+ * the tail behind the data with its commit slots. A slot of an older life that came back from the disk would outvote newer ones.
+ */
+export async function settleLogEnd(file: StorageFile, header: ChunkHeader, from: number, to: number): Promise<void> {
+  await rewrite(file, 0, HEADER_BYTES);
+  await rewrite(file, HEADER_BYTES + from, HEADER_BYTES + to);
+  await rewrite(file, HEADER_BYTES + header.chunkSize, ongoingFileBytes(header.chunkSize));
+  await syncFile(file);
+}
+
+/**
+ * The last chunk of a log that ends at a boundary. writer.chk named the boundary already when the last record filled the chunk to its
+ * end, so it does not vouch for what completed the file: that is made durable before another chunk is begun behind it.
+ */
+export async function settleCompletion(storage: Storage, name: string): Promise<void> {
+  const file = await storage.open(name, 'write');
+  try {
+    const footer = decodeFooter(name, await file.read(file.size - FOOTER_BYTES, FOOTER_BYTES), file.size);
+    await rewrite(file, HEADER_BYTES + footer.physicalBytes + footer.mapBytes, file.size);
+    await syncFile(file);
+    await file.seal().catch((error: unknown) => { if (isFinal(error)) throw error; });
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Makes a file whose data ends at `localEnd` one that can be appended to. A footer, a completion that was interrupted, an unaligned
+ * truncation, version 2: the data stays, the rest is made anew.
+ */
+export async function makeWritable(file: StorageFile, header: ChunkHeader, localEnd: number): Promise<void> {
+  const full = ongoingFileBytes(header.chunkSize);
+  const footer = await file.read(full - FOOTER_BYTES, FOOTER_BYTES);
+  if (file.size === full && header.version === 3 && footer.every((byte) => byte === 0)) return;
+  await file.truncate(HEADER_BYTES + localEnd);
+  await file.truncate(full);
+  if (header.version !== 3) await file.writeAt(0, encodeHeader({ ...header, version: 3, isScavenged: false }));
+  await syncFile(file);
 }
 
 /** Bytes of data that a footer at the end of the file names; -1 without one. */

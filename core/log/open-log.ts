@@ -5,13 +5,14 @@ import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
-import type { Storage, StorageFile } from '../ports/storage.ts';
+import type { Storage } from '../ports/storage.ts';
 import { closeCheckpoints, openCheckpoints, type Checkpoints } from './checkpoint.ts';
 import { Chunk } from './chunk.ts';
-import { CHUNK_SIZE_DEFAULT_BYTES, CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES, chunkNumberAt, FOOTER_BYTES, HEADER_BYTES, encodeHeader, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader, type ChunkInventory } from './chunk-format.ts';
+import { CHUNK_SIZE_DEFAULT_BYTES, CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES, chunkNumberAt, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkInventory } from './chunk-format.ts';
 import { ChunkTable } from './chunk-table.ts';
-import { isFinal, OngoingChunk, type OngoingOptions } from './ongoing-chunk.ts';
-import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, hasFooter, isEmptyChunk, openCompleted, readHeader } from './open-chunks.ts';
+import { isFinal } from './durability.ts';
+import { OngoingChunk, type OngoingOptions } from './ongoing-chunk.ts';
+import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, hasFooter, isEmptyChunk, makeWritable, openCompleted, readHeader, settleCompletion, settleLogEnd } from './open-chunks.ts';
 import { TransactionLog } from './transaction-log.ts';
 import { truncateIfAsked, TRUNCATION_BYTES_MAX } from './truncation.ts';
 
@@ -34,6 +35,13 @@ export interface OpenLogOptions {
  * sections 1.2 and 4. The caller holds the directory's lock. Throws `log_corrupt`, `chunk_missing`,
  * `chunk_unexpected`, `checkpoint_corrupt`, `log_unsupported` or `truncation_too_large`, each naming the file, and
  * `backup_failed` where a restore was begun and has not ended.
+ *
+ * In this order: the log is cut back where `truncate.chk` asks for it (`truncateIfAsked`). What remains is taken in
+ * (`Opening`): the chunk with the end is told by writer.chk, those before it must be complete, and in it the end is found
+ * (`findLogEnd`) and made durable (`settleLogEnd`). Then the checkpoints follow, and what crashes have left is removed.
+ *
+ * Nothing that a file shows is taken for durable before it has been written again: the process before may have ended because
+ * a sync failed, and the system may still show what it could not write.
  */
 export async function openLog(options: OpenLogOptions): Promise<TransactionLog> {
   const { storage } = options;
@@ -41,22 +49,13 @@ export async function openLog(options: OpenLogOptions): Promise<TransactionLog> 
   const hasChunks = parseChunkFileNames(await storage.list('')).length > 0;
   const checkpoints = await openCheckpoints(storage, hasChunks);
   try {
-    return await openWith(options, checkpoints);
+    await truncateIfAsked(options, checkpoints, options.truncationBytesMax ?? TRUNCATION_BYTES_MAX);
+    const files = parseChunkFileNames(await storage.list(''));
+    return await new Opening(options, checkpoints, await chunkSizeOf(options, files), files).run();
   } catch (error) {
     await closeCheckpoints(checkpoints).catch(() => {});
     throw error;
   }
-}
-
-async function openWith(options: OpenLogOptions, checkpoints: Checkpoints): Promise<TransactionLog> {
-  const { storage, log } = options;
-  const truncatedTo = await truncateIfAsked(storage, checkpoints, options.truncationBytesMax ?? TRUNCATION_BYTES_MAX);
-  if (truncatedTo !== null) log.warn('log truncated as truncate.chk asked', { position: truncatedTo });
-
-  const files = parseChunkFileNames(await storage.list(''));
-  const chunkSize = await chunkSizeOf(options, files);
-  const opening = new Opening(options, checkpoints, chunkSize, files);
-  return opening.run();
 }
 
 async function chunkSizeOf(options: OpenLogOptions, files: readonly ChunkFileName[]): Promise<number> {
@@ -68,7 +67,7 @@ async function chunkSizeOf(options: OpenLogOptions, files: readonly ChunkFileNam
   return size;
 }
 
-/** The steps of opening a log, with what they share. */
+/** The steps of taking in the files of a log, with what they share. */
 class Opening {
   readonly #options: OpenLogOptions;
   readonly #checkpoints: Checkpoints;
@@ -76,6 +75,7 @@ class Opening {
   #files: readonly ChunkFileName[];
   readonly #table: ChunkTable;
   readonly #ongoingOptions: OngoingOptions;
+  /** Where the end of the log is looked for from: what writer.chk names, or, without that file, what stands in for it. */
   #writer: number;
 
   constructor(options: OpenLogOptions, checkpoints: Checkpoints, chunkSize: number, files: readonly ChunkFileName[]) {
@@ -109,14 +109,25 @@ class Opening {
     const ongoing = await this.#openOngoing(inventory, lastNumber, checkpointMissing);
     const end = ongoing?.end ?? this.#writer;
     if (end !== recorded) log.warn('writer checkpoint moved to the end of the durable log', { from: recorded, to: end });
-    await this.#checkpoints.writer.flush(end);
-    if (this.#checkpoints.chaser.value > end) await this.#checkpoints.chaser.flush(end);
-    if (this.#checkpoints.epoch.value >= end) await this.#checkpoints.epoch.flush(-1);
+    await this.#settleCheckpoints(end);
     await this.#removeLeftovers(inventory);
     this.#table.end = end;
     const opened = ongoing ?? await OngoingChunk.create(this.#ongoingOptions, Math.floor(end / this.#chunkSize), 1);
     this.#table.put(opened.chunk);
     return new TransactionLog({ table: this.#table, checkpoints: this.#checkpoints, ongoing: opened, ongoingOptions: this.#ongoingOptions, clock: this.#options.clock, log });
+  }
+
+  /**
+   * All are written, whether they change or not. Of one that only seems to hold its value, a power loss would bring back the one
+   * before: a truncation that was done, a writer.chk before a chunk that has been named since.
+   */
+  async #settleCheckpoints(end: number): Promise<void> {
+    const { writer, chaser, epoch, proposal, truncate } = this.#checkpoints;
+    await writer.flush(end);
+    await chaser.flush(Math.min(chaser.value, end));
+    await epoch.flush(epoch.value >= end ? -1 : epoch.value);
+    await proposal.flush(proposal.value);
+    await truncate.flush(-1);
   }
 
   /** Without writer.chk the last chunk is searched for its end, or taken as complete when its footer says so. */
@@ -157,9 +168,12 @@ class Opening {
     const boundary = this.#writer === lastNumber * this.#chunkSize && !inventory.latest.some((latest) => latest.file.number === lastNumber);
     for (const { file, endNumber } of inventory.latest) {
       if (file.number >= lastNumber) continue;
-      if (boundary && endNumber + 1 === lastNumber && !(await hasFooter(storage, file.name))) {
-        await this.#completeFullChunk(file);
-        continue;
+      if (boundary && endNumber + 1 === lastNumber) {
+        if (!(await hasFooter(storage, file.name))) {
+          await this.#completeFullChunk(file);
+          continue;
+        }
+        await settleCompletion(storage, file.name);
       }
       this.#table.put(await openCompleted(storage, cache, file.name, { number: file.number, endNumber, chunkSize: this.#chunkSize }));
     }
@@ -174,7 +188,7 @@ class Opening {
     const chunk = new Chunk(file.name, cache.attach(opened), { ...header, version: 3 }, null, this.#chunkSize);
     this.#table.put(chunk);
     await checkRecordEndsAt(opened, header, this.#chunkSize);
-    await this.#makeWritable(opened, header, this.#chunkSize);
+    await makeWritable(opened, header, this.#chunkSize);
     const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, 1);
     await ongoing.complete();
   }
@@ -196,24 +210,13 @@ class Opening {
     this.#table.put(chunk);
     const found = await findLogEnd(file, header, local, digests, checkpointMissing);
     // What recovery accepts must be durable before writer.chk names it, and writer.chk before the slots may go.
-    await file.sync();
+    await settleLogEnd(file, header, local, found.localEnd);
     await this.#checkpoints.writer.flush(header.startNumber * this.#chunkSize + found.localEnd);
-    await this.#makeWritable(file, header, found.localEnd);
+    await makeWritable(file, header, found.localEnd);
     chunk.setDataBytes(found.localEnd);
     const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, found.nextSequence);
     void ongoing.catchUpDigest().catch(() => {});
     return ongoing;
-  }
-
-  /** A footer, a completion that was interrupted, an unaligned truncation, version 2: the data stays, the rest is made anew. */
-  async #makeWritable(file: StorageFile, header: ChunkHeader, localEnd: number): Promise<void> {
-    const full = ongoingFileBytes(this.#chunkSize);
-    const footer = await file.read(full - FOOTER_BYTES, FOOTER_BYTES);
-    if (file.size === full && header.version === 3 && footer.every((byte) => byte === 0)) return;
-    await file.truncate(HEADER_BYTES + localEnd);
-    await file.truncate(full);
-    if (header.version !== 3) await file.writeAt(0, encodeHeader({ ...header, version: 3, isScavenged: false }));
-    await file.sync();
   }
 
   /** The log's end lies in a scavenged chunk: it is complete, and the log goes on behind it. */

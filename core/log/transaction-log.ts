@@ -5,7 +5,8 @@ import type { Log } from '../ports/log.ts';
 import { closeCheckpoints, type Checkpoints } from './checkpoint.ts';
 import { CHUNK_COUNT_MAX } from './chunk-format.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import { discardPrepared, isFinal, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './ongoing-chunk.ts';
+import { isFinal } from './durability.ts';
+import { discardPrepared, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './ongoing-chunk.ts';
 
 /** How often the checkpoints follow the log durably. */
 const CHECKPOINT_INTERVAL_MS = 1_000;

@@ -1,8 +1,11 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
+import type { Digests } from '../ports/digests.ts';
+import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
 import { chunkNumberAt, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader } from './chunk-format.ts';
 import type { Checkpoints } from './checkpoint.ts';
-import { checkHeaderPlace, checkRecordEndsAt, readHeader } from './open-chunks.ts';
+import { syncFile } from './durability.ts';
+import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, readHeader, settleLogEnd } from './open-chunks.ts';
 
 /** Default of the largest truncation in bytes. */
 export const TRUNCATION_BYTES_MAX = 268_435_456;
@@ -10,35 +13,72 @@ export const TRUNCATION_BYTES_MAX = 268_435_456;
 /** The scavenge database (disk-format.md section 8), in an order in which no crash leaves a log of changes without what they change. */
 const SCAVENGE_FILES = ['index/scavenging/scavenging.db-wal', 'index/scavenging/scavenging.db-shm', 'index/scavenging/scavenging.db'];
 
+const WRITER_ADVICE = 'Restore the file from a backup.';
 const ADVICE = 'It must hold -1 or the position after a record. Delete it to start without a truncation.';
 
 /**
- * Cuts the log back to `truncate.chk` if it names a position; disk-format.md section 4.3. Nothing is changed before the
- * position has proved to be a place where the log can end. `truncate.chk` is reset last, so that a crash anywhere in
- * between starts the truncation again. Returns the position, or null.
+ * Cuts the log back to `truncate.chk` if it names a position; disk-format.md section 4.3. Nothing is cut before the position
+ * has proved to be a place where the log can end. `truncate.chk` is reset last, so that a crash anywhere in between starts the
+ * truncation again.
  */
-export async function truncateIfAsked(storage: Storage, checkpoints: Checkpoints, bytesMax: number): Promise<number | null> {
+export async function truncateIfAsked({ storage, digests, log }: { readonly storage: Storage; readonly digests: Digests; readonly log: Log }, checkpoints: Checkpoints, bytesMax: number): Promise<void> {
   const asked = checkpoints.truncate.value;
-  if (asked === -1) return null;
+  if (asked === -1) return;
   if (asked < 0) throw wrong(asked, 'which is no log position');
   const files = parseChunkFileNames(await storage.list(''));
   if (files.length > 0 && checkpoints.writer.wasMissing) throw wrong(asked, 'but writer.chk is missing, so it can\'t be told what lies behind');
-  const writer = checkpoints.writer.value;
-  const cut = files.length === 0 || asked > writer ? null : await planCut(storage, files, writer, asked);
+  const recorded = checkpoints.writer.value;
+  const end = await settledEnd(storage, checkpoints, files, digests);
+  if (asked > end) {
+    log.warn('truncate.chk names a position beyond the end of the log: nothing is cut', { position: asked, end });
+    return checkpoints.truncate.flush(-1);
+  }
+  const cut = files.length === 0 ? null : await planCut(storage, files, recorded, asked);
   const target = cut?.target ?? asked;
-  if (bytesMax !== -1 && writer - target > bytesMax) throw new SkuaError('truncation_too_large', `truncate.chk asks to cut ${writer - target} bytes off the log, more than the ${bytesMax} allowed. Raise the limit if this is meant, or delete truncate.chk.`, { limit: bytesMax, bytes: writer - target });
+  if (bytesMax !== -1 && end - target > bytesMax) throw new SkuaError('truncation_too_large', `truncate.chk asks to cut ${end - target} bytes off the log, more than the ${bytesMax} allowed. Raise the limit if this is meant, or delete truncate.chk.`, { limit: bytesMax, bytes: end - target });
   if (cut) {
     // A whole scavenged chunk goes: should a crash interrupt that, the chunk can't be asked again where it began.
     await checkpoints.truncate.flush(target);
     // What a scavenge has learnt may come from records that go now. It is a cache: the next one reads the log anew.
-    if (target < writer) for (const path of SCAVENGE_FILES) await storage.remove(path);
+    if (target < end) for (const path of SCAVENGE_FILES) await storage.remove(path);
     await cutChunks(storage, files, cut);
   }
-  if (checkpoints.epoch.value >= target) await checkpoints.epoch.flush(-1);
-  if (checkpoints.chaser.value > target) await checkpoints.chaser.flush(target);
-  if (checkpoints.writer.value > target) await checkpoints.writer.flush(target);
-  await checkpoints.truncate.flush(-1);
-  return target;
+  // Written even where they hold their value already: it may be on no disk, and behind the last flush nobody looks at it again.
+  const { epoch, chaser, writer, truncate } = checkpoints;
+  await epoch.flush(epoch.value >= target ? -1 : epoch.value);
+  await chaser.flush(Math.min(chaser.value, target));
+  await writer.flush(Math.min(writer.value, target));
+  await truncate.flush(-1);
+  if (target < end) log.warn('log truncated as truncate.chk asked', { position: target, end });
+}
+
+/**
+ * The end of the log that a start would find: commit slots may name one beyond writer.chk. It is made durable, and writer.chk with
+ * it, because the cut takes the slots away. Damage behind writer.chk is no hindrance where the cut takes it away as well.
+ */
+async function settledEnd(storage: Storage, { writer, truncate }: Checkpoints, files: readonly ChunkFileName[], digests: Digests): Promise<number> {
+  if (files.length === 0) return writer.value;
+  const { chunkSize } = await readHeader(storage, files[0]!.name);
+  const number = chunkNumberAt(writer.value, chunkSize, 'writer.chk', WRITER_ADVICE);
+  const last = files.findLast((file) => file.number === number);
+  if (last === undefined) return writer.value;
+  const header = await readHeader(storage, last.name);
+  if (header.isScavenged) return writer.value;
+  checkHeaderPlace(last.name, header, { number, endNumber: number, chunkSize });
+  const file = await storage.open(last.name, 'write');
+  try {
+    const local = writer.value - number * chunkSize;
+    const { localEnd } = await findLogEnd(file, header, local, digests, false);
+    if (localEnd === local) return writer.value;
+    await settleLogEnd(file, header, local, localEnd);
+    await writer.flush(number * chunkSize + localEnd);
+    return writer.value;
+  } catch (error) {
+    if (isSkuaError(error, 'log_corrupt') && truncate.value <= writer.value) return writer.value;
+    throw error;
+  } finally {
+    await file.close();
+  }
 }
 
 interface Cut {
@@ -52,7 +92,7 @@ interface Cut {
 
 async function planCut(storage: Storage, files: readonly ChunkFileName[], writer: number, asked: number): Promise<Cut> {
   const { chunkSize } = await readHeader(storage, files[0]!.name);
-  const oldLast = chunkNumberAt(writer, chunkSize, 'writer.chk', 'Restore the file from a backup.');
+  const oldLast = chunkNumberAt(writer, chunkSize, 'writer.chk', WRITER_ADVICE);
   const newLast = chunkNumberAt(asked, chunkSize, 'truncate.chk', ADVICE);
   const beyond = files.find((file) => file.number === oldLast + 1);
   if (beyond) throw new SkuaError('chunk_unexpected', `${beyond.name} lies beyond the log's end at ${writer}. Remove it if it was copied by mistake, then start again.`, { file: beyond.name });
@@ -90,7 +130,7 @@ async function cutChunks(storage: Storage, files: readonly ChunkFileName[], { ta
     // Cutting and growing again leaves zeros behind the target, and none of the old footer or commit slots.
     await file.truncate(HEADER_BYTES + target - header.startNumber * header.chunkSize);
     await file.truncate(ongoingFileBytes(header.chunkSize));
-    await file.sync();
+    await syncFile(file);
   } finally {
     await file.close();
   }

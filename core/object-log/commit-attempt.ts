@@ -36,8 +36,8 @@ type Reply =
   | { readonly kind: 'other'; readonly object: CommitObject }
   | { readonly kind: 'gone' };
 
-/** Errors that leave open whether the request had its effect. All others mean that it had none. */
-const UNDECIDED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome_unknown', 'aborted', 'storage_crashed']);
+/** Errors that leave open whether the request had its effect, as one does that is no error of the store's. All others mean that it had none. */
+const UNDECIDED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome_unknown', 'aborted']);
 
 /**
  * One commit on its way into the log: the same bytes at the same number until its outcome is known (rules 1, 2 and 4). A

@@ -2,7 +2,7 @@ import type { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import { guidFromUuidBytes } from '../guid.ts';
 import { Chunk } from '../log/chunk.ts';
-import { align4096, chunkFileName, type ChunkHeader, decodeFooter, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../log/chunk-format.ts';
+import { chunkFileName, type ChunkFooter, type ChunkHeader, completeChunkFile, decodeFooter, encodeHeader, HEADER_BYTES, MD5_BYTES } from '../log/chunk-format.ts';
 import { ChunkTable } from '../log/chunk-table.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -134,24 +134,19 @@ export class TickLog {
     const md5 = digests.md5();
     const file = await storage.create(filling.name);
     const dataEnd = HEADER_BYTES + filling.dataBytes;
-    const rest = new Uint8Array(align4096(dataEnd + FOOTER_BYTES) - dataEnd);
-    rest.set(encodeFooter(filling.dataBytes, filling.dataBytes, 0), rest.length - FOOTER_BYTES);
+    let footer: ChunkFooter;
     try {
       for (let at = 0; at < dataEnd; at += COPY_BYTES) {
         const bytes = await source.read(at, Math.min(COPY_BYTES, dataEnd - at));
         md5.update(bytes);
         await file.writeAt(at, bytes);
       }
-      md5.update(rest.subarray(0, rest.length - MD5_BYTES));
-      rest.set(md5.finish(), rest.length - MD5_BYTES);
-      await file.writeAt(dataEnd, rest);
-      await file.sync();
-      await file.seal();
+      const sizes = { physicalBytes: filling.dataBytes, logicalBytes: filling.dataBytes, mapBytes: 0 };
+      footer = decodeFooter(filling.name, await completeChunkFile(file, md5, sizes), file.size);
     } finally {
       await file.close();
       await source.close();
     }
-    const footer = decodeFooter(filling.name, rest.subarray(rest.length - FOOTER_BYTES), dataEnd + rest.length);
     this.table.chunkAt(filling.number * this.table.chunkSize)?.file.detach();
     this.table.put(new Chunk(filling.name, cache.attach(await storage.open(filling.name, 'read')), filling.header, footer, 0));
     this.#filling = null;

@@ -32,7 +32,7 @@ export const SCAVENGE_STATE_BYTES_MAX = 268_435_456;
 /** How often a slice looks whether it is to stop, whether it still counts, and how much space it uses; before each job too. */
 const LOOK_MS = 2_000;
 /** Errors that say that the object store can't be reached: the run is sound, and the next tick goes on with it. */
-const OUTAGES: ReadonlySet<string> = new Set(['storage_unreachable', 'storage_throttled', 'storage_denied', 'storage_crashed', 'outcome_unknown', 'commit_outcome_unknown', 'commit_contended', 'clock_skewed']);
+const OUTAGES: ReadonlySet<string> = new Set(['storage_unreachable', 'storage_throttled', 'storage_denied', 'outcome_unknown', 'commit_outcome_unknown', 'commit_contended', 'clock_skewed']);
 
 export interface SliceParts {
   readonly world: ObjectWorld;

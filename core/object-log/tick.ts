@@ -60,7 +60,7 @@ async function attempt(parts: TickParts, manifest: ObjectManifest, manifests: re
   try {
     return await running.run();
   } catch (error) {
-    if (isSkuaError(error, 'storage_crashed') || (await newestManifestNumber(objects)) === running.number) throw error;
+    if ((await newestManifestNumber(objects)) === running.number) throw error;
     // What this tick stands on may have been removed under it.
     log.info('another tick was first; this one ends', { manifest: manifest.number, error: String(error) });
     return { ...NOTHING, outcome: 'superseded', manifest: manifest.number };

@@ -2,7 +2,7 @@ import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import type { Chunk } from '../log/chunk.ts';
 import { openCompleted } from '../log/open-chunks.ts';
-import { align4096, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, type ChunkHeader } from '../log/chunk-format.ts';
+import { completeChunkFile, encodeHeader, HEADER_BYTES, type ChunkHeader } from '../log/chunk-format.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { PositionMap } from './position-map.ts';
@@ -159,17 +159,10 @@ export class ChunkWriter {
   async finish(): Promise<number> {
     await this.#flushRun();
     for (const piece of this.#map.pieces()) await this.#append(piece);
-    const end = HEADER_BYTES + this.#dataBytes + this.#map.sizeBytes;
-    const fileBytes = align4096(end + FOOTER_BYTES);
-    const rest = new Uint8Array(fileBytes - end - MD5_BYTES);
-    const footer = encodeFooter(this.#dataBytes, this.logicalBytes, this.#map.sizeBytes);
-    rest.set(footer.subarray(0, FOOTER_BYTES - MD5_BYTES), rest.length - FOOTER_BYTES + MD5_BYTES);
-    await this.#append(rest);
     await this.#drain();
     await this.#writing;
-    await this.#file.writeAt(this.#written, this.#md5.finish());
-    await this.#file.sync();
-    await this.#file.seal();
+    await completeChunkFile(this.#file, this.#md5, { physicalBytes: this.#dataBytes, logicalBytes: this.logicalBytes, mapBytes: this.#map.sizeBytes });
+    const fileBytes = this.#file.size;
     await this.#file.close();
     return fileBytes;
   }

@@ -1,5 +1,5 @@
 import { i64 } from '../bytes.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { isSkuaError } from '../errors.ts';
 import { INDEX_FOLDER } from '../index/index-map.ts';
 import type { TableShape } from '../index/table-format.ts';
 import { shapeOf } from '../index/table-scan.ts';
@@ -65,7 +65,7 @@ async function known<T>(value: Promise<T>): Promise<T | null> {
   try {
     return await value;
   } catch (error) {
-    if (error instanceof SkuaError && !isSkuaError(error, 'storage_crashed')) return null;
+    if (isSkuaError(error)) return null;
     throw error;
   }
 }

@@ -55,7 +55,6 @@ async function mergeGroup(run: RunContext, group: readonly Chunk[]): Promise<boo
     const text = isSkuaError(error, 'aborted') ? CANCELLED_TEXT : error instanceof Error ? error.message : String(error);
     history.merged({ startNumber, endNumber, elapsedMs: deps.clock.monotonicMs() - startedMs, spaceSaved: 0, error: text });
     lines.mergeFailed(group, error);
-    if (isSkuaError(error, 'storage_crashed')) throw error;
   } finally {
     progress.endPart(part, isMerged ? bytes : 0, isMerged ? group.length : 0);
   }

@@ -59,7 +59,7 @@ test.each([{ mode: 'full' as const }, { mode: 'differential' as const }])('a cra
     const disk = await start(n);
     disk.crashAt(disk.operations + n, moment);
     await expect(copy(source, disk, mode), `operation ${n}`).rejects.toMatchObject({ code: 'storage_crashed' });
-    const after = disk.restart((['drop', 'partial', 'keep'] as const)[Math.floor(n / 3) % 3]!, n);
+    const after = disk.restart((['drop', 'partial', 'keep', 'clean'] as const)[Math.floor(n / 3) % 4]!, n);
     const left = named(await hashesOf(after));
     const isMarked = COPY_MARKER in left;
     // Without the marker it is one copy or the other, whole.
@@ -67,6 +67,7 @@ test.each([{ mode: 'full' as const }, { mode: 'differential' as const }])('a cra
     if (isMarked || mode === 'differential' || Object.keys(left).length === 0) {
       await copy(source, after, mode);
       expect(await hashesOf(after), `repeat after operation ${n}`).toEqual(expected);
+      expect(await hashesOf(after.restart('drop')), `repeat after operation ${n}, on the disk`).toEqual(expected);
     }
   }
 });

@@ -48,9 +48,12 @@ describe('the id of a data directory', () => {
         const storage = before.restart('keep');
         storage.crashAt(n, moment);
         await expect(renewNodeId(storage, new SeededIds(2))).rejects.toMatchObject({ code: 'storage_crashed' });
-        const after = storage.restart('partial', n);
-        expect([old, renewed]).toContain(await readNodeId(after));
-        expect(await renewNodeId(after, new SeededIds(2))).toBe(renewed);
+        for (const mode of ['partial', 'clean'] as const) {
+          const after = storage.restart(mode, n);
+          expect([old, renewed]).toContain(await readNodeId(after));
+          expect(await renewNodeId(after, new SeededIds(2))).toBe(renewed);
+          expect(await readNodeId(after.restart('drop'))).toBe(renewed);
+        }
       }
     }
   });

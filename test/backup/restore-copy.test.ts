@@ -11,6 +11,7 @@ import { CHUNK_BYTES, endOf, endsWrite, playHistory } from '../support/backup/re
 import { logText, restoreWorld, verifyErrors } from '../support/backup/restore-kit.ts';
 import { findFormatErrors } from '../support/check-directory.ts';
 import { MOMENTS } from '../support/crash-run.ts';
+import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { installFiles, unpackSet } from '../support/fixtures.ts';
 import { openTestStore } from '../support/test-store.ts';
@@ -147,13 +148,15 @@ describe('a restore from copied files', () => {
       const target = new FaultyStorage({ reads: 'async' });
       target.crashAt(n, MOMENTS[n % 3]);
       const error = await restoreCopy(options(source, target)).then(() => null, (reason: unknown) => reason);
-      if (error !== null && !isSkuaError(error, 'storage_crashed') && !isSkuaError(error, 'sync_failed')) throw error;
-      const after = target.restart('partial', n);
+      if (error !== null && !isCrash(error) && !isSkuaError(error, 'sync_failed')) throw error;
+      const mode = n % 2 === 0 ? 'partial' : 'clean';
+      const after = target.restart(mode, n);
       const isEmpty = (await after.list('')).length === 0;
-      if ((await after.list('')).includes(RESTORE_MARKER)) await expect(openTestStore({ storage: target.restart('partial', n) })).rejects.toMatchObject({ code: 'backup_failed' });
-      else if (!isEmpty) expect(await logText(target.restart('partial', n)), `operation ${n}`).toEqual(whole);
+      if ((await after.list('')).includes(RESTORE_MARKER)) await expect(openTestStore({ storage: target.restart(mode, n) })).rejects.toMatchObject({ code: 'backup_failed' });
+      else if (!isEmpty) expect(await logText(target.restart(mode, n)), `operation ${n}`).toEqual(whole);
       await restoreCopy(options(source, after, { force: true }));
       expect(await logText(after), `operation ${n}`).toEqual(whole);
+      expect(await logText(after.restart('drop')), `operation ${n}: on the disk`).toEqual(whole);
     }
   });
 });

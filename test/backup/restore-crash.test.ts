@@ -3,6 +3,7 @@ import { restoreBackup } from '../../core/backup/restore.ts';
 import { RESTORE_MARKER } from '../../core/backup/restore-marker.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import { MOMENTS } from '../support/crash-run.ts';
+import { isCrash } from '../support/crash.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { openTestStore } from '../support/test-store.ts';
@@ -12,9 +13,9 @@ import { openTestRepository } from '../support/backup/test-repository.ts';
 import { inLongRun } from '../support/long-run.ts';
 
 const SEED = 2;
-/** Every how many operations one is tried: no multiple of 3, since the moments of crashes change with them. */
+/** Every how many operations one is tried: an odd number, since the moments of crashes change with them. */
 const EVERY = inLongRun(1, 7);
-const MODES = ['drop', 'keep', 'partial'] as const;
+const MODES = ['drop', 'keep', 'partial', 'clean'] as const;
 
 /** What a start makes of a directory: refuses it, finds nothing, or opens it with this log. */
 async function started(storage: FaultyStorage): Promise<'refused' | 'empty' | string[]> {
@@ -58,9 +59,9 @@ describe('a restore that a power loss cuts off', () => {
       target.crashAt(n, MOMENTS[n % 3]);
       const error = await restoreBackup(restoreOptions(repository, target, { force })).then(() => null, (reason: unknown) => reason);
       // The dry start closes what it can; an index that it could not write is made again.
-      if (error !== null && !isSkuaError(error, 'storage_crashed') && !isSkuaError(error, 'sync_failed')) throw error;
-      const after = target.restart(MODES[n % 3]!, n);
-      const found = await started(target.restart(MODES[n % 3]!, n));
+      if (error !== null && !isCrash(error) && !isSkuaError(error, 'sync_failed')) throw error;
+      const after = target.restart(MODES[n % 4]!, n);
+      const found = await started(target.restart(MODES[n % 4]!, n));
       if (found === 'refused') refusals++;
       else if (found !== 'empty') expect(allowed(found), `${name}: a start opens it with a part of the data`).toBe(true);
       const report = await restoreBackup(restoreOptions(repository, after, { force: true }));
@@ -69,6 +70,7 @@ describe('a restore that a power loss cuts off', () => {
       expect(await after.list(''), name).not.toContain(RESTORE_MARKER);
       expect(await verifyErrors(after), name).toEqual([]);
       expect([...target.violations, ...after.violations], name).toEqual([]);
+      expect(await logText(after.restart('drop')), `${name}: what was restored is on the disk`).toEqual(whole);
     }
     expect(refusals).toBeGreaterThan(30 / EVERY);
   }

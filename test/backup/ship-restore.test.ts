@@ -21,6 +21,7 @@ import { copyOfObjects, shipperOf } from '../support/backup/shipping-kit.ts';
 import type { TestShipper } from '../support/backup/shipping-kit.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
 import { MOMENTS } from '../support/crash-run.ts';
+import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
@@ -226,8 +227,9 @@ describe('log that was shipped across chunks', () => {
       const target = new FaultyStorage({ reads: 'async' });
       target.crashAt(n, MOMENTS[n % 3]);
       const error = await restoreBackup(restoreOptions(repository, target)).then(() => null, (reason: unknown) => reason);
-      if (error !== null && !isSkuaError(error, 'storage_crashed') && !isSkuaError(error, 'sync_failed')) throw error;
-      const left = target.restart('partial', n);
+      if (error !== null && !isCrash(error) && !isSkuaError(error, 'sync_failed')) throw error;
+      const mode = n % 2 === 0 ? 'partial' : 'clean';
+      const left = target.restart(mode, n);
       const opened = await openSmall(left, { writeEpoch: false, verifyChunks: false }).then(async (open) => {
         await open.close();
         return logText(left);
@@ -235,10 +237,11 @@ describe('log that was shipped across chunks', () => {
       // Before the first file there is nothing, and a start makes a log of its own.
       if (Array.isArray(opened)) expect([[], whole]).toContainEqual(opened);
       else expect(opened, `operation ${n}`).toMatchObject({ code: 'backup_failed' });
-      const after = target.restart('partial', n);
+      const after = target.restart(mode, n);
       await restoreBackup(restoreOptions(repository, after, { force: true }));
       expect(await logText(after), `operation ${n}`).toEqual(whole);
       expect(await verifyErrors(after), `operation ${n}`).toEqual([]);
+      expect(await logText(after.restart('drop')), `operation ${n}: on the disk`).toEqual(whole);
     }
   });
 });

@@ -44,7 +44,7 @@ test('a stopped directory is listed under its lock, with an id that stays', asyn
 });
 
 test('of a directory that was not closed, what was acknowledged is in the snapshot', async () => {
-  for (const moment of ['keep', 'drop', 'partial'] as const) {
+  for (const moment of ['keep', 'drop', 'partial', 'clean'] as const) {
     const storage = new FaultyStorage();
     const open = await openSmall(storage);
     await append(open, 'orders', 40);

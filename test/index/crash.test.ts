@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamIndex } from '../../core/index/stream-index.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { keyOf, openIndex, rangeOf } from './world.ts';
 
@@ -37,9 +37,9 @@ describe('an index whose disk loses power', () => {
       try {
         await (await work(storage)).close();
       } catch (error) {
-        expect(isSkuaError(error, 'storage_crashed')).toBe(true);
+        expect(isCrash(error)).toBe(true);
       }
-      for (const mode of ['drop', 'partial'] as const) {
+      for (const mode of ['drop', 'partial', 'clean'] as const) {
         const after = storage.restart(mode, n);
         const index = await openIndex(after);
         expect(index.wasReset).toBeNull();

@@ -122,6 +122,12 @@ describe('stream existence filter, disk-format.md section 7.7', () => {
   });
 
   it('never shows a checkpoint whose streams are not all there, whatever call the power fails at', async () => {
+    const addStreams = (filter: ExistenceFilter, from: number, to: number): void => {
+      for (let i = from; i <= to; i++) for (let k = 0; k < 50; k++) filter.add(...keyOf(`s-${i}-${k}`));
+    };
+    const expectStreams = (filter: ExistenceFilter): void => {
+      for (let i = 1; i <= filter.checkpoint; i++) for (let k = 0; k < 50; k++) expect(filter.mightContain(...keyOf(`s-${i}-${k}`))).toBe(true);
+    };
     for (let n = 1; n < 40; n++) {
       const storage = new FaultyStorage({ seed: n });
       storage.crashAt(n);
@@ -130,7 +136,7 @@ describe('stream existence filter, disk-format.md section 7.7', () => {
         const filter = await openFilter(storage, 30_000);
         filter.complete(0);
         for (let i = 1; i <= 4; i++) {
-          for (let k = 0; k < 50; k++) filter.add(...keyOf(`s-${i}-${k}`));
+          addStreams(filter, i, i);
           filter.note(i);
           await filter.flush();
         }
@@ -138,13 +144,44 @@ describe('stream existence filter, disk-format.md section 7.7', () => {
         expect(error).toMatchObject({ code: 'storage_crashed' });
         crashed = true;
       }
-      for (const mode of ['drop', 'keep', 'partial'] as const) {
-        const after = storage.restart(mode, n);
-        const filter = await openFilter(after, 30_000);
+      for (const mode of ['drop', 'keep', 'partial', 'clean'] as const) {
+        const filter = await openFilter(storage.restart(mode, n), 30_000);
         if (!crashed) expect(filter.checkpoint).toBe(4);
-        for (let i = 1; i <= filter.checkpoint; i++) for (let k = 0; k < 50; k++) expect(filter.mightContain(...keyOf(`s-${i}-${k}`))).toBe(true);
+        expectStreams(filter);
         await filter.close();
       }
+      // Only the process ended. The power fails in the flush of the next one, or behind it.
+      for (let m = 1; m < 12; m++) {
+        const after = storage.restart('clean', n);
+        const next = await openFilter(after, 30_000);
+        addStreams(next, next.checkpoint + 1, 5);
+        next.complete(5);
+        next.note(5);
+        after.crashAt(after.operations + m);
+        await next.flush().catch((error: unknown) => expect(error).toMatchObject({ code: 'storage_crashed' }));
+        expectStreams(await openFilter(after.restart(m % 2 === 0 ? 'drop' : 'partial', m), 30_000));
+      }
+    }
+  });
+
+  it('takes no checkpoint for durable that a failed sync may have left to be read', async () => {
+    const storage = new FaultyStorage();
+    const filter = await openFilter(storage);
+    filter.complete(100);
+    filter.add(...keyOf('old'));
+    await filter.flush();
+    await filter.close();
+    // The log was cut back to 50, and the checkpoint that follows it can't be made durable.
+    storage.failWhen((op, at) => (op === 'sync' && at === CHK ? 'sync_failed' : undefined));
+    await expect(openFilter(storage, 10_000, 50)).rejects.toMatchObject({ code: 'sync_failed' });
+    for (let seed = 1; seed <= 8; seed++) {
+      const next = storage.restart('clean', seed);
+      const cut = await openFilter(next, 10_000, 50);
+      cut.add(...keyOf('new'));
+      cut.note(70);
+      // The stream is in the log from 60 on, which grows to 120; the filter was never flushed.
+      const after = await openFilter(next.restart('drop'), 10_000, 120);
+      expect(after.checkpoint <= 60 || after.mightContain(...keyOf('new')), `seed ${seed}: from ${after.checkpoint} on the log is read again`).toBe(true);
     }
   });
 

@@ -11,16 +11,21 @@ import { appendGroup, checkpoint, CHUNK, contentOf, groupAt, logText, openTestLo
 /** Disks that are full, syncs that fail, and the order in which things become durable. */
 
 const FIRST = 'chunk-000000.000000';
-const OUTCOMES = [['drop', 1], ['keep', 1], ['partial', 1], ['partial', 2], ['partial', 3], ['partial', 4]] as const;
+const OUTCOMES = [['drop', 1], ['keep', 1], ['partial', 1], ['partial', 2], ['partial', 3], ['partial', 4], ['clean', 1], ['clean', 2], ['clean', 3]] as const;
 
 /** Says of every way in which a power loss could end now that the log holds exactly the groups. The storage goes on afterwards. */
 async function expectAfterCrash(storage: FaultyStorage, name: string, ...allowed: readonly (readonly Uint8Array[])[]): Promise<void> {
   const texts = allowed.map((groups) => textOf(...groups));
   const wasCrashed = storage.isCrashed;
   for (const [mode, seed] of OUTCOMES) {
-    const log = await openTestLog(storage.restart(mode, seed));
+    const after = storage.restart(mode, seed);
+    const log = await openTestLog(after);
     const found = await logText(log.table);
     expect(texts.includes(found), `${name}, after ${mode} ${seed}: ${found.length} bytes instead of ${texts.map((text) => text.length).join(' or ')}`).toBe(true);
+    // What stands behind bytes that were found must not be lost with them.
+    const more = await appendGroup(log, [400], 77);
+    const again = await openTestLog(after.restart('drop'));
+    expect(await logText(again.table) === found + textOf(more), `${name}, after ${mode} ${seed} and a power loss`).toBe(true);
   }
   storage.isCrashed = wasCrashed;
 }

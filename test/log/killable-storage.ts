@@ -1,5 +1,5 @@
-import { SkuaError } from '../../core/errors.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
+import { Crash } from '../support/crash.ts';
 
 /**
  * A process that is killed before one of its changing calls reaches the storage beneath. Other than after a power loss
@@ -34,7 +34,7 @@ export class KillableStorage implements Storage {
   }
 
   #change(): void {
-    if (this.#left-- <= 0) throw new SkuaError('storage_crashed', 'The process was killed.');
+    if (this.#left-- <= 0) throw new Crash('The process was killed.');
   }
 
   #wrap(file: StorageFile): StorageFile {

@@ -285,10 +285,13 @@ describe('without writer.chk', () => {
       storage.crashAt(before + n);
       const log = await openTestLog(storage).catch(() => null);
       if (log !== null) break;
-      for (const mode of ['drop', 'keep', 'partial'] as const) {
-        const again = await openTestLog(storage.restart(mode, n));
+      for (const mode of ['drop', 'keep', 'partial', 'clean'] as const) {
+        const after = storage.restart(mode, n);
+        const again = await openTestLog(after);
         expect(again.end, `crash at operation ${n}, ${mode}`).toBe(2 * CHUNK + 3_500);
         expect((await readForward(again.table)).length).toBe(9);
+        const last = await openTestLog(after.restart('drop'));
+        expect(last.end, `crash at operation ${n}, ${mode} and a power loss`).toBe(2 * CHUNK + 3_500);
       }
     }
   });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { putI32, putI64 } from '../../core/bytes.ts';
 import { encodeFooter, encodeHeader, type ChunkHeader } from '../../core/log/chunk-format.ts';
 import type { Storage } from '../../core/ports/storage.ts';
+import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
@@ -136,6 +137,53 @@ describe('truncation', () => {
     expect(await storage.size('index/scavenging/scavenging.db-wal') !== null).toBe(isKept);
   });
 
+  it('goes by the end that recovery finds, not by a writer.chk that has stayed behind', async () => {
+    for (const [target, mode] of [[1_500, 'drop'], [1_500, 'clean'], [2_000, 'drop'], [500, 'drop']] as const) {
+      const before = new FaultyStorage();
+      const log = await openTestLog(before);
+      const groups = [await appendGroup(log, [500]), await appendGroup(log, [1_000]), await appendGroup(log, [500])];
+      const storage = before.restart(mode);
+      await setCheckpoint(storage, 'writer.chk', 0);
+      await setCheckpoint(storage, 'truncate.chk', target);
+      const lines: string[] = [];
+      const cut = await openTestLog(storage, { truncationBytesMax: 1_500, log: { ...silentLog, warn: (message) => { lines.push(message); } } });
+      expect(cut.end).toBe(target);
+      expect(await logText(cut.table)).toBe(textOf(...groups).slice(0, target));
+      expect(await checkpoint(storage, 'truncate.chk')).toBe(-1);
+      expect(lines.filter((line) => line.startsWith('log truncated')).length).toBe(target < 2_000 ? 1 : 0);
+      const more = await appendGroup(cut, [300], 5);
+      const again = await openTestLog(storage.restart('drop'));
+      expect(await logText(again.table)).toBe(textOf(...groups).slice(0, target) + textOf(more));
+    }
+  });
+
+  it('is refused by its limit as measured from there', async () => {
+    const before = new FaultyStorage();
+    const log = await openTestLog(before);
+    await appendGroup(log, [500]);
+    await appendGroup(log, [1_000]);
+    const storage = before.restart('drop');
+    await setCheckpoint(storage, 'truncate.chk', 500);
+    await expect(openTestLog(storage, { truncationBytesMax: 999 })).rejects.toMatchObject({ code: 'truncation_too_large', data: { bytes: 1_000 } });
+  });
+
+  it('cuts damage off that lies behind writer.chk, and is refused where it would stay', async () => {
+    for (const [target, isPossible] of [[500, true], [1_600, false]] as const) {
+      const before = new FaultyStorage();
+      const log = await openTestLog(before);
+      await appendGroup(log, [500]);
+      await log.flushCheckpoints();
+      await appendGroup(log, [1_000]);
+      await appendGroup(log, [100]);
+      const storage = before.restart('drop');
+      // The newest group is sound, and the record before it is not.
+      storage.corrupt(NAMES[0]!, 128 + 500, 0x11);
+      await setCheckpoint(storage, 'truncate.chk', target);
+      if (isPossible) expect((await openTestLog(storage)).end).toBe(target);
+      else await expect(openTestLog(storage)).rejects.toMatchObject({ code: 'log_corrupt' });
+    }
+  });
+
   it('beyond the end of the log changes nothing', async () => {
     const storage = await fourChunks();
     await setCheckpoint(storage, 'truncate.chk', END + 5_000);
@@ -225,12 +273,17 @@ describe('a crash during a truncation', () => {
       const log = await openTestLog(storage).catch(() => null);
       if (log !== null && !storage.isCrashed) break;
       crashes++;
-      for (const [mode, seed] of [['drop', 1], ['keep', 1], ['partial', 1], ['partial', 2], ['partial', 3]] as const) {
+      for (const [mode, seed] of [['drop', 1], ['keep', 1], ['partial', 1], ['partial', 2], ['partial', 3], ['clean', 1], ['clean', 2], ['clean', 3]] as const) {
         const trial = storage.restart(mode, seed);
         const again = await openTestLog(trial);
         expect(again.end, `crash at operation ${n}, ${mode} ${seed}`).toBe(end);
         expect(await logText(again.table)).toBe(logUpTo(end));
         expect(await checkpoint(trial, 'truncate.chk')).toBe(-1);
+        // Nothing of the truncation comes back, and what was written behind it stays.
+        const more = await appendGroup(again, [600], 9);
+        const last = trial.restart('drop');
+        expect(await logText((await openTestLog(last)).table), `crash at operation ${n}, ${mode} ${seed}, and a power loss`).toBe(logUpTo(end) + textOf(more));
+        expect(await checkpoint(last, 'truncate.chk')).toBe(-1);
       }
     }
     expect(crashes).toBeGreaterThan(6);

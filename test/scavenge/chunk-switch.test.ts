@@ -143,7 +143,7 @@ describe('a crash at any operation of executing, merging and switching', () => {
       // Only the removal of an old file may end without an error.
       await work(storage, log, cache).catch((error: unknown) => expect(error, `operation ${n}`).toMatchObject({ code: 'storage_crashed' }));
       expect(storage.isCrashed).toBe(true);
-      for (const mode of ['drop', 'keep', 'partial'] as const) {
+      for (const mode of ['drop', 'keep', 'partial', 'clean'] as const) {
         const restarted = storage.restart(mode, n);
         const again = await openTestLog(restarted);
         const seen = (await readForward(again.table)).map(textOf);

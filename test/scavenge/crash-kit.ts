@@ -1,4 +1,3 @@
-import { isSkuaError } from '../../core/errors.ts';
 import { JOBS } from '../../core/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
@@ -7,6 +6,7 @@ import type { LastScavenge } from '../../core/scavenge/api.ts';
 import type { OpenStore } from '../../core/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
+import { codeOf } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import type { RestartMode } from '../support/faulty-file.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -147,7 +147,7 @@ async function scavenge(session: Session, inspect?: (store: OpenStore) => Promis
   return last;
 
   function expectCrash(error: unknown): void {
-    if (!session.storage.isCrashed || !isSkuaError(error)) throw error;
+    if (!session.storage.isCrashed || codeOf(error) === null) throw error;
   }
 }
 
@@ -177,6 +177,7 @@ export async function crashAndGoOn(prepared: Prepared, crash: Crash): Promise<st
   }
   wrong.push(...await checkLeft(prepared, after.storage));
   wrong.push(...await checkClosed(after.storage, HASHERS.plain), ...after.storage.violations, ...storage.violations);
+  wrong.push(...(await checkLeft(prepared, after.storage.restart('drop'))).map((problem) => `${problem}, after one more power loss`));
   return wrong.map((problem) => `${JSON.stringify(crash)}: ${problem}`);
 }
 

@@ -6,7 +6,7 @@ import { type Crash, crashAndGoOn, prepare } from './crash-kit.ts';
  * `node test/scavenge/crash-long.ts [--seed 1] [--seeds 3]`. Exits with 1 when something goes wrong.
  */
 const { values } = parseArgs({ options: { seed: { type: 'string', default: '1' }, seeds: { type: 'string', default: '3' } } });
-const MODES = ['drop', 'keep', 'partial'] as const;
+const MODES = ['drop', 'keep', 'partial', 'clean'] as const;
 const first = Number(values.seed);
 let tried = 0;
 

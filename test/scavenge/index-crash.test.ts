@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSkuaError } from '../../core/errors.ts';
+import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { rangeOf } from '../index/world.ts';
 import { type Entry, IndexWorld } from './index-kit.ts';
@@ -36,9 +36,9 @@ describe('an index that is scavenged when the power fails', () => {
         await world.run(index);
         await index.close();
       } catch (error) {
-        expect(isSkuaError(error, 'storage_crashed')).toBe(true);
+        expect(isCrash(error)).toBe(true);
       }
-      for (const mode of ['drop', 'keep', 'partial'] as const) {
+      for (const mode of ['drop', 'keep', 'partial', 'clean'] as const) {
         const after = storage.restart(mode, n);
         const again = new IndexWorld(after, world.hasher, world.states, 1_000 + n);
         const index = await again.open();

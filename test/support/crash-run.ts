@@ -1,7 +1,8 @@
-import { isSkuaError } from '../../core/errors.ts';
 import type { OpenStore } from '../../core/store.ts';
 import { findLosses } from './check-store.ts';
+import { codeOf } from './crash.ts';
 import { FaultyStorage } from './faulty-storage.ts';
+import type { RestartMode } from './faulty-file.ts';
 import type { CrashMoment } from './faulty-storage.ts';
 import { ManualClock } from './manual-clock.ts';
 import { Random } from './random.ts';
@@ -60,8 +61,9 @@ export async function workOn(storage: FaultyStorage, options: WorkOptions): Prom
   try {
     opened = await openOn(storage, options.seed, clock);
   } catch (error) {
-    if (!isSkuaError(error)) throw error;
-    return { storage, requests, opened: null, openError: error.code, nowMs: clock.nowMs() };
+    const code = codeOf(error);
+    if (code === null) throw error;
+    return { storage, requests, opened: null, openError: code, nowMs: clock.nowMs() };
   }
   for (const round of planWorkload({ ...options, dataBytesMax: DATA_BYTES_MAX })) {
     if (storage.isCrashed) break;
@@ -69,33 +71,39 @@ export async function workOn(storage: FaultyStorage, options: WorkOptions): Prom
     await Promise.all(round.map((request) => perform(opened.store, request, () => storage.ops.length)));
     await clock.advance(ROUND_MS);
   }
-  if (options.close === true && !storage.isCrashed) await opened.close().catch((error: unknown) => { if (!isSkuaError(error)) throw error; });
+  if (options.close === true && !storage.isCrashed) await opened.close().catch((error: unknown) => { if (codeOf(error) === null) throw error; });
   return { storage, requests, opened, openError: null, nowMs: clock.nowMs() };
 }
 
-export type Outcome = readonly ['drop' | 'keep' | 'partial', number];
-export const OUTCOMES: readonly Outcome[] = [['drop', 1], ['keep', 1], ['partial', 1], ['partial', 2]];
+export type Outcome = readonly [RestartMode, number];
+/** Ends of a process: power losses, and its end alone, under a system that could not write what it had not synced. */
+export const OUTCOMES: readonly Outcome[] = [['drop', 1], ['keep', 1], ['partial', 1], ['partial', 2], ['clean', 1]];
 
-/** Opens what a power loss left and says what is wrong with it; then writes to it, and stops and looks once more. */
+/** Opens what the end of a process left and says what is wrong with it; then writes to it, and stops and looks once more. */
 export async function checkAfterCrash(run: Run, outcome: Outcome): Promise<string[]> {
   const storage = run.storage.restart(outcome[0], outcome[1]);
-  return (await checkOpened(storage, run)).map((problem) => `after ${outcome.join(' ')}: ${problem}`);
+  return (await checkOpened(storage, run, outcome[0] === 'clean')).map((problem) => `after ${outcome.join(' ')}: ${problem}`);
 }
 
-export async function checkOpened(storage: FaultyStorage, run: Run): Promise<string[]> {
+/** `losesPower`: once it was written to, instead of a stop. What was seen before is looked for in what is left then. */
+export async function checkOpened(storage: FaultyStorage, run: Run, losesPower = false): Promise<string[]> {
   let opened: OpenStore;
   try {
     opened = await openOn(storage, 99);
   } catch (error) {
     return [`it can't be opened: ${(error as Error).message}`];
   }
-  const wrong = await findLosses(opened.store, run.requests, run.nowMs);
+  const wrong = losesPower ? [] : await findLosses(opened.store, run.requests, run.nowMs);
   const more: Request = { kind: 'append', stream: 'afterwards', target: 'afterwards', expectedVersion: -1, round: 1e9, acknowledged: null, refusedWith: null,
     events: [1, 2].map((i) => ({ id: `0000000${i}-1111-4111-8111-111111111111`, type: 'after', isJson: false, data: new Uint8Array(3000).fill(i), metadata: new Uint8Array(0) })) };
   await perform(opened.store, more, () => 0);
   if (more.acknowledged === null) wrong.push(`an append afterwards was refused with ${more.refusedWith}`);
-  wrong.push(...(await findLosses(opened.store, [...run.requests, more], run.nowMs)).map((problem) => `after one more append: ${problem}`));
   wrong.push(...storage.violations, ...run.storage.violations);
+  if (losesPower) {
+    const after = await checkOpened(storage.restart('drop'), { ...run, requests: [...run.requests, more] });
+    return [...wrong, ...after.map((problem) => `and after a power loss: ${problem}`)];
+  }
+  wrong.push(...(await findLosses(opened.store, [...run.requests, more], run.nowMs)).map((problem) => `after one more append: ${problem}`));
   await opened.close();
   return wrong;
 }
@@ -114,7 +122,7 @@ export async function runChain(seed: number, losses: number): Promise<string[]> 
     const run = await workOn(storage, { seed: seed * 1000 + loss, rounds: 30, firstRound: loss * 100, close: random.chance(0.5) });
     requests.push(...run.requests);
     nowMs = Math.max(nowMs, run.nowMs);
-    const outcome = [random.pick(['drop', 'keep', 'partial', 'partial'] as const), random.int(1, 1_000_000)] as const;
+    const outcome = [random.pick(['drop', 'keep', 'partial', 'partial', 'clean'] as const), random.int(1, 1_000_000)] as const;
     const judged = { ...run, requests, nowMs };
     const problems = await checkAfterCrash(judged, outcome);
     if (problems.length > 0) return problems.map((problem) => `seed ${seed}, loss ${loss}: ${problem}`);

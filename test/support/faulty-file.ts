@@ -4,8 +4,11 @@ import { SparseImage } from './sparse-image.ts';
 /** What a disk writes all or nothing of, in bytes. */
 export const SECTOR_BYTES = 512;
 
-/** How much of what was never synced a power loss leaves. */
-export type RestartMode = 'drop' | 'keep' | 'partial';
+/**
+ * What becomes of bytes that were never synced: a power loss leaves none, all or any of them. `clean` is no power loss: only the
+ * process has ended, and the system could not write them. It still shows them, and holds them for written.
+ */
+export type RestartMode = 'drop' | 'keep' | 'partial' | 'clean';
 
 type Pending =
   | { readonly kind: 'write'; readonly position: number; readonly bytes: Uint8Array }
@@ -22,9 +25,9 @@ export class FaultyFile {
   isSealed = false;
   syncHasFailed = false;
 
-  constructor(image = new SparseImage()) {
-    this.current = image;
-    this.#durable = image.copy();
+  constructor(current = new SparseImage(), durable = current.copy()) {
+    this.current = current;
+    this.#durable = durable;
   }
 
   get hasUnsynced(): boolean { return this.#pending.length > 0; }
@@ -66,12 +69,14 @@ export class FaultyFile {
     }
   }
 
-  /** The file as a power loss leaves it. */
-  afterCrash(mode: RestartMode, random: Random): SparseImage {
-    if (mode === 'partial') return this.#persistSome(random);
+  /** The file as the next process finds it. */
+  afterRestart(mode: RestartMode, random: Random): FaultyFile {
+    // A sync writes what is dirty. What is clean, and not on the disk, gets there only when it is written again.
+    if (mode === 'clean') return new FaultyFile(this.current.copy(), random.chance(0.5) ? this.#durable.copy() : this.#persistSome(random));
+    if (mode === 'partial') return new FaultyFile(this.#persistSome(random));
     const image = this.#durable.copy();
     if (mode === 'keep') for (const operation of this.#pending) apply(image, operation);
-    return image;
+    return new FaultyFile(image);
   }
 
   /**

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { isSkuaError } from '../../core/errors.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { codeOf as codeOfError } from './crash.ts';
 import { FaultyObjects } from './faulty-objects.ts';
 import type { FaultyObjectsOptions } from './faulty-objects.ts';
 
 const text = (value: string) => new TextEncoder().encode(value);
-const codeOf = (work: Promise<unknown>) => work.then(() => 'done', (error: unknown) => isSkuaError(error) ? error.code : String(error));
+const codeOf = (work: Promise<unknown>) => work.then(() => 'done', (error: unknown) => codeOfError(error) ?? String(error));
 const start = (options: FaultyObjectsOptions = {}) => {
   const memory = new MemoryObjects();
   return { memory, faulty: new FaultyObjects(memory, options) };

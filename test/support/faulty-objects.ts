@@ -8,12 +8,13 @@
  * - `create` rejects with `outcome_unknown` in all of these cases, as the contract has it; the others with `storage_unreachable`
  *   or `storage_throttled`.
  * - A failing `remove` may have removed some of its keys, a failing `upload` has read some of its content.
- * - After a crash every call rejects with `storage_crashed`; what had its effect before stays. The call that meets the crash may
+ * - After a crash every call rejects with a `Crash`; what had its effect before stays. The call that meets the crash may
  *   or may not have its effect. `restart` gives another client of the same store.
  */
 import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
+import { Crash } from './crash.ts';
 import { Random } from './random.ts';
 
 export type ObjectOp = 'get' | 'head' | 'put' | 'create' | 'upload' | 'list' | 'remove';
@@ -194,6 +195,6 @@ function failure(op: ObjectOp, key: string, code: 'storage_unreachable' | 'stora
   return new SkuaError(code, `The test made ${op} of ${key} fail.`, { key });
 }
 
-function crashed(): SkuaError {
-  return new SkuaError('storage_crashed', 'The simulated process has crashed: restart the store.');
+function crashed(): Crash {
+  return new Crash('The simulated process has crashed: restart the store.');
 }

@@ -119,6 +119,45 @@ describe('what a power loss leaves', () => {
     expect(await storage.restart('keep').list('')).toEqual([]);
   });
 
+  test('clean: a next process sees all, its syncs save nothing of it, and what it writes again is safe', async () => {
+    const lost = new Set<string>();
+    for (const seed of SEEDS) {
+      const next = (await halfSynced()).restart('clean', seed);
+      expect(await content(next, 'a')).toEqual(filled(2_048, 2));
+      expect(next.hasUnsynced('a')).toBe(false);
+      const file = await next.open('a', 'write');
+      await file.writeAt(512, filled(512, 2));
+      await file.sync();
+      expect(next.violations).toEqual([]);
+      const bytes = await content(next.restart('keep'), 'a');
+      expect(bytes[512]).toBe(2);
+      lost.add(`${bytes[0]}${bytes[1_024]}`);
+    }
+    expect(lost).toContain('11');
+    expect(lost).toContain('22');
+  });
+
+  test('clean: a length that was not synced is seen, and lost unless it is set again or written to', async () => {
+    const storage = new FaultyStorage();
+    const file = await storage.create('a');
+    await file.writeAt(0, filled(1_000, 1));
+    await file.sync();
+    await file.truncate(10);
+    for (const seed of SEEDS) expect(await storage.restart('clean', seed).size('a')).toBe(10);
+    const sizes = new Set<number | null>();
+    for (const seed of SEEDS) {
+      const synced = storage.restart('clean', seed);
+      await (await synced.open('a', 'write')).sync();
+      sizes.add(await synced.restart('keep').size('a'));
+      const next = storage.restart('clean', seed);
+      const again = await next.open('a', 'write');
+      await again.truncate(10);
+      await again.sync();
+      expect(await next.restart('drop').size('a')).toBe(10);
+    }
+    expect(sizes).toEqual(new Set([10, 1_000]));
+  });
+
   test('the same seed gives the same disk', async () => {
     const storage = await halfSynced();
     expect(await content(storage.restart('partial', 5), 'a')).toEqual(await content(storage.restart('partial', 5), 'a'));

@@ -2,7 +2,7 @@
  * A disk that fails, for crash tests. The fault model, in words:
  *
  * - Power may fail at any mutating call (`writeAt`, `truncate`, `sync`, `create`, `rename`, `remove`, `seal`): before
- *   it takes effect, after it, or in the middle. From then on every call but `close` throws `storage_crashed`. A write
+ *   it takes effect, after it, or in the middle. From then on every call but `close` throws a `Crash`. A write
  *   cut off in its middle leaves any of its sectors; creating, renaming and removing happen all at once or not at all.
  * - After a power loss a file surely holds what it held at its last completed sync. Of what was written and never
  *   synced, any 512-byte sectors may be there or not, in any order of arrival (`partial`), all of them (`keep`), or
@@ -14,16 +14,20 @@
  *   capacity, and every other failed call but sync, changes nothing. Space is taken in blocks of 4 KiB; holes are free.
  * - A failed sync leaves any part of the unsynced bytes on the disk, and the rest never gets there although it can
  *   still be read: a second sync reports success. That is noted in `violations`, because nobody may try.
+ * - What a failed sync left outlives its process: the next one under the same system (`clean`) reads bytes and lengths that it
+ *   can't tell from durable ones, that no sync of its own brings to the disk, and that the next power loss takes away unless
+ *   they are written again. The same is left by a process that was killed, when the system fails to write its bytes later.
  * - Bytes on the disk may rot at any time (`corrupt`), which the disk does not notice.
  * - The lock goes with the process.
  *
  * Not simulated: reads that lie once and tell the truth later, sectors that land in the wrong place, and a file system
- * that loses names.
+ * that loses names: they go through its journal, and where that can't be written it refuses all further changes.
  */
 import { SkuaError } from '../../core/errors.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import { checkPath, checkRename, fileExists, fileNotFound, folderOf } from '../../core/ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
+import { Crash } from './crash.ts';
 import { FaultyFile } from './faulty-file.ts';
 import type { RestartMode } from './faulty-file.ts';
 import { FaultyHandle } from './faulty-handle.ts';
@@ -114,13 +118,13 @@ export class FaultyStorage implements Storage {
     this.#lockHolder = null;
   }
 
-  /** The disk after the power came back. May be called several times for different outcomes of the same loss. */
+  /** The disk as the next process finds it, after a power loss or (`clean`) without one. May be called several times for different outcomes of the same end. */
   restart(mode: RestartMode, seed = 1): FaultyStorage {
     this.crash();
     const next = new FaultyStorage({ ...this.#options, seed, capacityBytes: this.#capacityBytes });
     for (const path of [...this.#files.keys()].sort()) {
       const file = this.#files.get(path)!;
-      const after = new FaultyFile(file.afterCrash(mode, next.#random));
+      const after = file.afterRestart(mode, next.#random);
       after.isSealed = file.isSealed;
       next.#files.set(path, after);
       next.#usedBytes += after.current.allocatedBytes;
@@ -280,8 +284,8 @@ export class FaultyStorage implements Storage {
   }
 }
 
-function crashed(): SkuaError {
-  return new SkuaError('storage_crashed', 'The simulated power has failed: restart the storage.');
+function crashed(): Crash {
+  return new Crash('The simulated power has failed: restart the storage.');
 }
 
 function injected(code: ErrorCode, op: string, path: string): SkuaError {

@@ -1,7 +1,7 @@
 import { guidToText, guidFromUuidBytes } from '../../core/guid.ts';
-import { isSkuaError } from '../../core/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { EventStore, NewEvent } from '../../core/streams/api.ts';
+import { codeOf } from './crash.ts';
 import { Random } from './random.ts';
 
 /** One request that a client makes of the store, and what became of it. */
@@ -86,7 +86,8 @@ export async function perform(store: EventStore, request: Request, operations: (
       request.acknowledged = { firstEventNumber: -1, lastEventNumber: -1, position: result.position, operations: operations() };
     }
   } catch (error) {
-    if (!isSkuaError(error)) throw error;
-    request.refusedWith = error.code;
+    const code = codeOf(error);
+    if (code === null) throw error;
+    request.refusedWith = code;
   }
 }

@@ -1,0 +1,40 @@
+import { SkuaError } from '../errors.ts';
+import type { StorageFile } from '../ports/storage.ts';
+
+/** What every part of the log does in the same way to make bytes outlive a crash. */
+
+/** Bytes that are read and written again at once. */
+const REWRITE_BYTES = 1_048_576;
+
+/** Makes what was written to the file durable. Whatever makes that fail, the content of the file is unknown from then on: `sync_failed`. */
+export async function syncFile(file: StorageFile): Promise<void> {
+  try {
+    await file.sync();
+  } catch (error) {
+    throw new SkuaError('sync_failed', `${file.path} could not be made durable.`, { file: file.path }, error);
+  }
+}
+
+/**
+ * True for errors after which the writer must not go on: a failed sync, and one that is no error of the storage's, since
+ * nobody knows what that one left.
+ */
+export function isFinal(error: unknown): boolean {
+  return !(error instanceof SkuaError) || error.code === 'sync_failed';
+}
+
+/**
+ * Writes what a file shows in [from, to) once more, so that the next sync really brings it to the disk. After a sync
+ * that failed, the system may show bytes that it holds for written and that are on no disk; another process can't tell them
+ * from others, and a sync of its own does nothing for them.
+ */
+export async function rewrite(file: StorageFile, from: number, to: number): Promise<void> {
+  const end = Math.min(to, file.size);
+  const buffer = new Uint8Array(Math.max(0, Math.min(REWRITE_BYTES, end - from)));
+  for (let at = from; at < end;) {
+    const bytes = await file.read(at, Math.min(REWRITE_BYTES, end - at), buffer);
+    if (bytes.length === 0) throw new SkuaError('io_error', `${file.path} gave no bytes at offset ${at}, though it has ${file.size}.`, { file: file.path, offset: at });
+    await file.writeAt(at, bytes);
+    at += bytes.length;
+  }
+}
