@@ -1,17 +1,17 @@
 import { guidFromUuidBytes } from '../guid.ts';
 import { putI32 } from '../bytes.ts';
+import { EventColumns } from '../index/event-columns.ts';
 import {
   encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, type PrepareInput, TOMBSTONE,
 } from '../log/records.ts';
-import type { CommitLog } from '../ports/commit-log.ts';
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../text.ts';
 import { type AppendRequest, typeBytes } from './append-request.ts';
-import type { EventIndex } from './deps.ts';
+import type { CommittedRecords } from './apply-committed.ts';
 import type { StreamKey } from './lookup.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
-import type { RecordTime, RecordTimestamp } from './record-time.ts';
+import type { RecordTimestamp } from './record-time.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
 import type { Waiters } from './waiters.ts';
@@ -20,8 +20,6 @@ const NO_BYTES = new Uint8Array(0);
 const METADATA_TYPE_BYTES = encodeText(METADATA_TYPE);
 const TOMBSTONE_TYPE_BYTES = encodeText(TOMBSTONE_TYPE);
 const WHOLE = FLAG_TRANSACTION_BEGIN | FLAG_TRANSACTION_END | FLAG_COMMITTED;
-/** Index entries for which room is made at first. */
-const ENTRIES_FIRST = 1_024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -29,11 +27,11 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
  * The records of one group commit, written straight into one buffer that is used again and again, and what has to be
  * done once they are durable. What the group decided is held as drafts in the states of its streams.
  */
-export class AppendGroup {
+export class AppendGroup implements CommittedRecords {
   start = 0;
   length = 0;
-  /** Events in the group. */
-  entries = 0;
+  /** Its events. */
+  readonly events = new EventColumns();
   readonly requests: AppendRequest[] = [];
   readonly #touched: StreamState[] = [];
   readonly #written: string[] = [];
@@ -41,15 +39,11 @@ export class AppendGroup {
   readonly #ids: Ids;
   readonly #recent: RecentIds;
   #buffer: Uint8Array;
-  #keys: StreamKey[] = [];
-  #versions = new Float64Array(ENTRIES_FIRST);
-  #positions = new Float64Array(ENTRIES_FIRST);
-  /** Requests whose ids are not yet among the recent ones, with the first of their entries, and whether their first id was looked for in vain. */
+  /** Requests whose ids are not yet among the recent ones, with stream and first event of each, and whether their first id was looked for in vain. */
   readonly #idRequests: AppendRequest[] = [];
-  readonly #idEntries: number[] = [];
+  readonly #idKeys: StreamKey[] = [];
+  readonly #idEvents: number[] = [];
   readonly #idUnknown: boolean[] = [];
-  /** 1 for the last entry of a transaction. */
-  #ends = new Uint8Array(ENTRIES_FIRST);
   #lastPosition = -1;
   #writes = 0;
   #ms = 0;
@@ -76,11 +70,10 @@ export class AppendGroup {
   begin(start: number, { ms, ticks }: RecordTimestamp): void {
     this.start = start;
     this.length = 0;
-    this.entries = 0;
+    this.events.clear();
     this.requests.length = 0;
     this.#touched.length = 0;
     this.#written.length = 0;
-    this.#keys.length = 0;
     this.#dropIds();
     this.#lastPosition = -1;
     this.#writes = 0;
@@ -139,26 +132,6 @@ export class AppendGroup {
     this.length = encodePrepare(this.#buffer, this.length, r);
   }
 
-  #note(key: StreamKey, version: number, isLast: boolean): void {
-    if (this.entries === this.#versions.length) this.#grow();
-    this.#keys.push(key);
-    this.#versions[this.entries] = version;
-    this.#positions[this.entries] = this.#lastPosition;
-    this.#ends[this.entries++] = isLast ? 1 : 0;
-  }
-
-  #grow(): void {
-    const versions = new Float64Array(this.entries * 2);
-    const positions = new Float64Array(this.entries * 2);
-    const ends = new Uint8Array(this.entries * 2);
-    versions.set(this.#versions);
-    positions.set(this.#positions);
-    ends.set(this.#ends);
-    this.#versions = versions;
-    this.#positions = positions;
-    this.#ends = ends;
-  }
-
   /**
    * Writes the events of a request (disk-format.md section 3.4) behind event `last`; their ids are to be remembered.
    * `isUnknown`: the first id has been looked for in vain, so what is remembered of it is out of date.
@@ -168,7 +141,8 @@ export class AppendGroup {
     this.#makeRoom(bytes);
     this.#beginWrite(key);
     this.#idRequests.push(request);
-    this.#idEntries.push(this.entries);
+    this.#idKeys.push(key);
+    this.#idEvents.push(this.events.count);
     this.#idUnknown.push(isUnknown);
     const r = this.#record;
     const id = this.#idScratch;
@@ -183,7 +157,7 @@ export class AppendGroup {
       r.data = event.data;
       r.metadata = event.metadata;
       this.#put();
-      this.#note(key, last + i + 1, i === final);
+      this.events.note(key, last + i + 1, this.#lastPosition, i === final);
     }
   }
 
@@ -194,17 +168,18 @@ export class AppendGroup {
   rememberIds(): void {
     for (let k = 0; k < this.#idRequests.length; k++) {
       const { ids, idsAt, events } = this.#idRequests[k]!;
-      const first = this.#idEntries[k]!;
-      const { salt } = this.#keys[first]!;
-      const start = this.#positions[first]!;
-      for (let i = 0; i < events.length; i++) this.#recent.add(ids, idsAt + i * 16, salt, this.#positions[first + i]!, i === 0 && this.#idUnknown[k]! ? start : 0);
+      const first = this.#idEvents[k]!;
+      const { salt } = this.#idKeys[k]!;
+      const start = this.events.position(first);
+      for (let i = 0; i < events.length; i++) this.#recent.add(ids, idsAt + i * 16, salt, this.events.position(first + i), i === 0 && this.#idUnknown[k]! ? start : 0);
     }
     this.#dropIds();
   }
 
   #dropIds(): void {
     this.#idRequests.length = 0;
-    this.#idEntries.length = 0;
+    this.#idKeys.length = 0;
+    this.#idEvents.length = 0;
     this.#idUnknown.length = 0;
   }
 
@@ -215,7 +190,7 @@ export class AppendGroup {
 
   writeTombstone(key: StreamKey, bytes: number): void {
     this.#writeOne(key, WHOLE | FLAG_STREAM_DELETE, 0, TOMBSTONE - 1, TOMBSTONE_TYPE_BYTES, NO_BYTES, bytes);
-    this.#note(key, TOMBSTONE, true);
+    this.events.note(key, TOMBSTONE, this.#lastPosition, true);
   }
 
   /** Writes a `$metadata` event of our own making to a metastream. */
@@ -225,7 +200,7 @@ export class AppendGroup {
 
   writeJson(key: StreamKey, last: number, type: Uint8Array, json: Uint8Array, bytes: number): void {
     this.#writeOne(key, WHOLE | FLAG_DATA | FLAG_JSON, 0, last, type, json, bytes);
-    this.#note(key, last + 1, true);
+    this.events.note(key, last + 1, this.#lastPosition, true);
   }
 
   #writeOne(key: StreamKey, flags: number, offset: number, expectedVersion: number, type: Uint8Array, data: Uint8Array, bytes: number): void {
@@ -246,34 +221,27 @@ export class AppendGroup {
     this.length = encodeEpoch(this.#buffer, this.length, this.end, this.#ms, this.#ticks, json);
   }
 
-  /** Position of the record written last. */
+  /** Position of the record of a stream that was written last; -1 without any. */
   get lastPosition(): number { return this.#lastPosition; }
+  /** Time of the record written last. */
+  get lastMs(): number { return this.#ms; }
+  get lastTicks(): number { return this.#lastTicks; }
 
-  /** The group is durable: index and states learn of it, then readers, then those who wait. */
-  publish(index: EventIndex, states: StreamStates, times: RecordTime, log: CommitLog, waiters: Waiters): void {
-    for (let i = 0; i < this.entries; i++) {
-      const key = this.#keys[i]!;
-      const version = this.#versions[i]!;
-      const position = this.#positions[i]!;
-      index.add(key.hi, key.lo, version, position);
-      // A tombstone may be the first thing that is written of a stream.
-      if (version === 0 || version === TOMBSTONE) index.addStream(key.hi, key.lo, position);
-      if (this.#ends[i] === 1) index.endBulk(position, position);
-    }
-    if (this.#lastPosition >= 0) index.noteExistenceCheckpoint(this.#lastPosition);
+  /** What was decided is committed now. */
+  changeStates(states: StreamStates): void {
     for (const state of this.#touched) {
       state.committed = state.draft!;
       state.draft = null;
-      states.committed(state);
+      states.written(state.key.name);
     }
-    times.note(this.#ms, this.#lastTicks);
-    log.publish();
+  }
+
+  wake(waiters: Waiters): void {
     for (const name of this.#written) waiters.wakeStream(name);
     for (const state of this.#touched) {
       waiters.wakeStream(state.key.name);
       if (state.committed.isTombstoned) waiters.wakeStream(state.metaKey.name);
     }
-    waiters.wakeLog();
   }
 
   /**

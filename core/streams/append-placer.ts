@@ -100,7 +100,7 @@ export class AppendPlacer {
     scope.latestLast = lastNumberOf(state.latest, isMeta);
     scope.isSoftDeleted = !isMeta && state.latest.isSoftDeleted;
     scope.groupStart = group.start;
-    scope.isGroupHuge = group.entries >= this.#recent.capacity;
+    scope.isGroupHuge = group.events.count >= this.#recent.capacity;
     return byIds ? this.#repeat.byIds(request, scope) : this.#repeat.byNumbers(request, scope);
   }
 

@@ -1,6 +1,7 @@
 import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
 import { MISS } from '../log/log-reader.ts';
 import { AppendGroup } from './append-group.ts';
+import { applyCommitted, type CommittedParts, type CommittedRecords } from './apply-committed.ts';
 import { AppendPlacer, FULL, LOADING, TAKEN } from './append-placer.ts';
 import { AppendQueue } from './append-queue.ts';
 import type { AppendRequest } from './append-request.ts';
@@ -37,7 +38,7 @@ export class Appender {
   readonly #options: EventStoreOptions;
   readonly #lookup: Lookup;
   readonly #states: StreamStates;
-  readonly #waiters: Waiters;
+  readonly #parts: CommittedParts;
   readonly #queue: AppendQueue;
   readonly #group: AppendGroup;
   readonly #placer: AppendPlacer;
@@ -58,9 +59,9 @@ export class Appender {
     this.#options = options;
     this.#lookup = lookup;
     this.#states = states;
-    this.#waiters = waiters;
     this.recent = new RecentIds(options.recentIds);
     this.times = new RecordTime(lookup, deps.clock, deps.log, deps.meter);
+    this.#parts = { index: deps.index, states, recent: this.recent, times: this.times, log: deps.commitLog, waiters };
     this.#queue = new AppendQueue(options.appendsQueuedMax, options.appendQueueBytesMax);
     this.#group = new AppendGroup(deps.ids, this.recent, options.groupBytesMax);
     const past = options.idLookbackEvents === 0 ? null : new PastIds(lookup, this.recent, options.idLookbackEvents);
@@ -85,6 +86,11 @@ export class Appender {
     const state = this.#states.load(request.owner);
     if (state instanceof Promise) state.catch(ignore);
     this.#running ??= this.#run();
+  }
+
+  /** Lets everybody know of records that are durable: of a group of ours, or of another writer. */
+  apply(records: CommittedRecords): void {
+    applyCommitted(records, this.#parts);
   }
 
   /** The end of the log is about to be moved by another writer's records. Never called while a group of ours is on its way. */
@@ -217,14 +223,14 @@ export class Appender {
   }
 
   async #commit(group: AppendGroup, endsChunk: boolean): Promise<void> {
-    const { commitLog, index, meter, clock } = this.#deps;
+    const { commitLog, meter, clock } = this.#deps;
     const sinceMs = this.#waitingSinceMs;
     const startMs = clock.monotonicMs();
     this.#waitingSinceMs = startMs;
     const appended = commitLog.append(group.bytes(), endsChunk);
     group.rememberIds();
     await appended;
-    group.publish(index, this.#states, this.times, commitLog, this.#waiters);
+    this.apply(group);
     commitLog.settled?.();
     measureGroup(meter, group, { sinceMs, startMs, endMs: clock.monotonicMs() });
   }

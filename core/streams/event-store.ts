@@ -5,9 +5,9 @@ import type {
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
+import type { CommittedRecords } from './apply-committed.ts';
 import { appendRequest, type AppendRequest, checkExpected, completeChunkRequest, deleteRequest, type EpochInput, epochRequest } from './append-request.ts';
 import { DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions } from './deps.ts';
-import { Follower } from './follower.ts';
 import { countRead } from './group-metrics.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
@@ -49,11 +49,8 @@ export interface EventStoreInternals extends EventStore {
   completeChunk(position: number): Promise<void>;
   /** Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their tombstones. */
   forgetTombstones(): void;
-  /**
-   * Takes in the records of a commit that another writer of the same log has made; they are indexed by now, and readers see them afterwards. Not
-   * while a group of this store is on its way to the log. Throws `log_corrupt`.
-   */
-  follow(records: Uint8Array, start: number): void;
+  /** Takes in the records of a commit that another writer of the same log has made, and shows them to readers. Not while a group of this store is on its way to the log. */
+  follow(records: CommittedRecords): void;
   /** Forgets what is remembered of streams and event ids: the log has come to `end` by records that nobody has seen here. */
   forgetStreams(end: number): void;
   /** Writes an epoch record and its event, and returns the record's position. */
@@ -76,7 +73,6 @@ class Store implements EventStoreInternals {
   readonly #context: StoreContext;
   readonly #appender: Appender;
   readonly #waiters: Waiters;
-  readonly #follower: Follower;
 
   constructor(deps: EventStoreDeps) {
     this.#deps = deps;
@@ -86,7 +82,6 @@ class Store implements EventStoreInternals {
     this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
     this.#appender = new Appender(deps, this.#options, lookup, states, this.#waiters);
-    this.#follower = new Follower(deps.index, states, this.#appender.recent, this.#appender.times, this.#waiters, deps.commitLog);
   }
 
   get end(): number { return this.#deps.reader.end; }
@@ -125,9 +120,9 @@ class Store implements EventStoreInternals {
     this.#context.states.forgetTombstones();
   }
 
-  follow(records: Uint8Array, start: number): void {
+  follow(records: CommittedRecords): void {
     this.#appender.overtake();
-    this.#follower.take(records, start);
+    this.#appender.apply(records);
   }
 
   forgetStreams(end: number): void {

@@ -20,7 +20,7 @@ export function measureGroup(meter: Meter, group: AppendGroup, { sinceMs, startM
   meter.observe('eventstore_writer_flush_size_max', group.length);
   meter.observe('eventstore_writer_flush_duration_max_seconds', (endMs - startMs) / 1_000);
   meter.observe('eventstore_queue_queueing_duration_max_seconds', (startMs - sinceMs) / 1_000, WRITER);
-  meter.count('eventstore_io_events_total', group.entries, WRITTEN);
+  meter.count('eventstore_io_events_total', group.events.count, WRITTEN);
   meter.count('eventstore_io_bytes_total', group.length, WRITTEN);
 }
 
