@@ -1,15 +1,16 @@
-import { guidFromUuidBytes } from '../guid.ts';
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import { putI32 } from '../bytes.ts';
 import { EventColumns } from '../index/event-columns.ts';
 import {
-  encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, type PrepareInput, TOMBSTONE,
+  encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE,
 } from '../log/records.ts';
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../text.ts';
-import { type AppendRequest, typeBytes } from './append-request.ts';
+import { timestampText } from '../time.ts';
+import type { AppendRequest, EpochInput, EventsRequest, EventTypes } from './append-request.ts';
 import type { CommittedRecords } from './apply-committed.ts';
 import type { StreamKey } from './lookup.ts';
-import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
+import { EPOCH_STREAM, METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTimestamp } from './record-time.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
@@ -19,6 +20,10 @@ import type { Waiters } from './waiters.ts';
 const NO_BYTES = new Uint8Array(0);
 const METADATA_TYPE_BYTES = encodeText(METADATA_TYPE);
 const TOMBSTONE_TYPE_BYTES = encodeText(TOMBSTONE_TYPE);
+/** Type of the events of the epoch stream, which has the same name. */
+const EPOCH_TYPE_BYTES = encodeText(EPOCH_STREAM);
+/** Bytes of a system record without its data. */
+const SYSTEM_BYTES = 32;
 const WHOLE = FLAG_TRANSACTION_BEGIN | FLAG_TRANSACTION_END | FLAG_COMMITTED;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -38,9 +43,10 @@ export class AppendGroup implements CommittedRecords {
   readonly #bufferBytes: number;
   readonly #ids: Ids;
   readonly #recent: RecentIds;
+  readonly #types: EventTypes;
   #buffer: Uint8Array;
   /** Requests whose ids are not yet among the recent ones, with stream and first event of each, and whether their first id was looked for in vain. */
-  readonly #idRequests: AppendRequest[] = [];
+  readonly #idRequests: EventsRequest[] = [];
   readonly #idKeys: StreamKey[] = [];
   readonly #idEvents: number[] = [];
   readonly #idUnknown: boolean[] = [];
@@ -59,9 +65,10 @@ export class AppendGroup implements CommittedRecords {
   readonly #idScratch = new Uint8Array(16);
   #correlationId: Uint8Array = new Uint8Array(16);
 
-  constructor(ids: Ids, recent: RecentIds, bufferBytes: number) {
+  constructor(ids: Ids, recent: RecentIds, types: EventTypes, bufferBytes: number) {
     this.#ids = ids;
     this.#recent = recent;
+    this.#types = types;
     this.#bufferBytes = bufferBytes;
     this.#buffer = new Uint8Array(0);
   }
@@ -87,8 +94,6 @@ export class AppendGroup implements CommittedRecords {
 
   /** Position of the next record. */
   get end(): number { return this.start + this.length; }
-  get timestampMs(): number { return this.#ms; }
-  get timestampTicks(): number { return this.#ticks; }
 
   bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.length);
@@ -136,7 +141,7 @@ export class AppendGroup implements CommittedRecords {
    * Writes the events of a request (disk-format.md section 3.4) behind event `last`; their ids are to be remembered.
    * `isUnknown`: the first id has been looked for in vain, so what is remembered of it is out of date.
    */
-  writeEvents(key: StreamKey, last: number, request: AppendRequest, bytes: number, isUnknown: boolean): void {
+  writeEvents(key: StreamKey, last: number, request: EventsRequest, bytes: number, isUnknown: boolean): void {
     const { events, ids, idsAt } = request;
     this.#makeRoom(bytes);
     this.#beginWrite(key);
@@ -153,7 +158,7 @@ export class AppendGroup implements CommittedRecords {
       r.flags = FLAG_DATA | FLAG_COMMITTED | (event.isJson ? FLAG_JSON : 0) | (i === 0 ? FLAG_TRANSACTION_BEGIN : 0) | (i === final ? FLAG_TRANSACTION_END : 0);
       r.transactionOffset = i;
       r.expectedVersion = last + i;
-      r.eventType = typeBytes(event.type)!;
+      r.eventType = this.#types.bytes(event.type)!;
       r.data = event.data;
       r.metadata = event.metadata;
       this.#put();
@@ -195,10 +200,10 @@ export class AppendGroup implements CommittedRecords {
 
   /** Writes a `$metadata` event of our own making to a metastream. */
   writeMetadata(key: StreamKey, last: number, json: Uint8Array, bytes: number): void {
-    this.writeJson(key, last, METADATA_TYPE_BYTES, json, bytes);
+    this.#writeJson(key, last, METADATA_TYPE_BYTES, json, bytes);
   }
 
-  writeJson(key: StreamKey, last: number, type: Uint8Array, json: Uint8Array, bytes: number): void {
+  #writeJson(key: StreamKey, last: number, type: Uint8Array, json: Uint8Array, bytes: number): void {
     this.#writeOne(key, WHOLE | FLAG_DATA | FLAG_JSON, 0, last, type, json, bytes);
     this.events.note(key, last + 1, this.#lastPosition, true);
   }
@@ -216,9 +221,25 @@ export class AppendGroup implements CommittedRecords {
     this.#put();
   }
 
-  writeEpoch(json: Uint8Array, bytes: number): void {
-    this.#makeRoom(bytes);
+  /** The JSON of an epoch record that is written next (disk-format.md section 3.7): members in this order, zeros left out. */
+  epochJson(epoch: EpochInput): Uint8Array {
+    const members: [string, string | number][] = [
+      ['epochPosition', this.end],
+      ['epochNumber', epoch.epochNumber],
+      ['epochId', guidToText(guidFromUuidBytes(this.#ids.uuidBytes()), 0)],
+      ['prevEpochPosition', epoch.prevEpochPosition],
+      ['timeStamp', timestampText(this.#ms, this.#ticks)],
+      ['leaderInstanceId', epoch.leaderInstanceId],
+    ];
+    const lines = members.filter(([, value]) => value !== 0).map(([name, value]) => `  "${name}": ${JSON.stringify(value)}`);
+    return encodeText(`{\n${lines.join(',\n')}\n}`);
+  }
+
+  /** Writes an epoch record, and the event of the epoch stream `key` that repeats it. */
+  writeEpoch(key: StreamKey, last: number, json: Uint8Array): void {
+    this.#makeRoom(epochBytes(json));
     this.length = encodeEpoch(this.#buffer, this.length, this.end, this.#ms, this.#ticks, json);
+    this.#writeJson(key, last, EPOCH_TYPE_BYTES, json, epochEventBytes(json));
   }
 
   /** Position of the record of a stream that was written last; -1 without any. */
@@ -254,4 +275,13 @@ export class AppendGroup implements CommittedRecords {
     for (const state of this.#touched) state.draft = null;
     this.#recent.withdrawFrom(this.start);
   }
+}
+
+/** Framed size of an epoch record and of the event behind it. */
+export function epochBytes(json: Uint8Array): number {
+  return FRAME_BYTES + SYSTEM_BYTES + json.length + epochEventBytes(json);
+}
+
+function epochEventBytes(json: Uint8Array): number {
+  return prepareFrameBytes(EPOCH_TYPE_BYTES.length, EPOCH_TYPE_BYTES.length, json.length, 0);
 }
