@@ -3,6 +3,7 @@ import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, TOMBS
 import { scanLog } from '../log/scan.ts';
 import { visitTransaction } from '../log/transactions.ts';
 import type { Clock } from '../ports/clock.ts';
+import { EventColumns } from './event-columns.ts';
 import { Hash64 } from './stream-hash.ts';
 import type { StreamIndex } from './stream-index.ts';
 
@@ -17,17 +18,17 @@ const SLICE_MS = 20;
  */
 export async function replayLog(index: StreamIndex, table: ChunkTable, clock: Clock, onProgress?: (bytesDone: number, bytesTotal: number) => void): Promise<number> {
   const commitCheckpoint = index.commitCheckpoint;
-  const prepareCheckpoint = index.prepareCheckpoint;
   await index.initExistence();
   const existenceFrom = Math.max(0, index.existenceCheckpoint);
   const from = Math.min(Math.max(0, commitCheckpoint), existenceFrom);
   if (from >= table.end) return 0;
-  const replay = new Replay(index, table, commitCheckpoint, prepareCheckpoint, existenceFrom);
+  const replay = new Replay(index, table, existenceFrom);
   const total = table.end - from;
   let done = 0;
   let sliceStart = clock.monotonicMs();
   await scanLog(table, from, (frame) => replay.visit(frame), async (bytes) => {
     done += bytes;
+    replay.apply();
     if (replay.passed > existenceFrom) index.noteExistenceCheckpoint(replay.passed);
     onProgress?.(Math.min(done, total), total);
     await index.ready();
@@ -45,6 +46,8 @@ class Replay {
   readonly #commitCheckpoint: number;
   readonly #prepareCheckpoint: number;
   readonly #existenceFrom: number;
+  /** Events that were read and are not in the index yet. */
+  readonly #events = new EventColumns();
   readonly #fields = new PrepareFields();
   readonly #hash = new Hash64();
   readonly #recentHi = new Uint32Array(RECENT_STREAMS);
@@ -53,11 +56,11 @@ class Replay {
   /** Position after the last record seen. */
   passed = 0;
 
-  constructor(index: StreamIndex, table: ChunkTable, commitCheckpoint: number, prepareCheckpoint: number, existenceFrom: number) {
+  constructor(index: StreamIndex, table: ChunkTable, existenceFrom: number) {
     this.#index = index;
     this.#table = table;
-    this.#commitCheckpoint = commitCheckpoint;
-    this.#prepareCheckpoint = prepareCheckpoint;
+    this.#commitCheckpoint = index.commitCheckpoint;
+    this.#prepareCheckpoint = index.prepareCheckpoint;
     this.#existenceFrom = existenceFrom;
     // No hash with this low half has slot 0, so an unused slot 0 matches nothing; the others can't match anyway.
     this.#recentLo[0] = 1;
@@ -74,25 +77,33 @@ class Replay {
     const hash = this.#hash;
     this.#index.hasher.hashUtf8(frame.bytes, fields.streamAt, fields.streamLength, hash);
     const position = frame.position;
-    if (position >= this.#existenceFrom) this.#addStream(hash, position);
-    if (!fields.isCommitted || !fields.isEvent || this.#isIndexed(position, position)) return;
-    this.#index.add(hash.hi, hash.lo, fields.expectedVersion + 1, position);
-    this.#index.endBulk(position, position);
+    // A scavenge may have removed the event with which a stream began, so each stream that is met may be new to the filter.
+    const mayBegin = position >= this.#existenceFrom && !this.#wasMet(hash);
+    const isEvent = fields.isCommitted && fields.isEvent && !this.#isIndexed(position, position);
+    if (isEvent) {
+      this.#events.noteAs(hash, fields.eventNumber, position, mayBegin);
+      this.#events.endTransaction(position);
+    } else if (mayBegin) this.#index.addStream(hash.hi, hash.lo, position);
   }
 
   async #commit(frame: RecordFrame): Promise<void> {
     const commitPosition = frame.position;
-    let last = -1;
+    let count = 0;
     await visitTransaction(this.#table, frame, (prepare, fields, first) => {
       if (!fields.isEvent || this.#isIndexed(commitPosition, prepare.position)) return;
       const number = (fields.flags & FLAG_STREAM_DELETE) !== 0 ? TOMBSTONE : first + fields.transactionOffset;
       this.#index.hasher.hashUtf8(prepare.bytes, fields.streamAt, fields.streamLength, this.#hash);
-      this.#index.add(this.#hash.hi, this.#hash.lo, number, prepare.position);
       // Its prepares may lie before the existence filter's checkpoint, from a time when nothing of it counted yet.
-      this.#addStream(this.#hash, prepare.position);
-      last = Math.max(last, prepare.position);
+      this.#events.noteAs(this.#hash, number, prepare.position, !this.#wasMet(this.#hash));
+      count++;
     });
-    if (last >= 0) this.#index.endBulk(commitPosition, last);
+    if (count > 0) this.#events.endTransaction(commitPosition);
+  }
+
+  /** Brings what was read into the index. */
+  apply(): void {
+    this.#events.applyTo(this.#index);
+    this.#events.clear();
   }
 
   /** At or before the checkpoints of the index as it was opened: commit position first, then prepare position. */
@@ -100,11 +111,12 @@ class Replay {
     return commit < this.#commitCheckpoint || (commit === this.#commitCheckpoint && prepare <= this.#prepareCheckpoint);
   }
 
-  #addStream(hash: Hash64, position: number): void {
+  /** The stream was met a short while ago, and is in the filter. */
+  #wasMet(hash: Hash64): boolean {
     const slot = hash.lo & (RECENT_STREAMS - 1);
-    if (this.#recentLo[slot] === hash.lo && this.#recentHi[slot] === hash.hi) return;
+    if (this.#recentLo[slot] === hash.lo && this.#recentHi[slot] === hash.hi) return true;
     this.#recentHi[slot] = hash.hi;
     this.#recentLo[slot] = hash.lo;
-    this.#index.addStream(hash.hi, hash.lo, position);
+    return false;
   }
 }

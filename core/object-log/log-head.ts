@@ -5,10 +5,11 @@ import type { ObjectWorld } from './api.ts';
 import { Carry } from './carry.ts';
 import type { Look } from './commit-attempt.ts';
 import { type Commit, encodeCommit } from './commit-object.ts';
-import type { CurrentView } from './current-view.ts';
+import { type CurrentView, ViewIndex } from './current-view.ts';
 import { LOADS_MAX, LOOK_TAIL_BYTES } from './limits.ts';
 import { newestManifestNumber, readManifest } from './manifests.ts';
 import type { ObjectManifest } from './manifest.ts';
+import { applyToIndex, type CommittedRecords, ReadRecords } from '../streams/apply-committed.ts';
 import { ObjectView, type ViewParts } from './object-view.ts';
 import { sinceMs, type Stamp, stampOf } from './stamp.ts';
 
@@ -24,7 +25,7 @@ export interface HeadOptions {
 
 /** What the store over the log has to be told. */
 export interface HeadListener {
-  follow(records: Uint8Array, start: number): void;
+  follow(records: CommittedRecords): void;
   forgetStreams(end: number): void;
   forgetTombstones(): void;
 }
@@ -44,6 +45,7 @@ export class LogHead implements CurrentView {
   /** What is known is certainly out of date. */
   isOutdated = false;
   readonly #parts: ViewParts;
+  readonly #read: ReadRecords;
   readonly #commitsMax: number;
   readonly #bytesMax: number;
   #lookedAt: Stamp;
@@ -59,6 +61,7 @@ export class LogHead implements CurrentView {
     this.#commitsMax = options.tailCommitsMax;
     this.#bytesMax = options.tailBytesMax;
     this.#parts = { objects: world.objects, cache, hasher, cacheDepth };
+    this.#read = new ReadRecords(hasher);
     this.view = new ObjectView(manifest, this.#parts, null);
     this.since = at;
     this.#lookedAt = at;
@@ -82,7 +85,7 @@ export class LogHead implements CurrentView {
 
   /** Takes in a commit that the store over this log has made, and will publish. */
   takeOwn(commit: Commit, bytes: Uint8Array): void {
-    this.view.add(commit, true);
+    this.view.add(commit);
     this.carry.add(commit.number, bytes);
   }
 
@@ -90,9 +93,11 @@ export class LogHead implements CurrentView {
   take(commit: Commit): void {
     if (commit.number <= this.known) return;
     this.checkRoom();
-    this.view.add(commit, false);
+    // What is no record is found before anything is changed.
+    const records = this.#read.read(commit.records, commit.start);
+    this.view.add(commit);
     this.carry.add(commit.number, encodeCommit(commit, [], this.world.digests));
-    this.listener?.follow(commit.records, commit.start);
+    this.listener?.follow(records);
   }
 
   /** Throws `too_busy` when no more commits can be held in memory. */
@@ -158,7 +163,13 @@ export class LogHead implements CurrentView {
     if (manifest.number <= old.manifest.number) return;
     const next = new ObjectView(manifest, this.#parts, old);
     const isGap = manifest.boundary > old.known + 1;
-    if (!isGap) for (const commit of old.commitsFrom(manifest.boundary)) next.add(commit, false);
+    if (!isGap) {
+      const index = new ViewIndex({ view: next }, this.#parts.hasher);
+      for (const commit of old.commitsFrom(manifest.boundary)) {
+        next.add(commit);
+        applyToIndex(this.#read.read(commit.records, commit.start), index);
+      }
+    }
     next.show();
     this.view = next;
     this.#lookedAtBytes = next.tailBytes;

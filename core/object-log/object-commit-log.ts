@@ -1,6 +1,6 @@
 import { u32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
-import type { CommitLog } from '../ports/commit-log.ts';
+import type { CommitLog, SharedLog } from '../ports/commit-log.ts';
 import { OBJECT_PUT_BYTES_MAX } from '../ports/object-store.ts';
 import { CommitAttempt, type Outcome } from './commit-attempt.ts';
 import { type Commit, COMMIT_HEADER_BYTES, encodeCommit } from './commit-object.ts';
@@ -18,7 +18,7 @@ export interface CommitLimits {
  * The end of a log on object storage, to which others write too. A group is one object under the next number; whoever
  * creates that first has it. Rules and reasons: ARCHITECTURE.md, "The log on object storage".
  */
-export class ObjectCommitLog implements CommitLog {
+export class ObjectCommitLog implements CommitLog, SharedLog {
   readonly #head: LogHead;
   readonly #refresher: Refresher;
   readonly #limits: CommitLimits;
@@ -38,6 +38,8 @@ export class ObjectCommitLog implements CommitLog {
     this.#limits = limits;
     this.#writer = head.world.ids.uuidBytes();
   }
+
+  get shared(): SharedLog { return this; }
 
   get end(): number {
     const { view, known } = this.#head;

@@ -1,13 +1,11 @@
 import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import { MemTable } from '../index/mem-table.ts';
-import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../index/stream-hash.ts';
 import { Chunk } from '../log/chunk.ts';
 import { type ChunkFooter, chunkFileName, type ChunkHeader, encodeHeader, HEADER_BYTES } from '../log/chunk-format.ts';
 import { ChunkTable } from '../log/chunk-table.ts';
-import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
-import { eachRecord } from '../streams/group-records.ts';
 import type { Commit } from './commit-object.ts';
 import { TABLE_NAME } from './manifest-text.ts';
 import type { ObjectManifest } from './manifest.ts';
@@ -44,9 +42,6 @@ export class ObjectView {
   readonly #completed = new Map<string, Chunk>();
   readonly #tail: TailCommit[] = [];
   readonly #tailChunks = new Map<number, TailChunk>();
-  readonly #frame = new RecordFrame();
-  readonly #fields = new PrepareFields();
-  readonly #hash = new Hash64();
 
   /** `old` gives the files that both manifests name, with what is cached of them. */
   constructor(manifest: ObjectManifest, parts: ViewParts, old: ObjectView | null) {
@@ -116,8 +111,8 @@ export class ObjectView {
     if (tail !== undefined) tail.chunk.isCompleted = true;
   }
 
-  /** Takes in the commit that comes next, unseen as yet; its entries are in the index afterwards if `isIndexed` is false. Throws `log_corrupt`, with nothing changed, when it does not fit. */
-  add(commit: Commit, isIndexed: boolean): void {
+  /** Takes in the commit that comes next, unseen and not indexed as yet. Throws `log_corrupt`, with nothing changed, when it does not fit. */
+  add(commit: Commit): void {
     const { number, start, end, records } = commit;
     const size = this.chunkSizeBytes;
     const isNextChunk = start === Math.ceil(this.nextStart / size) * size && start > this.nextStart;
@@ -125,7 +120,6 @@ export class ObjectView {
     if (number !== this.known + 1 || (start !== this.nextStart && !isNextChunk) || (end > start && Math.floor((end - 1) / size) !== chunkNumber)) {
       throw new SkuaError('log_corrupt', `Commit ${number} spans ${start} to ${end} where commit ${this.known + 1} must start at ${this.nextStart}. Restore the commit objects from versions or a backup of the bucket.`, { number, start, end, expected: this.nextStart });
     }
-    if (!isIndexed) this.#index(records, start);
     let tail = this.#tailChunks.get(chunkNumber);
     if (tail === undefined) {
       this.#end(chunkNumber - 1);
@@ -144,19 +138,6 @@ export class ObjectView {
   /** Shows readers all commits in it. */
   show(): void {
     this.table.end = this.nextStart;
-  }
-
-  #index(records: Uint8Array, start: number): void {
-    const f = this.#fields;
-    const hash = this.#hash;
-    eachRecord(records, start, this.#frame, (frame) => {
-      if (frame.type !== PREPARE) return;
-      parsePrepare(frame, f);
-      if (!f.isCommitted || !f.isEvent) return;
-      this.#parts.hasher.hashUtf8(frame.bytes, f.streamAt, f.streamLength, hash);
-      this.mem.add(hash.hi, hash.lo, f.eventNumber, frame.position);
-      this.lastPosition = frame.position;
-    });
   }
 
   /** The commits from this number on, with their records. */

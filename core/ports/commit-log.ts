@@ -18,7 +18,7 @@ export interface CommitLog {
    * One call at a time. Rejects with `disk_full` or `io_error` when nothing was appended and the log goes on as
    * before, and with `writer_stopped` when durability can no longer be promised; every later call then rejects too.
    *
-   * Where others write to the same log it also rejects with `commit_lost`, after which `settled` moves `end` and the
+   * Where others write to the same log it also rejects with `commit_lost`, after which `shared.settled` moves `end` and the
    * group has to be decided anew; with `commit_outcome_unknown` when nobody can tell whether it was appended; and with
    * what the object store refuses with, when nothing was appended. `endsChunk`: `completeChunk` will follow, so that a
    * log in which that is part of the group says so.
@@ -28,21 +28,27 @@ export interface CommitLog {
   publish(): void;
   /** Ends the ongoing chunk at `end` and begins the next one; `end` moves to its start. Everything has been published. Same errors as `append`. */
   completeChunk(): Promise<void>;
+  /** What there is to do besides where others write to the same log; a log with one writer leaves it out. */
+  readonly shared?: SharedLog;
+}
+
+/** The end of a log to which others write too. */
+export interface SharedLog {
   /**
    * Null while a group may be begun; else a promise to await before. It rejects when nothing can be written now, and then
-   * nothing that waits was written. A log that is always ready leaves it out.
+   * nothing that waits was written.
    */
-  ready?(): Promise<void> | null;
+  ready(): Promise<void> | null;
   /**
    * Resolves when all that others had committed before the call has been let in. Asked before a group is answered that
    * holds refusals or repeats and nothing to append: an append proves itself that it was decided by the latest state, these do
-   * not. A log with one writer leaves it out.
+   * not.
    */
-  confirm?(): Promise<void>;
+  confirm(): Promise<void>;
   /**
    * The outcome of the last `append` has been taken in: its group is published or withdrawn. After `commit_lost` this
    * lets in what the others have committed, and the promise says when the next attempt is due; it rejects with
-   * `commit_contended` when there were too many. A log with one writer leaves it out.
+   * `commit_contended` when there were too many.
    */
-  settled?(): Promise<void> | null;
+  settled(): Promise<void> | null;
 }

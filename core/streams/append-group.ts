@@ -1,17 +1,18 @@
-import { guidFromUuidBytes } from '../guid.ts';
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import { putI32 } from '../bytes.ts';
+import { EventColumns } from '../index/event-columns.ts';
 import {
-  encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, type PrepareInput, TOMBSTONE,
+  encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE,
 } from '../log/records.ts';
-import type { CommitLog } from '../ports/commit-log.ts';
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../text.ts';
-import { type AppendRequest, typeBytes } from './append-request.ts';
-import type { EventIndex } from './deps.ts';
+import { timestampText } from '../time.ts';
+import type { AppendRequest, EpochInput, EventsRequest, EventTypes } from './append-request.ts';
+import type { CommittedRecords } from './apply-committed.ts';
 import type { StreamKey } from './lookup.ts';
-import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
+import { EPOCH_STREAM, METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
-import type { RecordTime, RecordTimestamp } from './record-time.ts';
+import type { RecordTimestamp } from './record-time.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
 import type { Waiters } from './waiters.ts';
@@ -19,9 +20,11 @@ import type { Waiters } from './waiters.ts';
 const NO_BYTES = new Uint8Array(0);
 const METADATA_TYPE_BYTES = encodeText(METADATA_TYPE);
 const TOMBSTONE_TYPE_BYTES = encodeText(TOMBSTONE_TYPE);
+/** Type of the events of the epoch stream, which has the same name. */
+const EPOCH_TYPE_BYTES = encodeText(EPOCH_STREAM);
+/** Bytes of a system record without its data. */
+const SYSTEM_BYTES = 32;
 const WHOLE = FLAG_TRANSACTION_BEGIN | FLAG_TRANSACTION_END | FLAG_COMMITTED;
-/** Index entries for which room is made at first. */
-const ENTRIES_FIRST = 1_024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -29,27 +32,24 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
  * The records of one group commit, written straight into one buffer that is used again and again, and what has to be
  * done once they are durable. What the group decided is held as drafts in the states of its streams.
  */
-export class AppendGroup {
+export class AppendGroup implements CommittedRecords {
   start = 0;
   length = 0;
-  /** Events in the group. */
-  entries = 0;
+  /** Its events. */
+  readonly events = new EventColumns();
   readonly requests: AppendRequest[] = [];
   readonly #touched: StreamState[] = [];
   readonly #written: string[] = [];
   readonly #bufferBytes: number;
   readonly #ids: Ids;
   readonly #recent: RecentIds;
+  readonly #types: EventTypes;
   #buffer: Uint8Array;
-  #keys: StreamKey[] = [];
-  #versions = new Float64Array(ENTRIES_FIRST);
-  #positions = new Float64Array(ENTRIES_FIRST);
-  /** Requests whose ids are not yet among the recent ones, with the first of their entries, and whether their first id was looked for in vain. */
-  readonly #idRequests: AppendRequest[] = [];
-  readonly #idEntries: number[] = [];
+  /** Requests whose ids are not yet among the recent ones, with stream and first event of each, and whether their first id was looked for in vain. */
+  readonly #idRequests: EventsRequest[] = [];
+  readonly #idKeys: StreamKey[] = [];
+  readonly #idEvents: number[] = [];
   readonly #idUnknown: boolean[] = [];
-  /** 1 for the last entry of a transaction. */
-  #ends = new Uint8Array(ENTRIES_FIRST);
   #lastPosition = -1;
   #writes = 0;
   #ms = 0;
@@ -65,9 +65,10 @@ export class AppendGroup {
   readonly #idScratch = new Uint8Array(16);
   #correlationId: Uint8Array = new Uint8Array(16);
 
-  constructor(ids: Ids, recent: RecentIds, bufferBytes: number) {
+  constructor(ids: Ids, recent: RecentIds, types: EventTypes, bufferBytes: number) {
     this.#ids = ids;
     this.#recent = recent;
+    this.#types = types;
     this.#bufferBytes = bufferBytes;
     this.#buffer = new Uint8Array(0);
   }
@@ -76,11 +77,10 @@ export class AppendGroup {
   begin(start: number, { ms, ticks }: RecordTimestamp): void {
     this.start = start;
     this.length = 0;
-    this.entries = 0;
+    this.events.clear();
     this.requests.length = 0;
     this.#touched.length = 0;
     this.#written.length = 0;
-    this.#keys.length = 0;
     this.#dropIds();
     this.#lastPosition = -1;
     this.#writes = 0;
@@ -94,8 +94,6 @@ export class AppendGroup {
 
   /** Position of the next record. */
   get end(): number { return this.start + this.length; }
-  get timestampMs(): number { return this.#ms; }
-  get timestampTicks(): number { return this.#ticks; }
 
   bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.length);
@@ -139,36 +137,17 @@ export class AppendGroup {
     this.length = encodePrepare(this.#buffer, this.length, r);
   }
 
-  #note(key: StreamKey, version: number, isLast: boolean): void {
-    if (this.entries === this.#versions.length) this.#grow();
-    this.#keys.push(key);
-    this.#versions[this.entries] = version;
-    this.#positions[this.entries] = this.#lastPosition;
-    this.#ends[this.entries++] = isLast ? 1 : 0;
-  }
-
-  #grow(): void {
-    const versions = new Float64Array(this.entries * 2);
-    const positions = new Float64Array(this.entries * 2);
-    const ends = new Uint8Array(this.entries * 2);
-    versions.set(this.#versions);
-    positions.set(this.#positions);
-    ends.set(this.#ends);
-    this.#versions = versions;
-    this.#positions = positions;
-    this.#ends = ends;
-  }
-
   /**
    * Writes the events of a request (disk-format.md section 3.4) behind event `last`; their ids are to be remembered.
    * `isUnknown`: the first id has been looked for in vain, so what is remembered of it is out of date.
    */
-  writeEvents(key: StreamKey, last: number, request: AppendRequest, bytes: number, isUnknown: boolean): void {
+  writeEvents(key: StreamKey, last: number, request: EventsRequest, bytes: number, isUnknown: boolean): void {
     const { events, ids, idsAt } = request;
     this.#makeRoom(bytes);
     this.#beginWrite(key);
     this.#idRequests.push(request);
-    this.#idEntries.push(this.entries);
+    this.#idKeys.push(key);
+    this.#idEvents.push(this.events.count);
     this.#idUnknown.push(isUnknown);
     const r = this.#record;
     const id = this.#idScratch;
@@ -179,11 +158,11 @@ export class AppendGroup {
       r.flags = FLAG_DATA | FLAG_COMMITTED | (event.isJson ? FLAG_JSON : 0) | (i === 0 ? FLAG_TRANSACTION_BEGIN : 0) | (i === final ? FLAG_TRANSACTION_END : 0);
       r.transactionOffset = i;
       r.expectedVersion = last + i;
-      r.eventType = typeBytes(event.type)!;
+      r.eventType = this.#types.bytes(event.type)!;
       r.data = event.data;
       r.metadata = event.metadata;
       this.#put();
-      this.#note(key, last + i + 1, i === final);
+      this.events.note(key, last + i + 1, this.#lastPosition, i === final);
     }
   }
 
@@ -194,17 +173,18 @@ export class AppendGroup {
   rememberIds(): void {
     for (let k = 0; k < this.#idRequests.length; k++) {
       const { ids, idsAt, events } = this.#idRequests[k]!;
-      const first = this.#idEntries[k]!;
-      const { salt } = this.#keys[first]!;
-      const start = this.#positions[first]!;
-      for (let i = 0; i < events.length; i++) this.#recent.add(ids, idsAt + i * 16, salt, this.#positions[first + i]!, i === 0 && this.#idUnknown[k]! ? start : 0);
+      const first = this.#idEvents[k]!;
+      const { salt } = this.#idKeys[k]!;
+      const start = this.events.position(first);
+      for (let i = 0; i < events.length; i++) this.#recent.add(ids, idsAt + i * 16, salt, this.events.position(first + i), i === 0 && this.#idUnknown[k]! ? start : 0);
     }
     this.#dropIds();
   }
 
   #dropIds(): void {
     this.#idRequests.length = 0;
-    this.#idEntries.length = 0;
+    this.#idKeys.length = 0;
+    this.#idEvents.length = 0;
     this.#idUnknown.length = 0;
   }
 
@@ -215,17 +195,17 @@ export class AppendGroup {
 
   writeTombstone(key: StreamKey, bytes: number): void {
     this.#writeOne(key, WHOLE | FLAG_STREAM_DELETE, 0, TOMBSTONE - 1, TOMBSTONE_TYPE_BYTES, NO_BYTES, bytes);
-    this.#note(key, TOMBSTONE, true);
+    this.events.note(key, TOMBSTONE, this.#lastPosition, true);
   }
 
   /** Writes a `$metadata` event of our own making to a metastream. */
   writeMetadata(key: StreamKey, last: number, json: Uint8Array, bytes: number): void {
-    this.writeJson(key, last, METADATA_TYPE_BYTES, json, bytes);
+    this.#writeJson(key, last, METADATA_TYPE_BYTES, json, bytes);
   }
 
-  writeJson(key: StreamKey, last: number, type: Uint8Array, json: Uint8Array, bytes: number): void {
+  #writeJson(key: StreamKey, last: number, type: Uint8Array, json: Uint8Array, bytes: number): void {
     this.#writeOne(key, WHOLE | FLAG_DATA | FLAG_JSON, 0, last, type, json, bytes);
-    this.#note(key, last + 1, true);
+    this.events.note(key, last + 1, this.#lastPosition, true);
   }
 
   #writeOne(key: StreamKey, flags: number, offset: number, expectedVersion: number, type: Uint8Array, data: Uint8Array, bytes: number): void {
@@ -241,39 +221,48 @@ export class AppendGroup {
     this.#put();
   }
 
-  writeEpoch(json: Uint8Array, bytes: number): void {
-    this.#makeRoom(bytes);
-    this.length = encodeEpoch(this.#buffer, this.length, this.end, this.#ms, this.#ticks, json);
+  /** The JSON of an epoch record that is written next (disk-format.md section 3.7): members in this order, zeros left out. */
+  epochJson(epoch: EpochInput): Uint8Array {
+    const members: [string, string | number][] = [
+      ['epochPosition', this.end],
+      ['epochNumber', epoch.epochNumber],
+      ['epochId', guidToText(guidFromUuidBytes(this.#ids.uuidBytes()), 0)],
+      ['prevEpochPosition', epoch.prevEpochPosition],
+      ['timeStamp', timestampText(this.#ms, this.#ticks)],
+      ['leaderInstanceId', epoch.leaderInstanceId],
+    ];
+    const lines = members.filter(([, value]) => value !== 0).map(([name, value]) => `  "${name}": ${JSON.stringify(value)}`);
+    return encodeText(`{\n${lines.join(',\n')}\n}`);
   }
 
-  /** Position of the record written last. */
-  get lastPosition(): number { return this.#lastPosition; }
+  /** Writes an epoch record, and the event of the epoch stream `key` that repeats it. */
+  writeEpoch(key: StreamKey, last: number, json: Uint8Array): void {
+    this.#makeRoom(epochBytes(json));
+    this.length = encodeEpoch(this.#buffer, this.length, this.end, this.#ms, this.#ticks, json);
+    this.#writeJson(key, last, EPOCH_TYPE_BYTES, json, epochEventBytes(json));
+  }
 
-  /** The group is durable: index and states learn of it, then readers, then those who wait. */
-  publish(index: EventIndex, states: StreamStates, times: RecordTime, log: CommitLog, waiters: Waiters): void {
-    for (let i = 0; i < this.entries; i++) {
-      const key = this.#keys[i]!;
-      const version = this.#versions[i]!;
-      const position = this.#positions[i]!;
-      index.add(key.hi, key.lo, version, position);
-      // A tombstone may be the first thing that is written of a stream.
-      if (version === 0 || version === TOMBSTONE) index.addStream(key.hi, key.lo, position);
-      if (this.#ends[i] === 1) index.endBulk(position, position);
-    }
-    if (this.#lastPosition >= 0) index.noteExistenceCheckpoint(this.#lastPosition);
+  /** Position of the record of a stream that was written last; -1 without any. */
+  get lastPosition(): number { return this.#lastPosition; }
+  /** Time of the record written last. */
+  get lastMs(): number { return this.#ms; }
+  get lastTicks(): number { return this.#lastTicks; }
+
+  /** What was decided is committed now. */
+  changeStates(states: StreamStates): void {
     for (const state of this.#touched) {
       state.committed = state.draft!;
       state.draft = null;
-      states.committed(state);
+      states.written(state.key.name);
     }
-    times.note(this.#ms, this.#lastTicks);
-    log.publish();
+  }
+
+  wake(waiters: Waiters): void {
     for (const name of this.#written) waiters.wakeStream(name);
     for (const state of this.#touched) {
       waiters.wakeStream(state.key.name);
       if (state.committed.isTombstoned) waiters.wakeStream(state.metaKey.name);
     }
-    waiters.wakeLog();
   }
 
   /**
@@ -286,4 +275,13 @@ export class AppendGroup {
     for (const state of this.#touched) state.draft = null;
     this.#recent.withdrawFrom(this.start);
   }
+}
+
+/** Framed size of an epoch record and of the event behind it. */
+export function epochBytes(json: Uint8Array): number {
+  return FRAME_BYTES + SYSTEM_BYTES + json.length + epochEventBytes(json);
+}
+
+function epochEventBytes(json: Uint8Array): number {
+  return prepareFrameBytes(EPOCH_TYPE_BYTES.length, EPOCH_TYPE_BYTES.length, json.length, 0);
 }

@@ -2,18 +2,13 @@ import { SkuaError } from '../errors.ts';
 import { MISS } from '../log/log-reader.ts';
 import { prepareFrameBytes, TOMBSTONE } from '../log/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
-import type { Ids } from '../ports/ids.ts';
-import { ANY, STREAM_EXISTS } from './api.ts';
-import { conflictError, decideAppend, decideHardDelete, decideSoftDelete, type Decision, lastNumberOf } from './append-checks.ts';
-import type { AppendGroup } from './append-group.ts';
-import type { AppendRequest } from './append-request.ts';
-import { EPOCH_TYPE_BYTES, epochEventBytes, epochJson, epochRecordBytes } from './epoch.ts';
-import type { Lookup } from './lookup.ts';
+import { ANY, NO_STREAM, STREAM_EXISTS } from './api.ts';
+import { type AppendGroup, epochBytes } from './append-group.ts';
+import type { AppendRequest, CompleteChunkRequest, DeleteRequest, EpochRequest, EventsRequest } from './append-request.ts';
 import { SOFT_DELETE_JSON, withTruncateBefore } from './metadata.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
-import type { PastIds } from './past-ids.ts';
 import type { RecentIds } from './recent-ids.ts';
-import { CONFLICT, NEW, RepeatCheck, REPEAT, type RepeatScope, type Verdict, WAIT } from './repeat-check.ts';
+import { CONFLICT, NEW, type RepeatCheck, REPEAT, type RepeatScope, type Verdict, WAIT } from './repeat-check.ts';
 import { deletedError } from './store-context.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
@@ -26,22 +21,27 @@ export const FULL = 21;
 export const LOADING = 22;
 export type Placed = typeof TAKEN | typeof FULL | typeof LOADING | typeof WAIT | typeof MISS;
 
+export interface PlacerParts {
+  readonly states: StreamStates;
+  readonly recent: RecentIds;
+  readonly repeat: RepeatCheck;
+  readonly log: CommitLog;
+}
+
 /** Decides one request after the other against the latest state, and writes what is to be written into the group. */
 export class AppendPlacer {
   loading: Promise<StreamState> | null = null;
   readonly #states: StreamStates;
   readonly #recent: RecentIds;
   readonly #log: CommitLog;
-  readonly #ids: Ids;
   readonly #repeat: RepeatCheck;
   #scope: RepeatScope | null = null;
 
-  constructor(lookup: Lookup, states: StreamStates, recent: RecentIds, past: PastIds | null, log: CommitLog, ids: Ids) {
+  constructor({ states, recent, repeat, log }: PlacerParts) {
     this.#states = states;
     this.#recent = recent;
+    this.#repeat = repeat;
     this.#log = log;
-    this.#ids = ids;
-    this.#repeat = new RepeatCheck(lookup, recent, past);
   }
 
   /** Call it before the first step of a request, and when the state has changed between its steps. */
@@ -66,14 +66,14 @@ export class AppendPlacer {
   }
 
   /** Nothing is written: that the request is in the group makes the chunk end behind it, unless the log has left that chunk. */
-  #completeChunk(request: AppendRequest, group: AppendGroup): Placed {
+  #completeChunk(request: CompleteChunkRequest, group: AppendGroup): Placed {
     const { capacity } = this.#log;
-    request.isRepeat = Math.floor(group.end / capacity) !== Math.floor(request.expected / capacity);
+    request.isRepeat = Math.floor(group.end / capacity) !== Math.floor(request.inChunkOf / capacity);
     request.position = group.end;
     return TAKEN;
   }
 
-  #append(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
+  #append(request: EventsRequest, state: StreamState, group: AppendGroup): Placed {
     const version = state.latest;
     const decision = decideAppend(version, request.isMeta, request.expected);
     const refusal = refusalOf(request, version, decision);
@@ -89,7 +89,7 @@ export class AppendPlacer {
     return TAKEN;
   }
 
-  #compare(request: AppendRequest, state: StreamState, group: AppendGroup, byIds: boolean): Verdict {
+  #compare(request: EventsRequest, state: StreamState, group: AppendGroup, byIds: boolean): Verdict {
     const { isMeta } = request;
     // Ids of the group in flight matter to those only who write to a stream that it writes to.
     if (state.draft !== null) group.rememberIds();
@@ -100,7 +100,7 @@ export class AppendPlacer {
     scope.latestLast = lastNumberOf(state.latest, isMeta);
     scope.isSoftDeleted = !isMeta && state.latest.isSoftDeleted;
     scope.groupStart = group.start;
-    scope.isGroupHuge = group.entries >= this.#recent.capacity;
+    scope.isGroupHuge = group.events.count >= this.#recent.capacity;
     return byIds ? this.#repeat.byIds(request, scope) : this.#repeat.byNumbers(request, scope);
   }
 
@@ -111,7 +111,7 @@ export class AppendPlacer {
     return refuse(request, new SkuaError('batch_too_large', `The events of one write must fit into one chunk of ${this.#log.capacity} bytes, and these need ${bytes}: split them.`, { size: bytes, limit: this.#log.capacity }));
   }
 
-  #write(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
+  #write(request: EventsRequest, state: StreamState, group: AppendGroup): Placed {
     const version = state.latest;
     const { isMeta, events } = request;
     const last = lastNumberOf(version, isMeta);
@@ -138,7 +138,7 @@ export class AppendPlacer {
     return TAKEN;
   }
 
-  #writeEmpty(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
+  #writeEmpty(request: EventsRequest, state: StreamState, group: AppendGroup): Placed {
     if (this.#fit(request, request.bytes, group) === FULL) return FULL;
     if (request.error !== null) return TAKEN;
     const last = lastNumberOf(state.latest, request.isMeta);
@@ -149,7 +149,7 @@ export class AppendPlacer {
     return TAKEN;
   }
 
-  #delete(request: AppendRequest, state: StreamState, group: AppendGroup, decision: Decision): Placed {
+  #delete(request: DeleteRequest, state: StreamState, group: AppendGroup, decision: Decision): Placed {
     const version = state.latest;
     const refusal = refusalOf(request, version, decision);
     if (refusal !== null) return refuse(request, refusal);
@@ -169,16 +169,13 @@ export class AppendPlacer {
     return TAKEN;
   }
 
-  #epoch(request: AppendRequest, state: StreamState, group: AppendGroup): Placed {
+  #epoch(request: EpochRequest, state: StreamState, group: AppendGroup): Placed {
     const position = group.end;
-    const json = epochJson(request.epoch!, position, this.#ids, group.timestampMs, group.timestampTicks);
-    const recordBytes = epochRecordBytes(json);
-    const eventBytes = epochEventBytes(json);
-    if (this.#fit(request, recordBytes + eventBytes, group) === FULL) return FULL;
+    const json = group.epochJson(request.epoch);
+    if (this.#fit(request, epochBytes(json), group) === FULL) return FULL;
     if (request.error !== null) return TAKEN;
     const last = state.latest.lastNumber;
-    group.writeEpoch(json, recordBytes);
-    group.writeJson(state.key, last, EPOCH_TYPE_BYTES, json, eventBytes);
+    group.writeEpoch(state.key, last, json);
     group.draft(state, state.latest.withLast(last + 1));
     request.position = position;
     return TAKEN;
@@ -190,7 +187,7 @@ function metadataBytes(state: StreamState, json: Uint8Array): number {
 }
 
 /** Why nothing may be written, whatever the request expects: a stream that is gone for ever says so to everyone. */
-function refusalOf(request: AppendRequest, version: StreamVersion, decision: Decision): SkuaError | null {
+function refusalOf(request: EventsRequest | DeleteRequest, version: StreamVersion, decision: Decision): SkuaError | null {
   if (version.isTombstoned) return deletedError(request.stream);
   const denied = request.authorize === null ? null : request.authorize(version.metadata);
   return denied === null && decision === 'deleted' ? deletedError(request.stream) : denied;
@@ -200,4 +197,62 @@ function refusalOf(request: AppendRequest, version: StreamVersion, decision: Dec
 function refuse(request: AppendRequest, error: SkuaError): typeof TAKEN {
   request.error = error;
   return TAKEN;
+}
+
+/**
+ * What a request may do, by the expected version and the state of the stream (http-api.md 2.1 and 2.4, grpc-api.md
+ * 3.7). `compare-*`: it may be a repeat, which the ids of the events decide.
+ */
+export type Decision = 'write' | 'conflict' | 'deleted' | 'compare-ids' | 'compare-numbers';
+
+/** Last event number of a stream or of its metastream. */
+export function lastNumberOf(version: StreamVersion, isMeta: boolean): number {
+  return isMeta ? version.metadataVersion : version.lastNumber;
+}
+
+export function decideAppend(version: StreamVersion, isMeta: boolean, expected: number): Decision {
+  if (version.isTombstoned) return 'deleted';
+  const last = lastNumberOf(version, isMeta);
+  if (expected === STREAM_EXISTS) {
+    if (!isMeta && version.isSoftDeleted) return 'deleted';
+    if (last < 0) return !isMeta && version.metadataVersion >= 0 ? 'write' : 'conflict';
+    return 'compare-ids';
+  }
+  if (expected === ANY) return last < 0 ? 'write' : 'compare-ids';
+  if (expected === last) return 'write';
+  return expected > last ? 'conflict' : 'compare-numbers';
+}
+
+export function decideSoftDelete(version: StreamVersion, expected: number): Decision {
+  if (version.isTombstoned) return 'deleted';
+  if (version.isSoftDeleted) return decideOnSoftDeleted(version, expected);
+  if (version.lastNumber < 0) return version.metadataVersion >= 0 && expected < 0 ? 'write' : 'conflict';
+  return decideOnEvents(version, expected);
+}
+
+export function decideHardDelete(version: StreamVersion, expected: number): Decision {
+  if (version.isTombstoned) return 'deleted';
+  if (version.isSoftDeleted) return decideOnSoftDeleted(version, expected);
+  if (version.lastNumber >= 0) return decideOnEvents(version, expected);
+  if (expected === ANY || expected === NO_STREAM) return 'write';
+  return expected === STREAM_EXISTS && version.metadataVersion >= 0 ? 'write' : 'conflict';
+}
+
+function decideOnSoftDeleted(version: StreamVersion, expected: number): Decision {
+  if (expected === STREAM_EXISTS) return 'deleted';
+  return expected === ANY || expected === NO_STREAM || expected === version.lastNumber ? 'write' : 'conflict';
+}
+
+function decideOnEvents(version: StreamVersion, expected: number): Decision {
+  return expected === ANY || expected === STREAM_EXISTS || expected === version.lastNumber ? 'write' : 'conflict';
+}
+
+const EXPECTATIONS: Readonly<Record<number, string>> = { [NO_STREAM]: 'no events', [STREAM_EXISTS]: 'an existing stream' };
+
+export function conflictError(stream: string, expected: number, actual: number): SkuaError {
+  const found = actual < 0 ? 'it has no events' : `its last event is ${actual}`;
+  const message = expected === ANY
+    ? `The write to ${stream} was refused: ${found}. A part of it had been written before, or there is nothing to delete: read the stream and decide anew.`
+    : `The write to ${stream} expected ${EXPECTATIONS[expected] ?? `event ${expected} to be the last`}, but ${found}: read the stream and decide anew.`;
+  return new SkuaError('wrong_expected_version', message, { stream, expected, actual });
 }

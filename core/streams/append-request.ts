@@ -3,38 +3,19 @@ import { guidFromText, guidIsEmpty } from '../guid.ts';
 import { prepareFrameBytes } from '../log/records.ts';
 import { encodeText } from '../text.ts';
 import { ANY, type AppendResult, type Authorize, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';
-import { isMetastream, originalOf, utf8Length } from './names.ts';
-
-export type RequestKind = 'append' | 'soft-delete' | 'hard-delete' | 'epoch' | 'complete-chunk';
-
-/** What an epoch record says (disk-format.md section 3.7). */
-export interface EpochInput {
-  readonly epochNumber: number;
-  /** -1 for the first epoch. */
-  readonly prevEpochPosition: number;
-  /** UUID text. */
-  readonly leaderInstanceId: string;
-}
+import { EPOCH_STREAM, isMetastream, originalOf, POINTS_STREAM, utf8Length } from './names.ts';
 
 /** One request to write, from its arrival to its answer. */
-export class AppendRequest {
-  readonly kind: RequestKind;
-  readonly stream: string;
-  readonly isMeta: boolean;
-  /** The stream whose state decides: a metastream's is part of its original's. */
+export type AppendRequest = EventsRequest | DeleteRequest | EpochRequest | CompleteChunkRequest;
+
+/** What all of them have: a place in the queue and, once decided, an outcome. */
+abstract class PendingRequest {
+  /** The stream whose state decides; a metastream's is part of its original's. */
   readonly owner: string;
-  readonly expected: number;
-  readonly events: readonly NewEvent[];
-  /** On-disk ids of the events, 16 bytes each, from `idsAt` on. */
-  readonly ids: Uint8Array;
-  readonly idsAt: number;
-  /** Framed bytes of the records, without what a returning stream adds. */
+  /** Bytes of its framed records, as far as they are known; of a request without events, the room that it takes in the queue. */
   readonly bytes: number;
-  readonly epoch: EpochInput | null;
   /** The chunk must end behind this write. */
-  readonly completeChunkAfter: boolean;
-  /** Asked before anything is decided but whether the stream is deleted. */
-  authorize: Authorize | null = null;
+  readonly endsChunk: boolean;
   error: unknown = null;
   first = -1;
   last = -1;
@@ -45,18 +26,10 @@ export class AppendRequest {
   resolve!: (result: AppendResult) => void;
   reject!: (error: unknown) => void;
 
-  constructor(kind: RequestKind, stream: string, expected: number, events: readonly NewEvent[], ids: Uint8Array, idsAt: number, bytes: number, completeChunkAfter: boolean, epoch: EpochInput | null) {
-    this.kind = kind;
-    this.stream = stream;
-    this.isMeta = isMetastream(stream);
-    this.owner = this.isMeta ? originalOf(stream) : stream;
-    this.expected = expected;
-    this.events = events;
-    this.ids = ids;
-    this.idsAt = idsAt;
+  constructor(owner: string, bytes: number, endsChunk: boolean) {
+    this.owner = owner;
     this.bytes = bytes;
-    this.completeChunkAfter = completeChunkAfter;
-    this.epoch = epoch;
+    this.endsChunk = endsChunk;
   }
 
   /** Forgets what was decided: it is to be decided anew. */
@@ -75,80 +48,220 @@ export class AppendRequest {
   }
 }
 
+/** What is known of the events of a request. */
+interface CheckedEvents {
+  readonly events: readonly NewEvent[];
+  /** On-disk ids of the events, 16 bytes each, from `idsAt` on. */
+  readonly ids: Uint8Array;
+  readonly idsAt: number;
+  /** Framed bytes of the records, without what a returning stream adds. */
+  readonly bytes: number;
+}
+
+/** Events for a stream; none at all check the expected version and leave a record that says so. */
+export class EventsRequest extends PendingRequest {
+  readonly kind = 'append';
+  readonly stream: string;
+  readonly isMeta: boolean;
+  readonly expected: number;
+  readonly events: readonly NewEvent[];
+  readonly ids: Uint8Array;
+  readonly idsAt: number;
+  readonly authorize: Authorize | null;
+
+  constructor(stream: string, expected: number, checked: CheckedEvents, endsChunk: boolean, authorize: Authorize | null) {
+    const isMeta = isMetastream(stream);
+    super(isMeta ? originalOf(stream) : stream, checked.bytes, endsChunk);
+    this.stream = stream;
+    this.isMeta = isMeta;
+    this.expected = expected;
+    this.events = checked.events;
+    this.ids = checked.ids;
+    this.idsAt = checked.idsAt;
+    this.authorize = authorize;
+  }
+}
+
+/** Room in the queue that a request without events counts for. */
+const SMALL_BYTES = 1_024;
+
+/** The end of a stream that is no metastream, until it is written again or for ever. */
+export class DeleteRequest extends PendingRequest {
+  readonly kind: 'soft-delete' | 'hard-delete';
+  readonly stream: string;
+  readonly expected: number;
+  readonly authorize: Authorize | null;
+
+  constructor(kind: 'soft-delete' | 'hard-delete', stream: string, expected: number, authorize: Authorize | null) {
+    super(stream, SMALL_BYTES + 3 * stream.length, false);
+    this.kind = kind;
+    this.stream = stream;
+    this.expected = expected;
+    this.authorize = authorize;
+  }
+}
+
+/** What an epoch record says (disk-format.md section 3.7). */
+export interface EpochInput {
+  readonly epochNumber: number;
+  /** -1 for the first epoch. */
+  readonly prevEpochPosition: number;
+  /** UUID text. */
+  readonly leaderInstanceId: string;
+}
+
+/** An epoch record and its event. */
+export class EpochRequest extends PendingRequest {
+  readonly kind = 'epoch';
+  readonly epoch: EpochInput;
+
+  constructor(epoch: EpochInput) {
+    super(EPOCH_STREAM, SMALL_BYTES, false);
+    this.epoch = epoch;
+  }
+}
+
+/** Completes the chunk that holds a position of the log if it is still open. */
+export class CompleteChunkRequest extends PendingRequest {
+  readonly kind = 'complete-chunk';
+  readonly inChunkOf: number;
+
+  constructor(inChunkOf: number) {
+    super(POINTS_STREAM, SMALL_BYTES, true);
+    this.inChunkOf = inChunkOf;
+  }
+}
+
 /** Event types whose bytes are kept. */
 const TYPES_MAX = 4_096;
-let types = new Map<string, Uint8Array>();
 
-/** UTF-8 bytes of an event type, or null when it can't be one. Types repeat, so their bytes are kept; no caller can tell. */
-export function typeBytes(type: string): Uint8Array | null {
-  const known = types.get(type);
-  if (known !== undefined) return known;
-  if (type.length === 0 || type.length > EVENT_TYPE_LENGTH_MAX || !type.isWellFormed()) return null;
-  const bytes = encodeText(type);
-  if (types.size >= TYPES_MAX) types = new Map();
-  types.set(type, bytes);
-  return bytes;
+/** UTF-8 bytes of event types. They repeat, so their bytes are kept. */
+export class EventTypes {
+  #types = new Map<string, Uint8Array>();
+
+  /** Null when the text can't be an event type. */
+  bytes(type: string): Uint8Array | null {
+    const known = this.#types.get(type);
+    if (known !== undefined) return known;
+    if (type.length === 0 || type.length > EVENT_TYPE_LENGTH_MAX || !type.isWellFormed()) return null;
+    const bytes = encodeText(type);
+    if (this.#types.size >= TYPES_MAX) this.#types = new Map();
+    this.#types.set(type, bytes);
+    return bytes;
+  }
 }
 
 /** Bytes of the arrays that hold the ids of many requests. */
 const ID_SLAB_BYTES = 65_536;
-const NO_IDS = new Uint8Array(0);
-let slab = NO_IDS;
-let slabUsed = 0;
 
-/** Room for ids from `slabUsed` on in `slab`: an array of its own would cost a small request more than all the rest of it. */
-function makeRoomForIds(bytes: number): void {
-  if (slabUsed + bytes <= slab.length) return;
-  slab = new Uint8Array(Math.max(ID_SLAB_BYTES, bytes));
-  slabUsed = 0;
-}
+/** Checks what can be known of a request without any state. */
+export class EventChecks {
+  readonly #types: EventTypes;
+  /** Room for ids from `#used` on: an array of its own would cost a small request more than all the rest of it. */
+  #slab = new Uint8Array(0);
+  #used = 0;
 
-const NO_EVENTS: readonly NewEvent[] = [];
-
-/** Checks what can be known without any state, and makes a request of it. */
-export function appendRequest(stream: string, expected: number, events: readonly NewEvent[], completeChunkAfter: boolean): AppendRequest | SkuaError {
-  const nameBytes = utf8Length(stream);
-  makeRoomForIds(events.length * 16);
-  const ids = slab;
-  const idsAt = slabUsed;
-  let bytes = events.length === 0 ? prepareFrameBytes(nameBytes, 0, 0, 0) : 0;
-  for (let i = 0; i < events.length; i++) {
-    const event = events[i]!;
-    const type = typeBytes(event.type);
-    if (type === null) return invalidEvent(i, `has the type ${JSON.stringify(event.type.slice(0, 100))}: give one of 1 to ${EVENT_TYPE_LENGTH_MAX} characters`);
-    if (!guidFromText(event.id, ids, idsAt + i * 16) || guidIsEmpty(ids, idsAt + i * 16)) return invalidEvent(i, `has the id ${JSON.stringify(String(event.id).slice(0, 100))}: give a UUID that is not all zeros`);
-    const size = event.data.length + event.metadata.length;
-    if (size > EVENT_BYTES_MAX) {
-      return new SkuaError('event_too_large', `Event ${i} has ${size} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}: store large content elsewhere and refer to it.`, { index: i, size, limit: EVENT_BYTES_MAX });
-    }
-    bytes += prepareFrameBytes(nameBytes, type.length, event.data.length, event.metadata.length);
+  constructor(types: EventTypes) {
+    this.#types = types;
   }
-  slabUsed += events.length * 16;
-  return new AppendRequest('append', stream, expected, events, ids, idsAt, bytes, completeChunkAfter, null);
+
+  /** Throws `invalid_event` or `event_too_large`. */
+  check(stream: string, events: readonly NewEvent[]): CheckedEvents {
+    const nameBytes = utf8Length(stream);
+    const ids = this.#roomFor(events.length * 16);
+    const idsAt = this.#used;
+    let bytes = events.length === 0 ? prepareFrameBytes(nameBytes, 0, 0, 0) : 0;
+    for (let i = 0; i < events.length; i++) {
+      const event = events[i]!;
+      const type = this.#types.bytes(event.type);
+      if (type === null) throw invalidEvent(i, `has the type ${JSON.stringify(event.type.slice(0, 100))}: give one of 1 to ${EVENT_TYPE_LENGTH_MAX} characters`);
+      if (!guidFromText(event.id, ids, idsAt + i * 16) || guidIsEmpty(ids, idsAt + i * 16)) throw invalidEvent(i, `has the id ${JSON.stringify(String(event.id).slice(0, 100))}: give a UUID that is not all zeros`);
+      const size = event.data.length + event.metadata.length;
+      if (size > EVENT_BYTES_MAX) {
+        throw new SkuaError('event_too_large', `Event ${i} has ${size} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}: store large content elsewhere and refer to it.`, { index: i, size, limit: EVENT_BYTES_MAX });
+      }
+      bytes += prepareFrameBytes(nameBytes, type.length, event.data.length, event.metadata.length);
+    }
+    this.#used += events.length * 16;
+    return { events, ids, idsAt, bytes };
+  }
+
+  #roomFor(bytes: number): Uint8Array {
+    if (this.#used + bytes > this.#slab.length) {
+      this.#slab = new Uint8Array(Math.max(ID_SLAB_BYTES, bytes));
+      this.#used = 0;
+    }
+    return this.#slab;
+  }
 }
 
 function invalidEvent(index: number, why: string): SkuaError {
   return new SkuaError('invalid_event', `Event ${index} of the request ${why}.`, { index });
 }
 
-/** Room in the queue that a request without events counts for. */
-const SMALL_BYTES = 1_024;
-
-export function deleteRequest(stream: string, expected: number, kind: 'soft' | 'hard'): AppendRequest {
-  return new AppendRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expected, NO_EVENTS, NO_IDS, 0, SMALL_BYTES + 3 * stream.length, false, null);
-}
-
-export function epochRequest(stream: string, epoch: EpochInput): AppendRequest {
-  return new AppendRequest('epoch', stream, ANY, NO_EVENTS, NO_IDS, 0, SMALL_BYTES, false, epoch);
-}
-
-/** Completes the chunk that holds `position` if it is still open. The position stands in place of the expected version. */
-export function completeChunkRequest(stream: string, position: number): AppendRequest {
-  return new AppendRequest('complete-chunk', stream, position, NO_EVENTS, NO_IDS, 0, SMALL_BYTES, true, null);
-}
-
 /** Refuses what no expected version can be. */
 export function checkExpected(expected: number): SkuaError | null {
   if (Number.isSafeInteger(expected) && (expected >= NO_STREAM || expected === ANY || expected === STREAM_EXISTS)) return null;
   return new SkuaError('invalid_expected_version', `The expected version ${expected} means nothing: give the last event number, or ${NO_STREAM} (no stream), ${ANY} (any) or ${STREAM_EXISTS} (stream exists).`, { expected });
+}
+
+/** Consumed entries are cut off the front once there are this many. */
+const COMPACT_AT = 1_024;
+
+/** Requests that wait for their group, first come first served; bounded in number and bytes. */
+export class AppendQueue {
+  readonly #requestsMax: number;
+  readonly #bytesMax: number;
+  #items: AppendRequest[] = [];
+  #head = 0;
+  #bytes = 0;
+
+  constructor(requestsMax: number, bytesMax: number) {
+    this.#requestsMax = requestsMax;
+    this.#bytesMax = bytesMax;
+  }
+
+  get length(): number { return this.#items.length - this.#head; }
+
+  /** Takes the request in, or says why not. */
+  push(request: AppendRequest): SkuaError | null {
+    if (this.length >= this.#requestsMax || (this.length > 0 && this.#bytes + request.bytes > this.#bytesMax)) {
+      return new SkuaError('too_busy', `${this.length} appends with ${this.#bytes} bytes wait already: try again in a moment.`, { requests: this.length, bytes: this.#bytes });
+    }
+    this.#bytes += request.bytes;
+    this.#items.push(request);
+    return null;
+  }
+
+  peek(): AppendRequest | undefined {
+    return this.#items[this.#head];
+  }
+
+  /** Removes the first one. */
+  shift(): void {
+    this.#bytes -= this.#items[this.#head]!.bytes;
+    this.#head++;
+    if (this.#head === this.#items.length) {
+      this.#items.length = 0;
+      this.#head = 0;
+    } else if (this.#head >= COMPACT_AT && this.#head * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  /** Puts requests back before all others, in their order; there is always room for what has been let in. */
+  putBack(requests: readonly AppendRequest[]): void {
+    for (const request of requests) this.#bytes += request.bytes;
+    this.#items = [...requests, ...this.#items.slice(this.#head)];
+    this.#head = 0;
+  }
+
+  /** Rejects everything that waits. */
+  rejectAll(error: unknown): void {
+    for (let request = this.peek(); request !== undefined; request = this.peek()) {
+      this.shift();
+      request.reject(error);
+    }
+  }
 }

@@ -1,50 +1,49 @@
 import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
 import { MISS } from '../log/log-reader.ts';
+import type { Meter } from '../ports/meter.ts';
 import { AppendGroup } from './append-group.ts';
 import { AppendPlacer, FULL, LOADING, TAKEN } from './append-placer.ts';
-import { AppendQueue } from './append-queue.ts';
-import type { AppendRequest } from './append-request.ts';
+import { AppendQueue, type AppendRequest, type EventTypes } from './append-request.ts';
+import { applyCommitted, type CommittedParts } from './apply-committed.ts';
 import type { EventStoreDeps, EventStoreOptions } from './deps.ts';
 import type { Lookup } from './lookup.ts';
-import { measureGroup } from './group-metrics.ts';
-import { PastIds } from './past-ids.ts';
-import { RecentIds } from './recent-ids.ts';
-import { RecordTime } from './record-time.ts';
-import type { StreamStates } from './stream-states.ts';
-import { closedError, type Waiters } from './waiters.ts';
+import { RepeatCheck } from './repeat-check.ts';
+import { SharedLogPolicy } from './shared-log-policy.ts';
+import { closedError } from './waiters.ts';
 
 /** Microtask turns given to clients that wait for one append before they send the next. */
 const TURNS_MAX = 12;
 const TURN = Promise.resolve();
 
-/**
- * Why a group takes no further request: none waits or they have to wait, the rest of the chunk is too small, the chunk is
- * to end here, or another writer has moved the end of the log, so that all of it must be decided anew.
- */
-type Ending = 'open' | 'chunk-full' | 'chunk-ends' | 'overtaken';
+/** Why a group takes no further request: none waits or they have to wait, the rest of the chunk is too small, or the chunk is to end here. */
+type Ending = 'open' | 'chunk-full' | 'chunk-ends';
 /** Errors of a group after which the log goes on as before. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'disk_full', 'io_error', 'batch_too_large', 'commit_outcome_unknown', 'storage_unreachable', 'storage_throttled', 'storage_denied', 'bucket_not_found', 'wrong_region', 'clock_skewed',
 ]);
-/** The request was rejected while its state was being read. */
+/** The request was rejected, or all has to be decided anew, while its state was being read. */
 const GONE = 23;
+
+export interface AppenderParts {
+  readonly deps: EventStoreDeps;
+  readonly options: EventStoreOptions;
+  readonly lookup: Lookup;
+  readonly types: EventTypes;
+  /** Who has to know of a group once it is durable. */
+  readonly committed: CommittedParts;
+}
 
 /** The one owner of the log's end: takes waiting requests in order and commits them in groups. */
 export class Appender {
-  readonly recent: RecentIds;
-  readonly times: RecordTime;
   readonly #deps: EventStoreDeps;
   readonly #options: EventStoreOptions;
   readonly #lookup: Lookup;
-  readonly #states: StreamStates;
-  readonly #waiters: Waiters;
+  readonly #committed: CommittedParts;
   readonly #queue: AppendQueue;
   readonly #group: AppendGroup;
   readonly #placer: AppendPlacer;
-  /** A group is being put together: nothing of it has gone to the log. */
-  #isCollecting = false;
-  /** Another writer has moved the end of the log meanwhile. */
-  #isOvertaken = false;
+  /** Null where all writes to the log go through here. */
+  readonly #shared: SharedLogPolicy | null;
   /** Since when the first of those that wait for the next group has been waiting; monotonic. */
   #waitingSinceMs = 0;
   #running: Promise<void> | null = null;
@@ -53,45 +52,37 @@ export class Appender {
   /** The chunk is to be completed before anything else is written. */
   #mustComplete = false;
 
-  constructor(deps: EventStoreDeps, options: EventStoreOptions, lookup: Lookup, states: StreamStates, waiters: Waiters) {
+  constructor({ deps, options, lookup, types, committed }: AppenderParts) {
+    const { states, recent } = committed;
     this.#deps = deps;
     this.#options = options;
     this.#lookup = lookup;
-    this.#states = states;
-    this.#waiters = waiters;
-    this.recent = new RecentIds(options.recentIds);
-    this.times = new RecordTime(lookup, deps.clock, deps.log, deps.meter);
+    this.#committed = committed;
     this.#queue = new AppendQueue(options.appendsQueuedMax, options.appendQueueBytesMax);
-    this.#group = new AppendGroup(deps.ids, this.recent, options.groupBytesMax);
-    const past = options.idLookbackEvents === 0 ? null : new PastIds(lookup, this.recent, options.idLookbackEvents);
-    this.#placer = new AppendPlacer(lookup, states, this.recent, past, deps.commitLog, deps.ids);
+    this.#group = new AppendGroup(deps.ids, recent, types, options.groupBytesMax);
+    this.#placer = new AppendPlacer({ states, recent, repeat: new RepeatCheck(lookup, recent, options.idLookbackEvents), log: deps.commitLog });
+    this.#shared = deps.commitLog.shared === undefined ? null : new SharedLogPolicy(deps.commitLog.shared, this.#group, this.#queue);
   }
 
   get queued(): number { return this.#queue.length; }
 
   /** Takes a request in. The answer comes by its `resolve` and `reject`. */
   enqueue(request: AppendRequest): void {
-    if (this.#stopped !== null) {
-      request.reject(this.#stopped);
-      return;
-    }
-    const refusal = this.#queue.push(request);
+    const refusal = this.#stopped ?? this.#queue.push(request);
     if (refusal !== null) {
       request.reject(refusal);
       return;
     }
     if (this.#queue.length === 1) this.#waitingSinceMs = this.#deps.clock.monotonicMs();
     // Starts reading what the check will need, so that the loop does not wait for one disk read after the other.
-    const state = this.#states.load(request.owner);
+    const state = this.#committed.states.load(request.owner);
     if (state instanceof Promise) state.catch(ignore);
     this.#running ??= this.#run();
   }
 
   /** The end of the log is about to be moved by another writer's records. Never called while a group of ours is on its way. */
   overtake(): void {
-    if (!this.#isCollecting || this.#isOvertaken) return;
-    this.#group.withdraw();
-    this.#isOvertaken = true;
+    this.#shared?.overtake();
   }
 
   /** Ends the writing: what is in flight is finished, what waits is rejected. */
@@ -112,8 +103,10 @@ export class Appender {
     this.#running = null;
   }
 
+  /** One group: begun at the end of the log, filled with requests that are decided one after the other, made durable, made known, answered. */
   async #round(): Promise<void> {
     const group = this.#group;
+    const shared = this.#shared;
     try {
       const ready = this.#ready();
       this.#begin(group);
@@ -121,23 +114,24 @@ export class Appender {
         await ready;
         this.#begin(group);
         // The log has gone on unseen meanwhile, or can't be read: those that still wait have the next round.
-        if (!this.times.isKnown) return;
+        if (!this.#committed.times.isKnown) {
+          shared?.leave();
+          return;
+        }
       }
       if (this.#mustComplete) await this.#completeChunk(group);
-      let ending = await this.#collect(group);
-      if (this.#mustConfirm(group, ending)) ending = await this.#confirmed(group, ending);
+      const ending = await this.#collect(group);
+      if (shared !== null) await shared.confirm();
       // Others have had a turn since the last look, and from here to the log nobody has.
-      if (this.#isOvertaken) ending = 'overtaken';
-      this.#isCollecting = false;
-      if (ending === 'overtaken') this.#putBack(group);
+      if (shared !== null && !shared.leave()) shared.putBack();
       else {
         if (group.length > 0) await this.#commit(group, ending === 'chunk-ends');
         if (ending !== 'open') this.#mustComplete = true;
         if (ending === 'chunk-ends') await this.#endChunk();
       }
     } catch (error) {
-      this.#isCollecting = false;
-      if (isSkuaError(error, 'commit_lost')) await this.#tryAgain(group);
+      shared?.leave();
+      if (shared !== null && isSkuaError(error, 'commit_lost')) await shared.tryAgain(this.#stopped);
       else await this.#fail(group, error);
     }
     const count = group.requests.length;
@@ -145,18 +139,16 @@ export class Appender {
     await this.#letClientsReturn(count);
   }
 
-  #begin(group: AppendGroup): void {
-    group.begin(this.#deps.commitLog.end, this.times.next());
-    this.#isCollecting = true;
-    this.#isOvertaken = false;
-  }
-
   /** Null when log and index take a group, else what to wait for. */
   #ready(): Promise<void> | null {
-    const { commitLog, index } = this.#deps;
-    const log = commitLog.ready?.() ?? this.times.ready();
+    const log = this.#shared?.ready() ?? this.#committed.times.ready();
     // Each of those that wait would only wait as long again.
-    return log === null ? index.ready() : log.catch((error: unknown) => this.#queue.rejectAll(error));
+    return log === null ? this.#deps.index.ready() : log.catch((error: unknown) => this.#queue.rejectAll(error));
+  }
+
+  #begin(group: AppendGroup): void {
+    group.begin(this.#deps.commitLog.end, this.#committed.times.next());
+    this.#shared?.begin();
   }
 
   async #collect(group: AppendGroup): Promise<Ending> {
@@ -166,29 +158,17 @@ export class Appender {
       this.#placer.begin();
       const placing = this.#place(request, group);
       const placed = typeof placing === 'number' ? placing : await placing;
-      if (this.#isOvertaken) {
+      if (this.#shared?.isOvertaken === true) {
         if (this.#queue.peek() === request) request.reset();
-        return 'overtaken';
+        return 'open';
       }
       if (placed === FULL) return 'chunk-full';
       if (placed !== TAKEN || this.#queue.peek() !== request) return 'open';
       this.#queue.shift();
       group.requests.push(request);
-      if (request.completeChunkAfter && request.error === null && !request.isRepeat) return 'chunk-ends';
+      if (request.endsChunk && request.error === null && !request.isRepeat) return 'chunk-ends';
     }
     return 'open';
-  }
-
-  /** Refusals and repeats may have been decided by a state that other writers have long left behind: they are told only after these were asked. */
-  #mustConfirm(group: AppendGroup, ending: Ending): boolean {
-    if (this.#deps.commitLog.confirm === undefined || group.length > 0 || ending === 'overtaken') return false;
-    return group.requests.some(({ isConfirmed }) => !isConfirmed);
-  }
-
-  async #confirmed(group: AppendGroup, ending: Ending): Promise<Ending> {
-    for (const request of group.requests) request.isConfirmed = true;
-    await this.#deps.commitLog.confirm?.();
-    return this.#isOvertaken ? 'overtaken' : ending;
   }
 
   /** Takes steps with one request until it misses nothing. Answers at once, without a promise, where it can. */
@@ -208,7 +188,7 @@ export class Appender {
         if (placed === MISS) await this.#lookup.fill();
         else if (placed === LOADING) await this.#placer.loading;
         else return placed;
-        if (this.#queue.peek() !== request || this.#isOvertaken) return GONE;
+        if (this.#queue.peek() !== request || this.#shared?.isOvertaken === true) return GONE;
       }
     } catch (error) {
       request.error = error;
@@ -217,41 +197,16 @@ export class Appender {
   }
 
   async #commit(group: AppendGroup, endsChunk: boolean): Promise<void> {
-    const { commitLog, index, meter, clock } = this.#deps;
+    const { commitLog, meter, clock } = this.#deps;
     const sinceMs = this.#waitingSinceMs;
     const startMs = clock.monotonicMs();
     this.#waitingSinceMs = startMs;
     const appended = commitLog.append(group.bytes(), endsChunk);
     group.rememberIds();
     await appended;
-    group.publish(index, this.#states, this.times, commitLog, this.#waiters);
-    commitLog.settled?.();
+    applyCommitted(group, this.#committed);
+    if (this.#shared !== null) await this.#shared.settled();
     measureGroup(meter, group, { sinceMs, startMs, endMs: clock.monotonicMs() });
-  }
-
-  /** Lets the requests of a withdrawn group wait again, before all others. */
-  #putBack(group: AppendGroup): readonly AppendRequest[] {
-    const requests = group.requests.splice(0);
-    for (const request of requests) request.reset();
-    this.#queue.putBack(requests);
-    return requests;
-  }
-
-  /** Another writer was first: all checks are made again against what it has written. */
-  async #tryAgain(group: AppendGroup): Promise<void> {
-    group.withdraw();
-    const requests = this.#putBack(group);
-    try {
-      if (this.#stopped !== null) throw this.#stopped;
-      await this.#deps.commitLog.settled?.();
-    } catch (error) {
-      // They are still the first: nothing is taken from the queue meanwhile.
-      for (const request of requests) {
-        if (this.#queue.peek() !== request) break;
-        this.#queue.shift();
-        request.reject(error);
-      }
-    }
   }
 
   /** Completes the chunk behind a write that asks for it. The write is durable whatever becomes of this; the next round tries again. */
@@ -285,7 +240,7 @@ export class Appender {
   async #fail(group: AppendGroup, error: unknown): Promise<void> {
     group.withdraw();
     for (const request of group.requests) request.error = error;
-    await this.#deps.commitLog.settled?.()?.catch(ignore);
+    await this.#shared?.settled().catch(ignore);
     if (isSkuaError(error) && PASSING.has(error.code)) {
       if (group.requests.length === 0) this.#rejectFirst(error);
       return;
@@ -311,6 +266,27 @@ export class Appender {
     for (let turn = 0; turn < TURNS_MAX && this.#queue.length < count; turn++) await TURN;
     if (count > 1 && this.#queue.length < count && this.#stopped === null) await this.#deps.clock.yield();
   }
+}
+
+const WRITTEN = { activity: 'written' };
+const WRITER = { name: 'Writer' };
+
+/** Monotonic times of a group: since when its first request waited, when it went to the log, when it was durable and visible. */
+interface GroupTimes {
+  readonly sinceMs: number;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** Metrics of one group commit. Its latency is that of the request that waited longest. */
+function measureGroup(meter: Meter, group: AppendGroup, { sinceMs, startMs, endMs }: GroupTimes): void {
+  meter.observe('eventstore_append_duration_seconds', (endMs - sinceMs) / 1_000);
+  meter.observe('eventstore_append_group_requests', group.requests.length);
+  meter.observe('eventstore_writer_flush_size_max', group.length);
+  meter.observe('eventstore_writer_flush_duration_max_seconds', (endMs - startMs) / 1_000);
+  meter.observe('eventstore_queue_queueing_duration_max_seconds', (startMs - sinceMs) / 1_000, WRITER);
+  meter.count('eventstore_io_events_total', group.events.count, WRITTEN);
+  meter.count('eventstore_io_bytes_total', group.length, WRITTEN);
 }
 
 function ignore(): void {}

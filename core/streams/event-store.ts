@@ -5,18 +5,18 @@ import type {
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
-import { appendRequest, type AppendRequest, checkExpected, completeChunkRequest, deleteRequest, type EpochInput, epochRequest } from './append-request.ts';
+import { applyCommitted, type CommittedParts, type CommittedRecords } from './apply-committed.ts';
+import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes } from './append-request.ts';
 import { DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions } from './deps.ts';
-import { Follower } from './follower.ts';
-import { countRead } from './group-metrics.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
 import { METASTREAM_METADATA } from './metadata.ts';
-import { checkNumber, checkReadableName, checkWritableName, EPOCH_STREAM, isMetastream, POINT_TYPE, POINTS_STREAM } from './names.ts';
+import { checkNumber, checkReadableName, checkWritableName, isMetastream, POINT_TYPE, POINTS_STREAM } from './names.ts';
 import { readAllPage } from './read-all.ts';
 import { readPage, readVisible } from './read-stream.ts';
-import { primeRecentIds } from './recent-ids-prime.ts';
-import { assertReadable, type StoreContext, stateOf, viewOf } from './store-context.ts';
+import { primeRecentIds, RecentIds } from './recent-ids.ts';
+import { RecordTime } from './record-time.ts';
+import { assertReadable, countRead, type StoreContext, stateOf, viewOf } from './store-context.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import { StreamStates } from './stream-states.ts';
 import { subscribeToAll } from './subscribe-all.ts';
@@ -49,11 +49,8 @@ export interface EventStoreInternals extends EventStore {
   completeChunk(position: number): Promise<void>;
   /** Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their tombstones. */
   forgetTombstones(): void;
-  /**
-   * Takes in the records of a commit that another writer of the same log has made; they are indexed by now, and readers see them afterwards. Not
-   * while a group of this store is on its way to the log. Throws `log_corrupt`.
-   */
-  follow(records: Uint8Array, start: number): void;
+  /** Takes in the records of a commit that another writer of the same log has made, and shows them to readers. Not while a group of this store is on its way to the log. */
+  follow(records: CommittedRecords): void;
   /** Forgets what is remembered of streams and event ids: the log has come to `end` by records that nobody has seen here. */
   forgetStreams(end: number): void;
   /** Writes an epoch record and its event, and returns the record's position. */
@@ -74,9 +71,10 @@ class Store implements EventStoreInternals {
   readonly #deps: EventStoreDeps;
   readonly #options: EventStoreOptions;
   readonly #context: StoreContext;
-  readonly #appender: Appender;
   readonly #waiters: Waiters;
-  readonly #follower: Follower;
+  readonly #committed: CommittedParts;
+  readonly #checks: EventChecks;
+  readonly #appender: Appender;
 
   constructor(deps: EventStoreDeps) {
     this.#deps = deps;
@@ -85,8 +83,12 @@ class Store implements EventStoreInternals {
     const states = new StreamStates(lookup, deps.index.hasher, this.#options.streamStatesMax);
     this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
-    this.#appender = new Appender(deps, this.#options, lookup, states, this.#waiters);
-    this.#follower = new Follower(deps.index, states, this.#appender.recent, this.#appender.times, this.#waiters, deps.commitLog);
+    this.#committed = {
+      index: deps.index, states, recent: new RecentIds(this.#options.recentIds), times: new RecordTime(lookup, deps), log: deps.commitLog, waiters: this.#waiters,
+    };
+    const types = new EventTypes();
+    this.#checks = new EventChecks(types);
+    this.#appender = new Appender({ deps, options: this.#options, lookup, types, committed: this.#committed });
   }
 
   get end(): number { return this.#deps.reader.end; }
@@ -105,45 +107,48 @@ class Store implements EventStoreInternals {
   appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions, authorize?: Authorize): Promise<AppendResult> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) return Promise.reject(refusal);
-    const request = appendRequest(stream, expectedVersion, events, options?.completeChunkAfter === true || isPoint(stream, events));
-    return request instanceof SkuaError ? Promise.reject(request) : this.#send(request, authorize);
+    try {
+      const endsChunk = options?.completeChunkAfter === true || isPoint(stream, events);
+      return this.#send(new EventsRequest(stream, expectedVersion, this.#checks.check(stream, events), endsChunk, authorize ?? null));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) throw refusal;
     if (isMetastream(stream)) throw new SkuaError('access_denied', `${stream} is a metadata stream, which lives and dies with its stream: delete that.`, { stream });
-    const { position } = await this.#send(deleteRequest(stream, expectedVersion, kind), authorize);
+    const { position } = await this.#send(new DeleteRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expectedVersion, authorize ?? null));
     return { position };
   }
 
   async completeChunk(position: number): Promise<void> {
-    await this.#send(completeChunkRequest(POINTS_STREAM, position));
+    await this.#send(new CompleteChunkRequest(position));
   }
 
   forgetTombstones(): void {
     this.#context.states.forgetTombstones();
   }
 
-  follow(records: Uint8Array, start: number): void {
+  follow(records: CommittedRecords): void {
     this.#appender.overtake();
-    this.#follower.take(records, start);
+    applyCommitted(records, this.#committed);
   }
 
   forgetStreams(end: number): void {
     this.#appender.overtake();
     this.#context.states.clear();
-    this.#appender.recent.completeFrom = end;
-    this.#appender.times.forget();
+    this.#committed.recent.completeFrom = end;
+    this.#committed.times.forget();
     this.#waiters.wakeAll();
   }
 
   async writeEpoch(epoch: EpochInput): Promise<number> {
-    return (await this.#send(epochRequest(EPOCH_STREAM, epoch))).position;
+    return (await this.#send(new EpochRequest(epoch))).position;
   }
 
-  #send(request: AppendRequest, authorize?: Authorize): Promise<AppendResult> {
-    if (authorize !== undefined) request.authorize = authorize;
+  #send(request: AppendRequest): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
       request.resolve = resolve;
       request.reject = reject;
@@ -238,7 +243,7 @@ class Store implements EventStoreInternals {
   }
 
   primeRecentIds(): Promise<void> {
-    return primeRecentIds(this.#context, this.#appender.recent);
+    return primeRecentIds(this.#context, this.#committed.recent);
   }
 
   async close(): Promise<void> {

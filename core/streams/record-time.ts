@@ -16,6 +16,12 @@ export interface RecordTimestamp {
   readonly ticks: number;
 }
 
+export interface RecordTimeParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
 /**
  * Which time new records get: that of the clock, but never one before the last record of the log where the clock has stepped
  * back a little, since a time that falls makes `$maxAge` hide events that are alive. A larger step is believed: one wrong clock, once
@@ -36,7 +42,7 @@ export class RecordTime {
   #isTold = false;
   #warnedAtMs = -Infinity;
 
-  constructor(lookup: Lookup, clock: Clock, log: Log, meter: Meter) {
+  constructor(lookup: Lookup, { clock, log, meter }: RecordTimeParts) {
     this.#lookup = lookup;
     this.#clock = clock;
     this.#log = log;

@@ -1,9 +1,9 @@
-import { equalBytes } from '../bytes.ts';
+import { equalBytes, i32 } from '../bytes.ts';
+import { EntryList } from '../index/entries.ts';
 import { END, HIT, MISS } from '../log/log-reader.ts';
 import { NO_STREAM } from './api.ts';
-import type { AppendRequest } from './append-request.ts';
+import type { EventsRequest } from './append-request.ts';
 import { CeilingSearch, type Lookup, type StreamKey } from './lookup.ts';
-import type { PastIds } from './past-ids.ts';
 import type { RecentIds } from './recent-ids.ts';
 
 /** New events. */
@@ -41,10 +41,11 @@ export class RepeatCheck {
   #index = 0;
   #search: CeilingSearch | null = null;
 
-  constructor(lookup: Lookup, recent: RecentIds, past: PastIds | null) {
+  /** `lookbackEvents`: how many events back in its stream an id is looked for that is not among the recent ones; 0: not at all. */
+  constructor(lookup: Lookup, recent: RecentIds, lookbackEvents: number) {
     this.#lookup = lookup;
     this.#recent = recent;
-    this.#past = past;
+    this.#past = lookbackEvents === 0 ? null : new PastIds(lookup, recent, lookbackEvents);
   }
 
   begin(): void {
@@ -54,7 +55,7 @@ export class RepeatCheck {
   }
 
   /** By the ids alone, as far as they are remembered or stand in the stream's last events. */
-  byIds(request: AppendRequest, scope: RepeatScope): Verdict {
+  byIds(request: EventsRequest, scope: RepeatScope): Verdict {
     const { ids } = request;
     for (; this.#index < request.events.length; this.#index++) {
       const at = request.idsAt + this.#index * 16;
@@ -75,7 +76,7 @@ export class RepeatCheck {
   }
 
   /** Event k of the request must be event `expected` + 1 + k of the stream. */
-  byNumbers(request: AppendRequest, scope: RepeatScope): Verdict {
+  byNumbers(request: EventsRequest, scope: RepeatScope): Verdict {
     if (request.events.length === 0) return CONFLICT;
     for (; this.#index < request.events.length; this.#index++) {
       const number = request.expected + 1 + this.#index;
@@ -98,11 +99,153 @@ export class RepeatCheck {
   }
 
   /** A stream that was deleted does not count as one, so "no stream" holds for other events than its first. */
-  #differs(request: AppendRequest, scope: RepeatScope): Verdict {
+  #differs(request: EventsRequest, scope: RepeatScope): Verdict {
     return this.#index === 0 && request.expected === NO_STREAM && scope.isSoftDeleted ? NEW : CONFLICT;
   }
 
   #hasId(ids: Uint8Array, at: number): boolean {
     return equalBytes(this.#lookup.frame.bytes, this.#lookup.fields.eventIdAt, ids, at, 16);
+  }
+}
+
+/** Ids kept in all; beyond it those of the stream that was asked for first are forgotten. */
+const IDS_MAX = 262_144;
+/** Records whose blocks are loaded at once when one had to be waited for. */
+const PREFETCHED_RECORDS = 16;
+
+/** Records that are no further apart than this many bytes are loaded together, and so many such runs at once. */
+const RUN_GAP_BYTES = 65_536;
+const PREFETCHED_RUNS = 16;
+
+interface Past {
+  /** Four words an id. */
+  readonly words: Int32Array;
+  readonly positions: Float64Array;
+  readonly count: number;
+  /** The stream's events behind this position are not among them. */
+  readonly upTo: number;
+}
+
+/**
+ * The event ids of the last events of streams, read from the log: for writes that expect no particular version and may
+ * repeat what another writer of the same log, or this one before a restart, has written. What is written from then on is among the
+ * recent ids; where those no longer reach back far enough the stream is read again.
+ */
+class PastIds {
+  readonly #lookup: Lookup;
+  readonly #recent: RecentIds;
+  readonly #lookbackEvents: number;
+  readonly #streams = new Map<string, Past>();
+  #kept = 0;
+  #current: Past | null = null;
+  readonly #list = new EntryList();
+  readonly #wanted = new Int32Array(4);
+  #search: { readonly key: StreamKey; readonly upTo: number; words: Int32Array; positions: Float64Array; isListed: boolean; at: number; count: number } | null = null;
+
+  constructor(lookup: Lookup, recent: RecentIds, lookbackEvents: number) {
+    this.#lookup = lookup;
+    this.#recent = recent;
+    this.#lookbackEvents = lookbackEvents;
+  }
+
+  /** Forgets a search that was not finished. */
+  begin(): void {
+    this.#search = null;
+  }
+
+  /** HIT once `find` knows the last events of the stream, whose last event number is given. */
+  load(key: StreamKey, lastNumber: number): typeof HIT | typeof MISS {
+    const known = this.#streams.get(key.name);
+    if (known !== undefined && known.upTo >= this.#recent.completeFrom) {
+      this.#current = known;
+      return HIT;
+    }
+    if (this.#search === null || this.#search.key !== key) {
+      const room = Math.max(0, Math.min(this.#lookbackEvents, lastNumber + 1));
+      this.#search = { key, upTo: this.#lookup.reader.end, words: new Int32Array(room * 4), positions: new Float64Array(room), isListed: false, at: 0, count: 0 };
+    }
+    if (this.#collect(Math.max(0, lastNumber + 1 - this.#lookbackEvents), lastNumber) === MISS) return MISS;
+    this.#keep();
+    return HIT;
+  }
+
+  /** Position of the event with the id at `at` in the stream that was loaded; -1 when it is not among its last events. */
+  find(ids: Uint8Array, at: number): number {
+    const { words, positions, count } = this.#current!;
+    const w = this.#wanted;
+    for (let i = 0; i < 4; i++) w[i] = i32(ids, at + i * 4);
+    for (let i = 0, k = 0; i < count; i++, k += 4) {
+      if (words[k] === w[0] && words[k + 1] === w[1] && words[k + 2] === w[2] && words[k + 3] === w[3]) return positions[i]!;
+    }
+    return -1;
+  }
+
+  #collect(from: number, to: number): typeof HIT | typeof MISS {
+    const search = this.#search!;
+    const lookup = this.#lookup;
+    const list = this.#list;
+    if (!search.isListed) {
+      if (lookup.ofIndex(lookup.index.range(search.key.hi, search.key.lo, from, to, list)) === MISS) return MISS;
+      search.isListed = true;
+      this.#prefetch();
+    }
+    for (; search.at < list.length; search.at++) {
+      const outcome = lookup.confirm(list.positions[search.at]!, search.key);
+      if (outcome === MISS) {
+        const end = Math.min(list.length, search.at + 1 + PREFETCHED_RECORDS);
+        for (let i = search.at + 1; i < end; i++) lookup.reader.prefetch(list.positions[i]!);
+        return MISS;
+      }
+      if (outcome === HIT) this.#take(list.positions[search.at]!);
+    }
+    return HIT;
+  }
+
+  /** The stream's events often lie in a few places, each of which is one read where reads are requests. */
+  #prefetch(): void {
+    const { positions, length } = this.#list;
+    const { reader } = this.#lookup;
+    let runs = 0;
+    for (let from = 0, i = 1; i <= length && runs < PREFETCHED_RUNS; i++) {
+      if (i < length && positions[i]! >= positions[i - 1]! && positions[i]! - positions[i - 1]! <= RUN_GAP_BYTES) continue;
+      reader.prefetchRun(positions[from]!, positions[i - 1]!);
+      from = i;
+      runs++;
+    }
+  }
+
+  #take(position: number): void {
+    const search = this.#search!;
+    // Several records may have one number, so there may be more of them than numbers.
+    if (search.count === search.positions.length) {
+      const positions = new Float64Array(search.count * 2 + 1);
+      const words = new Int32Array(positions.length * 4);
+      positions.set(search.positions);
+      words.set(search.words);
+      search.positions = positions;
+      search.words = words;
+    }
+    const { bytes } = this.#lookup.frame;
+    const at = this.#lookup.fields.eventIdAt;
+    for (let i = 0; i < 4; i++) search.words[search.count * 4 + i] = i32(bytes, at + i * 4);
+    search.positions[search.count++] = position;
+  }
+
+  #keep(): void {
+    const { key, upTo, words, positions, count } = this.#search!;
+    this.#search = null;
+    this.#current = { words, positions, count, upTo };
+    this.#forget(key.name);
+    this.#streams.set(key.name, this.#current);
+    this.#kept += count;
+    for (const name of this.#streams.keys()) {
+      if (this.#kept <= IDS_MAX && this.#streams.size <= IDS_MAX / 64) return;
+      if (name !== key.name) this.#forget(name);
+    }
+  }
+
+  #forget(name: string): void {
+    this.#kept -= this.#streams.get(name)?.count ?? 0;
+    this.#streams.delete(name);
   }
 }

@@ -1,6 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Meter } from '../ports/meter.ts';
+import type { StoredEvent } from './api.ts';
 import type { EventStoreOptions } from './deps.ts';
 import type { Lookup } from './lookup.ts';
 import { isMetastream, originalOf } from './names.ts';
@@ -39,4 +40,14 @@ export function notFoundError(stream: string): SkuaError {
 export function assertReadable(view: StreamView): void {
   if (view.isTombstoned) throw deletedError(view.key.name);
   if (view.isMissing) throw notFoundError(view.key.name);
+}
+
+const READ = { activity: 'read' };
+
+/** Metrics of what a client's read brought. Bytes are those of data and metadata. */
+export function countRead(meter: Meter, events: readonly StoredEvent[]): void {
+  let bytes = 0;
+  for (const { data, metadata } of events) bytes += data.length + metadata.length;
+  meter.count('eventstore_io_events_total', events.length, READ);
+  meter.count('eventstore_io_bytes_total', bytes, READ);
 }

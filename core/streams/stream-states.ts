@@ -105,12 +105,7 @@ export class StreamStates {
     }
   }
 
-  /** Called when a group with writes to the stream is durable and indexed: what is being read about it is out of date. */
-  committed(state: StreamState): void {
-    if (this.#loading.size > 0) this.#loading.get(state.key.name)?.load.restart();
-  }
-
-  /** What is being read about the stream is out of date. */
+  /** The stream was written to: what is being read about it is out of date. */
   written(name: string): void {
     if (this.#loading.size > 0) this.#loading.get(name)?.load.restart();
   }

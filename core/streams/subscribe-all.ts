@@ -1,8 +1,7 @@
 import type { AllPosition, SubscribeAllOptions, SubscriptionMessage } from './api.ts';
-import { countRead } from './group-metrics.ts';
 import { resolveLinks } from './links.ts';
 import { readAllAfter, readAllFrom } from './read-all.ts';
-import type { StoreContext } from './store-context.ts';
+import { countRead, type StoreContext } from './store-context.ts';
 import { closedError, isAborted, type Waiters } from './waiters.ts';
 
 /** As `subscribeToStream`, over the whole log. */

@@ -1,12 +1,11 @@
 import { HIT } from '../log/log-reader.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type { StoredEvent, SubscribeStreamOptions, SubscriptionMessage } from './api.ts';
-import { countRead } from './group-metrics.ts';
 import { FloorSearch, runSearch } from './lookup.ts';
 import { resolveLinks } from './links.ts';
 import { checkNumber, checkReadableName, isMetastream } from './names.ts';
 import { type PageSource, readNumber, readPage } from './read-stream.ts';
-import { deletedError, type StoreContext, viewOf } from './store-context.ts';
+import { countRead, deletedError, type StoreContext, viewOf } from './store-context.ts';
 import type { StreamView } from './stream-state.ts';
 import { closedError, isAborted, type Waiters } from './waiters.ts';
 

@@ -14,7 +14,7 @@ import { commitKey } from '../../core/object-log/keys.ts';
 import { listTail, readTail } from '../../core/object-log/tail-reader.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import { eachRecord } from '../../core/streams/group-records.ts';
+import { eachRecord } from '../../core/streams/apply-committed.ts';
 
 export interface CompactOptions {
   /** Of the commits of the tail, how many go into files. Default: all. */

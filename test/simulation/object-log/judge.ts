@@ -3,7 +3,7 @@ import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../
 import { decodeCommitObject } from '../../../core/object-log/commit-object.ts';
 import { commitNumberOf } from '../../../core/object-log/keys.ts';
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
-import { eachRecord } from '../../../core/streams/group-records.ts';
+import { eachRecord } from '../../../core/streams/apply-committed.ts';
 import type { StoredEvent } from '../../../core/streams/api.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import type { Timeline } from '../auto-scavenge/timeline.ts';

@@ -1,0 +1,164 @@
+import { i32 } from '../bytes.ts';
+import { SkuaError } from '../errors.ts';
+import { EventColumns } from '../index/event-columns.ts';
+import type { StreamHasher } from '../index/stream-hash.ts';
+import {
+  FLAG_JSON, FLAG_REDACTED, FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, streamOf, timestampMsAt, timestampTicksAt, TOMBSTONE,
+} from '../log/records.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
+import type { EventIndex } from './deps.ts';
+import { StreamKey } from './lookup.ts';
+import { isMetastream, metastreamOf, originalOf } from './names.ts';
+import type { RecentIds } from './recent-ids.ts';
+import type { RecordTime } from './record-time.ts';
+import type { StreamStates } from './stream-states.ts';
+import type { Waiters } from './waiters.ts';
+
+/** Durable records of the log, one behind the other, as what follows from them. A group of this store has noted it while it was written; `ReadRecords` has read it from bytes. */
+export interface CommittedRecords {
+  readonly events: EventColumns;
+  /** Position of the last prepare, also of one that is no event; -1 without any. */
+  readonly lastPosition: number;
+  /** Time of the last record; -Infinity without any. */
+  readonly lastMs: number;
+  readonly lastTicks: number;
+  /** Brings the states that are known up to the records. */
+  changeStates(states: StreamStates): void;
+  rememberIds(recent: RecentIds): void;
+  /** Wakes those who wait for the streams. */
+  wake(waiters: Waiters): void;
+}
+
+/** All that has to know of a committed record. */
+export interface CommittedParts {
+  readonly index: EventIndex;
+  readonly states: StreamStates;
+  readonly recent: RecentIds;
+  readonly times: RecordTime;
+  readonly log: Pick<CommitLog, 'publish'>;
+  readonly waiters: Waiters;
+}
+
+/**
+ * What a committed record does, whoever wrote it: everything that answers questions about streams learns of it, then readers see
+ * it, then those who wait for it are woken. In one step, so that nobody sees a part of it.
+ */
+export function applyCommitted(records: CommittedRecords, parts: CommittedParts): void {
+  applyToIndex(records, parts.index);
+  records.changeStates(parts.states);
+  records.rememberIds(parts.recent);
+  if (records.lastMs > -Infinity) parts.times.note(records.lastMs, records.lastTicks);
+  parts.log.publish();
+  records.wake(parts.waiters);
+  parts.waiters.wakeLog();
+}
+
+/** The part that also is done for an index that is made anew from the same records. */
+export function applyToIndex(records: CommittedRecords, index: EventIndex): void {
+  records.events.applyTo(index);
+  if (records.lastPosition >= 0) index.noteExistenceCheckpoint(records.lastPosition);
+}
+
+/** An event of a metastream that was read. */
+interface ReadMetadata { readonly data: Uint8Array; readonly isJson: boolean; readonly recordVersion: number }
+
+/** Committed records as bytes give them: those of another writer of the same log, or of a commit that is taken in again. One object is used for one commit after the other. */
+export class ReadRecords implements CommittedRecords {
+  readonly events = new EventColumns();
+  lastPosition = -1;
+  lastMs = -Infinity;
+  lastTicks = 0;
+  readonly #hasher: StreamHasher;
+  readonly #frame = new RecordFrame();
+  readonly #fields = new PrepareFields();
+  #records: Uint8Array = new Uint8Array(0);
+  /** One for each event: its stream, and where its id lies in the records. */
+  readonly #keys: StreamKey[] = [];
+  readonly #idsAt: number[] = [];
+  /** By the number of the event among these. */
+  readonly #metadata = new Map<number, ReadMetadata>();
+
+  constructor(hasher: StreamHasher) {
+    this.#hasher = hasher;
+  }
+
+  /** Reads framed records, the first of which starts at the position `start` of the log. Throws `log_corrupt`. */
+  read(records: Uint8Array, start: number): this {
+    this.events.clear();
+    this.#keys.length = 0;
+    this.#idsAt.length = 0;
+    this.#metadata.clear();
+    this.#records = records;
+    this.lastPosition = -1;
+    this.lastMs = -Infinity;
+    eachRecord(records, start, this.#frame, (frame) => this.#take(frame));
+    return this;
+  }
+
+  #take(frame: RecordFrame): void {
+    const f = this.#fields;
+    const timestampAt = recordTimestampAt(frame, f);
+    this.lastMs = timestampMsAt(frame.bytes, timestampAt);
+    this.lastTicks = timestampTicksAt(frame.bytes, timestampAt);
+    if (frame.type !== PREPARE) return;
+    this.lastPosition = frame.position;
+    if (!f.isCommitted || !f.isEvent) return;
+    const name = streamOf(frame, f);
+    const last = this.#keys.at(-1);
+    const key = last?.name === name ? last : new StreamKey(name, this.#hasher);
+    if (isMetastream(name)) {
+      const isShown = (f.flags & FLAG_REDACTED) === 0;
+      const data = frame.bytes.subarray(f.dataAt, f.dataAt + (isShown ? f.dataLength : 0));
+      this.#metadata.set(this.events.count, { data, isJson: (f.flags & FLAG_JSON) !== 0, recordVersion: f.version });
+    }
+    this.events.note(key, f.eventNumber, frame.position, (f.flags & FLAG_TRANSACTION_END) !== 0);
+    this.#keys.push(key);
+    this.#idsAt.push(f.eventIdAt);
+  }
+
+  changeStates(states: StreamStates): void {
+    for (let i = 0; i < this.events.count; i++) {
+      const { name } = this.#keys[i]!;
+      const number = this.events.number(i);
+      const metadata = this.#metadata.get(i);
+      const owner = metadata === undefined ? name : originalOf(name);
+      const state = states.get(owner);
+      if (state !== undefined) {
+        state.committed = metadata === undefined ? state.committed.withLast(number) : state.committed.withMetadata(number, metadata.data, metadata.isJson, metadata.recordVersion);
+      }
+      states.written(owner);
+    }
+  }
+
+  rememberIds(recent: RecentIds): void {
+    for (let i = 0; i < this.events.count; i++) recent.add(this.#records, this.#idsAt[i]!, this.#keys[i]!.salt, this.events.position(i), 0);
+  }
+
+  wake(waiters: Waiters): void {
+    for (let i = 0; i < this.events.count; i++) {
+      const { name } = this.#keys[i]!;
+      waiters.wakeStream(name);
+      // What is written to one of the two may end or hide the other.
+      if (this.#metadata.has(i)) waiters.wakeStream(originalOf(name));
+      else if (this.events.number(i) === TOMBSTONE) waiters.wakeStream(metastreamOf(name));
+    }
+  }
+}
+
+/** Shows the framed records of a commit one after the other in `frame`; the first starts at the position `start` of the log. Throws `log_corrupt`. */
+export function eachRecord(records: Uint8Array, start: number, frame: RecordFrame, visit: (frame: RecordFrame) => void): void {
+  for (let at = 0; at < records.length;) {
+    const length = at + FRAME_BYTES <= records.length ? i32(records, at) : -1;
+    const isWhole = length > 0 && length <= RECORD_BYTES_MAX && at + length + FRAME_BYTES <= records.length && i32(records, at + 4 + length) === length;
+    frame.bytes = records;
+    frame.at = at + 4;
+    frame.length = length;
+    frame.position = start + at;
+    frame.next = start + at + length + FRAME_BYTES;
+    if (!isWhole || frame.ownPosition !== frame.position) {
+      throw new SkuaError('log_corrupt', `A commit holds something that is no record at position ${start + at} of the log (offset ${at} of its records). Restore the commit object from a version or a backup of the bucket.`, { position: start + at, offset: at });
+    }
+    visit(frame);
+    at += length + FRAME_BYTES;
+  }
+}
