@@ -10,9 +10,8 @@ import type { StreamHasher } from './index/stream-hash.ts';
 import { StreamIndex } from './index/stream-index.ts';
 import { findLastEpoch } from './log/epochs.ts';
 import { openLog } from './log/open-log.ts';
-import type { Chunk } from './log/chunk.ts';
+import { type ChunkProofFigures, ChunkProofs, proofFigures } from './log/chunk-proofs.ts';
 import type { TransactionLog } from './log/transaction-log.ts';
-import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from './log/verify-chunk-job.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Digests } from './ports/digests.ts';
 import type { Ids } from './ports/ids.ts';
@@ -57,7 +56,7 @@ export interface OpenStoreOptions {
   readonly writeEpoch?: boolean;
   /** The dry start that ends a restore, which alone may open a directory that is being restored. Default false. */
   readonly isRestoring?: boolean;
-  /** Compare the checksums of completed chunks in the background after the start. Default true. */
+  /** Compare the checksums of completed chunks in the background, after the start and again when that is long ago. Default true. */
   readonly verifyChunks?: boolean;
   /** Tests inject a hash with collisions. */
   readonly hasher?: StreamHasher;
@@ -91,6 +90,8 @@ export interface StoreStatus {
   readonly indexMerges: number;
   readonly isIndexMerging: boolean;
   readonly chunks: number;
+  /** Null where the files are objects, for whose content their store answers. */
+  readonly proofs: ChunkProofFigures | null;
   readonly cache: { readonly hits: number; readonly misses: number; readonly usedBytes: number; readonly capacityBytes: number };
   readonly streams: StreamFigures;
 }
@@ -118,8 +119,6 @@ export interface OpenStore {
 const CACHE_DEFAULT_BYTES = 67_108_864;
 /** How often the existence filter is made durable. */
 const EXISTENCE_FLUSH_MS = 30_000;
-/** The start is not slowed down by the check of old chunks. */
-const VERIFY_CHUNKS_AFTER_MS = 10_000;
 
 /**
  * Opens the store in a data directory: lock, recovery of the log, index brought up to the log, epoch. Errors are those
@@ -226,7 +225,7 @@ class RunningStore implements OpenStore {
     this.#undo = undo;
     this.failed = new Promise((resolve) => { this.#fail = resolve; });
     log.onStop((error) => this.#fail(error));
-    this.#background = Promise.all([this.#flushExistence(), options.verifyChunks ?? true ? this.#verifyChunks() : null]);
+    this.#background = Promise.all([this.#flushExistence(), options.verifyChunks ?? true ? this.#proveChunks() : null]);
   }
 
   async #flushExistence(): Promise<void> {
@@ -238,26 +237,8 @@ class RunningStore implements OpenStore {
     }
   }
 
-  /** Compares the checksums of all completed chunks, newest first, in a worker; disk-format.md section 1.2, step 6. */
-  async #verifyChunks(): Promise<void> {
-    const { signal } = this.#stopping;
-    await this.#options.clock.sleep(VERIFY_CHUNKS_AFTER_MS, signal);
-    const { table } = this.#log;
-    const chunks = [...table.all()].filter((chunk) => chunk.isCompleted).reverse();
-    const isInForce = (chunk: Chunk) => table.chunkAt(chunk.startPosition) === chunk;
-    for (const chunk of chunks) {
-      if (signal.aborted) return;
-      // A scavenge has replaced it.
-      if (!isInForce(chunk)) continue;
-      try {
-        const args: VerifyChunkArgs = { name: chunk.name };
-        if (await this.#options.jobs.run(VERIFY_CHUNK_JOB, args, { signal }) || !isInForce(chunk)) continue;
-        this.#fail(new SkuaError('log_corrupt', `The checksum of chunk file ${chunk.name} does not match its content. Stop the node, run \`skua verify\`, and restore the file from a backup.`, { file: chunk.name, offset: null }));
-        return;
-      } catch (error) {
-        if (!signal.aborted && isInForce(chunk)) this.#options.log.warn('a chunk could not be verified', { file: chunk.name, error: String(error) });
-      }
-    }
+  #proveChunks(): Promise<void> {
+    return new ChunkProofs({ ...this.#options, table: this.#log.table, onDamage: (error) => this.#fail(error) }).run(this.#stopping.signal);
   }
 
   status(): StoreStatus {
@@ -275,6 +256,7 @@ class RunningStore implements OpenStore {
       indexMerges: this.#index.merges,
       isIndexMerging: this.#index.isMerging,
       chunks: [...table.all()].length,
+      proofs: proofFigures(table, this.#options.clock.nowMs()),
       cache: { hits: this.#cache.hits, misses: this.#cache.misses, usedBytes: this.#cache.usedBytes, capacityBytes: this.#cache.capacityBytes },
       streams: this.#internals.figures(),
     };

@@ -77,6 +77,11 @@ export class PartStorage implements Storage {
     return parts === undefined ? null : sizeOf(parts);
   }
 
+  async modifiedMs(path: string): Promise<number | null> {
+    // What is in a backup never changes.
+    return this.#files.has(path) ? 0 : null;
+  }
+
   async open(path: string, access: 'read' | 'write'): Promise<StorageFile> {
     const parts = this.#files.get(path);
     if (access === 'write') throw readOnly(path);

@@ -1,4 +1,5 @@
 import { SkuaError } from '../errors.ts';
+import { PROOFS_FILE } from '../log/chunk-proofs.ts';
 import type { Storage } from '../ports/storage.ts';
 import { COPY_MARKER } from './copy-marker.ts';
 import { NODE_ID_FILE } from './node-id.ts';
@@ -12,7 +13,7 @@ const OWN: Readonly<Record<string, RegExp>> = {
   'index/scavenging': /^scavenging\.db/,
   'index/stream-existence': /^streamExistenceFilter\.(dat|chk)/,
   index: new RegExp(`^(indexmap.*|${GUID}(\\.bloomfilter)?(\\..+)?)$`),
-  '': new RegExp(`^(chunk-\\d{6}[.-].*|(writer|chaser|epoch|proposal|truncate)\\.chk(\\.tmp)?|${NODE_ID_FILE}(\\.tmp)?|${RESTORE_MARKER}|${COPY_MARKER})$`),
+  '': new RegExp(`^(chunk-\\d{6}[.-].*|(writer|chaser|epoch|proposal|truncate)\\.chk(\\.tmp)?|(${NODE_ID_FILE}|${PROOFS_FILE})(\\.tmp)?|${RESTORE_MARKER}|${COPY_MARKER})$`),
 };
 const CHUNK = /^chunk-/;
 /** Names that an error message lists. */

@@ -37,6 +37,7 @@ function underLock(storage: Storage): Storage {
   return {
     list: (folder) => storage.list(folder),
     size: (path) => storage.size(path),
+    modifiedMs: (path) => storage.modifiedMs(path),
     open: (path, access) => storage.open(path, access),
     create: (path) => storage.create(path),
     rename: (from, to) => storage.rename(from, to),

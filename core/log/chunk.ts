@@ -27,6 +27,8 @@ export class Chunk {
   isCompleted: boolean;
   /** Bytes of data that may be read: for the ongoing chunk, those that are durable. */
   physicalBytes: number;
+  /** When its content was last found to fit its MD5, in milliseconds since 1970; null where nobody has looked yet, or somebody has found damage (`chunk-proofs.ts`). */
+  provenMs: number | null = null;
   /** Local end of the last record that the chunk had when it was completed. */
   logicalBytes: number;
   /** After a forward read in a scavenged chunk: the next position and where its record lies, so that a scan needs no search. */

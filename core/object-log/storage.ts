@@ -61,6 +61,13 @@ export class ObjectStorage implements Storage {
     return this.#base.get(path)?.sizeBytes ?? null;
   }
 
+  async modifiedMs(path: string): Promise<number | null> {
+    checkPath(path);
+    if (this.#own.has(path)) return this.#scratch.modifiedMs(path);
+    // An object never changes.
+    return this.#base.has(path) ? 0 : null;
+  }
+
   async open(path: string, access: 'read' | 'write'): Promise<StorageFile> {
     checkPath(path);
     if (this.#own.has(path)) return this.#scratch.open(path, access);

@@ -7,7 +7,7 @@ export interface MemoryStorageOptions {
   capacityBytes?: number;
 }
 
-interface MemoryFile { readonly pages: MemoryPages; handles: number; isNamed: boolean }
+interface MemoryFile { readonly pages: MemoryPages; handles: number; isNamed: boolean; modified: number }
 
 /**
  * Files in memory, gone with the process: the `--mem-db` option and tests. Reads never wait, and what was written is
@@ -17,6 +17,7 @@ export class MemoryStorage implements Storage {
   readonly #files = new Map<string, MemoryFile>();
   readonly #capacityBytes: number;
   /** @internal */ usedBytes = 0;
+  /** @internal Changes of content so far, which take the place of a clock. */ changes = 0;
   #isLocked = false;
 
   constructor(options: MemoryStorageOptions = {}) {
@@ -37,6 +38,11 @@ export class MemoryStorage implements Storage {
     return this.#files.get(path)?.pages.size ?? null;
   }
 
+  async modifiedMs(path: string): Promise<number | null> {
+    checkPath(path);
+    return this.#files.get(path)?.modified ?? null;
+  }
+
   async open(path: string, access: 'read' | 'write'): Promise<StorageFile> {
     checkPath(path);
     const file = this.#files.get(path);
@@ -47,7 +53,7 @@ export class MemoryStorage implements Storage {
   async create(path: string): Promise<StorageFile> {
     checkPath(path);
     if (this.#files.has(path)) throw fileExists(path);
-    const file: MemoryFile = { pages: new MemoryPages(), handles: 0, isNamed: true };
+    const file: MemoryFile = { pages: new MemoryPages(), handles: 0, isNamed: true, modified: ++this.changes };
     this.#files.set(path, file);
     return new MemoryHandle(this, path, file, true);
   }
@@ -137,12 +143,14 @@ class MemoryHandle implements StorageFile {
       this.#storage.usedBytes += growth;
     }
     if (bytes.length > 0) pages.write(position, bytes);
+    this.#file.modified = ++this.#storage.changes;
   }
 
   async truncate(size: number): Promise<void> {
     this.#checkWritable();
     const before = this.#file.pages.allocatedBytes;
     this.#file.pages.truncate(size);
+    this.#file.modified = ++this.#storage.changes;
     this.#storage.usedBytes += this.#file.pages.allocatedBytes - before;
   }
 

@@ -18,6 +18,11 @@ export interface Storage {
   list(folder: string): Promise<string[]>;
   /** Length of a file in bytes, or null when there is none. */
   size(path: string): Promise<number | null>;
+  /**
+   * When the content of a file was last changed, or null when there is none: milliseconds since 1970 on a disk, any number that another
+   * change gives another value where there is no clock. Only to be compared with what the same files said before. Renaming and sealing change nothing.
+   */
+  modifiedMs(path: string): Promise<number | null>;
   /** Opens an existing file. `write` lifts a seal. Several handles of one file may be open at once. */
   open(path: string, access: 'read' | 'write'): Promise<StorageFile>;
   /** Creates a new empty file open for writing, and the folders above it. `file_exists` when there is one. */

@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
 import { guidFromUuidBytes } from '../guid.ts';
 import type { Chunk } from '../log/chunk.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
@@ -44,6 +44,11 @@ async function planChunks(run: RunContext, state: ScavengeState, done = -1): Pro
     }
   }
   return plan;
+}
+
+/** What an earlier proof said counts no more: the chunk is looked at anew in the background, and ends the node if it is damaged. */
+export function doubtIfDamaged(chunk: Chunk, error: unknown): void {
+  if (isSkuaError(error, 'log_corrupt') && error.data.file === chunk.name) chunk.provenMs = null;
 }
 
 class ChunkExecution {
@@ -118,6 +123,9 @@ class ChunkExecution {
       lines.chunkDone(chunk, replacement, elapsedMs, result);
       this.#checkpoint.finish(taken);
       this.#store(() => this.#state.resetWeights(chunk.startNumber, chunk.endNumber));
+    } catch (error) {
+      doubtIfDamaged(chunk, error);
+      throw error;
     } finally {
       progress.endPart(part, isDone ? chunk.physicalBytes : 0, isDone ? 1 : 0);
       // The job removes what it can't finish; what is left when its thread died goes here, or at the next start.

@@ -3,6 +3,7 @@ import { guidFromUuidBytes } from '../guid.ts';
 import type { Chunk } from '../log/chunk.ts';
 import { MERGE_CHUNKS_JOB, mergeGroups, type MergeChunksArgs, type MergeChunksResult } from './chunk-merging.ts';
 import { switchChunk } from './chunk-switch.ts';
+import { doubtIfDamaged } from './phase-chunks.ts';
 import { newId, type RunContext } from './run-context.ts';
 
 const CANCELLED_TEXT = 'Scavenge cancelled';
@@ -55,6 +56,7 @@ async function mergeGroup(run: RunContext, group: readonly Chunk[]): Promise<boo
     const text = isSkuaError(error, 'aborted') ? CANCELLED_TEXT : error instanceof Error ? error.message : String(error);
     history.merged({ startNumber, endNumber, elapsedMs: deps.clock.monotonicMs() - startedMs, spaceSaved: 0, error: text });
     lines.mergeFailed(group, error);
+    for (const chunk of group) doubtIfDamaged(chunk, error);
   } finally {
     progress.endPart(part, isMerged ? bytes : 0, isMerged ? group.length : 0);
   }

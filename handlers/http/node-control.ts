@@ -44,6 +44,14 @@ export interface StartUpWork {
   readonly remainingSeconds: number | null;
 }
 
+/** How far the completed chunks of the log are known to be as they were written. */
+export interface ChunkProofView {
+  /** Bytes of their files that were not compared with their checksum since they were written or changed. */
+  readonly bytesUnproven: number;
+  /** Since the one that was proved longest ago; null when none was. */
+  readonly oldestProofSeconds: number | null;
+}
+
 export interface LoadedCertificate {
   /** `node`, `intermediate` or `root`. */
   readonly kind: 'node' | 'intermediate' | 'root';
@@ -81,6 +89,8 @@ export interface NodeControl {
   member(): GossipMember;
   /** Null once the node serves. */
   startUpWork(): StartUpWork | null;
+  /** Null where there is nothing to prove, or not yet. */
+  chunkProofs(): ChunkProofView | null;
   /** The statistics collected last. */
   stats(): StatsTree;
   /** The metrics in the format that suits `accept`. */

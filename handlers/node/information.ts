@@ -1,7 +1,7 @@
 import { timestampText } from '../../core/time.ts';
 import type { App, Handler } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import type { GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
+import type { ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
 import { adminJson, adminReply, document } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -23,16 +23,16 @@ export function liveReply(isReady: boolean): Response {
   return new Response(null, { status: 503, statusText: 'Server Is Not Ready', headers: { ...NOT_STORED, ...RETRY_AFTER, 'content-length': '0' } });
 }
 
-/** `/health/ready`: whether requests can be served, and if not, how far the start has come. */
+/** `/health/ready`: whether requests can be served, and if not, how far the start has come; of one that serves, how much of its log is proved. */
 export const ready: Handler = (call, app) => {
   const isStopping = app.node?.state === 'ShuttingDown';
-  return readyReply(call.method, isStopping ? 'stopping' : null, workOf(app));
+  return readyReply(call.method, isStopping ? 'stopping' : null, workOf(app), app.node?.chunkProofs() ?? null);
 };
 
 /** What `/health/ready` says; `ending` in place of `ready` for a node that goes away. */
-export function readyReply(method: string, ending: 'stopping' | null, work: StartUpWork | null): Response {
+export function readyReply(method: string, ending: 'stopping' | null, work: StartUpWork | null, proofs: ChunkProofView | null = null): Response {
   const isReady = ending === null && work === null;
-  const body = isReady ? { status: 'ready' } : ending !== null ? { status: ending } : { status: 'starting', ...work };
+  const body = isReady ? { status: 'ready', ...(proofs !== null && { log: proofs }) } : ending !== null ? { status: ending } : { status: 'starting', ...work };
   const text = method === 'HEAD' ? null : `${JSON.stringify(body, null, 2)}\n`;
   if (isReady) return new Response(text, { status: 200, statusText: 'OK', headers: JSON_HEADERS });
   return new Response(text, { status: 503, statusText: 'Server Is Not Ready', headers: { ...JSON_HEADERS, ...RETRY_AFTER } });

@@ -27,8 +27,12 @@ export const NODE_SCHEMAS: Readonly<Record<string, Schema>> = {
   }, 'Ports of protocols that are not spoken are 0.'),
   Readiness: object({
     status: oneOf('ready', 'starting', 'stopping'), 'phase?': TEXT, 'bytesDone?': COUNT, 'bytesTotal?': COUNT, 'elapsedSeconds?': { type: 'number', minimum: 0 },
-    'remainingSeconds?': { type: ['number', 'null'], description: 'Null while nothing can be said.' },
-  }, 'While the node starts, how far it is.'),
+    'remainingSeconds?': { type: ['number', 'null'], description: 'Null while nothing can be said.' }, 'log?': ref('ChunkProofs'),
+  }, 'While the node starts, how far it is; of one that serves, how much of its log is proved.'),
+  ChunkProofs: object({
+    bytesUnproven: { ...COUNT, description: 'Of completed chunk files that were not compared with their checksum since they were written or changed.' },
+    oldestProofSeconds: { type: ['integer', 'null'], minimum: 0, description: 'Since the file that was proved longest ago; null when none was.' },
+  }),
   Statistics: { type: 'object', description: 'Values in objects, as deep as their keys have dashes; with `group=false` all in one.' },
 };
 

@@ -60,9 +60,17 @@ export class FilesystemStorage implements Storage {
   }
 
   async size(name: string): Promise<number | null> {
+    return (await this.#stat(name))?.size ?? null;
+  }
+
+  async modifiedMs(name: string): Promise<number | null> {
+    return (await this.#stat(name))?.mtimeMs ?? null;
+  }
+
+  async #stat(name: string): Promise<fs.Stats | null> {
     try {
       const found = await stat(this.#file(name));
-      return found.isFile() ? found.size : null;
+      return found.isFile() ? found : null;
     } catch (error) {
       const code = systemCode(error);
       if (code === 'ENOENT' || code === 'ENOTDIR') return null;

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { OpenStore, StartProgress } from '../../core/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
-import type { GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
+import type { ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
 
 export interface NodeControlParts {
   readonly version: string;
@@ -65,6 +65,11 @@ export class SingleNode implements NodeControl {
       writerCheckpoint: checkpoints.writer, chaserCheckpoint: checkpoints.chaser,
       epochPosition: epoch.position, epochNumber: epoch.number, epochId: epoch.id, nodePriority: this.#priority,
     };
+  }
+
+  chunkProofs(): ChunkProofView | null {
+    const proofs = this.#open?.status().proofs ?? null;
+    return proofs === null ? null : { bytesUnproven: proofs.bytesUnproven, oldestProofSeconds: proofs.oldestProofAgeMs === null ? null : Math.floor(proofs.oldestProofAgeMs / 1_000) };
   }
 
   startUpWork(): StartUpWork | null { return this.#parts.startUpWork(); }

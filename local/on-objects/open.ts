@@ -119,6 +119,6 @@ function onObjects(instance: ObjectInstance, scavenger: Scavenger, held: HeldObj
 function statusOf({ internals, figures }: ObjectInstance): StoreStatus {
   const { end } = internals;
   return {
-    checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1, truncate: -1 }, existenceCheckpoint: end, isIndexMerging: false, indexMerges: 0, streams: internals.figures(), ...figures(),
+    checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1, truncate: -1 }, existenceCheckpoint: end, isIndexMerging: false, indexMerges: 0, streams: internals.figures(), proofs: null, ...figures(),
   };
 }

@@ -83,6 +83,33 @@ function namesOfFiles(tools: Tools): void {
     expect(await storage.size('a/b')).toBe(null);
   });
 
+  test('modifiedMs tells contents apart, and is the same while nothing changes, whatever the file is called', async () => {
+    const { storage, create, open } = tools();
+    expect([await storage.modifiedMs('a'), await storage.modifiedMs('a/b')]).toEqual([null, null]);
+    const file = await create('a');
+    await file.writeAt(0, text('hello'));
+    await file.sync();
+    /** A disk may not tell changes apart that come within some milliseconds. */
+    const changed = async (change: () => unknown): Promise<void> => {
+      const before = await storage.modifiedMs('a');
+      let now = before;
+      for (let tries = 0; now === before && tries < 10_000; tries++) {
+        await change();
+        now = await storage.modifiedMs('a');
+      }
+      expect(now).not.toBe(before);
+    };
+    await changed(() => file.writeAt(0, text('jello')));
+    await changed(() => file.truncate(file.size === 3 ? 4 : 3));
+    await file.seal();
+    const last = await storage.modifiedMs('a');
+    expect(typeof last).toBe('number');
+    await storage.rename('a', 'b');
+    await (await open('b', 'read')).read(0, 3);
+    await open('b', 'write');
+    expect([await storage.modifiedMs('a'), await storage.modifiedMs('b')]).toEqual([null, last]);
+  });
+
   test('create gives an empty writable file, with the folders above it', async () => {
     const { storage, create } = tools();
     const file = await create('one/two/three');

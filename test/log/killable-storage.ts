@@ -17,6 +17,7 @@ export class KillableStorage implements Storage {
 
   list(folder: string): Promise<string[]> { return this.#inner.list(folder); }
   size(path: string): Promise<number | null> { return this.#inner.size(path); }
+  modifiedMs(path: string): Promise<number | null> { return this.#inner.modifiedMs(path); }
   freeBytes(): Promise<number> { return this.#inner.freeBytes(); }
   lock(): Promise<StorageLock> { return this.#inner.lock(); }
   async open(path: string, access: 'read' | 'write'): Promise<StorageFile> { return this.#wrap(await this.#inner.open(path, access)); }

@@ -59,6 +59,7 @@ class HybridStorage extends MemoryStorage {
   }
 
   override size(path: string): Promise<number | null> { return isState(path) ? this.#disk.size(path) : super.size(path); }
+  override modifiedMs(path: string): Promise<number | null> { return isState(path) ? this.#disk.modifiedMs(path) : super.modifiedMs(path); }
   override open(path: string, access: 'read' | 'write'): Promise<StorageFile> { return isState(path) ? this.#disk.open(path, access) : super.open(path, access); }
   override create(path: string): Promise<StorageFile> { return isState(path) ? this.#disk.create(path) : super.create(path); }
   override remove(path: string): Promise<void> { return isState(path) ? this.#disk.remove(path) : super.remove(path); }

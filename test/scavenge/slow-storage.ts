@@ -18,6 +18,7 @@ export class SlowStorage implements Storage {
 
   list(folder: string): Promise<string[]> { return this.#inner.list(folder); }
   size(path: string): Promise<number | null> { return this.#inner.size(path); }
+  modifiedMs(path: string): Promise<number | null> { return this.#inner.modifiedMs(path); }
   async open(path: string, access: 'read' | 'write'): Promise<StorageFile> { return this.#slow(await this.#inner.open(path, access)); }
   async create(path: string): Promise<StorageFile> { return this.#slow(await this.#inner.create(path)); }
   rename(from: string, to: string): Promise<void> { return this.#inner.rename(from, to); }

@@ -23,6 +23,8 @@ export class FaultyFile {
   handles = 0;
   isNamed = true;
   isSealed = false;
+  /** Changes so far: a clock of its own. Damage leaves it as it is. */
+  modified = 1;
   syncHasFailed = false;
 
   constructor(current = new SparseImage(), durable = current.copy()) {
@@ -35,6 +37,7 @@ export class FaultyFile {
   write(position: number, bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     this.current.write(position, bytes);
+    this.modified++;
     this.#pending.push({ kind: 'write', position, bytes: bytes.slice() });
   }
 
@@ -47,6 +50,7 @@ export class FaultyFile {
 
   truncate(size: number): void {
     this.current.truncate(size);
+    this.modified++;
     this.#pending.push({ kind: 'truncate', size });
   }
 

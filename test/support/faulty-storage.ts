@@ -126,6 +126,7 @@ export class FaultyStorage implements Storage {
       const file = this.#files.get(path)!;
       const after = file.afterRestart(mode, next.#random);
       after.isSealed = file.isSealed;
+      after.modified = file.modified;
       next.#files.set(path, after);
       next.#usedBytes += after.current.allocatedBytes;
     }
@@ -144,6 +145,12 @@ export class FaultyStorage implements Storage {
     this.#checkPower();
     checkPath(path);
     return this.#files.get(path)?.current.size ?? null;
+  }
+
+  async modifiedMs(path: string): Promise<number | null> {
+    this.#checkPower();
+    checkPath(path);
+    return this.#files.get(path)?.modified ?? null;
   }
 
   async open(path: string, access: 'read' | 'write'): Promise<StorageFile> {

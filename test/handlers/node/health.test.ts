@@ -22,6 +22,15 @@ describe('/health', () => {
     expect((await send('HEAD', '/health/ready')).text).toBe('');
   });
 
+  test('tells how much of the log is proved', async () => {
+    const node = new FakeNode();
+    node.proofs = { bytesUnproven: 4_096, oldestProofSeconds: 60 };
+    const { get } = harness({ node });
+    expect((await get('/health/ready')).json()).toEqual({ status: 'ready', log: { bytesUnproven: 4_096, oldestProofSeconds: 60 } });
+    node.work = WORK;
+    expect((await get('/health/ready')).json()).toEqual({ status: 'starting', ...WORK });
+  });
+
   test('of a node that still has work to do before it serves', async () => {
     const node = new FakeNode();
     node.work = WORK;
