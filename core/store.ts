@@ -138,9 +138,10 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     undo.push(() => store.close());
     await store.primeRecentIds();
     if (options.writeEpoch ?? true) await beginEpoch(options, log, store);
+    const { storage, jobs, scavengeStates: states = MemoryScavengeStates.of(storage) } = options;
     const scavenger = createScavenger({
-      storage: options.storage, cache, clock, ids, jobs: options.jobs, log: options.log, meter, store, index, table: log.table, withNextChunk: (work) => log.withNextChunk(work),
-      states: options.scavengeStates ?? MemoryScavengeStates.of(options.storage),
+      data: { store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work) },
+      ports: { storage, clock, ids, jobs, states, log: options.log, meter },
       config: { ...DEFAULT_CONFIG, ...options.scavenge },
     });
     undo.push(() => scavenger.close());

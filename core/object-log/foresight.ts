@@ -158,7 +158,9 @@ async function withDeps<T>(parts: ForesightParts, signal: AbortSignal, work: (de
     stopped();
     await instance.refresh();
     return await work({
-      ...world, storage, cache, jobs, index, states: scratch.states, store: instance.internals, table: log.table, withNextChunk: (next) => next(), config: { ...DEFAULT_CONFIG, ...config, repairHistory: false },
+      data: { store: instance.internals, index, table: log.table, cache, withNextChunk: (next) => next() },
+      ports: { ...world, storage, jobs, states: scratch.states },
+      config: { ...DEFAULT_CONFIG, ...config, repairHistory: false },
     });
   } finally {
     for (const step of undo.reverse()) await step();

@@ -139,7 +139,11 @@ class Slice {
 
   #deps(jobs: InlineJobs): ScavengeDeps {
     const { world, storage, cache, states, index, log, config } = this.#parts;
-    return { ...world, storage, cache, states, index, config, jobs, table: log.table, store: this.#store(), withNextChunk: (work) => work() };
+    return {
+      data: { store: this.#store(), index, table: log.table, cache, withNextChunk: (work) => work() },
+      ports: { ...world, storage, jobs, states },
+      config,
+    };
   }
 
   /** The streams, with a chunk that is completed only when its file is here. */

@@ -5,12 +5,22 @@ import type { FileFacts } from './erasure-files.ts';
 import { sqliteTextType, textLength, type Needle } from './erasure-needles.ts';
 import type { FileWindow } from './file-window.ts';
 import type { PatternSearch } from './pattern-search.ts';
-import type { ErasureFinding } from './prove-erased.ts';
 import { recordAtEventId, recordAtStream, type StrayRecord } from './stray-record.ts';
 
 /** SQLite announces a text this far before it at most: row header and the columns before it. */
 const SQLITE_REACH_BYTES = 40;
 const LAST_EVENT = 'the last one, which a scavenge keeps so that the stream\'s numbers go on; hard-delete the stream and scavenge to remove it too';
+
+/**
+ * Where something remains. A `trace` is of an event: its record or its id. `residue` tells that a stream was there, but
+ * nothing of what its events held: names in tombstones, metadata, other events and the scavenge database, index entries.
+ */
+export interface ErasureFinding {
+  readonly kind: 'trace' | 'residue';
+  readonly file: string;
+  readonly offset: number;
+  readonly what: string;
+}
 
 /** Findings of one kind in one file, which are told as one. */
 interface Tally { readonly offset: number; count: number; readonly what: (count: number) => string }

@@ -15,9 +15,9 @@ import type { RunSettings } from './run-files.ts';
 /** Counts what a scavenge that began now would remove. Rejects with `aborted` when the signal ends it. */
 export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, options: { readonly threshold: number; readonly throttlePercent: number }, signal: AbortSignal, onProgress: (progress: JobProgress) => void): Promise<DryRunReport> {
   const settings = settingsNow(deps, await pointNow(deps, options.threshold), options.throttlePercent);
-  return withFiles(deps, true, (files) => {
+  return withFiles(deps.data, true, (files) => {
     const args: DryRunArgs = { files, settings, scavengeId };
-    return deps.jobs.run(DRY_RUN_JOB, args, { signal, onProgress }) as Promise<DryRunReport>;
+    return deps.ports.jobs.run(DRY_RUN_JOB, args, { signal, onProgress }) as Promise<DryRunReport>;
   });
 }
 
@@ -26,17 +26,17 @@ export async function explainStream(deps: ScavengeDeps, stream: string, signal: 
   const refusal = checkReadableName(stream);
   if (refusal !== null) throw refusal;
   if (signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no stream is explained.');
-  const { lastEventNumber, metadataVersion } = await deps.store.streamInfo(stream);
+  const { lastEventNumber, metadataVersion } = await deps.data.store.streamInfo(stream);
   if (lastEventNumber < 0 && metadataVersion < 0) throw notFoundError(stream);
   const settings = settingsNow(deps, await pointNow(deps, 0), 100);
-  return withFiles(deps, true, (files) => {
+  return withFiles(deps.data, true, (files) => {
     const args: ExplainArgs = { files, settings, stream };
-    return deps.jobs.run(EXPLAIN_JOB, args, { signal }) as Promise<Explanation>;
+    return deps.ports.jobs.run(EXPLAIN_JOB, args, { signal }) as Promise<Explanation>;
   });
 }
 
 /** The scavenge point that would be written now. */
-async function pointNow({ store, clock, table }: ScavengeDeps, threshold: number): Promise<ScavengePoint> {
+async function pointNow({ data: { store, table }, ports: { clock } }: ScavengeDeps, threshold: number): Promise<ScavengePoint> {
   const latest = await readLatestPoint(store);
   return { position: table.end, eventNumber: (latest?.eventNumber ?? -1) + 1, effectiveNowMs: Math.floor(clock.nowMs()), threshold };
 }

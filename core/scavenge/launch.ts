@@ -34,8 +34,8 @@ export function launchRun(
   deps: ScavengeDeps, writer: HistoryWriter, scavengeId: string, options: LaunchOptions, onEnd: (result: ScavengeResult, error: string | null) => void, tellsEnd = true,
 ): ActiveRun {
   const ending = new AbortController();
-  const lines = new RunLog(deps.log, scavengeId);
-  const progress = new RunProgress(scavengeId, deps, (told) => lines.progress(told));
+  const lines = new RunLog(deps.ports.log, scavengeId);
+  const progress = new RunProgress(scavengeId, deps.ports, (told) => lines.progress(told));
   const history = new RunHistory(writer, scavengeId);
   let isInterrupted = false;
   lines.requested(queryOf(options.asked, options.threads));
@@ -51,7 +51,7 @@ export function launchRun(
       if (!wasStopped) failure = error;
     }
     // What the run removed must not be remembered: a stream whose tombstone is gone can be written again.
-    if (deps.config.unsafeIgnoreHardDelete) deps.store.forgetTombstones();
+    if (deps.config.unsafeIgnoreHardDelete) deps.data.store.forgetTombstones();
     const text = failure === null ? null : failureText(failure);
     if (result !== 'Interrupted' && tellsEnd) history.completed(result, text, progress.elapsedMs);
     lines.ended(result, progress.elapsedMs, history.spaceSaved, failure);
@@ -74,8 +74,8 @@ export function launchRun(
 /** Starts a run that only counts. */
 export function launchDryRun(deps: ScavengeDeps, scavengeId: string, options: LaunchOptions, onEnd: (outcome: { readonly report: DryRunReport } | { readonly error: unknown }) => void): ActiveRun {
   const ending = new AbortController();
-  const lines = new RunLog(deps.log, scavengeId);
-  const progress = new RunProgress(scavengeId, deps, (told) => lines.progress(told));
+  const lines = new RunLog(deps.ports.log, scavengeId);
+  const progress = new RunProgress(scavengeId, deps.ports, (told) => lines.progress(told));
   const work = async (): Promise<void> => {
     try {
       onEnd({ report: await dryRunReport(deps, scavengeId, options, ending.signal, (told) => progress.ofPhase(told)) });

@@ -27,7 +27,7 @@ export async function executeChunks(run: RunContext, state: ScavengeState, done:
 
 /** The chunks that begin before the scavenge point and behind what is done, and what is to happen to each. */
 async function planChunks(run: RunContext, state: ScavengeState, done = -1): Promise<readonly Planned[]> {
-  const { table, clock, config } = run.deps;
+  const { data: { table }, ports: { clock }, config } = run.deps;
   const { position, threshold } = run.point;
   const isAll = config.unsafeIgnoreHardDelete || threshold < 0;
   const hasWeights = !state.allWeightsZero();
@@ -106,17 +106,17 @@ class ChunkExecution {
 
   async #execute({ chunk, weight }: Planned, taken: Taken): Promise<void> {
     const { deps, lines, progress, history } = this.#run;
-    const startedMs = deps.clock.monotonicMs();
-    const target = `${newId(deps.ids)}.scavenge.tmp`;
+    const startedMs = deps.ports.clock.monotonicMs();
+    const target = `${newId(deps.ports.ids)}.scavenge.tmp`;
     lines.chunkStarted(chunk, weight, target);
     const part = Symbol();
-    const args: ExecuteChunkArgs = { settings: this.#run.settings(this.#run.threads), chunkSize: deps.table.chunkSize, source: chunk.name, target, chunkId: guidFromUuidBytes(deps.ids.uuidBytes()) };
+    const args: ExecuteChunkArgs = { settings: this.#run.settings(this.#run.threads), chunkSize: deps.data.table.chunkSize, source: chunk.name, target, chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()) };
     let isDone = false;
     try {
       const result = await this.#run.job<ExecuteChunkResult>(EXECUTE_CHUNK_JOB, args, (told) => progress.ofPart(part, told, chunk.physicalBytes), this.#signal);
-      const replacement = await switchChunk({ ...deps, onLeftover: (file, error) => lines.leftover(file, error) }, target, chunk.startNumber, chunk.endNumber);
+      const replacement = await switchChunk(this.#run.switchParts(), target, chunk.startNumber, chunk.endNumber);
       isDone = true;
-      const elapsedMs = deps.clock.monotonicMs() - startedMs;
+      const elapsedMs = deps.ports.clock.monotonicMs() - startedMs;
       const spaceSaved = result.bytesBefore - result.bytesAfter;
       history.chunkExecuted(chunk.startNumber, chunk.endNumber, elapsedMs, spaceSaved);
       progress.bytesReclaimed += spaceSaved;
@@ -129,7 +129,7 @@ class ChunkExecution {
     } finally {
       progress.endPart(part, isDone ? chunk.physicalBytes : 0, isDone ? 1 : 0);
       // The job removes what it can't finish; what is left when its thread died goes here, or at the next start.
-      if (!isDone) await deps.storage.remove(target).catch(() => {});
+      if (!isDone) await deps.ports.storage.remove(target).catch(() => {});
     }
   }
 

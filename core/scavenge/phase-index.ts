@@ -3,7 +3,7 @@ import { type RunContext, withFiles } from './run-context.ts';
 
 /** Index execution, scavenge.md section 8: the entries of what was removed leave the tables there are now. */
 export async function executeIndex(run: RunContext): Promise<void> {
-  const { index, storage } = run.deps;
+  const { data: { index }, ports: { storage } } = run.deps;
   const sizes = new Map<string, number>();
   for (const { file } of index.tables()) sizes.set(file, (await storage.size(file)) ?? 0);
   run.progress.begin('Index execution', 0, [...sizes.values()].reduce((sum, size) => sum + size, 0));
@@ -24,12 +24,12 @@ export async function executeIndex(run: RunContext): Promise<void> {
 }
 
 async function scavengeTables(run: RunContext, sizes: ReadonlyMap<string, number>): Promise<void> {
-  await run.deps.index.scavengeTables({
+  await run.deps.data.index.scavengeTables({
     jobOptions: { signal: run.signal },
     execute: (execution) => {
       const part = Symbol();
       const bytes = sizes.get(execution.source) ?? 0;
-      return withFiles(run.deps, false, async (files) => {
+      return withFiles(run.deps.data, false, async (files) => {
         const args: ExecuteTableArgs = { ...execution, files, settings: run.settings() };
         const result = await run.job<ExecuteTableResult>(EXECUTE_TABLE_JOB, args, (told) => run.progress.ofPart(part, told, bytes));
         run.throttle.restedMs = result.restedMs;

@@ -10,7 +10,7 @@ const CANCELLED_TEXT = 'Scavenge cancelled';
 
 /** Merging, scavenge.md section 7: passes over the whole log until one merges nothing. */
 export async function mergeChunks(run: RunContext): Promise<void> {
-  const { table } = run.deps;
+  const { table } = run.deps.data;
   for (let pass = 1, merges = -1; merges !== 0; pass++) {
     const completed = [...table.all()].filter((chunk) => chunk.isCompleted);
     const candidates = completed.map((chunk) => ({ chunk, startNumber: chunk.startNumber, endNumber: chunk.endNumber, dataBytes: chunk.physicalBytes }));
@@ -34,27 +34,27 @@ function bytesOf(group: readonly Chunk[]): number {
 /** Merges one group. A failure leaves its chunks as they are and is only told; the next pass or run tries again. */
 async function mergeGroup(run: RunContext, group: readonly Chunk[]): Promise<boolean> {
   const { deps, progress, history, lines } = run;
-  const startedMs = deps.clock.monotonicMs();
+  const startedMs = deps.ports.clock.monotonicMs();
   const startNumber = group[0]!.startNumber;
   const endNumber = group.at(-1)!.endNumber;
-  const target = `${newId(deps.ids)}.merge.scavenge.tmp`;
+  const target = `${newId(deps.ports.ids)}.merge.scavenge.tmp`;
   const part = Symbol();
   const bytes = bytesOf(group);
   let isMerged = false;
   try {
-    const args: MergeChunksArgs = { chunkSize: deps.table.chunkSize, sources: group.map((chunk) => chunk.name), target, chunkId: guidFromUuidBytes(deps.ids.uuidBytes()) };
+    const args: MergeChunksArgs = { chunkSize: deps.data.table.chunkSize, sources: group.map((chunk) => chunk.name), target, chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()) };
     const { bytesBefore, bytesAfter } = await run.job<MergeChunksResult>(MERGE_CHUNKS_JOB, args, (told) => progress.ofPart(part, told, bytes));
-    const replacement = await switchChunk({ ...deps, onLeftover: (file, error) => lines.leftover(file, error) }, target, startNumber, endNumber);
+    const replacement = await switchChunk(run.switchParts(), target, startNumber, endNumber);
     isMerged = true;
-    const elapsedMs = deps.clock.monotonicMs() - startedMs;
+    const elapsedMs = deps.ports.clock.monotonicMs() - startedMs;
     const spaceSaved = bytesBefore - bytesAfter;
     progress.bytesReclaimed += spaceSaved;
     history.merged({ startNumber, endNumber, elapsedMs, spaceSaved, error: null });
     lines.merged(group, replacement, elapsedMs, spaceSaved);
   } catch (error) {
-    await deps.storage.remove(target).catch(() => {});
+    await deps.ports.storage.remove(target).catch(() => {});
     const text = isSkuaError(error, 'aborted') ? CANCELLED_TEXT : error instanceof Error ? error.message : String(error);
-    history.merged({ startNumber, endNumber, elapsedMs: deps.clock.monotonicMs() - startedMs, spaceSaved: 0, error: text });
+    history.merged({ startNumber, endNumber, elapsedMs: deps.ports.clock.monotonicMs() - startedMs, spaceSaved: 0, error: text });
     lines.mergeFailed(group, error);
     for (const chunk of group) doubtIfDamaged(chunk, error);
   } finally {

@@ -7,7 +7,7 @@ import { readHeader } from '../log/open-chunks.ts';
 import { folderOf } from '../ports/storage.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { DATABASE_FOLDER, fileFacts } from './erasure-files.ts';
-import { ErasureJudge } from './erasure-judge.ts';
+import { ErasureJudge, type ErasureFinding } from './erasure-judge.ts';
 import { idNeedles, streamNeedles } from './erasure-needles.ts';
 import { FileWindow } from './file-window.ts';
 import { PatternSearch } from './pattern-search.ts';
@@ -29,16 +29,7 @@ export interface ProveErasedOptions {
   readonly findingsMax?: number;
 }
 
-/**
- * Where something remains. A `trace` is of an event: its record or its id. `residue` tells that a stream was there, but
- * nothing of what its events held: names in tombstones, metadata, other events and the scavenge database, index entries.
- */
-export interface ErasureFinding {
-  readonly kind: 'trace' | 'residue';
-  readonly file: string;
-  readonly offset: number;
-  readonly what: string;
-}
+export type { ErasureFinding } from './erasure-judge.ts';
 
 export interface ErasureProgress {
   readonly kind: 'progress';

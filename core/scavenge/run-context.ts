@@ -11,6 +11,7 @@ import type { Meter } from '../ports/meter.ts';
 import type { ScavengeCheckpoint, ScavengePoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
+import type { SwitchParts } from './chunk-switch.ts';
 import type { RunHistory } from './history.ts';
 import type { RunProgress } from './progress.ts';
 import type { ChunkFile, RunFiles, RunSettings } from './run-files.ts';
@@ -51,21 +52,31 @@ export const DEFAULT_CONFIG: ScavengeConfig = {
 /** What scavenging asks of the streams. */
 export type ScavengeStore = Pick<EventStoreInternals, 'append' | 'appendInternal' | 'completeChunk' | 'forgetTombstones' | 'readStream' | 'streamInfo'>;
 
-/** The parts of the store that scavenging works on. */
-export interface ScavengeDeps {
-  readonly storage: Storage;
-  readonly cache: BlockCache;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly jobs: Jobs;
-  readonly log: Log;
-  readonly meter: Meter;
-  readonly states: ScavengeStates;
+/** What scavenging reads of the log and the index, and changes in them. */
+export interface ScavengedData {
   readonly store: ScavengeStore;
   readonly index: StreamIndex;
   readonly table: ChunkTable;
+  readonly cache: BlockCache;
   /** Does work that completes the chunk, prepared so that appends wait for it as little as can be. */
   readonly withNextChunk: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+/** The world around a scavenge. */
+export interface ScavengePorts {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly jobs: Jobs;
+  readonly states: ScavengeStates;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+/** What scavenging works with. */
+export interface ScavengeDeps {
+  readonly data: ScavengedData;
+  readonly ports: ScavengePorts;
   readonly config: ScavengeConfig;
 }
 
@@ -93,7 +104,7 @@ export function stateOptionsOf(config: ScavengeConfig, connections: number): Sca
 }
 
 /** The files in force. `withMemory` also lists what is not in complete files yet. */
-export function filesOf({ table, index }: Pick<ScavengeDeps, 'table' | 'index'>, withMemory: boolean): RunFiles {
+export function filesOf({ table, index }: Pick<ScavengedData, 'table' | 'index'>, withMemory: boolean): RunFiles {
   const chunks: ChunkFile[] = [];
   for (const chunk of table.all()) {
     if (chunk.isCompleted || withMemory) chunks.push({ name: chunk.name, ongoingBytes: chunk.isCompleted ? null : chunk.physicalBytes });
@@ -104,10 +115,10 @@ export function filesOf({ table, index }: Pick<ScavengeDeps, 'table' | 'index'>,
 }
 
 /** Lists the files and begins the work with them, again when one of them was replaced before it could be opened. */
-export async function withFiles<T>(deps: Pick<ScavengeDeps, 'table' | 'index'>, withMemory: boolean, attempt: (files: RunFiles) => Promise<T>, onAgain?: (file: unknown) => void): Promise<T> {
+export async function withFiles<T>(data: Pick<ScavengedData, 'table' | 'index'>, withMemory: boolean, attempt: (files: RunFiles) => Promise<T>, onAgain?: (file: unknown) => void): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await attempt(filesOf(deps, withMemory));
+      return await attempt(filesOf(data, withMemory));
     } catch (error) {
       if (!isSkuaError(error, 'file_not_found') || tries === FILE_TRIES_MAX) throw error;
       onAgain?.(error.data['path']);
@@ -153,10 +164,10 @@ export class RunContext {
     this.lines = lines;
     this.#throttlePercent = parts.throttlePercent;
     this.throttle = new Throttle({ percent: parts.throttlePercent, elapsedMs: 0, restedMs: 0 }, {
-      monotonicMs: () => deps.clock.monotonicMs(),
+      monotonicMs: () => deps.ports.clock.monotonicMs(),
       sleep: async (ms) => {
         lines.pauseBegins(ms);
-        await deps.clock.sleep(ms, signal);
+        await deps.ports.clock.sleep(ms, signal);
         this.check();
         lines.pauseEnded(ms);
       },
@@ -202,12 +213,18 @@ export class RunContext {
 
   /** Runs a job that is ended with the run. */
   job<T>(name: string, args: unknown, onProgress: (progress: JobProgress) => void, signal = this.signal): Promise<T> {
-    return this.deps.jobs.run(name, args, { signal, onProgress }) as Promise<T>;
+    return this.deps.ports.jobs.run(name, args, { signal, onProgress }) as Promise<T>;
+  }
+
+  /** What a chunk is put in force with. */
+  switchParts(): SwitchParts {
+    const { data: { table, cache }, ports: { storage } } = this.deps;
+    return { storage, cache, table, onLeftover: (file, error) => this.lines.leftover(file, error) };
   }
 
   /** Opens the state for light work on this thread. */
   async withState<T>(work: (state: ScavengeState) => T | Promise<T>): Promise<T> {
-    const state = this.deps.states.open(stateOptionsOf(this.deps.config, this.threads + 1));
+    const state = this.deps.ports.states.open(stateOptionsOf(this.deps.config, this.threads + 1));
     try {
       return await work(state);
     } finally {

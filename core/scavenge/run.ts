@@ -33,7 +33,7 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
   if (first === null) return;
   await completePointsChunk(run);
   // Entries of the log before the scavenge point must be in tables, which are all that jobs read.
-  await run.orAborted(run.deps.index.flush());
+  await run.orAborted(run.deps.data.index.flush());
   const stage = STAGES.indexOf(first.stage);
   if (stage <= 0) await accumulate(run, (first.doneChunk ?? -1) + 1, first !== stored);
   if (stage <= 1) await calculate(run, stage === 1 ? first.doneStream ?? null : null, stage < 1);
@@ -43,7 +43,7 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
 
 /** Finds out where to begin. Null when there is nothing to do. */
 async function begin(run: RunContext, stored: ScavengeCheckpoint | null, options: BeginningOptions): Promise<ScavengeCheckpoint | null> {
-  const { store, ids, table } = run.deps;
+  const { data: { store, table }, ports: { ids } } = run.deps;
   if (stored !== null) checkBelongsToLog(stored, table.end);
   const isResumed = stored !== null && stored.stage !== 'Done';
   const latest = isResumed ? null : await run.orAborted(readLatestPoint(store));
@@ -58,7 +58,7 @@ async function begin(run: RunContext, stored: ScavengeCheckpoint | null, options
     return beginning.checkpoint;
   }
   run.check();
-  run.point = beginning.kind === 'use' ? beginning.point : await run.deps.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
+  run.point = beginning.kind === 'use' ? beginning.point : await run.deps.data.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
   run.lines.usesPoint(run.point, beginning.kind === 'use' ? 'existing' : 'created', stored === null ? null : pointName(stored.point));
   return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
 }
@@ -68,7 +68,7 @@ async function begin(run: RunContext, stored: ScavengeCheckpoint | null, options
  * Nothing may be accumulated before, as an open chunk is not read and would never be read later.
  */
 async function completePointsChunk(run: RunContext): Promise<void> {
-  const { store, table } = run.deps;
+  const { store, table } = run.deps.data;
   const { position } = run.point;
   const isComplete = () => table.chunkAt(position)?.isCompleted === true;
   if (isComplete()) return;
@@ -92,7 +92,7 @@ async function accumulate(run: RunContext, fromChunk: number, isNew: boolean): P
   if (isNew) await storeBegun(run, { point, stage: 'Accumulating', ...(fromChunk > 0 && { doneChunk: fromChunk - 1 }) });
   await phase(run, 'Accumulation', async () => {
     let from = fromChunk;
-    const result = await withFiles(run.deps, false, (files) => {
+    const result = await withFiles(run.deps.data, false, (files) => {
       const args: AccumulateArgs = { files, settings: run.settings(), fromChunk: from };
       return run.job<AccumulateResult>(ACCUMULATE_JOB, args, (progress) => run.progress.ofPhase(progress)).catch(async (error: unknown) => {
         // Where the files have to be listed anew, the chunks that are done are not read again.
@@ -110,7 +110,7 @@ async function calculate(run: RunContext, after: StreamHandle | null, isNew: boo
   if (isNew) await storeBegun(run, { point, stage: 'Calculating' });
   await phase(run, 'Calculation', async () => {
     let from = after;
-    const result = await withFiles(run.deps, false, (files) => {
+    const result = await withFiles(run.deps.data, false, (files) => {
       const args: CalculateArgs = { files, settings: run.settings(), after: from };
       return run.job<CalculateResult>(CALCULATE_JOB, args, (progress) => run.progress.ofPhase(progress)).catch(async (error: unknown) => {
         from = await run.withState((state) => state.checkpoint()?.doneStream ?? null);
@@ -149,7 +149,7 @@ async function phase(run: RunContext, name: ScavengePhase, work: () => Promise<R
   run.check();
   run.progress.begin(name, 0, 0);
   run.lines.phaseStarted(name);
-  const { clock } = run.deps;
+  const { clock } = run.deps.ports;
   const startedMs = clock.monotonicMs();
   const details = await work();
   run.lines.phaseCompleted(name, clock.monotonicMs() - startedMs, run.throttle.restedMs, details ?? {});

@@ -38,7 +38,7 @@ class NodeScavenger implements Scavenger {
 
   constructor(deps: ScavengeDeps) {
     this.#deps = deps;
-    const { store, ids, log, config } = deps;
+    const { data: { store }, ports: { ids, log }, config } = deps;
     this.#writer = new HistoryWriter({ store, ids, log, nodeEndpoint: config.nodeEndpoint, historyMaxAgeDays: config.historyMaxAgeDays });
     this.#repair = config.repairHistory ? repairHistory(this.#writer, this.#own, this.#closing.signal).finally(() => { this.#isRepaired = true; }) : Promise.resolve();
     this.#isRepaired = !config.repairHistory;
@@ -47,7 +47,7 @@ class NodeScavenger implements Scavenger {
   async start(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
     const checked = this.#checked(options);
     if (this.#holds > 0) throw new SkuaError('backup_running', 'A backup is reading the files of this node: wait for its end, then start the scavenge.');
-    const scavengeId = newId(this.#deps.ids);
+    const scavengeId = newId(this.#deps.ports.ids);
     if (!this.#isRepaired) this.#own.add(scavengeId);
     this.#last = { scavengeId, result: 'InProgress', error: null };
     this.#lastOptions = options;
@@ -62,7 +62,7 @@ class NodeScavenger implements Scavenger {
 
   async startDryRun(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
     const checked = this.#checked(options);
-    const scavengeId = newId(this.#deps.ids);
+    const scavengeId = newId(this.#deps.ports.ids);
     for (const old of this.#dryRuns.keys()) if (this.#dryRuns.size >= DRY_RUNS_MAX) this.#dryRuns.delete(old);
     this.#dryRuns.set(scavengeId, null);
     this.#activate(launchDryRun(this.#deps, scavengeId, checked, (outcome) => this.#dryRuns.set(scavengeId, outcome)));
@@ -90,7 +90,7 @@ class NodeScavenger implements Scavenger {
     if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no scavenge is started.');
     if (this.#active !== null) throw inProgress(this.#active);
     const { threads = 1 } = options;
-    if (threads > THREADS_MAX) this.#deps.log.warn(`SCAVENGING: ${threads} threads were asked for; ${THREADS_MAX} are used.`, { threads });
+    if (threads > THREADS_MAX) this.#deps.ports.log.warn(`SCAVENGING: ${threads} threads were asked for; ${THREADS_MAX} are used.`, { threads });
     return checked;
   }
 

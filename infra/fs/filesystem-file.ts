@@ -2,8 +2,7 @@ import * as fs from 'node:fs';
 import { fileClosed, fileNotFound, fileReadOnly } from '../../core/ports/storage.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { storageError, syncError } from './errors.ts';
-import { ReadPace } from './read-pace.ts';
-import { SyncPace } from './sync-pace.ts';
+import { ReadPace, SyncPace } from './paces.ts';
 import { syncTurns } from './sync-turns.ts';
 
 /**

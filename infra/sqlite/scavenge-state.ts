@@ -7,8 +7,7 @@ import type {
 } from '../../core/ports/scavenge-state.ts';
 import { checkpointText, parseCheckpoint } from './checkpoint-json.ts';
 import { guarded, stateError } from './errors.ts';
-import { prepareStatements } from './scavenge-statements.ts';
-import type { Statements } from './scavenge-statements.ts';
+import { prepareStatements, type Statements } from './scavenge-tables.ts';
 import { StreamRegistry } from './stream-registry.ts';
 
 /** 2^63-1, which TOMBSTONE stands for. */

@@ -6,7 +6,7 @@ import { streamHasher } from '../../core/index/stream-hash.ts';
 import type { StreamHasher } from '../../core/index/stream-hash.ts';
 import type { ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import { guarded, invalidState } from './errors.ts';
-import { SCHEMA, SCHEMA_VERSION } from './scavenge-schema.ts';
+import { SCHEMA, SCHEMA_VERSION } from './scavenge-tables.ts';
 import { SqliteScavengeState } from './scavenge-state.ts';
 
 /** Time in milliseconds that a connection waits for the one that is writing. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ReadPace } from '../../infra/fs/read-pace.ts';
+import { ReadPace } from '../../infra/fs/paces.ts';
 
 /** Makes reads that take this long; gives how many were admitted in a row. */
 function admitted(pace: ReadPace, reads: number, ms: number): number {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SyncPace } from '../../infra/fs/sync-pace.ts';
+import { SyncPace } from '../../infra/fs/paces.ts';
 
 function after(...syncs: readonly number[]): SyncPace {
   const pace = new SyncPace();
