@@ -155,10 +155,15 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
 async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: TransactionLog): Promise<StreamIndex> {
   const { onProgress } = options;
   const index = await StreamIndex.open({
-    ...options,
-    ...(options.verifyIndex !== undefined && { verify: options.verifyIndex }),
-    ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }),
-    cache,
+    ports: { ...options, cache },
+    settings: {
+      ...(options.memTableEntriesMax !== undefined && { memTableEntriesMax: options.memTableEntriesMax }),
+      ...(options.bloomFilters !== undefined && { bloomFilters: options.bloomFilters }),
+      ...(options.existenceFilterBytes !== undefined && { existenceFilterBytes: options.existenceFilterBytes }),
+      ...(options.verifyIndex !== undefined && { verify: options.verifyIndex }),
+      ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }),
+    },
+    ...(options.hasher !== undefined && { hasher: options.hasher }),
     logEnd: log.end,
     onProgress: (progress) => onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),
   });
