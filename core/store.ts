@@ -43,6 +43,8 @@ export interface OpenStoreOptions {
   /** Data and metadata of one append together, in bytes. Default: what fits a chunk. */
   readonly appendBytesMax?: number;
   readonly memTableEntriesMax?: number;
+  /** Index tables with which a level is full, and merged. Default 2. */
+  readonly tablesPerLevelMax?: number;
   /** Compare the checksums of index tables at a start. Default true. */
   readonly verifyIndex?: boolean;
   /** Midpoints of an index table kept in memory, as a power of two. Default 16. */
@@ -158,6 +160,7 @@ async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: Tran
     ports: { ...options, cache },
     settings: {
       ...(options.memTableEntriesMax !== undefined && { memTableEntriesMax: options.memTableEntriesMax }),
+      ...(options.tablesPerLevelMax !== undefined && { tablesPerLevelMax: options.tablesPerLevelMax }),
       ...(options.bloomFilters !== undefined && { bloomFilters: options.bloomFilters }),
       ...(options.existenceFilterBytes !== undefined && { existenceFilterBytes: options.existenceFilterBytes }),
       ...(options.verifyIndex !== undefined && { verify: options.verifyIndex }),
