@@ -42,6 +42,8 @@ export interface OpenStoreOptions {
   /** Data and metadata of one append together, in bytes. Default: what fits a chunk. */
   readonly appendBytesMax?: number;
   readonly memTableEntriesMax?: number;
+  /** Index tables with which a level is full, and merged. Default 2. */
+  readonly tablesPerLevelMax?: number;
   /** Compare the checksums of index tables at a start. Default true. */
   readonly verifyIndex?: boolean;
   /** Midpoints of an index table kept in memory, as a power of two. Default 16. */
@@ -155,10 +157,16 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
 async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: TransactionLog): Promise<StreamIndex> {
   const { onProgress } = options;
   const index = await StreamIndex.open({
-    ...options,
-    ...(options.verifyIndex !== undefined && { verify: options.verifyIndex }),
-    ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }),
-    cache,
+    ports: { ...options, cache },
+    settings: {
+      ...(options.memTableEntriesMax !== undefined && { memTableEntriesMax: options.memTableEntriesMax }),
+      ...(options.tablesPerLevelMax !== undefined && { tablesPerLevelMax: options.tablesPerLevelMax }),
+      ...(options.bloomFilters !== undefined && { bloomFilters: options.bloomFilters }),
+      ...(options.existenceFilterBytes !== undefined && { existenceFilterBytes: options.existenceFilterBytes }),
+      ...(options.verifyIndex !== undefined && { verify: options.verifyIndex }),
+      ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }),
+    },
+    ...(options.hasher !== undefined && { hasher: options.hasher }),
     logEnd: log.end,
     onProgress: (progress) => onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),
   });

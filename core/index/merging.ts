@@ -6,13 +6,16 @@ import { Background } from './background.ts';
 import { newGuid } from './index-map.ts';
 import type { FullLevel, TableStore } from './table-store.ts';
 
-/** Most tables that a large merge takes: each is read through a buffer of 1 MiB. */
+/** Most tables that a merge takes, where levels are full with fewer: each is read through a buffer of 1 MiB. */
 const SOURCES_MAX = 16;
 
-export interface MergingWorld {
+export interface MergingPorts {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+}
+
+export interface MergingSettings {
   /**
    * Merges of up to this many entries never wait for a larger one, which may last for hours: so few tables come into being
    * meanwhile, one for this many entries.
@@ -28,7 +31,8 @@ export interface MergingWorld {
  */
 export class Merging {
   readonly #tables: TableStore;
-  readonly #world: MergingWorld;
+  readonly #ports: MergingPorts;
+  readonly #settings: MergingSettings;
   readonly #ending = new AbortController();
   readonly #small: Background;
   readonly #large: Background;
@@ -37,10 +41,11 @@ export class Merging {
   /** Id of the merge of all tables that was asked for and has not ended. */
   #allId: string | null = null;
 
-  constructor(tables: TableStore, world: MergingWorld) {
+  constructor(tables: TableStore, ports: MergingPorts, settings: MergingSettings) {
     this.#tables = tables;
-    this.#world = world;
-    const line = { ...world, signal: this.#ending.signal };
+    this.#ports = ports;
+    this.#settings = settings;
+    const line = { ...ports, signal: this.#ending.signal };
     this.#small = new Background('Merging index tables', () => this.#mergeSmall(), line);
     this.#large = new Background('Merging large index tables', () => this.#mergeLarge(), line);
   }
@@ -67,7 +72,7 @@ export class Merging {
    * Returns the id of the work, which is the same until it has ended. One that fails is logged and not tried again.
    */
   all(): string {
-    this.#allId ??= newGuid(this.#world.ids);
+    this.#allId ??= newGuid(this.#ports.ids);
     this.#large.kick();
     return this.#allId;
   }
@@ -103,20 +108,28 @@ export class Merging {
     return false;
   }
 
-  /** The oldest tables that fill the level. Were there more of them, a table could come about that is too large for its level to be merged again. */
+  /**
+   * The oldest tables, as long as they are no more than a level that is full of its largest: were they more, a table could
+   * come about that is too large for the next level to be merged again without a large merge.
+   */
   #smallMergeOf({ level, tables }: FullLevel): FullLevel | null {
-    const sources = tables.slice(0, this.#world.tablesPerLevelMax);
-    const entries = sources.reduce((sum, { shape }) => sum + shape.entries, 0);
-    return entries <= this.#world.smallMergeEntriesMax ? { level, tables: sources } : null;
+    const { tablesPerLevelMax, smallMergeEntriesMax } = this.#settings;
+    if (entriesOf(tables.slice(0, tablesPerLevelMax)) > smallMergeEntriesMax) return null;
+    const entriesMax = Math.min(smallMergeEntriesMax, tablesPerLevelMax * Math.max(...tables.map(({ shape }) => shape.entries)));
+    let count = tablesPerLevelMax;
+    while (count < Math.min(tables.length, this.#sourcesMax) && entriesOf(tables.slice(0, count + 1)) <= entriesMax) count++;
+    return { level, tables: tables.slice(0, count) };
   }
 
   #largeMergeOf(full: FullLevel): FullLevel | null {
     if (this.#smallMergeOf(full) !== null) return null;
-    return { level: full.level, tables: full.tables.slice(0, Math.max(SOURCES_MAX, this.#world.tablesPerLevelMax)) };
+    return { level: full.level, tables: full.tables.slice(0, this.#sourcesMax) };
   }
 
+  get #sourcesMax(): number { return Math.max(SOURCES_MAX, this.#settings.tablesPerLevelMax); }
+
   async #mergeAll(mergeIndexesId: string): Promise<void> {
-    const { log, clock } = this.#world;
+    const { log, clock } = this.#ports;
     const startedMs = clock.monotonicMs();
     try {
       const tables = this.#tables.newestFirst.length;
@@ -162,4 +175,8 @@ export class Merging {
   async ended(): Promise<void> {
     await Promise.all([this.#small.ended(), this.#large.ended()]);
   }
+}
+
+function entriesOf(tables: FullLevel['tables']): number {
+  return tables.reduce((sum, { shape }) => sum + shape.entries, 0);
 }

@@ -21,7 +21,6 @@ import { TableStore } from './table-store.ts';
 
 /** Memtables that may wait to be written before writers are held back. */
 const FROZEN_MAX = 1;
-const SMALL_MERGE_ENTRIES_MAX = 16_777_216;
 /**
  * Tables that may wait to be merged before no more are written, and so writers refused with `too_busy`: each takes 1 MiB
  * of memory, and every search asks it. Merges that run don't fall so far behind; those that fail or are held for days do.
@@ -30,7 +29,8 @@ const UNMERGED_TABLES_MAX = 512;
 /** Share of a memtable that is full when the worker that will write it is called. */
 const PREPARE_AT = 7 / 8;
 
-export interface StreamIndexOptions {
+/** What an index needs of the world. */
+export interface IndexPorts {
   readonly storage: Storage;
   readonly cache: BlockCache;
   readonly digests: Digests;
@@ -38,23 +38,36 @@ export interface StreamIndexOptions {
   readonly jobs: Jobs;
   readonly log: Log;
   readonly clock: Clock;
-  readonly hasher?: StreamHasher;
-  /** Entries at which a memtable is written out; 1 000 000. */
-  readonly memTableEntriesMax?: number;
-  /** Tables of one level that are merged; 2. */
-  readonly tablesPerLevelMax?: number;
-  /** Entries of a merge that waits for no larger one; 16 777 216, which are 400 MB. */
-  readonly smallMergeEntriesMax?: number;
-  /** Whether tables have bloom filters; they do. */
-  readonly bloomFilters?: boolean;
-  /** Whether every table's MD5 and order are checked on load; they are. */
-  readonly verify?: boolean;
-  /** Midpoints of a table kept in memory, as a power of two from 8 to 28; 16. */
-  readonly cacheDepth?: number;
-  /** Bytes of bits of the stream existence filter; 32 MiB. 0 switches it off. */
-  readonly existenceFilterBytes?: number;
+}
+
+export interface IndexSettings {
+  /** Entries at which a memtable is written out. */
+  readonly memTableEntriesMax: number;
+  /** Tables with which a level is full, and merged. */
+  readonly tablesPerLevelMax: number;
+  /** Entries of a merge that waits for no larger one. */
+  readonly smallMergeEntriesMax: number;
+  /** Whether tables have bloom filters. */
+  readonly bloomFilters: boolean;
+  /** Whether every table's MD5 and order are checked on load. */
+  readonly verify: boolean;
+  /** Midpoints of a table kept in memory, as a power of two from 8 to 28. */
+  readonly cacheDepth: number;
+  /** Bytes of bits of the stream existence filter; 0 switches it off. */
+  readonly existenceFilterBytes: number;
+}
+
+export const DEFAULT_INDEX_SETTINGS: IndexSettings = {
+  memTableEntriesMax: 1_000_000, tablesPerLevelMax: 2, smallMergeEntriesMax: 16_777_216, bloomFilters: true, verify: true, cacheDepth: 16, existenceFilterBytes: 33_554_432,
+};
+
+export interface StreamIndexOptions {
+  readonly ports: IndexPorts;
+  /** What is left out is as in `DEFAULT_INDEX_SETTINGS`. */
+  readonly settings?: Partial<IndexSettings>;
   /** End of the log: an index that reaches to it or beyond is of another log and discarded. */
   readonly logEnd: number;
+  readonly hasher?: StreamHasher;
   readonly onProgress?: (progress: JobProgress) => void;
 }
 
@@ -68,16 +81,25 @@ export interface IndexTableInfo {
 /** A memtable and the checkpoints of the last bulk in it. */
 interface Frozen { readonly table: MemTable; readonly commit: number; readonly prepare: number }
 
-function checkOptions(o: StreamIndexOptions): void {
-  const check = (name: string, value: number | undefined, min: number, max: number): void => {
-    if (value !== undefined && !(Number.isInteger(value) && value >= min && value <= max)) {
+function checkSettings(settings: IndexSettings): void {
+  const check = (name: keyof IndexSettings, min: number, max: number): void => {
+    const value = settings[name];
+    if (typeof value !== 'number' || !(Number.isInteger(value) && value >= min && value <= max)) {
       throw new SkuaError('bad_option', `${name} is ${value}; it must be a whole number from ${min} to ${max}.`, { option: name, value });
     }
   };
-  check('memTableEntriesMax', o.memTableEntriesMax, 1, 100_000_000);
-  check('tablesPerLevelMax', o.tablesPerLevelMax, 2, 100);
-  check('cacheDepth', o.cacheDepth, CACHE_DEPTH_MIN, CACHE_DEPTH_MAX);
-  if (o.existenceFilterBytes !== 0) check('existenceFilterBytes', o.existenceFilterBytes, FILTER_BYTES_MIN, FILTER_BYTES_MAX);
+  check('memTableEntriesMax', 1, 100_000_000);
+  check('tablesPerLevelMax', 2, 100);
+  check('smallMergeEntriesMax', 1, Number.MAX_SAFE_INTEGER);
+  check('cacheDepth', CACHE_DEPTH_MIN, CACHE_DEPTH_MAX);
+  if (settings.existenceFilterBytes !== 0) check('existenceFilterBytes', FILTER_BYTES_MIN, FILTER_BYTES_MAX);
+}
+
+interface StreamIndexParts {
+  readonly options: StreamIndexOptions;
+  readonly settings: IndexSettings;
+  readonly tables: TableStore;
+  readonly existence: ExistenceFilter | null;
 }
 
 /**
@@ -92,7 +114,9 @@ export class StreamIndex {
   readonly hasher: StreamHasher;
   /** Why the index on disk was discarded at open; null when it was not. */
   readonly wasReset: string | null;
-  readonly #options: StreamIndexOptions;
+  readonly #ports: IndexPorts;
+  readonly #logEnd: number;
+  readonly #onProgress: ((progress: JobProgress) => void) | undefined;
   readonly #memTableEntriesMax: number;
   readonly #tables: TableStore;
   readonly #existence: ExistenceFilter | null;
@@ -118,16 +142,19 @@ export class StreamIndex {
   /** While above 0, the files of the existence filter are left as they are. */
   #existenceHolds = 0;
 
-  private constructor(options: StreamIndexOptions, tables: TableStore, existence: ExistenceFilter | null) {
-    this.#options = options;
-    this.#memTableEntriesMax = options.memTableEntriesMax ?? 1_000_000;
+  private constructor({ options, settings, tables, existence }: StreamIndexParts) {
+    const { ports } = options;
+    this.#ports = ports;
+    this.#logEnd = options.logEnd;
+    this.#onProgress = options.onProgress;
+    this.#memTableEntriesMax = settings.memTableEntriesMax;
     this.#active = new MemTable(this.#memTableEntriesMax, this.#rooms);
     this.#tables = tables;
     this.#existence = existence;
     this.hasher = options.hasher ?? streamHasher;
     this.wasReset = tables.wasReset;
-    this.#writing = new Background('Writing an index table', () => this.#writeOldest(), { clock: options.clock, log: options.log, signal: this.#endingWrites.signal });
-    this.#merging = new Merging(tables, { ...options, smallMergeEntriesMax: options.smallMergeEntriesMax ?? SMALL_MERGE_ENTRIES_MAX, tablesPerLevelMax: options.tablesPerLevelMax ?? 2 });
+    this.#writing = new Background('Writing an index table', () => this.#writeOldest(), { clock: ports.clock, log: ports.log, signal: this.#endingWrites.signal });
+    this.#merging = new Merging(tables, ports, settings);
     // A merge that a stop ended begins again.
     this.#merging.kick();
   }
@@ -138,19 +165,14 @@ export class StreamIndex {
    * on. Throws `bad_option`.
    */
   static async open(options: StreamIndexOptions): Promise<StreamIndex> {
-    checkOptions(options);
-    const jobOptions = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
-    const tables = await TableStore.open({
-      ...options,
-      tablesPerLevelMax: options.tablesPerLevelMax ?? 2,
-      bloomFilters: options.bloomFilters ?? true,
-      verify: options.verify ?? true,
-      cacheDepth: options.cacheDepth ?? 16,
-    }, jobOptions);
-    const logicalBytes = options.existenceFilterBytes ?? 33_554_432;
+    const { ports, logEnd, onProgress } = options;
+    const settings: IndexSettings = { ...DEFAULT_INDEX_SETTINGS, ...options.settings };
+    checkSettings(settings);
+    const tables = await TableStore.open({ ports, settings, logEnd }, onProgress === undefined ? {} : { onProgress });
+    const logicalBytes = settings.existenceFilterBytes;
     try {
-      const existence = logicalBytes === 0 ? null : await ExistenceFilter.open({ ...options, logicalBytes });
-      return new StreamIndex(options, tables, existence);
+      const existence = logicalBytes === 0 ? null : await ExistenceFilter.open({ ...ports, logicalBytes, logEnd });
+      return new StreamIndex({ options, settings, tables, existence });
     } catch (error) {
       await tables.close();
       throw error;
@@ -188,7 +210,7 @@ export class StreamIndex {
   /** The worker's start is over by the time that it is needed, and costs no append its time. */
   #prepare(): void {
     this.#isPrepared = true;
-    this.#options.jobs.prepare?.();
+    this.#ports.jobs.prepare?.();
   }
 
   #freeze(): void {
@@ -223,7 +245,7 @@ export class StreamIndex {
     });
     this.#merging.kick();
     // Its failure only delays the checkpoint; the next flush tries again.
-    await this.flushExistence().catch((error: unknown) => this.#options.log.error('Writing the stream existence filter failed.', { error }));
+    await this.flushExistence().catch((error: unknown) => this.#ports.log.error('Writing the stream existence filter failed.', { error }));
     return true;
   }
 
@@ -290,7 +312,7 @@ export class StreamIndex {
 
   /** Loads what the last MISS needed. */
   fill(): Promise<void> {
-    return this.#options.cache.fill();
+    return this.#ports.cache.fill();
   }
 
   /** False only when the stream has no events. True for all streams without a filter, or while it is incomplete. */
@@ -310,7 +332,7 @@ export class StreamIndex {
 
   /** Where the replay of prepares into the existence filter begins; -1 before `initExistence` where it has to be built anew. */
   get existenceCheckpoint(): number {
-    return this.#existence === null ? this.#options.logEnd : this.#existence.checkpoint;
+    return this.#existence === null ? this.#logEnd : this.#existence.checkpoint;
   }
 
   /**
@@ -319,13 +341,13 @@ export class StreamIndex {
    */
   async initExistence(): Promise<void> {
     if (this.#existence === null || this.#existence.checkpoint >= 0) return;
-    const { storage, clock, onProgress } = this.#options;
+    const { storage, clock } = this.#ports;
     for (;;) {
       const memTables = this.#filledTables();
       for (const table of memTables) table.lend();
       const tables = this.#tables.newestFirst;
       try {
-        await buildExistence({ filter: this.#existence, memTables, tables, storage, clock, onProgress });
+        await buildExistence({ filter: this.#existence, memTables, tables, storage, clock, onProgress: this.#onProgress });
         return;
       } catch (error) {
         // A merge has replaced a table meanwhile; what has been added may be added again.
@@ -382,7 +404,7 @@ export class StreamIndex {
   async scavengeTables(run: TableScavenge): Promise<void> {
     const release = await this.holdMerges();
     try {
-      await scavengeTables(this.#tables, run, () => this.#options.clock.monotonicMs(), this.#options.log);
+      await scavengeTables(this.#tables, run, () => this.#ports.clock.monotonicMs(), this.#ports.log);
     } finally {
       release();
     }
@@ -401,7 +423,7 @@ export class StreamIndex {
     const releaseMerges = await this.holdMerges();
     this.#existenceHolds++;
     // Flushes follow one another, so that none is under way behind this one.
-    await this.#existence?.flush().catch((error: unknown) => this.#options.log.warn('The stream existence filter could not be written before a backup; it goes with it as it is on disk.', { error }));
+    await this.#existence?.flush().catch((error: unknown) => this.#ports.log.warn('The stream existence filter could not be written before a backup; it goes with it as it is on disk.', { error }));
     let isHeld = true;
     return () => {
       if (!isHeld) return;
@@ -427,7 +449,7 @@ export class StreamIndex {
 
   /** The entries of one of `tables()`, in the order of the file (greatest hash first), in batches. The batch object is reused. */
   readTable(file: string): AsyncIterableIterator<EntryBatch> {
-    return readBatches(this.#options.storage, file);
+    return readBatches(this.#ports.storage, file);
   }
 
   /** Ends background work and closes the files. Entries that are in no table are left to the next start's replay. */

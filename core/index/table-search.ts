@@ -19,6 +19,15 @@ export interface TableReaderParts {
   readonly bloomFilters: boolean;
 }
 
+export interface OpenedTable {
+  readonly path: string;
+  readonly file: StorageFile;
+  readonly shape: TableShape;
+  readonly midpoints: Midpoints;
+  readonly bloom: TableBloom | null;
+  readonly cache: BlockCache;
+}
+
 /**
  * Searches one table through the block cache, in steps that never wait: MISS means "await the cache's `fill` and ask
  * again". Entries are compared where they lie; a search makes one view of cached bytes and no other object.
@@ -38,7 +47,8 @@ export class TableReader {
   /** Number of the entry that `#locate` found. */
   #found = 0;
 
-  private constructor(path: string, file: StorageFile, shape: TableShape, midpoints: Midpoints, bloom: TableBloom | null, cache: BlockCache) {
+  /** A table whose parts have been read already; `open` reads them. */
+  constructor({ path, file, shape, midpoints, bloom, cache }: OpenedTable) {
     this.path = path;
     this.shape = shape;
     this.#file = file;
@@ -53,16 +63,11 @@ export class TableReader {
     try {
       const midpoints = await Midpoints.load(path, file, shape, parts.cacheDepth);
       const bloom = parts.bloomFilters ? await openTableBloom(parts.storage, parts.cache, parts.budget, bloomPathOf(path), parts.log) : null;
-      return new TableReader(path, file, shape, midpoints, bloom, parts.cache);
+      return new TableReader({ path, file, shape, midpoints, bloom, cache: parts.cache });
     } catch (error) {
       await file.close();
       throw error;
     }
-  }
-
-  /** A table whose parts have been read already. */
-  static of(path: string, file: StorageFile, shape: TableShape, midpoints: Midpoints, bloom: TableBloom | null, cache: BlockCache): TableReader {
-    return new TableReader(path, file, shape, midpoints, bloom, cache);
   }
 
   /** Name of the file in the index folder. */

@@ -15,16 +15,20 @@ import { TableReader } from './table-search.ts';
 import { bloomPathOf } from './table-format.ts';
 
 export interface TableStoreOptions {
-  readonly storage: Storage;
-  readonly cache: BlockCache;
-  readonly digests: Digests;
-  readonly ids: Ids;
-  readonly jobs: Jobs;
-  readonly log: Log;
-  readonly tablesPerLevelMax: number;
-  readonly bloomFilters: boolean;
-  readonly verify: boolean;
-  readonly cacheDepth: number;
+  readonly ports: {
+    readonly storage: Storage;
+    readonly cache: BlockCache;
+    readonly digests: Digests;
+    readonly ids: Ids;
+    readonly jobs: Jobs;
+    readonly log: Log;
+  };
+  readonly settings: {
+    readonly tablesPerLevelMax: number;
+    readonly bloomFilters: boolean;
+    readonly verify: boolean;
+    readonly cacheDepth: number;
+  };
   /** End of the log: an index that has entries at or beyond it belongs to another log. */
   readonly logEnd: number;
 }
@@ -96,7 +100,7 @@ export class TableStore {
   get levels(): Levels { return this.#levels; }
   get isMerging(): boolean { return this.#merging.size > 0; }
   /** Tables beyond those that full levels leave standing: they wait to be merged. */
-  get unmerged(): number { return this.#levels.reduce((sum, { length }) => sum + Math.max(0, length - this.#options.tablesPerLevelMax + 1), 0); }
+  get unmerged(): number { return this.#levels.reduce((sum, { length }) => sum + Math.max(0, length - this.#options.settings.tablesPerLevelMax + 1), 0); }
 
   /** Opens the index on disk, or an empty one where there is none or it can't be used (disk-format.md section 7.8). */
   static async open(options: TableStoreOptions, jobOptions: JobOptions): Promise<TableStore> {
@@ -113,7 +117,7 @@ export class TableStore {
   }
 
   async #load(jobOptions: JobOptions): Promise<void> {
-    const { storage, digests, verify, logEnd } = this.#options;
+    const { ports: { storage, digests }, settings: { verify }, logEnd } = this.#options;
     const map = (await loadIndexMap(storage, digests)) ?? EMPTY_INDEX_MAP;
     if (map.commitCheckpoint >= 0 && map.commitCheckpoint >= logEnd) {
       this.wasReset = `it reaches to ${map.commitCheckpoint}, beyond the end of the log at ${logEnd}`;
@@ -132,11 +136,11 @@ export class TableStore {
   }
 
   async #openTable(path: string, verify: boolean, jobOptions: JobOptions): Promise<TableReader> {
-    const reader = await TableReader.open(path, { ...this.#options, budget: this.#budget });
+    const reader = await TableReader.open(path, { ...this.#options.ports, ...this.#options.settings, budget: this.#budget });
     if (!verify) return reader;
     const args: VerifyTableArgs = { path };
     try {
-      const wrong = (await this.#options.jobs.run(VERIFY_TABLE_JOB, args, jobOptions)) as VerifyTableResult;
+      const wrong = (await this.#options.ports.jobs.run(VERIFY_TABLE_JOB, args, jobOptions)) as VerifyTableResult;
       if (wrong !== null) throw new SkuaError('index_corrupt', wrong, { path });
     } catch (error) {
       await reader.close();
@@ -148,8 +152,8 @@ export class TableStore {
   /** Starts with an empty index. The map goes first, so that a crash on the way leaves no map with missing tables. */
   async #reset(error: SkuaError | null): Promise<void> {
     this.wasReset ??= error?.message ?? null;
-    this.#options.log.warn('The index on disk is discarded and built anew from the log.', { reason: this.wasReset, path: error?.data['path'] ?? INDEX_MAP_PATH });
-    await this.#options.storage.remove(INDEX_MAP_PATH);
+    this.#options.ports.log.warn('The index on disk is discarded and built anew from the log.', { reason: this.wasReset, path: error?.data['path'] ?? INDEX_MAP_PATH });
+    await this.#options.ports.storage.remove(INDEX_MAP_PATH);
     this.#show([], -1, -1);
   }
 
@@ -157,8 +161,8 @@ export class TableStore {
   async #removeUnnamed(): Promise<void> {
     const named = new Set(['indexmap']);
     for (const table of this.newestFirst) named.add(table.name).add(bloomPathOf(table.name));
-    for (const name of await this.#options.storage.list(INDEX_FOLDER)) {
-      if (!named.has(name)) await this.#options.storage.remove(`${INDEX_FOLDER}/${name}`);
+    for (const name of await this.#options.ports.storage.list(INDEX_FOLDER)) {
+      if (!named.has(name)) await this.#options.ports.storage.remove(`${INDEX_FOLDER}/${name}`);
     }
   }
 
@@ -177,7 +181,7 @@ export class TableStore {
       const commitCheckpoint = checkpoints?.commit ?? this.#commit;
       const prepareCheckpoint = checkpoints?.prepare ?? this.#prepare;
       const map: IndexMap = { commitCheckpoint, prepareCheckpoint, levels: levels.map((tables) => tables.map((table) => table.name)) };
-      await saveIndexMap(map, this.#options.storage, this.#options.digests, this.#options.ids);
+      await saveIndexMap(map, this.#options.ports.storage, this.#options.ports.digests, this.#options.ports.ids);
       this.#show(levels, commitCheckpoint, prepareCheckpoint);
       shown();
     });
@@ -186,8 +190,8 @@ export class TableStore {
   }
 
   #newFiles(): { path: string; bloomPath: string | null; cacheDepth: number } {
-    const path = `${INDEX_FOLDER}/${newGuid(this.#options.ids)}`;
-    return { path, bloomPath: this.#options.bloomFilters ? bloomPathOf(path) : null, cacheDepth: this.#options.cacheDepth };
+    const path = `${INDEX_FOLDER}/${newGuid(this.#options.ports.ids)}`;
+    return { path, bloomPath: this.#options.settings.bloomFilters ? bloomPathOf(path) : null, cacheDepth: this.#options.settings.cacheDepth };
   }
 
   /** Opens a table that was just written. One that can't be opened is removed. */
@@ -195,7 +199,7 @@ export class TableStore {
     try {
       return await this.#openTable(path, false, {});
     } catch (error) {
-      await removeTable(this.#options.storage, path).catch(() => {});
+      await removeTable(this.#options.ports.storage, path).catch(() => {});
       throw error;
     }
   }
@@ -214,7 +218,7 @@ export class TableStore {
   /** Writes a memtable as the newest table. `shown` is called in the step in which readers begin to see the table. */
   async write(columns: MemTableColumns, checkpoints: { commit: number; prepare: number }, jobOptions: JobOptions, shown: () => void): Promise<void> {
     const args: WriteTableArgs = { ...this.#newFiles(), columns };
-    await this.#options.jobs.run(WRITE_TABLE_JOB, args, jobOptions);
+    await this.#options.ports.jobs.run(WRITE_TABLE_JOB, args, jobOptions);
     const table = await this.#openNew(args.path);
     await this.#enter(table, (levels) => [[...(levels[0] ?? []), table], ...levels.slice(1)], checkpoints, shown);
   }
@@ -224,7 +228,7 @@ export class TableStore {
     const full: FullLevel[] = [];
     this.#levels.forEach((all, level) => {
       const tables = all.filter((table) => !this.#merging.has(table));
-      if (tables.length >= this.#options.tablesPerLevelMax && !this.#mergingLevels.has(level)) full.push({ level, tables });
+      if (tables.length >= this.#options.settings.tablesPerLevelMax && !this.#mergingLevels.has(level)) full.push({ level, tables });
     });
     return full;
   }
@@ -259,7 +263,7 @@ export class TableStore {
     const args: MergeTablesArgs = { ...this.#newFiles(), sources: sources.map((table) => table.path) };
     for (const table of sources) this.#merging.add(table);
     try {
-      await this.#options.jobs.run(MERGE_TABLES_JOB, args, jobOptions);
+      await this.#options.ports.jobs.run(MERGE_TABLES_JOB, args, jobOptions);
       const merged = await this.#openNew(args.path);
       await this.#enter(merged, (levels) => {
         const next: (readonly TableReader[])[] = levels.map((tables) => tables.filter((table) => !sources.includes(table)));
@@ -293,9 +297,9 @@ export class TableStore {
   async #retire(table: TableReader): Promise<void> {
     try {
       await table.close();
-      await removeTable(this.#options.storage, table.path);
+      await removeTable(this.#options.ports.storage, table.path);
     } catch (error) {
-      this.#options.log.warn('A replaced index table could not be removed; the next start tries again.', { path: table.path, error });
+      this.#options.ports.log.warn('A replaced index table could not be removed; the next start tries again.', { path: table.path, error });
     }
   }
 

@@ -57,7 +57,7 @@ export class ObjectTable {
     const stored = missing <= 0 ? end.subarray(-missing, -missing + midpointBytes) : await file.read(HEADER_BYTES + shape.entries * shape.entryBytes, midpointBytes);
     const midpoints = Midpoints.ofStored(stored, shape);
     if (midpoints === null) throw tableCorrupt(name, 'has midpoints that do not belong to its entries');
-    this.reader = TableReader.of(name, file, shape, midpoints, bloom, this.#cache);
+    this.reader = new TableReader({ path: name, file, shape, midpoints, bloom, cache: this.#cache });
   }
 
   async #openBloom(): Promise<TableBloom | null> {

@@ -30,8 +30,8 @@ export interface TickIndexParts {
 export function openIndex({ world, storage, cache, jobs, cacheDepth, hasher }: TickIndexParts, logEnd: number): Promise<StreamIndex> {
   const { digests, ids, log, clock } = world;
   return StreamIndex.open({
-    storage, cache, digests, ids, jobs, log, clock, logEnd, verify: false, existenceFilterBytes: 0, tablesPerLevelMax: TABLES_PER_LEVEL_MAX,
-    cacheDepth: cacheDepth ?? INDEX_CACHE_DEPTH_DEFAULT, ...(hasher !== undefined && { hasher }),
+    ports: { storage, cache, digests, ids, jobs, log, clock }, logEnd,
+    settings: { verify: false, existenceFilterBytes: 0, tablesPerLevelMax: TABLES_PER_LEVEL_MAX, cacheDepth: cacheDepth ?? INDEX_CACHE_DEPTH_DEFAULT }, ...(hasher !== undefined && { hasher }),
   });
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StreamIndex, StreamIndexOptions } from '../../core/index/stream-index.ts';
+import type { StreamIndex } from '../../core/index/stream-index.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
@@ -10,7 +10,7 @@ import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { ceilingOf, collectingLog, damage, floorOf, type Item, type Key, keyOf, NaiveIndex, openIndex, rangeOf, readAll, writeAll } from './world.ts';
+import { ceilingOf, collectingLog, damage, floorOf, type IndexOptions, type Item, type Key, keyOf, NaiveIndex, openIndex, rangeOf, readAll, writeAll } from './world.ts';
 
 const KEYS: Key[] = [[0, 0], [0xffff_ffff, 0xffff_ffff], [7, 1], [7, 2]];
 
@@ -58,7 +58,7 @@ describe('stream index', () => {
     for (let seed = 1; seed <= 12; seed++) {
       const random = new Random(seed);
       const storage = new FaultyStorage({ reads: seed % 2 === 0 ? 'async' : 'sync' });
-      const options: Partial<StreamIndexOptions> = { memTableEntriesMax: random.int(1, 40), cacheDepth: random.pick([8, 16]), bloomFilters: random.chance(0.7) };
+      const options: IndexOptions = { memTableEntriesMax: random.int(1, 40), cacheDepth: random.pick([8, 16]), bloomFilters: random.chance(0.7) };
       const naive = new NaiveIndex();
       let index = await openIndex(storage, options);
       let at = 0;

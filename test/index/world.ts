@@ -3,7 +3,7 @@ import { BlockCache } from '../../core/cache/block-cache.ts';
 import { EntryList, IndexEntry } from '../../core/index/entries.ts';
 import { MemTable } from '../../core/index/mem-table.ts';
 import { Hash64, streamHasher } from '../../core/index/stream-hash.ts';
-import { StreamIndex, type StreamIndexOptions } from '../../core/index/stream-index.ts';
+import { type IndexPorts, type IndexSettings, StreamIndex, type StreamIndexOptions } from '../../core/index/stream-index.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
 import { HIT, MISS, type Outcome } from '../../core/log/log-reader.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
@@ -84,18 +84,25 @@ function idsFor(storage: Storage): SeededIds {
   return ids;
 }
 
-export function openIndex(storage: Storage = new MemoryStorage(), options: Partial<StreamIndexOptions> = {}): Promise<StreamIndex> {
+/** All that an index may be given, in one. */
+export type IndexOptions = Partial<IndexPorts & IndexSettings & Omit<StreamIndexOptions, 'ports' | 'settings'>>;
+
+export function openIndex(storage: Storage = new MemoryStorage(), options: IndexOptions = {}): Promise<StreamIndex> {
   const clock = options.clock ?? new ManualClock();
   const ids = options.ids ?? idsFor(storage);
+  const { hasher, onProgress, logEnd = Number.MAX_SAFE_INTEGER, cache, digests, jobs, log, clock: _clock, ids: _ids, storage: _storage, ...settings } = options;
   return StreamIndex.open({
-    storage, clock, ids,
-    cache: new BlockCache(8_388_608),
-    digests: nodeDigests,
-    jobs: new InlineJobs({ jobs: TABLE_JOBS, storage, digests: nodeDigests, ids, clock }),
-    log: silentLog,
-    existenceFilterBytes: 10_000,
-    logEnd: Number.MAX_SAFE_INTEGER,
-    ...options,
+    ports: {
+      storage, clock, ids,
+      cache: cache ?? new BlockCache(8_388_608),
+      digests: digests ?? nodeDigests,
+      jobs: jobs ?? new InlineJobs({ jobs: TABLE_JOBS, storage, digests: nodeDigests, ids, clock }),
+      log: log ?? silentLog,
+    },
+    settings: { existenceFilterBytes: 10_000, ...settings },
+    logEnd,
+    ...(hasher !== undefined && { hasher }),
+    ...(onProgress !== undefined && { onProgress }),
   });
 }
 

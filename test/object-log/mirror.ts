@@ -36,7 +36,7 @@ export class Mirror {
     const world = worldOf(objects, clock, 78);
     const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock });
     const log = await openLog({ ...world, storage, cache, ids, chunkSizeBytes: CHUNK_BYTES });
-    const index = await StreamIndex.open({ ...world, storage, cache, ids, jobs, existenceFilterBytes: 0, logEnd: 0 });
+    const index = await StreamIndex.open({ ports: { ...world, storage, cache, ids, jobs }, settings: { existenceFilterBytes: 0 }, logEnd: 0 });
     const store = createEventStore({ ...world, ids, reader: log.table, commitLog: mirrored(log, objects), index });
     return new Mirror(storage, store, log, index);
   }

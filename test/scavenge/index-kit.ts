@@ -5,7 +5,7 @@ import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
 import type { TableExecuted, TableExecution } from '../../core/index/table-store.ts';
 import type { TableReport } from '../../core/index/table-scavenge.ts';
 import { Hash64, streamHasher, type StreamHasher } from '../../core/index/stream-hash.ts';
-import type { StreamIndex, StreamIndexOptions } from '../../core/index/stream-index.ts';
+import type { StreamIndex } from '../../core/index/stream-index.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Job, JobOptions } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
@@ -18,7 +18,7 @@ import type { RunFiles, RunSettings } from '../../core/scavenge/run-files.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { openIndex } from '../index/world.ts';
+import { type IndexOptions, openIndex } from '../index/world.ts';
 
 /** Index entries, the scavenge database and the jobs of the last two stages, without a log but for single chunks. */
 
@@ -53,7 +53,7 @@ export class IndexWorld {
     return new InlineJobs({ jobs, storage: this.storage, digests: nodeDigests, ids: this.#ids, clock: this.clock, hasher: this.hasher, scavengeStates: this.states });
   }
 
-  open(options: Partial<StreamIndexOptions> = {}): Promise<StreamIndex> {
+  open(options: IndexOptions = {}): Promise<StreamIndex> {
     return openIndex(this.storage, { clock: this.clock, ids: this.#ids, hasher: this.hasher, jobs: this.jobs(), tablesPerLevelMax: 100, ...options });
   }
 

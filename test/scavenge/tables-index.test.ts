@@ -40,7 +40,7 @@ describe('16.11 merging and threads', () => {
 });
 
 /** Tables of one level stay as they are, so that a test knows which there are. */
-const NO_MERGES = { tablesPerLevelMax: 10 } as Partial<TestStoreOptions>;
+const NO_MERGES: Partial<TestStoreOptions> = { tablesPerLevelMax: 10 };
 
 function tableReports(run: Run): HistoryEvent['data'][] {
   return run.history.filter(({ type }) => type === '$scavengeIndexCompleted').map(({ data }) => data);
