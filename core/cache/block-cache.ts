@@ -1,6 +1,6 @@
-import { SkuaError } from '../errors.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { LoneReads } from './lone-reads.ts';
+import type { Miss } from './step.ts';
 
 /** Unit of caching in bytes. */
 export const BLOCK_BYTES = 65_536;
@@ -28,9 +28,8 @@ interface Entry {
 interface Span { readonly file: number; readonly offset: number; readonly length: number; readonly bytes: Uint8Array }
 
 /**
- * The one cache of file content. Reading code is written as synchronous steps: `CachedFile.bytes` gives the bytes or
- * null, and null means "await `fill()` and take the step again". So a hit costs no promise, and memory, disk and
- * object storage are read by the same code.
+ * The one cache of file content, for reading in steps (step.ts): `CachedFile.bytes` gives the bytes, or a miss with the
+ * promise of them.
  *
  * Only ranges that never change may be read through it: completed files, and the committed part of the ongoing chunk.
  */
@@ -41,10 +40,9 @@ export class BlockCache {
   #hand = 0;
   #usedBytes = 0;
   #nextFile = 0;
-  #pending: Promise<void> | null = null;
   #lastKey = -1;
   #lastBytes: Uint8Array = new Uint8Array(0);
-  readonly #inFlight = new Map<number, Promise<void>>();
+  readonly #inFlight = new Map<number, Miss>();
   #spans: Span[] = [];
   /** @internal */ readonly lone: LoneReads;
   /** Looks for a block, other than for the one that was asked for last, that were in the cache; and reads of storage. */
@@ -63,16 +61,8 @@ export class BlockCache {
     return new CachedFile(this, file, this.#nextFile++);
   }
 
-  /** Loads what the last miss asked for. Must be awaited directly after the step that missed, before anything else is read. */
-  fill(): Promise<void> {
-    const pending = this.#pending;
-    if (pending === null) throw new SkuaError('io_error', 'The block cache was asked to fill without a miss: this is a defect.');
-    this.#pending = null;
-    return pending;
-  }
-
   /** @internal */
-  block(file: CachedFile, index: number, isSparse: boolean, wanted = 1): Uint8Array | null {
+  block(file: CachedFile, index: number, isSparse: boolean, wanted = 1): Uint8Array | Miss {
     const key = file.id * FILE_STRIDE + index;
     // Records come by the hundred from one block: the last one needs no search.
     if (key === this.#lastKey) return this.#lastBytes;
@@ -91,12 +81,9 @@ export class BlockCache {
   }
 
   /** `wanted`: blocks from this one on that are needed together. */
-  #miss(file: CachedFile, index: number, key: number, isSparse: boolean, wanted: number): Uint8Array | null {
+  #miss(file: CachedFile, index: number, key: number, isSparse: boolean, wanted: number): Uint8Array | Miss {
     const already = this.#inFlight.get(key);
-    if (already !== undefined) {
-      this.#pending = already;
-      return null;
-    }
+    if (already !== undefined) return already;
     const isSequential = !isSparse && index === file.expectedMiss && !file.answersAtOnce;
     const isRemote = file.file.isRemote === true;
     // A block that still grows must not be part of a longer read.
@@ -110,20 +97,19 @@ export class BlockCache {
     }
     this.misses++;
     // Of a remote file more is asked for only when half of this has been read: the reading may end before.
-    this.#pending = this.#load(file, index, count, got, isSequential && isRemote ? count >> 1 : -1);
+    const loading = this.#load(file, index, count, got, isSequential && isRemote ? count >> 1 : -1);
     if (isSequential && !isRemote) this.#readAhead(file, index + count);
-    return null;
+    return loading;
   }
 
   /** Where every read is a request, some blocks cost little more than one. */
-  #missAround(file: CachedFile, index: number, wanted: number): null {
+  #missAround(file: CachedFile, index: number, wanted: number): Miss {
     let from = index;
     while (index - from < REMOTE_BLOCKS_BEFORE && from > 0 && !this.holds(file, from - 1)) from--;
     const to = index + Math.max(1, Math.min(this.#runLength(file, index), Math.max(wanted, 1 + REMOTE_BLOCKS_BEHIND)));
     file.expectedMiss = to;
     this.misses++;
-    this.#pending = this.#load(file, from, to - from, Promise.resolve(file.file.read(from * BLOCK_BYTES, (to - from) * BLOCK_BYTES)), -1);
-    return null;
+    return this.#load(file, from, to - from, Promise.resolve(file.file.read(from * BLOCK_BYTES, (to - from) * BLOCK_BYTES)), -1);
   }
 
   /** Loads the run of blocks from `index`, so that a sequential reader finds it there when he has worked through the one before. */
@@ -171,7 +157,7 @@ export class BlockCache {
   }
 
   /** `readOnAt`: the block of it whose use lets what lies behind it be loaded; -1 for none. */
-  #load(file: CachedFile, index: number, count: number, reading: Promise<Uint8Array>, readOnAt: number): Promise<void> {
+  #load(file: CachedFile, index: number, count: number, reading: Promise<Uint8Array>, readOnAt: number): Miss {
     const key = file.id * FILE_STRIDE + index;
     const ended = () => {
       for (let i = 0; i < count; i++) this.#inFlight.delete(key + i);
@@ -238,7 +224,7 @@ export class BlockCache {
   }
 
   /** @internal */
-  span(file: CachedFile, offset: number, length: number): Uint8Array | null {
+  span(file: CachedFile, offset: number, length: number): Uint8Array | Miss {
     for (const span of this.#spans) {
       if (span.file === file.id && span.offset === offset && span.length >= length) return span.bytes.subarray(0, length);
     }
@@ -253,8 +239,7 @@ export class BlockCache {
     });
     // Whoever missed may have gone before he waited.
     loading.catch(() => {});
-    this.#pending = loading;
-    return null;
+    return loading;
   }
 
   /** @internal */
@@ -291,8 +276,8 @@ export class CachedFile {
     this.id = id;
   }
 
-  /** Block `index` (shorter at the end of the file), or null after a miss. Nothing is read ahead of a sparse reader. `wanted` blocks from it on will be needed together. */
-  block(index: number, isSparse = false, wanted = 1): Uint8Array | null {
+  /** Block `index` (shorter at the end of the file). Nothing is read ahead of a sparse reader. `wanted` blocks from it on will be needed together. */
+  block(index: number, isSparse = false, wanted = 1): Uint8Array | Miss {
     return index === this.#tailIndex ? this.#tail : this.#cache.block(this, index, isSparse, wanted);
   }
 
@@ -328,20 +313,20 @@ export class CachedFile {
     this.#cache.lone.keep(length);
   }
 
-  /** Exactly the bytes [offset, offset + length), fewer only at the end of the file; null after a miss. The result is a view: never write to it. */
-  bytes(offset: number, length: number): Uint8Array | null {
+  /** Exactly the bytes [offset, offset + length), fewer only at the end of the file. The result is a view: never write to it. */
+  bytes(offset: number, length: number): Uint8Array | Miss {
     const first = Math.floor(offset / BLOCK_BYTES);
     const start = offset - first * BLOCK_BYTES;
     if (start + length <= BLOCK_BYTES) {
       const block = this.block(first);
-      return block === null ? null : block.subarray(start, start + length);
+      return block instanceof Promise ? block : block.subarray(start, start + length);
     }
     const last = Math.floor((offset + length - 1) / BLOCK_BYTES);
     if (last - first >= ASSEMBLED_BLOCKS_MAX) return this.#cache.span(this, offset, length);
     const parts: Uint8Array[] = [];
     for (let i = first; i <= last; i++) {
       const block = this.block(i, false, last - i + 1);
-      if (block === null) return null;
+      if (block instanceof Promise) return block;
       parts.push(block);
     }
     const out = new Uint8Array(length);

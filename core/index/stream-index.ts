@@ -1,6 +1,6 @@
 import type { BlockCache } from '../cache/block-cache.ts';
+import { END, HIT, isMiss, type Outcome } from '../cache/step.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
-import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -107,7 +107,7 @@ interface StreamIndexParts {
  * full ones are written as tables and tables merged in the background. It is a cache of the log and can always be
  * rebuilt from it.
  *
- * Searches are steps that never wait: MISS means "await `fill()` and ask again". They see every entry that was added.
+ * Searches are steps that never wait (core/cache/step.ts). They see every entry that was added.
  * Streams whose hashes collide share entries; whoever asks compares names in the log.
  */
 export class StreamIndex {
@@ -260,12 +260,12 @@ export class StreamIndex {
     this.#room = null;
   }
 
-  /** The greatest entry of the hash that is at most (version, position): HIT with `out`, MISS, or END when there is none. */
+  /** The greatest entry of the hash that is at most (version, position): HIT with `out`, or END when there is none. */
   floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
     return this.#nearest(hi, lo, version, position, out, true);
   }
 
-  /** The least entry of the hash that is at least (version, position): HIT with `out`, MISS, or END when there is none. */
+  /** The least entry of the hash that is at least (version, position): HIT with `out`, or END when there is none. */
   ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
     return this.#nearest(hi, lo, version, position, out, false);
   }
@@ -281,7 +281,7 @@ export class StreamIndex {
     }
     for (const table of this.#tables.newestFirst) {
       const outcome = isFloor ? table.floor(hi, lo, version, position, c) : table.ceiling(hi, lo, version, position, c);
-      if (outcome === MISS) return MISS;
+      if (isMiss(outcome)) return outcome;
       if (outcome === HIT) isFound = this.#takeNearer(out, isFound, isFloor);
     }
     return isFound ? HIT : END;
@@ -299,20 +299,18 @@ export class StreamIndex {
 
   /**
    * All entries of the hash with fromVersion <= version <= toVersion, ascending by (version, position); HIT (also
-   * with none) or MISS. A miss starts the search anew, so ask for pages, not for whole streams.
+   * with none). A miss starts the search anew, so ask for pages, not for whole streams.
    */
   range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome {
     out.clear();
     this.#active.range(hi, lo, fromVersion, toVersion, out);
     for (const { table } of this.#frozen) table.range(hi, lo, fromVersion, toVersion, out);
-    for (const table of this.#tables.newestFirst) if (table.range(hi, lo, fromVersion, toVersion, out) === MISS) return MISS;
+    for (const table of this.#tables.newestFirst) {
+      const outcome = table.range(hi, lo, fromVersion, toVersion, out);
+      if (isMiss(outcome)) return outcome;
+    }
     out.sortAscending();
     return HIT;
-  }
-
-  /** Loads what the last MISS needed. */
-  fill(): Promise<void> {
-    return this.#ports.cache.fill();
   }
 
   /** False only when the stream has no events. True for all streams without a filter, or while it is incomplete. */

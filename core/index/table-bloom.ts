@@ -1,5 +1,5 @@
 import type { BlockCache, CachedFile } from '../cache/block-cache.ts';
-import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
+import { END, HIT, type Outcome } from '../cache/step.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { bloomBytePosition, BloomFilter, BloomProbe, checkLines, isLineSound, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader } from './bloom.ts';
@@ -101,7 +101,7 @@ class CachedBloom implements TableBloom {
     const bits = this.#probe.of(hi, lo);
     for (let i = 0; i < PROBES; i++) {
       const byte = this.#cached.bytes(bloomBytePosition(bits[i]!), 1);
-      if (byte === null) return MISS;
+      if (byte instanceof Promise) return byte;
       if ((byte[0]! & (0x80 >> (bits[i]! % 8))) === 0) return END;
     }
     return HIT;

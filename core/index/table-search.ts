@@ -1,5 +1,5 @@
 import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/block-cache.ts';
-import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
+import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import type { EntryList, IndexEntry } from './entries.ts';
@@ -29,8 +29,7 @@ export interface OpenedTable {
 }
 
 /**
- * Searches one table through the block cache, in steps that never wait: MISS means "await the cache's `fill` and ask
- * again". Entries are compared where they lie; a search makes one view of cached bytes and no other object.
+ * Searches one table through the block cache, in steps that never wait (core/cache/step.ts). Entries are compared where they lie; a search makes one view of cached bytes and no other object.
  */
 export class TableReader {
   readonly path: string;
@@ -44,8 +43,6 @@ export class TableReader {
   #window: Uint8Array = new Uint8Array(0);
   #windowFrom = 0;
   #windowTo = 0;
-  /** Number of the entry that `#locate` found. */
-  #found = 0;
 
   /** A table whose parts have been read already; `open` reads them. */
   constructor({ path, file, shape, midpoints, bloom, cache }: OpenedTable) {
@@ -77,28 +74,29 @@ export class TableReader {
     return this.#bloom === null ? HIT : this.#bloom.mayContain(hi, lo);
   }
 
-  /** Reads the entries [from, to) at once. False after a miss. */
-  #openWindow(from: number, to: number): boolean {
+  /** Reads the entries [from, to) at once; null when they are there. */
+  #openWindow(from: number, to: number): Miss | null {
     const { entryBytes } = this.shape;
     const bytes = this.#cached.bytes(HEADER_BYTES + from * entryBytes, (to - from) * entryBytes);
-    if (bytes === null) return false;
+    if (bytes instanceof Promise) return bytes;
     if (bytes.length !== (to - from) * entryBytes) throw tableCorrupt(this.path, 'ends within its entries');
     this.#window = bytes;
     this.#windowFrom = from;
     this.#windowTo = to;
-    return true;
+    return null;
   }
 
-  /** Puts entry `index` into `#entry`, with as many after it as lie in the same block of the cache. False after a miss. */
-  #read(index: number): boolean {
+  /** Puts entry `index` into `#entry`, with as many after it as lie in the same block of the cache; null when it is there. */
+  #read(index: number): Miss | null {
     const { entries, entryBytes, version } = this.shape;
     if (index < this.#windowFrom || index >= this.#windowTo) {
       const offset = HEADER_BYTES + index * entryBytes;
       const inBlock = Math.floor((BLOCK_BYTES - (offset % BLOCK_BYTES)) / entryBytes);
-      if (!this.#openWindow(index, Math.min(entries, index + Math.max(1, inBlock)))) return false;
+      const miss = this.#openWindow(index, Math.min(entries, index + Math.max(1, inBlock)));
+      if (miss !== null) return miss;
     }
     readEntry(this.#window, (index - this.#windowFrom) * entryBytes, version, this.#entry);
-    return true;
+    return null;
   }
 
   /** Positive when `#entry` is greater than the key. */
@@ -107,8 +105,8 @@ export class TableReader {
     return e.hi - hi || e.lo - lo || e.version - version || e.position - position;
   }
 
-  /** Finds the first entry of the file that is at most the key, the greatest such one; the number of entries when there is none. False after a miss. */
-  #locate(hi: number, lo: number, version: number, position: number): boolean {
+  /** The first entry of the file that is at most the key, the greatest such one; the number of entries when there is none. */
+  #locate(hi: number, lo: number, version: number, position: number): number | Miss {
     this.#windowTo = this.#windowFrom = 0;
     this.#midpoints.narrow(hi, lo, version);
     let low = this.#midpoints.from;
@@ -117,21 +115,23 @@ export class TableReader {
     while (low < high) {
       if (!isWindowOpen && high - low <= WINDOW_ENTRIES_MAX) {
         // One more at either end: the searches look at the entry that is found and at the one before it.
-        if (!this.#openWindow(Math.max(0, low - 1), Math.min(this.shape.entries, high + 1))) return false;
+        const miss = this.#openWindow(Math.max(0, low - 1), Math.min(this.shape.entries, high + 1));
+        if (miss !== null) return miss;
         isWindowOpen = true;
       }
       const mid = Math.floor((low + high) / 2);
-      if (!this.#read(mid)) return false;
+      const miss = this.#read(mid);
+      if (miss !== null) return miss;
       if (this.#compare(hi, lo, version, position) > 0) low = mid + 1;
       else high = mid;
     }
-    this.#found = low;
-    return true;
+    return low;
   }
 
   #take(index: number, hi: number, lo: number, out: IndexEntry): Outcome {
     if (index < 0 || index >= this.shape.entries) return END;
-    if (!this.#read(index)) return MISS;
+    const miss = this.#read(index);
+    if (miss !== null) return miss;
     if (this.#entry.hi !== hi || this.#entry.lo !== lo) return END;
     out.version = this.#entry.version;
     out.position = this.#entry.position;
@@ -142,26 +142,30 @@ export class TableReader {
   floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
     const maybe = this.#mayContain(hi, lo);
     if (maybe !== HIT) return maybe;
-    return this.#locate(hi, lo, version, position) ? this.#take(this.#found, hi, lo, out) : MISS;
+    const found = this.#locate(hi, lo, version, position);
+    return isMiss(found) ? found : this.#take(found, hi, lo, out);
   }
 
   /** The least entry of the hash that is at least (version, position). */
   ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
     const maybe = this.#mayContain(hi, lo);
     if (maybe !== HIT) return maybe;
-    return this.#locate(hi, lo, version, position - 1) ? this.#take(this.#found - 1, hi, lo, out) : MISS;
+    const found = this.#locate(hi, lo, version, position - 1);
+    return isMiss(found) ? found : this.#take(found - 1, hi, lo, out);
   }
 
   /** Appends the entries of the hash with fromVersion <= version <= toVersion to `out`, greatest first. END after the last one. */
   range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome {
     const maybe = this.#mayContain(hi, lo);
     if (maybe !== HIT) return maybe;
-    if (!this.#locate(hi, lo, toVersion, Number.MAX_SAFE_INTEGER)) return MISS;
+    const found = this.#locate(hi, lo, toVersion, Number.MAX_SAFE_INTEGER);
+    if (isMiss(found)) return found;
     const e = this.#entry;
     let lastVersion = Infinity;
     let lastPosition = Infinity;
-    for (let i = this.#found; i < this.shape.entries; i++) {
-      if (!this.#read(i)) return MISS;
+    for (let i = found; i < this.shape.entries; i++) {
+      const miss = this.#read(i);
+      if (miss !== null) return miss;
       if (e.hi !== hi || e.lo !== lo || e.version < fromVersion) break;
       if (e.version > lastVersion || (e.version === lastVersion && e.position > lastPosition)) throw tableCorrupt(this.path, `is out of order at entry ${i}`);
       out.push(e.version, e.position);

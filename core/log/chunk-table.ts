@@ -1,21 +1,19 @@
-import type { BlockCache } from '../cache/block-cache.ts';
+import { END, HIT, type Outcome } from '../cache/step.ts';
 import { SkuaError } from '../errors.ts';
 import type { Chunk } from './chunk.ts';
-import { END, HIT, MISS, type LogReader, type Outcome } from './log-reader.ts';
+import type { LogReader } from './log-reader.ts';
 import { RecordFrame } from './records.ts';
 
 /** The chunks in force, by logical chunk number, and reading across them; disk-format.md section 2.6. */
 export class ChunkTable implements LogReader {
   readonly chunkSize: number;
-  readonly #cache: BlockCache;
   readonly #chunks: (Chunk | undefined)[] = [];
   readonly #probe = new RecordFrame();
   /** Position after the last record that readers see: durable, and known to the index. Where appends go on may lie further. */
   end = 0;
 
-  constructor(chunkSize: number, cache: BlockCache) {
+  constructor(chunkSize: number) {
     this.chunkSize = chunkSize;
-    this.#cache = cache;
   }
 
   /** Puts a chunk in force for all logical chunks that it covers. */
@@ -80,10 +78,6 @@ export class ChunkTable implements LogReader {
     return this.#chunks[Math.floor(position / this.chunkSize)];
   }
 
-  fill(): Promise<void> {
-    return this.#cache.fill();
-  }
-
   readAt(position: number, frame: RecordFrame, isSparse = false): Outcome {
     if (position < 0 || position >= this.end) return END;
     return this.#existing(position).readAt(position, frame, isSparse);
@@ -123,8 +117,7 @@ export class ChunkTable implements LogReader {
   isBoundary(position: number): Outcome {
     if (position === this.end || position === 0) return HIT;
     if (position < 0 || position > this.end) return END;
-    const outcome = this.#existing(position).isBoundary(position, this.#probe);
-    return outcome === MISS ? MISS : outcome;
+    return this.#existing(position).isBoundary(position, this.#probe);
   }
 
   #existing(position: number): Chunk {

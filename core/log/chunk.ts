@@ -1,9 +1,9 @@
 import { i32 } from '../bytes.ts';
 import { BLOCK_BYTES, type CachedFile } from '../cache/block-cache.ts';
 import { ALONE_BYTES } from '../cache/lone-reads.ts';
+import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import { SkuaError } from '../errors.ts';
 import { HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
-import { END, HIT, MISS, type Outcome } from './log-reader.ts';
 import { FRAME_BYTES, RECORD_BYTES_MAX, type RecordFrame } from './records.ts';
 
 /**
@@ -67,9 +67,11 @@ export class Chunk {
       return outcome === HIT && frame.position !== position ? END : outcome;
     }
     const index = this.#mapSearch(local);
-    if (index < 0) return MISS;
-    if (index >= this.mapCount || mapFound.logical !== local) return END;
-    const { actual } = mapFound;
+    if (isMiss(index)) return index;
+    const entry = index >= this.mapCount ? null : this.#mapEntry(index);
+    if (entry instanceof Promise) return entry;
+    if (entry === null || mapLogical(entry, 0, this.mapEntryBytes) !== local) return END;
+    const actual = mapActual(entry, 0);
     const outcome = this.#readFrame(actual, -1, frame, isSparse);
     if (outcome === HIT && frame.position !== position) throw this.corrupt(actual, `a record that names position ${frame.position} where the position map names ${position}`);
     return outcome;
@@ -91,12 +93,8 @@ export class Chunk {
 
   /** The block in which the record at `position` starts; -1 when that is not known. */
   #blockOf(position: number): number {
-    let actual = position - this.startPosition;
-    if (this.isScavenged) {
-      const index = this.#mapSearch(actual);
-      if (index < 0 || index >= this.mapCount) return -1;
-      actual = mapFound.actual;
-    }
+    const actual = this.isScavenged ? this.#actualFrom(position - this.startPosition) : position - this.startPosition;
+    if (isMiss(actual) || actual < 0) return -1;
     return Math.floor((HEADER_BYTES + actual) / BLOCK_BYTES);
   }
 
@@ -104,10 +102,10 @@ export class Chunk {
   readForward(position: number, frame: RecordFrame): Outcome {
     let actual = position - this.startPosition;
     if (this.isScavenged && position !== this.#scanPosition) {
-      const index = this.#mapSearch(actual);
-      if (index < 0) return MISS;
-      if (index >= this.mapCount) return END;
-      actual = mapFound.actual;
+      const found = this.#actualFrom(actual);
+      if (isMiss(found)) return found;
+      if (found < 0) return END;
+      actual = found;
     } else if (this.isScavenged) actual = this.#scanActual;
     if (actual + FRAME_BYTES > this.physicalBytes) return END;
     const outcome = this.#readFrame(actual, this.isScavenged ? -1 : position, frame);
@@ -124,14 +122,14 @@ export class Chunk {
   readBackward(position: number, frame: RecordFrame): Outcome {
     let actual = position - this.startPosition;
     if (this.isScavenged) {
-      const index = this.#mapSearch(actual);
-      if (index < 0) return MISS;
-      actual = index >= this.mapCount ? this.physicalBytes : mapFound.actual;
+      const found = this.#actualFrom(actual);
+      if (isMiss(found)) return found;
+      actual = found < 0 ? this.physicalBytes : found;
     } else if (actual > this.physicalBytes) actual = this.physicalBytes;
     if (actual === 0) return END;
     if (actual < FRAME_BYTES) throw this.corrupt(actual, 'no room for a record');
     const suffix = this.file.bytes(HEADER_BYTES + actual - 4, 4);
-    if (suffix === null) return MISS;
+    if (suffix instanceof Promise) return suffix;
     const length = i32(suffix, 0);
     if (length <= 0 || length > RECORD_BYTES_MAX || length + FRAME_BYTES > actual) throw this.corrupt(actual - 4, `a record length of ${length}`);
     const start = actual - length - FRAME_BYTES;
@@ -142,7 +140,7 @@ export class Chunk {
     return this.readBackward(frame.position, frame);
   }
 
-  /** HIT when a forward read may start at `position`, END when it points into a record, MISS as ever. */
+  /** HIT when a forward read may start at `position`, END when it points into a record. */
   isBoundary(position: number, frame: RecordFrame): Outcome {
     const local = position - this.startPosition;
     // Which records a scavenged chunk once had can't be told: any place in it is taken for the next record.
@@ -164,13 +162,13 @@ export class Chunk {
     const raw = HEADER_BYTES + actual;
     const alone = isSparse ? this.file.alone(raw, Math.min(ALONE_BYTES, this.physicalBytes - actual)) : null;
     const block = alone ?? this.file.block(Math.floor(raw / BLOCK_BYTES), isSparse);
-    if (block === null) return MISS;
+    if (block instanceof Promise) return block;
     const offset = alone === null ? raw % BLOCK_BYTES : 0;
     let length: number;
     if (offset + 4 <= block.length) length = i32(block, offset);
     else {
       const prefix = this.file.bytes(raw, 4);
-      if (prefix === null) return MISS;
+      if (prefix instanceof Promise) return prefix;
       length = i32(prefix, 0);
     }
     if (length <= 0 || length > RECORD_BYTES_MAX || actual + length + FRAME_BYTES > this.physicalBytes) throw this.corrupt(actual, `a record length of ${length}`);
@@ -178,7 +176,7 @@ export class Chunk {
     let at = offset;
     if (offset + length + FRAME_BYTES > block.length) {
       const whole = (alone === null ? null : this.file.readNow(raw, length + FRAME_BYTES)) ?? this.file.bytes(raw, length + FRAME_BYTES);
-      if (whole === null) return MISS;
+      if (whole instanceof Promise) return whole;
       bytes = whole;
       at = 0;
     }
@@ -194,30 +192,30 @@ export class Chunk {
     return HIT;
   }
 
-  /**
-   * Index of the first map entry with a logical position at or after `local`, which is left in `mapFound`;
-   * `mapCount` when there is none, -1 after a miss.
-   */
-  #mapSearch(local: number): number {
+  /** Where the first record at or after the logical place `local` lies in a scavenged chunk's data; -1 when there is none. */
+  #actualFrom(local: number): number | Miss {
+    const index = this.#mapSearch(local);
+    if (isMiss(index)) return index;
+    if (index >= this.mapCount) return -1;
+    const entry = this.#mapEntry(index);
+    return entry instanceof Promise ? entry : mapActual(entry, 0);
+  }
+
+  /** Index of the first map entry with a logical position at or after `local`; `mapCount` when there is none. */
+  #mapSearch(local: number): number | Miss {
     let low = 0;
     let high = this.mapCount;
     while (low < high) {
       const middle = (low + high) >>> 1;
       const entry = this.#mapEntry(middle);
-      if (entry === null) return -1;
+      if (entry instanceof Promise) return entry;
       if (mapLogical(entry, 0, this.mapEntryBytes) >= local) high = middle;
       else low = middle + 1;
-    }
-    if (low < this.mapCount) {
-      const entry = this.#mapEntry(low);
-      if (entry === null) return -1;
-      mapFound.actual = mapActual(entry, 0);
-      mapFound.logical = mapLogical(entry, 0, this.mapEntryBytes);
     }
     return low;
   }
 
-  #mapEntry(index: number): Uint8Array | null {
+  #mapEntry(index: number): Uint8Array | Miss {
     return this.file.bytes(this.#mapAt + index * this.mapEntryBytes, this.mapEntryBytes);
   }
 
@@ -226,6 +224,3 @@ export class Chunk {
     return new SkuaError('log_corrupt', `Chunk file ${this.name} holds ${what} at offset ${offset}. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from a backup.`, { file: this.name, offset });
   }
 }
-
-/** Where the last map search ended; used directly after it. */
-const mapFound = { actual: 0, logical: 0 };

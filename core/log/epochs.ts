@@ -1,6 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import type { Checkpoints } from './checkpoint.ts';
-import { END, HIT, MISS, type LogReader } from './log-reader.ts';
+import { END, HIT, untilHit } from '../cache/step.ts';
+import type { LogReader } from './log-reader.ts';
 import { decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, SYSTEM } from './records.ts';
 import { decodeText } from '../text.ts';
 
@@ -32,34 +33,19 @@ export async function findLastEpoch(reader: LogReader, checkpoints: Checkpoints)
 /** Looks for an epoch among the last records of the log, and leaves it in `frame`. */
 async function searchBackward(reader: LogReader, frame: RecordFrame, recordsMax: number): Promise<boolean> {
   let at = reader.end;
-  for (let records = 0; records < recordsMax;) {
-    const outcome = reader.readBackward(at, frame);
-    if (outcome === MISS) {
-      await reader.fill();
-      continue;
-    }
-    if (outcome === END) return false;
+  for (let records = 0; records < recordsMax; records++) {
+    const before = at;
+    if (await untilHit(() => reader.readBackward(before, frame)) === END) return false;
     if (frame.type === SYSTEM) return true;
     at = frame.position;
-    records++;
   }
   return false;
 }
 
 async function isEpochAt(reader: LogReader, position: number, frame: RecordFrame): Promise<boolean> {
   try {
-    let outcome = reader.isBoundary(position);
-    while (outcome === MISS) {
-      await reader.fill();
-      outcome = reader.isBoundary(position);
-    }
-    if (outcome !== HIT) return false;
-    outcome = reader.readAt(position, frame);
-    while (outcome === MISS) {
-      await reader.fill();
-      outcome = reader.readAt(position, frame);
-    }
-    return outcome === HIT && frame.type === SYSTEM;
+    if (await untilHit(() => reader.isBoundary(position)) !== HIT) return false;
+    return await untilHit(() => reader.readAt(position, frame)) === HIT && frame.type === SYSTEM;
   } catch (error) {
     if (error instanceof SkuaError && error.code === 'log_corrupt') return false;
     throw error;
@@ -72,12 +58,7 @@ async function describe(reader: LogReader, frame: RecordFrame): Promise<LastEpoc
   const number = Number((JSON.parse(decodeText(json)) as { epochNumber?: number }).epochNumber ?? 0);
   const next = frame.next;
   const fields = new PrepareFields();
-  let outcome = reader.readForward(next, frame);
-  while (outcome === MISS) {
-    await reader.fill();
-    outcome = reader.readForward(next, frame);
-  }
-  if (outcome !== HIT || frame.type !== PREPARE) return { position, number, informationExpectedVersion: null };
+  if (await untilHit(() => reader.readForward(next, frame)) !== HIT || frame.type !== PREPARE) return { position, number, informationExpectedVersion: null };
   parsePrepare(frame, fields);
   return { position, number, informationExpectedVersion: streamOf(frame, fields) === EPOCH_STREAM ? fields.expectedVersion : null };
 }

@@ -1,15 +1,8 @@
+import type { Outcome } from '../cache/step.ts';
 import type { RecordFrame } from './records.ts';
 
-/** The step found what it looked for. */
-export const HIT = 0;
-/** Bytes are not in the cache: await `fill()` and take the same step again. */
-export const MISS = 1;
-/** There is nothing (more) to find. */
-export const END = 2;
-export type Outcome = typeof HIT | typeof MISS | typeof END;
-
 /**
- * Reads committed records of the log, in steps that never wait. Positions are global; a frame's `position` and `next`
+ * Reads committed records of the log, in steps that never wait (core/cache/step.ts). Positions are global; a frame's `position` and `next`
  * are filled in. A record that a scavenge removed is END for `readAt` and skipped by the other two.
  *
  * Throws `log_corrupt` when bytes that should be a record are none, with the file and the offset.
@@ -31,7 +24,5 @@ export interface LogReader {
   /** Reads the last record that ends at or before `position`, which is such a place too. END at the log's start. */
   readBackward(position: number, frame: RecordFrame): Outcome;
   /** True when a forward read may start at `position`: a record starts there, or it is a chunk boundary or the end of the log. */
-  isBoundary(position: number): typeof HIT | typeof MISS | typeof END;
-  /** Loads what the last MISS needed. */
-  fill(): Promise<void>;
+  isBoundary(position: number): Outcome;
 }

@@ -1,4 +1,5 @@
 import { BlockCache } from '../cache/block-cache.ts';
+import { END, untilHit } from '../cache/step.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
@@ -6,7 +7,6 @@ import { Chunk } from './chunk.ts';
 import { decodeFooter, decodeHeader, encodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
 import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from './commit-slot.ts';
 import { isFinal, rewrite, syncFile } from './durability.ts';
-import { END, MISS } from './log-reader.ts';
 import { RecordFrame } from './records.ts';
 
 /** What the opening of a log (`open-log.ts`) asks of single chunk files and does to them; disk-format.md section 1.2. */
@@ -191,12 +191,8 @@ async function walk(file: StorageFile, header: ChunkHeader, from: number, to: nu
   let at = from;
   try {
     while (at < to) {
-      const outcome = chunk.readForward(chunk.startPosition + at, frame);
-      if (outcome === END) break;
-      if (outcome === MISS) {
-        await cache.fill();
-        continue;
-      }
+      const from = chunk.startPosition + at;
+      if (await untilHit(() => chunk.readForward(from, frame)) === END) break;
       at = frame.next - chunk.startPosition;
     }
   } catch (error) {
@@ -212,7 +208,7 @@ export async function checkRecordEndsAt(file: StorageFile, header: ChunkHeader, 
   const chunk = new Chunk(file.path, cache.attach(file), header, null, local);
   const frame = new RecordFrame();
   try {
-    while (chunk.readBackward(chunk.startPosition + local, frame) === MISS) await cache.fill();
+    await untilHit(() => chunk.readBackward(chunk.startPosition + local, frame));
   } catch (error) {
     if (!(error instanceof SkuaError) || error.code !== 'log_corrupt') throw error;
     throw damaged(file, local, 'has no record that ends where the checkpoints say the log ends');

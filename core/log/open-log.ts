@@ -83,7 +83,7 @@ class Opening {
     this.#checkpoints = checkpoints;
     this.#chunkSize = chunkSize;
     this.#files = files;
-    this.#table = new ChunkTable(chunkSize, options.cache);
+    this.#table = new ChunkTable(chunkSize);
     this.#ongoingOptions = { storage: options.storage, cache: options.cache, digests: options.digests, ids: options.ids, chunkSize };
     this.#writer = checkpoints.writer.value;
   }

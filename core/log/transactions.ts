@@ -1,4 +1,5 @@
-import { HIT, MISS, type LogReader } from './log-reader.ts';
+import { HIT, untilHit } from '../cache/step.ts';
+import type { LogReader } from './log-reader.ts';
 import { decodeCommit, FLAG_TRANSACTION_END, parsePrepare, PREPARE, PrepareFields, RecordFrame } from './records.ts';
 
 /**
@@ -11,12 +12,8 @@ export async function visitTransaction(reader: LogReader, commit: RecordFrame, v
   const fields = new PrepareFields();
   let at = transactionPosition;
   while (at < position) {
-    const outcome = reader.readForward(at, frame);
-    if (outcome === MISS) {
-      await reader.fill();
-      continue;
-    }
-    if (outcome !== HIT || frame.position >= position) return;
+    const from = at;
+    if (await untilHit(() => reader.readForward(from, frame)) !== HIT || frame.position >= position) return;
     at = frame.next;
     if (frame.type !== PREPARE) continue;
     parsePrepare(frame, fields);

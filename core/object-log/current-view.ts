@@ -1,6 +1,7 @@
 import { type EntryList, IndexEntry } from '../index/entries.ts';
 import type { StreamHasher } from '../index/stream-hash.ts';
-import { END, HIT, type LogReader, MISS, type Outcome } from '../log/log-reader.ts';
+import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
+import type { LogReader } from '../log/log-reader.ts';
 import type { RecordFrame } from '../log/records.ts';
 import type { EventIndex } from '../streams/deps.ts';
 import type { ObjectView } from './object-view.ts';
@@ -23,7 +24,6 @@ export class ViewLogReader implements LogReader {
   readForward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readForward(position, frame); }
   readBackward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readBackward(position, frame); }
   isBoundary(position: number): Outcome { return this.#current.view.table.isBoundary(position); }
-  fill(): Promise<void> { return this.#current.view.table.fill(); }
 }
 
 /**
@@ -34,8 +34,6 @@ export class ViewIndex implements EventIndex {
   readonly hasher: StreamHasher;
   readonly #current: CurrentView;
   readonly #candidate = new IndexEntry();
-  /** Tables that are being opened, after a step that missed because of them. */
-  #opening: Promise<unknown> | null = null;
 
   constructor(current: CurrentView, hasher: StreamHasher) {
     this.#current = current;
@@ -55,12 +53,6 @@ export class ViewIndex implements EventIndex {
   addStream(): void {}
   noteExistenceCheckpoint(): void {}
 
-  fill(): Promise<void> {
-    const opening = this.#opening;
-    this.#opening = null;
-    return opening === null ? this.#current.view.table.fill() : opening.then(() => {});
-  }
-
   floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
     return this.#nearest(hi, lo, version, position, out, true);
   }
@@ -69,30 +61,30 @@ export class ViewIndex implements EventIndex {
     return this.#nearest(hi, lo, version, position, out, false);
   }
 
-  /** False when tables have to be opened first, all at once. */
-  #isOpen(): boolean {
-    this.#opening = null;
+  /** Null when all tables are open; else they are opened first, all at once. */
+  #opening(): Miss | null {
     const { tables } = this.#current.view;
     for (const { reader } of tables) if (reader === null) return this.#open();
-    return true;
+    return null;
   }
 
-  #open(): false {
-    this.#opening = Promise.all(this.#current.view.tables.map((table) => table.open()));
+  #open(): Miss {
+    const opening = Promise.all(this.#current.view.tables.map((table) => table.open())).then(() => {});
     // Whoever missed may have gone before he waited.
-    this.#opening.catch(() => {});
-    return false;
+    opening.catch(() => {});
+    return opening;
   }
 
   /** Asks all parts: with colliding hashes the nearest entry can be in any of them. */
   #nearest(hi: number, lo: number, version: number, position: number, out: IndexEntry, isFloor: boolean): Outcome {
-    if (!this.#isOpen()) return MISS;
+    const opening = this.#opening();
+    if (opening !== null) return opening;
     const c = this.#candidate;
     const { mem, tables } = this.#current.view;
     let isFound = isFloor ? mem.floor(hi, lo, version, position, out) : mem.ceiling(hi, lo, version, position, out);
     for (const { reader } of tables) {
       const outcome = isFloor ? reader!.floor(hi, lo, version, position, c) : reader!.ceiling(hi, lo, version, position, c);
-      if (outcome === MISS) return MISS;
+      if (isMiss(outcome)) return outcome;
       if (outcome !== HIT) continue;
       const order = c.version - out.version || c.position - out.position;
       if (isFound && (isFloor ? order <= 0 : order >= 0)) continue;
@@ -104,11 +96,15 @@ export class ViewIndex implements EventIndex {
   }
 
   range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome {
-    if (!this.#isOpen()) return MISS;
+    const opening = this.#opening();
+    if (opening !== null) return opening;
     out.clear();
     const { mem, tables } = this.#current.view;
     mem.range(hi, lo, fromVersion, toVersion, out);
-    for (const { reader } of tables) if (reader!.range(hi, lo, fromVersion, toVersion, out) === MISS) return MISS;
+    for (const { reader } of tables) {
+      const outcome = reader!.range(hi, lo, fromVersion, toVersion, out);
+      if (isMiss(outcome)) return outcome;
+    }
     out.sortAscending();
     return HIT;
   }

@@ -3,7 +3,7 @@ import { BloomFilter, checkLines, isTooCorrupt, LINE_BYTES, readBloomHeader } fr
 import { Midpoints, TableReader } from '../index/table-search.ts';
 import type { TableBloom } from '../index/table-bloom.ts';
 import { ENTRY_BYTES, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, readShape, tableCorrupt } from '../index/table-format.ts';
-import { END, HIT } from '../log/log-reader.ts';
+import { END, HIT } from '../cache/step.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
 import type { ObjectFile } from './manifest.ts';
 import { ObjectFileReader } from './object-file.ts';

@@ -48,7 +48,7 @@ export class ObjectView {
     const { chunkSizeBytes } = manifest;
     this.manifest = manifest;
     this.#parts = parts;
-    this.table = new ChunkTable(chunkSizeBytes, parts.cache);
+    this.table = new ChunkTable(chunkSizeBytes);
     this.mem = new MemTable(0);
     this.#openChunks(old);
     this.tables = this.#openTables(old);

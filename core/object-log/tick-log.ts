@@ -56,7 +56,7 @@ export class TickLog {
 
   private constructor(manifest: ObjectManifest, parts: TickLogParts) {
     this.#parts = parts;
-    this.table = new ChunkTable(manifest.chunkSizeBytes, parts.cache);
+    this.table = new ChunkTable(manifest.chunkSizeBytes);
     this.boundary = manifest.boundary;
     this.#logEnd = manifest.logEnd;
     this.#endsChunk = manifest.endsChunk;

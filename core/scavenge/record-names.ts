@@ -2,7 +2,7 @@ import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import type { Chunk } from '../log/chunk.ts';
 import { parseChunkFileNames } from '../log/chunk-format.ts';
-import { END, MISS } from '../log/log-reader.ts';
+import { HIT, untilHit } from '../cache/step.ts';
 import { openCompleted } from '../log/open-chunks.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../log/records.ts';
 import type { Storage } from '../ports/storage.ts';
@@ -31,12 +31,7 @@ export class RecordNames {
   /** Stream of the prepare at `position`; null when there is no record (any more). */
   async streamAt(position: number): Promise<string | null> {
     const chunk = await this.#chunkAt(position);
-    for (;;) {
-      const outcome = chunk.readAt(position, this.#frame);
-      if (outcome === END || (outcome !== MISS && this.#frame.type !== PREPARE)) return null;
-      if (outcome !== MISS) break;
-      await this.#cache.fill();
-    }
+    if (await untilHit(() => chunk.readAt(position, this.#frame)) !== HIT || this.#frame.type !== PREPARE) return null;
     parsePrepare(this.#frame, this.#fields);
     return streamOf(this.#frame, this.#fields);
   }

@@ -2,7 +2,7 @@ import type { BlockCache } from '../cache/block-cache.ts';
 import { isSkuaError } from '../errors.ts';
 import { Chunk } from '../log/chunk.ts';
 import { chunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames } from '../log/chunk-format.ts';
-import { HIT, MISS } from '../log/log-reader.ts';
+import { HIT, untilHit } from '../cache/step.ts';
 import { openCompleted, readHeader } from '../log/open-chunks.ts';
 import type { RecordFrame } from '../log/records.ts';
 import { fileNotFound, type Storage } from '../ports/storage.ts';
@@ -93,11 +93,7 @@ export class RunChunks {
 
   async #readAt(chunk: Chunk, position: number, frame: RecordFrame): Promise<boolean> {
     if (position >= chunk.endPosition || (!chunk.isCompleted && position >= chunk.startPosition + chunk.physicalBytes)) return false;
-    for (;;) {
-      const outcome = chunk.readAt(position, frame);
-      if (outcome !== MISS) return outcome === HIT;
-      await this.#cache.fill();
-    }
+    return await untilHit(() => chunk.readAt(position, frame)) === HIT;
   }
 
   async #keepOpen(place: number): Promise<Chunk> {

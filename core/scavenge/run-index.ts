@@ -2,7 +2,7 @@ import { equalBytes } from '../bytes.ts';
 import type { BlockCache } from '../cache/block-cache.ts';
 import { EntryList, IndexEntry } from '../index/entries.ts';
 import type { TableReader } from '../index/table-search.ts';
-import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
+import { END, HIT, isMiss, type Outcome, untilHit } from '../cache/step.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, TOMBSTONE } from '../log/records.ts';
 import type { FrozenMemTable } from './frozen-mem-table.ts';
 import type { RunChunks } from './run-chunks.ts';
@@ -46,14 +46,10 @@ export class RunIndex {
 
   /** Number of the last event of the stream, -1 when it has none. */
   async lastNumber(key: IndexKey): Promise<number> {
-    const { cache, before } = this.#parts;
+    const { before } = this.#parts;
     for (let to = TOMBSTONE; to >= 0;) {
-      const outcome = this.#floor(key, to);
-      if (outcome === MISS) {
-        await cache.fill();
-        continue;
-      }
-      if (outcome === END) return -1;
+      const highest = to;
+      if (await untilHit(() => this.#floor(key, highest)) === END) return -1;
       const { version, position } = this.#nearest;
       if (key.name === null && position < before) return version;
       const from = Math.max(0, version - BACKWARD_NUMBERS + 1);
@@ -76,13 +72,8 @@ export class RunIndex {
     if (from > last) return from;
     let first = from;
     if (last - from >= numbers) {
-      let outcome = this.#ceiling(key, from);
-      while (outcome === MISS) {
-        await this.#parts.cache.fill();
-        outcome = this.#ceiling(key, from);
-      }
       // The last number has an entry, so there is one.
-      if (outcome === HIT) first = this.#nearest.version;
+      if (await untilHit(() => this.#ceiling(key, from)) === HIT) first = this.#nearest.version;
     }
     const to = Math.min(last, first + numbers - 1);
     await this.#range(key, first, to, out);
@@ -136,7 +127,7 @@ export class RunIndex {
     for (const table of memTables) if (table.floor(hi, lo, version, entry)) isFound = this.#takeGreater(isFound);
     for (const table of tables) {
       const outcome = table.floor(hi, lo, version, POSITION_MAX, entry);
-      if (outcome === MISS) return MISS;
+      if (isMiss(outcome)) return outcome;
       if (outcome === HIT) isFound = this.#takeGreater(isFound);
     }
     return isFound ? HIT : END;
@@ -160,7 +151,7 @@ export class RunIndex {
     for (const table of memTables) if (table.ceiling(hi, lo, version, entry)) least = Math.min(least, entry.version);
     for (const table of tables) {
       const outcome = table.ceiling(hi, lo, version, 0, entry);
-      if (outcome === MISS) return MISS;
+      if (isMiss(outcome)) return outcome;
       if (outcome === HIT) least = Math.min(least, entry.version);
     }
     this.#nearest.version = least;
@@ -169,21 +160,16 @@ export class RunIndex {
 
   /** All entries of the hash with numbers from `from` to `to`, ascending by number, then position. */
   async #range({ hi, lo }: IndexKey, from: number, to: number, out: EntryList): Promise<void> {
-    const { tables, memTables, cache } = this.#parts;
-    for (let i = -1; i < tables.length;) {
-      if (i < 0) {
-        out.clear();
-        for (const table of memTables) table.range(hi, lo, from, to, out);
-      } else {
-        const length = out.length;
-        if (tables[i]!.range(hi, lo, from, to, out) === MISS) {
-          // Only this table is asked again.
-          out.length = length;
-          await cache.fill();
-          continue;
-        }
-      }
-      i++;
+    const { tables, memTables } = this.#parts;
+    out.clear();
+    for (const table of memTables) table.range(hi, lo, from, to, out);
+    for (const table of tables) {
+      const { length } = out;
+      // Only this table is asked again.
+      await untilHit(() => {
+        out.length = length;
+        return table.range(hi, lo, from, to, out);
+      });
     }
     out.sortAscending();
   }

@@ -1,5 +1,5 @@
 import { equalBytes } from '../bytes.ts';
-import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
+import { END, HIT, isMiss, type Outcome } from '../cache/step.ts';
 import {
   COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, PrepareFields, streamOf, TOMBSTONE,
 } from '../log/records.ts';
@@ -119,7 +119,7 @@ export class ForwardScan extends AllScan {
 
   protected readRecord(): Outcome {
     const { frame, reader } = this.lookup;
-    const outcome = this.lookup.ofLog(reader.readForward(this.position, frame));
+    const outcome = reader.readForward(this.position, frame);
     if (outcome !== HIT) return outcome;
     const isFirst = frame.position === this.#from.commit;
     if (frame.type === COMMIT) this.#open(decodeCommit(frame), frame.next, isFirst);
@@ -147,8 +147,8 @@ export class ForwardScan extends AllScan {
 
   protected readInner({ commit, next }: OpenTransaction): Outcome {
     const { frame, reader } = this.lookup;
-    const outcome = this.lookup.ofLog(reader.readForward(this.inner, frame));
-    if (outcome === MISS) return outcome;
+    const outcome = reader.readForward(this.inner, frame);
+    if (isMiss(outcome)) return outcome;
     if (outcome === END || frame.position >= commit.position) {
       this.#close(next);
       return HIT;
@@ -182,7 +182,7 @@ export class BackwardScan extends AllScan {
   protected readRecord(): Outcome {
     const { frame, reader } = this.lookup;
     if (!this.#isChecked) return this.#check();
-    const outcome = this.lookup.ofLog(reader.readBackward(this.position, frame));
+    const outcome = reader.readBackward(this.position, frame);
     if (outcome !== HIT) return outcome;
     this.position = frame.position;
     if (frame.type === COMMIT) {
@@ -194,8 +194,8 @@ export class BackwardScan extends AllScan {
 
   #check(): Outcome {
     const { frame, reader } = this.lookup;
-    const outcome = this.lookup.ofLog(reader.readAt(this.#from.commit, frame));
-    if (outcome === MISS) return MISS;
+    const outcome = reader.readAt(this.#from.commit, frame);
+    if (isMiss(outcome)) return outcome;
     this.#isChecked = true;
     if (outcome === HIT && frame.type === COMMIT) {
       const commit = decodeCommit(frame);
@@ -209,8 +209,8 @@ export class BackwardScan extends AllScan {
 
   protected readInner({ commit }: OpenTransaction): Outcome {
     const { frame, reader } = this.lookup;
-    const outcome = this.lookup.ofLog(reader.readBackward(this.inner, frame));
-    if (outcome === MISS) return outcome;
+    const outcome = reader.readBackward(this.inner, frame);
+    if (isMiss(outcome)) return outcome;
     if (outcome === END || frame.position < commit.transactionPosition) {
       this.transaction = null;
       return HIT;

@@ -1,5 +1,4 @@
 import { SkuaError } from '../errors.ts';
-import { MISS } from '../log/log-reader.ts';
 import { prepareFrameBytes, TOMBSTONE } from '../log/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from './api.ts';
@@ -17,9 +16,8 @@ import type { StreamStates } from './stream-states.ts';
 export const TAKEN = 20;
 /** It does not fit into the rest of the chunk. */
 export const FULL = 21;
-/** The state of its stream is being read: `loading` resolves when it is there. */
-export const LOADING = 22;
-export type Placed = typeof TAKEN | typeof FULL | typeof LOADING | typeof WAIT | typeof MISS;
+/** A promise: something must be read first, the step is taken again behind it. */
+export type Placed = typeof TAKEN | typeof FULL | typeof WAIT | Promise<unknown>;
 
 export interface PlacerParts {
   readonly states: StreamStates;
@@ -30,7 +28,6 @@ export interface PlacerParts {
 
 /** Decides one request after the other against the latest state, and writes what is to be written into the group. */
 export class AppendPlacer {
-  loading: Promise<StreamState> | null = null;
   readonly #states: StreamStates;
   readonly #recent: RecentIds;
   readonly #log: CommitLog;
@@ -52,10 +49,7 @@ export class AppendPlacer {
   /** One step for the request. With an empty group it never asks to WAIT. */
   step(request: AppendRequest, group: AppendGroup): Placed {
     const state = this.#states.load(request.owner);
-    if (state instanceof Promise) {
-      this.loading = state;
-      return LOADING;
-    }
+    if (state instanceof Promise) return state;
     switch (request.kind) {
       case 'append': return this.#append(request, state, group);
       case 'soft-delete': return this.#delete(request, state, group, decideSoftDelete(state.latest, request.expected));

@@ -1,8 +1,7 @@
 import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
-import { MISS } from '../log/log-reader.ts';
 import type { Meter } from '../ports/meter.ts';
 import { AppendGroup } from './append-group.ts';
-import { AppendPlacer, FULL, LOADING, TAKEN } from './append-placer.ts';
+import { AppendPlacer, FULL, TAKEN } from './append-placer.ts';
 import { AppendQueue, type AppendRequest, type EventTypes } from './append-request.ts';
 import { applyCommitted, type CommittedParts } from './apply-committed.ts';
 import type { EventStoreDeps, EventStoreOptions } from './deps.ts';
@@ -37,7 +36,6 @@ export interface AppenderParts {
 export class Appender {
   readonly #deps: EventStoreDeps;
   readonly #options: EventStoreOptions;
-  readonly #lookup: Lookup;
   readonly #committed: CommittedParts;
   readonly #queue: AppendQueue;
   readonly #group: AppendGroup;
@@ -56,7 +54,6 @@ export class Appender {
     const { states, recent } = committed;
     this.#deps = deps;
     this.#options = options;
-    this.#lookup = lookup;
     this.#committed = committed;
     this.#queue = new AppendQueue(options.appendsQueuedMax, options.appendQueueBytesMax);
     this.#group = new AppendGroup(deps.ids, recent, types, options.groupBytesMax);
@@ -175,19 +172,18 @@ export class Appender {
   #place(request: AppendRequest, group: AppendGroup): number | Promise<number> {
     try {
       const placed = this.#placer.step(request, group);
-      return placed === MISS || placed === LOADING ? this.#placeSlowly(request, group, placed) : placed;
+      return typeof placed === 'number' ? placed : this.#placeSlowly(request, group, placed);
     } catch (error) {
       request.error = error;
       return TAKEN;
     }
   }
 
-  async #placeSlowly(request: AppendRequest, group: AppendGroup, first: number): Promise<number> {
+  async #placeSlowly(request: AppendRequest, group: AppendGroup, first: Promise<unknown>): Promise<number> {
     try {
-      for (let placed = first; ; placed = this.#placer.step(request, group)) {
-        if (placed === MISS) await this.#lookup.fill();
-        else if (placed === LOADING) await this.#placer.loading;
-        else return placed;
+      for (let placed: number | Promise<unknown> = first; ; placed = this.#placer.step(request, group)) {
+        if (typeof placed === 'number') return placed;
+        await placed;
         if (this.#queue.peek() !== request || this.#shared?.isOvertaken === true) return GONE;
       }
     } catch (error) {

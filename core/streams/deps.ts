@@ -8,7 +8,7 @@ import type { Meter } from '../ports/meter.ts';
 
 /** What the streams need of the index. */
 export type EventIndex = Pick<StreamIndex,
-  'hasher' | 'add' | 'endBulk' | 'ready' | 'floor' | 'ceiling' | 'range' | 'fill' | 'mightContain' | 'addStream' | 'noteExistenceCheckpoint'>;
+  'hasher' | 'add' | 'endBulk' | 'ready' | 'floor' | 'ceiling' | 'range' | 'mightContain' | 'addStream' | 'noteExistenceCheckpoint'>;
 
 export interface EventStoreDeps {
   readonly reader: LogReader;

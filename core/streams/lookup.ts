@@ -1,7 +1,8 @@
 import { equalBytes } from '../bytes.ts';
 import { IndexEntry } from '../index/entries.ts';
 import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
-import { END, HIT, type LogReader, MISS, type Outcome } from '../log/log-reader.ts';
+import { END, HIT, type Outcome, untilHit } from '../cache/step.ts';
+import type { LogReader } from '../log/log-reader.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 import { encodeText } from '../text.ts';
 import type { EventIndex } from './deps.ts';
@@ -44,14 +45,13 @@ export class StreamKey {
  * Index and log together: every entry found in the index is confirmed by the record it points to, so that streams whose
  * hashes collide are told apart exactly, and entries of records that a scavenge removed are passed over.
  *
- * All methods are steps (core/log/log-reader.ts); after a HIT `frame` and `fields` hold the record until the next step.
+ * All methods are steps (core/cache/step.ts); after a HIT `frame` and `fields` hold the record until the next step.
  */
 export class Lookup {
   readonly reader: LogReader;
   readonly index: EventIndex;
   readonly frame = new RecordFrame();
   readonly fields = new PrepareFields();
-  #missedInLog = false;
 
   constructor(reader: LogReader, index: EventIndex) {
     this.reader = reader;
@@ -61,32 +61,12 @@ export class Lookup {
   /** HIT when the record at `position` belongs to the stream; END when it is gone or another stream's. `isSparse` as in LogReader. */
   confirm(position: number, key: StreamKey, isSparse = false): Outcome {
     const outcome = this.reader.readAt(position, this.frame, isSparse);
-    if (outcome !== HIT) {
-      this.#missedInLog = true;
-      return outcome;
-    }
+    if (outcome !== HIT) return outcome;
     if (this.frame.type !== PREPARE) return END;
     const f = this.fields;
     parsePrepare(this.frame, f);
     const name = key.bytes;
     return f.streamLength === name.length && equalBytes(this.frame.bytes, f.streamAt, name, 0, name.length) ? HIT : END;
-  }
-
-  /** Notes that a step of the index gave this outcome, so that `fill` knows whom to ask. */
-  ofIndex(outcome: Outcome): Outcome {
-    this.#missedInLog = false;
-    return outcome;
-  }
-
-  /** Notes that a step of the log gave this outcome. */
-  ofLog(outcome: Outcome): Outcome {
-    this.#missedInLog = true;
-    return outcome;
-  }
-
-  /** Loads what the last MISS needed. */
-  fill(): Promise<void> {
-    return this.#missedInLog ? this.reader.fill() : this.index.fill();
   }
 }
 
@@ -106,7 +86,7 @@ export class FloorSearch {
   step(lookup: Lookup): Outcome {
     for (;;) {
       if (!this.#isFound) {
-        const outcome = lookup.ofIndex(lookup.index.floor(this.#key.hi, this.#key.lo, this.#version, this.#position, this.entry));
+        const outcome = lookup.index.floor(this.#key.hi, this.#key.lo, this.#version, this.#position, this.entry);
         if (outcome !== HIT) return outcome;
         this.#isFound = true;
       }
@@ -141,7 +121,7 @@ export class CeilingSearch {
   step(lookup: Lookup): Outcome {
     for (;;) {
       if (!this.#isFound) {
-        const outcome = lookup.ofIndex(lookup.index.ceiling(this.#key.hi, this.#key.lo, this.#version, this.#position, this.entry));
+        const outcome = lookup.index.ceiling(this.#key.hi, this.#key.lo, this.#version, this.#position, this.entry);
         if (outcome !== HIT) return outcome;
         if (this.entry.version > this.#to) return END;
         this.#isFound = true;
@@ -156,10 +136,6 @@ export class CeilingSearch {
 }
 
 /** Takes a search's step until it misses no more. Its `entry` is then valid; the lookup's frame is not, as others may have read since. */
-export async function runSearch(search: { step(lookup: Lookup): Outcome }, lookup: Lookup): Promise<typeof HIT | typeof END> {
-  for (;;) {
-    const outcome = search.step(lookup);
-    if (outcome !== MISS) return outcome;
-    await lookup.fill();
-  }
+export function runSearch(search: { step(lookup: Lookup): Outcome }, lookup: Lookup): Promise<typeof HIT | typeof END> {
+  return untilHit(() => search.step(lookup));
 }

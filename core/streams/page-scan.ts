@@ -1,5 +1,5 @@
 import { EntryList } from '../index/entries.ts';
-import { END, HIT, MISS } from '../log/log-reader.ts';
+import { END, HIT, isMiss, type Miss } from '../cache/step.ts';
 import { FLAG_COMMITTED, type PrepareFields, readTimestamp, type RecordFrame, timestampMs, timestampTicks } from '../log/records.ts';
 import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup.ts';
@@ -63,12 +63,12 @@ export class PageScan {
   }
 
   /** HIT when all is found. At most `slice` entries are looked at. */
-  step(lookup: Lookup, slice: number): typeof HIT | typeof MISS | typeof PAUSE {
+  step(lookup: Lookup, slice: number): typeof HIT | typeof PAUSE | Miss {
     const list = this.#list;
     if (!this.#isListed) {
       list.clear();
-      const outcome = lookup.ofIndex(lookup.index.range(this.#key.hi, this.#key.lo, this.#from, this.#to, list));
-      if (outcome === MISS) return MISS;
+      const outcome = lookup.index.range(this.#key.hi, this.#key.lo, this.#from, this.#to, list);
+      if (isMiss(outcome)) return outcome;
       this.#isListed = true;
       if (outcome === END) list.clear();
     }
@@ -78,9 +78,9 @@ export class PageScan {
       const number = versions[this.#at]!;
       if (number !== this.#lastNumber) {
         const outcome = lookup.confirm(positions[this.#at]!, this.#key, this.#isSparse);
-        if (outcome === MISS) {
+        if (isMiss(outcome)) {
           if (this.#isSparse) this.#prefetch(lookup);
-          return MISS;
+          return outcome;
         }
         if (outcome === HIT) this.#take(lookup, number);
       }

@@ -1,5 +1,5 @@
 import { SkuaError } from '../errors.ts';
-import { END, HIT, MISS } from '../log/log-reader.ts';
+import { END, HIT, isMiss, untilHit } from '../cache/step.ts';
 import { COMMIT, RecordFrame } from '../log/records.ts';
 import type { AllFilter, AllPage, AllPosition, ReadAllOptions } from './api.ts';
 import { type AllScan, BackwardScan, ForwardScan } from './all-scan.ts';
@@ -57,7 +57,7 @@ async function runScan(context: StoreContext, scan: AllScan): Promise<boolean> {
     const outcome = scan.step(Math.min(readSliceEvents, allScanRecordsMax - scan.examined));
     if (outcome === HIT) return false;
     if (outcome === END) return true;
-    if (outcome === MISS) await context.lookup.fill();
+    if (isMiss(outcome)) await outcome;
     else {
       if (scan.examined >= allScanRecordsMax) return false;
       await context.clock.yield();
@@ -74,36 +74,18 @@ async function checkPosition(context: StoreContext, from: AllPosition): Promise<
 }
 
 async function checkBoundary(context: StoreContext, from: AllPosition, position: number): Promise<void> {
-  const { lookup } = context;
-  for (;;) {
-    const outcome = lookup.ofLog(lookup.reader.isBoundary(position));
-    if (outcome === HIT) return;
-    if (outcome === END) throw invalidPosition(from, 'is not where a record starts');
-    await lookup.fill();
-  }
+  if (await untilHit(() => context.lookup.reader.isBoundary(position)) === END) throw invalidPosition(from, 'is not where a record starts');
 }
 
 async function checkInner(context: StoreContext, from: AllPosition): Promise<void> {
-  const { lookup } = context;
   const frame = new RecordFrame();
-  for (;;) {
-    const outcome = lookup.ofLog(lookup.reader.readAt(from.commit, frame));
-    if (outcome === MISS) {
-      await lookup.fill();
-      continue;
-    }
-    if (outcome === HIT && frame.type === COMMIT) await checkBoundary(context, from, from.prepare);
-    return;
-  }
+  const outcome = await untilHit(() => context.lookup.reader.readAt(from.commit, frame));
+  if (outcome === HIT && frame.type === COMMIT) await checkBoundary(context, from, from.prepare);
 }
 
 /** Position of the last record of the log, 0 when it is empty. */
 async function lastPosition(context: StoreContext): Promise<number> {
-  const { lookup } = context;
-  for (;;) {
-    const outcome = lookup.ofLog(lookup.reader.readBackward(lookup.reader.end, lookup.frame));
-    if (outcome === HIT) return lookup.frame.position;
-    if (outcome === END) return 0;
-    await lookup.fill();
-  }
+  const { reader } = context.lookup;
+  const frame = new RecordFrame();
+  return await untilHit(() => reader.readBackward(reader.end, frame)) === HIT ? frame.position : 0;
 }

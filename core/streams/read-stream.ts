@@ -1,4 +1,4 @@
-import { HIT, MISS } from '../log/log-reader.ts';
+import { HIT, isMiss } from '../cache/step.ts';
 import type { ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, runSearch, type StreamKey } from './lookup.ts';
 import { PageScan, commitPositionOf } from './page-scan.ts';
@@ -65,7 +65,7 @@ async function scanned(context: StoreContext, scan: PageScan): Promise<PageScan>
   for (;;) {
     const outcome = scan.step(context.lookup, context.options.readSliceEvents);
     if (outcome === HIT) break;
-    if (outcome === MISS) await context.lookup.fill();
+    if (isMiss(outcome)) await outcome;
     else await context.clock.yield();
   }
   scan.release();
@@ -143,8 +143,8 @@ export async function readNumber(context: StoreContext, key: StreamKey, number: 
   for (;;) {
     const outcome = search.step(lookup);
     if (outcome === HIT) return foundEvent(lookup, key, number);
-    if (outcome !== MISS) return null;
-    await lookup.fill();
+    if (!isMiss(outcome)) return null;
+    await outcome;
   }
 }
 

@@ -1,4 +1,4 @@
-import { END, HIT, MISS } from '../log/log-reader.ts';
+import { END, HIT, isMiss, type Outcome } from '../cache/step.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../log/records.ts';
 import { type Lookup, StreamKey } from './lookup.ts';
 import type { StoreContext } from './store-context.ts';
@@ -164,7 +164,7 @@ export async function primeRecentIds(context: StoreContext, recent: RecentIds): 
   const walk = new WalkBack(lookup);
   for (let isDone = false; !isDone;) {
     const outcome = walk.step(options.readSliceEvents);
-    if (outcome === MISS) await lookup.fill();
+    if (isMiss(outcome)) await outcome;
     else if (outcome === END) isDone = true;
     else await clock.yield();
   }
@@ -188,12 +188,12 @@ class WalkBack {
   }
 
   /** END when enough has been seen; HIT after a slice. */
-  step(slice: number): typeof HIT | typeof MISS | typeof END {
+  step(slice: number): Outcome {
     const { reader, index } = this.#lookup;
     const f = this.#fields;
     for (let i = 0; i < slice; i++) {
       if (this.#examined === PRIMED_RECORDS_MAX) return END;
-      const outcome = this.#lookup.ofLog(reader.readBackward(this.#position, this.#frame));
+      const outcome = reader.readBackward(this.#position, this.#frame);
       if (outcome !== HIT) return outcome;
       this.#examined++;
       this.#position = this.#frame.position;

@@ -1,4 +1,4 @@
-import { HIT, MISS } from '../log/log-reader.ts';
+import { HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import { PrepareFields, RecordFrame, recordTimestampAt, timestampMsAt, timestampTicksAt } from '../log/records.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
@@ -92,23 +92,28 @@ export class RecordTime {
   ready(): Promise<void> | null {
     if (this.#isKnown) return null;
     try {
-      return this.#step() === MISS ? this.#read() : null;
+      const outcome = this.#step();
+      return isMiss(outcome) ? this.#read(outcome) : null;
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  async #read(): Promise<void> {
-    do await this.#lookup.fill();
+  async #read(first: Miss): Promise<void> {
+    await first;
     // Somebody else's records may have told meanwhile.
-    while (!this.#isKnown && this.#step() === MISS);
+    while (!this.#isKnown) {
+      const outcome = this.#step();
+      if (!isMiss(outcome)) return;
+      await outcome;
+    }
   }
 
-  #step(): number {
+  #step(): Outcome {
     const { reader } = this.#lookup;
     const frame = this.#frame;
-    const outcome = this.#lookup.ofLog(reader.readBackward(reader.end, frame));
-    if (outcome === MISS) return MISS;
+    const outcome = reader.readBackward(reader.end, frame);
+    if (isMiss(outcome)) return outcome;
     if (outcome === HIT) {
       const at = recordTimestampAt(frame, this.#fields);
       this.note(timestampMsAt(frame.bytes, at), timestampTicksAt(frame.bytes, at));

@@ -1,6 +1,6 @@
 import { equalBytes, i32 } from '../bytes.ts';
 import { EntryList } from '../index/entries.ts';
-import { END, HIT, MISS } from '../log/log-reader.ts';
+import { END, HIT, isMiss, type Miss } from '../cache/step.ts';
 import { NO_STREAM } from './api.ts';
 import type { EventsRequest } from './append-request.ts';
 import { CeilingSearch, type Lookup, type StreamKey } from './lookup.ts';
@@ -14,7 +14,7 @@ export const REPEAT = 11;
 export const CONFLICT = 12;
 /** It depends on the group in flight: commit that, then begin anew. */
 export const WAIT = 13;
-export type Verdict = typeof NEW | typeof REPEAT | typeof CONFLICT | typeof WAIT | typeof MISS;
+export type Verdict = typeof NEW | typeof REPEAT | typeof CONFLICT | typeof WAIT | Miss;
 
 /** What the check is made against. One object serves all checks. */
 export interface RepeatScope {
@@ -61,12 +61,13 @@ export class RepeatCheck {
       const at = request.idsAt + this.#index * 16;
       let position = this.#recent.find(ids, at, scope.key.salt);
       if (position < 0 && this.#past !== null) {
-        if (this.#past.load(scope.key, scope.committedLast) === MISS) return MISS;
+        const loaded = this.#past.load(scope.key, scope.committedLast);
+        if (isMiss(loaded)) return loaded;
         position = this.#past.find(ids, at);
       }
       if (position >= scope.groupStart) return WAIT;
       const outcome = position < 0 ? END : this.#lookup.confirm(position, scope.key);
-      if (outcome === MISS) return MISS;
+      if (isMiss(outcome)) return outcome;
       if (outcome === END || !this.#hasId(ids, at)) return this.#index === 0 ? NEW : CONFLICT;
       this.last = this.#lookup.fields.eventNumber;
       this.position = position;
@@ -88,7 +89,7 @@ export class RepeatCheck {
       }
       this.#search ??= new CeilingSearch(scope.key, number, number);
       const outcome = this.#search.step(this.#lookup);
-      if (outcome === MISS) return MISS;
+      if (isMiss(outcome)) return outcome;
       this.#search = null;
       if (outcome !== HIT || !this.#hasId(request.ids, at)) return this.#differs(request, scope);
       this.position = this.#lookup.frame.position;
@@ -154,7 +155,7 @@ class PastIds {
   }
 
   /** HIT once `find` knows the last events of the stream, whose last event number is given. */
-  load(key: StreamKey, lastNumber: number): typeof HIT | typeof MISS {
+  load(key: StreamKey, lastNumber: number): typeof HIT | Miss {
     const known = this.#streams.get(key.name);
     if (known !== undefined && known.upTo >= this.#recent.completeFrom) {
       this.#current = known;
@@ -164,7 +165,8 @@ class PastIds {
       const room = Math.max(0, Math.min(this.#lookbackEvents, lastNumber + 1));
       this.#search = { key, upTo: this.#lookup.reader.end, words: new Int32Array(room * 4), positions: new Float64Array(room), isListed: false, at: 0, count: 0 };
     }
-    if (this.#collect(Math.max(0, lastNumber + 1 - this.#lookbackEvents), lastNumber) === MISS) return MISS;
+    const collected = this.#collect(Math.max(0, lastNumber + 1 - this.#lookbackEvents), lastNumber);
+    if (isMiss(collected)) return collected;
     this.#keep();
     return HIT;
   }
@@ -180,21 +182,22 @@ class PastIds {
     return -1;
   }
 
-  #collect(from: number, to: number): typeof HIT | typeof MISS {
+  #collect(from: number, to: number): typeof HIT | Miss {
     const search = this.#search!;
     const lookup = this.#lookup;
     const list = this.#list;
     if (!search.isListed) {
-      if (lookup.ofIndex(lookup.index.range(search.key.hi, search.key.lo, from, to, list)) === MISS) return MISS;
+      const listed = lookup.index.range(search.key.hi, search.key.lo, from, to, list);
+      if (isMiss(listed)) return listed;
       search.isListed = true;
       this.#prefetch();
     }
     for (; search.at < list.length; search.at++) {
       const outcome = lookup.confirm(list.positions[search.at]!, search.key);
-      if (outcome === MISS) {
+      if (isMiss(outcome)) {
         const end = Math.min(list.length, search.at + 1 + PREFETCHED_RECORDS);
         for (let i = search.at + 1; i < end; i++) lookup.reader.prefetch(list.positions[i]!);
-        return MISS;
+        return outcome;
       }
       if (outcome === HIT) this.#take(list.positions[search.at]!);
     }

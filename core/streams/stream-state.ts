@@ -1,5 +1,5 @@
 import type { StreamHasher } from '../index/stream-hash.ts';
-import { END, HIT, MISS, type Outcome } from '../log/log-reader.ts';
+import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import { FLAG_JSON, FLAG_REDACTED, TOMBSTONE } from '../log/records.ts';
 import type { StreamMetadata } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, StreamKey } from './lookup.ts';
@@ -126,16 +126,16 @@ export class StateLoad {
   }
 
   /** HIT once `state.committed` is right. */
-  step(lookup: Lookup): typeof HIT | typeof MISS {
+  step(lookup: Lookup): typeof HIT | Miss {
     if (this.#last !== null) {
       const outcome = lastOf(this.#last, this.state.key, lookup);
-      if (outcome === MISS) return MISS;
+      if (isMiss(outcome)) return outcome;
       if (outcome === HIT) this.#lastNumber = this.#last.entry.version;
       this.#last = null;
     }
     if (this.#metaLast !== null) {
       const outcome = lastOf(this.#metaLast, this.state.metaKey, lookup);
-      if (outcome === MISS) return MISS;
+      if (isMiss(outcome)) return outcome;
       if (outcome === HIT) {
         this.#metadataVersion = this.#metaLast.entry.version;
         if (this.#lastNumber !== TOMBSTONE) this.#metaEvent = new CeilingSearch(this.state.metaKey, this.#metadataVersion, this.#metadataVersion);
@@ -145,7 +145,7 @@ export class StateLoad {
     let version = new StreamVersion(this.#lastNumber, this.#metadataVersion, NO_METADATA, null);
     if (this.#metaEvent !== null) {
       const outcome = this.#metaEvent.step(lookup);
-      if (outcome === MISS) return MISS;
+      if (isMiss(outcome)) return outcome;
       if (outcome === HIT) version = withMetadataOf(version, lookup);
     }
     this.state.committed = version;

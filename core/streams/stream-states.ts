@@ -1,5 +1,5 @@
 import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
-import { HIT } from '../log/log-reader.ts';
+import { isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type { Lookup } from './lookup.ts';
 import { isMetastream, metastreamOf } from './names.ts';
@@ -81,8 +81,9 @@ export class StreamStates {
     const state = new StreamState(name, this.#hasher);
     if (this.#isNew(state)) return this.#keep(name, state);
     const load = new StateLoad(state);
-    if (load.step(this.#lookup) === HIT) return this.#keep(name, load.state);
-    const promise = this.#finish(name, load);
+    const first = load.step(this.#lookup);
+    if (!isMiss(first)) return this.#keep(name, load.state);
+    const promise = this.#finish(name, load, first);
     this.#loading.set(name, { load, promise });
     return promise;
   }
@@ -95,10 +96,10 @@ export class StreamStates {
     return !index.mightContain(metaHash.hi, metaHash.lo);
   }
 
-  async #finish(name: string, load: StateLoad): Promise<StreamState> {
+  async #finish(name: string, load: StateLoad, first: Miss): Promise<StreamState> {
     try {
-      do await this.#lookup.fill();
-      while (load.step(this.#lookup) !== HIT);
+      // Nobody may write to the stream between the last step and what follows from it.
+      for (let outcome: Outcome = first; isMiss(outcome); outcome = load.step(this.#lookup)) await outcome;
       return this.get(name) ?? this.#keep(name, load.state);
     } finally {
       this.#loading.delete(name);

@@ -1,4 +1,4 @@
-import { HIT } from '../log/log-reader.ts';
+import { HIT } from '../cache/step.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type { StoredEvent, SubscribeStreamOptions, SubscriptionMessage } from './api.ts';
 import { FloorSearch, runSearch } from './lookup.ts';

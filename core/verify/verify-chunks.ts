@@ -4,7 +4,7 @@ import { Chunk } from '../log/chunk.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, MD5_BYTES, chunkFileName, chunkNumberAt, parseChunkFileNames, takeInventory, type ChunkFooter, type ChunkHeader } from '../log/chunk-format.ts';
 import { ChunkTable } from '../log/chunk-table.ts';
 import { checkHeaderPlace, checkOldLength, findLogEnd, readHeader, type ChunkPlace } from '../log/open-chunks.ts';
-import { HIT, MISS } from '../log/log-reader.ts';
+import { HIT, untilHit } from '../cache/step.ts';
 import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, SYSTEM } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { StorageFile } from '../ports/storage.ts';
@@ -44,7 +44,7 @@ export async function* verifyChunks(run: VerifyRun, names: readonly string[]): A
 
   let total = 0;
   for (const { file } of inventory.latest) total += (await run.storage.size(file.name)) ?? 0;
-  const table = new ChunkTable(chunkSize, run.cache);
+  const table = new ChunkTable(chunkSize);
   table.end = Math.max(0, writer ?? 0);
   let done = 0;
   for (const { file, endNumber } of inventory.latest) {
@@ -78,12 +78,7 @@ async function checkEpoch(run: VerifyRun, table: ChunkTable, position: number): 
   const chunk = table.chunkAt(position);
   if (!chunk) return;
   try {
-    let outcome = chunk.readAt(position, frame);
-    while (outcome === MISS) {
-      await run.cache.fill();
-      outcome = chunk.readAt(position, frame);
-    }
-    if (outcome === HIT && frame.type === SYSTEM) return;
+    if (await untilHit(() => chunk.readAt(position, frame)) === HIT && frame.type === SYSTEM) return;
   } catch (error) {
     if (!isSkuaError(error, 'log_corrupt')) throw error;
   }

@@ -10,7 +10,7 @@ import { checkMd5 } from '../index/table-verify.ts';
 import { bloomPathOf } from '../index/table-format.ts';
 import { i64 } from '../bytes.ts';
 import type { ChunkTable } from '../log/chunk-table.ts';
-import { END, HIT, MISS } from '../log/log-reader.ts';
+import { END, HIT, untilHit } from '../cache/step.ts';
 import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, TOMBSTONE } from '../log/records.ts';
 import { scanLog } from '../log/scan.ts';
 import { silentLog } from '../ports/log.ts';
@@ -103,12 +103,10 @@ async function checkEntriesInLog(run: VerifyRun, path: string, batch: EntryBatch
       wrong(`beyond the log's end at ${log.end}`);
       continue;
     }
-    let outcome = log.isBoundary(position);
-    if (outcome !== MISS) outcome = outcome === END ? END : log.readAt(position, frame);
-    while (outcome === MISS) {
-      await run.cache.fill();
-      outcome = log.isBoundary(position) === MISS ? MISS : log.isBoundary(position) === END ? END : log.readAt(position, frame);
-    }
+    const outcome = await untilHit(() => {
+      const boundary = log.isBoundary(position);
+      return boundary === HIT ? log.readAt(position, frame) : boundary;
+    });
     if (outcome === END) {
       if (!log.chunkAt(position)?.isScavenged) wrong('where no record starts');
       continue;
@@ -135,13 +133,9 @@ async function checkEventsAreIndexed(run: VerifyRun, log: ChunkTable, map: Index
   const fields = new PrepareFields();
   const hash = new Hash64();
   const found = new IndexEntry();
-  const search = async (version: number, position: number, table: TableReader, up: boolean): Promise<boolean> => {
-    for (;;) {
-      const outcome = up ? table.ceiling(hash.hi, hash.lo, version, position, found) : table.floor(hash.hi, hash.lo, version, position, found);
-      if (outcome !== MISS) return outcome === HIT;
-      await run.cache.fill();
-    }
-  };
+  const search = async (version: number, position: number, table: TableReader, up: boolean): Promise<boolean> => (
+    await untilHit(() => (up ? table.ceiling(hash.hi, hash.lo, version, position, found) : table.floor(hash.hi, hash.lo, version, position, found))) === HIT
+  );
   try {
     await scanLog(log, 0, async (frame) => {
       if (frame.type !== PREPARE || frame.position > map.prepareCheckpoint) return;
@@ -176,9 +170,7 @@ async function checkEventsAreIndexed(run: VerifyRun, log: ChunkTable, map: Index
 async function streamAt(run: VerifyRun, log: ChunkTable, position: number): Promise<string | null> {
   const frame = new RecordFrame();
   const fields = new PrepareFields();
-  let outcome = log.readAt(position, frame);
-  for (; outcome === MISS; outcome = log.readAt(position, frame)) await run.cache.fill();
-  if (outcome === END || frame.type !== PREPARE) return null;
+  if (await untilHit(() => log.readAt(position, frame)) === END || frame.type !== PREPARE) return null;
   parsePrepare(frame, fields);
   return streamOf(frame, fields);
 }

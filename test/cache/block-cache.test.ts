@@ -43,11 +43,11 @@ function byteAt(position: number): number {
   return Math.imul(position ^ (position >>> 13), 2_654_435_761) >>> 24;
 }
 
-async function bytesOf(cache: BlockCache, file: CachedFile, offset: number, length: number): Promise<Uint8Array> {
+async function bytesOf(file: CachedFile, offset: number, length: number): Promise<Uint8Array> {
   for (let tries = 0; tries < 20; tries++) {
     const bytes = file.bytes(offset, length);
-    if (bytes !== null) return bytes;
-    await cache.fill();
+    if (bytes instanceof Uint8Array) return bytes;
+    await bytes;
   }
   throw new Error(`The cache never gives ${length} bytes at ${offset}.`);
 }
@@ -69,7 +69,7 @@ describe('block cache', () => {
       // Some walks forward, so that runs are read ahead.
       for (let steps = random(10) === 0 ? 40 : 1; steps > 0 && offset < size; steps--) {
         const length = 1 + random(3 * BLOCK_BYTES);
-        const bytes = await bytesOf(cache, file, offset, length);
+        const bytes = await bytesOf(file, offset, length);
         expect(bytes.length).toBe(Math.min(length, size - offset));
         expect(isRight(bytes, offset)).toBe(true);
         offset += length;
@@ -83,7 +83,7 @@ describe('block cache', () => {
     const size = 100 * BLOCK_BYTES;
     const cache = new BlockCache(256 * BLOCK_BYTES);
     const file = cache.attach(knownFile(size, reads));
-    for (let offset = 0; offset < size; offset += 1_000) await bytesOf(cache, file, offset, Math.min(1_000, size - offset));
+    for (let offset = 0; offset < size; offset += 1_000) await bytesOf(file, offset, Math.min(1_000, size - offset));
     expect(reads.reduce((sum, read) => sum + read.length, 0)).toBe(size);
     expect(reads.length).toBeLessThan(12);
     expect(reads.some((read) => read.length === 16 * BLOCK_BYTES)).toBe(true);
@@ -93,7 +93,7 @@ describe('block cache', () => {
     const reads: Read[] = [];
     const cache = new BlockCache(256 * BLOCK_BYTES);
     const file = cache.attach(knownFile(100 * BLOCK_BYTES, reads));
-    for (const block of [50, 3, 77, 20]) await bytesOf(cache, file, block * BLOCK_BYTES + 5, 100);
+    for (const block of [50, 3, 77, 20]) await bytesOf(file, block * BLOCK_BYTES + 5, 100);
     expect(reads.map((read) => read.length)).toEqual([BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES]);
   });
 
@@ -102,10 +102,10 @@ describe('block cache', () => {
     let isBad = true;
     const cache = new BlockCache(256 * BLOCK_BYTES);
     const file = cache.attach(knownFile(100 * BLOCK_BYTES, [], (position) => isBad && position <= bad && bad < position + 16 * BLOCK_BYTES && position > BLOCK_BYTES));
-    for (let block = 0; block < 2; block++) await bytesOf(cache, file, block * BLOCK_BYTES, 10);
-    await expect(bytesOf(cache, file, bad, 10)).rejects.toMatchObject({ code: 'io_error' });
+    for (let block = 0; block < 2; block++) await bytesOf(file, block * BLOCK_BYTES, 10);
+    await expect(bytesOf(file, bad, 10)).rejects.toMatchObject({ code: 'io_error' });
     isBad = false;
-    expect(isRight(await bytesOf(cache, file, bad, 10), bad)).toBe(true);
+    expect(isRight(await bytesOf(file, bad, 10), bad)).toBe(true);
   });
 
   it('reads a record that is wanted alone past its blocks, until it is wanted again', async () => {
@@ -126,11 +126,12 @@ describe('block cache', () => {
     // Long ago by now, other than the last ones.
     expect(file.alone(77, 4_096)).not.toBeNull();
     expect(file.alone(kept.at(-1)!.offset, 4_096)).toBeNull();
-    expect(file.block(199, true)).toBeNull();
+    const miss = file.block(199, true);
+    expect(miss).toBeInstanceOf(Promise);
     expect(file.alone(199 * BLOCK_BYTES, 4_096)).toBeNull();
-    await cache.fill();
+    await miss;
     expect(file.alone(199 * BLOCK_BYTES + 5_000, 4_096)).toBeNull();
-    expect(file.block(199, true)).not.toBeNull();
+    expect(file.block(199, true)).toBeInstanceOf(Uint8Array);
   });
 
   it('brings places that are read alone again and again into the cache', async () => {
@@ -142,7 +143,7 @@ describe('block cache', () => {
       for (let block = 0; block < 100; block++) {
         const offset = block * 2 * BLOCK_BYTES + block * 37;
         if (file.alone(offset, 500) !== null) alone++;
-        else if (file.block(block * 2, true) === null) await cache.fill();
+        else await file.block(block * 2, true);
       }
     }
     expect(alone).toBeLessThan(5);
@@ -154,11 +155,12 @@ describe('block cache', () => {
     const slow = knownFile(100 * BLOCK_BYTES, reads);
     const file = cache.attach({ ...slow, readNow: () => -1 });
     expect(file.alone(10, 100)).toBeNull();
-    expect(file.block(0, true)).toBeNull();
+    const miss = file.block(0, true);
+    expect(miss).toBeInstanceOf(Promise);
     for (const block of [3, 5, 5, 0, 99, 100]) file.prefetch(block);
     expect(reads.map((read) => read.position / BLOCK_BYTES)).toEqual([0, 3, 5, 99]);
-    await cache.fill();
-    for (const block of [0, 3, 5, 99]) expect(file.block(block, true)).not.toBeNull();
+    await miss;
+    for (const block of [0, 3, 5, 99]) expect(file.block(block, true)).toBeInstanceOf(Uint8Array);
     expect(reads.length).toBe(4);
   });
 
@@ -167,16 +169,16 @@ describe('block cache', () => {
     const file: StorageFile = { ...knownFile(40 * BLOCK_BYTES, reads), isRemote: true };
     const cache = new BlockCache(64 * BLOCK_BYTES);
     const cached = cache.attach(file);
-    expect(isRight(await bytesOf(cache, cached, 10 * BLOCK_BYTES + 7, 100), 10 * BLOCK_BYTES + 7)).toBe(true);
+    expect(isRight(await bytesOf(cached, 10 * BLOCK_BYTES + 7, 100), 10 * BLOCK_BYTES + 7)).toBe(true);
     expect(reads).toEqual([{ position: 8 * BLOCK_BYTES, length: 4 * BLOCK_BYTES }]);
     // What is there is not asked for again, before or behind.
-    await bytesOf(cache, cached, 13 * BLOCK_BYTES, 1);
+    await bytesOf(cached, 13 * BLOCK_BYTES, 1);
     expect(reads[1]).toEqual({ position: 12 * BLOCK_BYTES, length: 3 * BLOCK_BYTES });
-    await bytesOf(cache, cached, 0, 1);
+    await bytesOf(cached, 0, 1);
     expect(reads[2]).toEqual({ position: 0, length: 2 * BLOCK_BYTES });
     cached.prefetchRun(5, 22);
     expect(reads.slice(3)).toEqual([{ position: 5 * BLOCK_BYTES, length: 3 * BLOCK_BYTES }, { position: 15 * BLOCK_BYTES, length: 8 * BLOCK_BYTES }]);
-    for (const block of [5, 7, 15, 22]) expect(isRight(await bytesOf(cache, cached, block * BLOCK_BYTES, 9), block * BLOCK_BYTES)).toBe(true);
+    for (const block of [5, 7, 15, 22]) expect(isRight(await bytesOf(cached, block * BLOCK_BYTES, 9), block * BLOCK_BYTES)).toBe(true);
     expect(reads).toHaveLength(5);
     // A disk finds out by itself.
     const onDisk: Read[] = [];
@@ -188,15 +190,17 @@ describe('block cache', () => {
     const reads: Read[] = [];
     const cache = new BlockCache(256 * BLOCK_BYTES);
     const file = cache.attach(knownFile(100 * BLOCK_BYTES, reads));
-    await bytesOf(cache, file, 0, 10);
-    expect(file.block(1)).toBeNull();
+    await bytesOf(file, 0, 10);
+    const underWay = file.block(1);
+    expect(underWay).toBeInstanceOf(Promise);
     file.detach();
-    await cache.fill();
+    await underWay;
     expect(cache.usedBytes).toBe(0);
     const before = reads.length;
-    expect(file.block(0)).toBeNull();
+    const again = file.block(0);
+    expect(again).toBeInstanceOf(Promise);
     expect(reads.length).toBe(before + 1);
-    await cache.fill();
+    await again;
   });
 
   it('shows the growing last block of its writer, and reads it from the file once it is full', async () => {
@@ -208,8 +212,7 @@ describe('block cache', () => {
     const next = new Uint8Array(BLOCK_BYTES);
     file.setTail(4, next);
     expect(file.block(4)).toBe(next);
-    expect(file.block(3)).toBeNull();
-    await cache.fill();
-    expect(file.block(3)).not.toBeNull();
+    await file.block(3);
+    expect(file.block(3)).toBeInstanceOf(Uint8Array);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HIT } from '../../core/log/log-reader.ts';
+import { HIT } from '../../core/cache/step.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import type { StreamIndex } from '../../core/index/stream-index.ts';
 import { IndexEntry } from '../../core/index/entries.ts';

@@ -5,7 +5,7 @@ import { BloomBudget } from '../../core/index/table-bloom.ts';
 import { midpointCount, midpointIndex } from '../../core/index/table-format.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
 import { TableReader } from '../../core/index/table-search.ts';
-import { HIT } from '../../core/log/log-reader.ts';
+import { HIT } from '../../core/cache/step.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
@@ -83,19 +83,19 @@ describe('index table, disk-format.md section 7.2', () => {
     await writeTable(storage, 'index/t', naive.items, depth);
     expect(await verify(storage, 'index/t')).toBeNull();
     for (const [budget, bloom] of [[new BloomBudget(), true], [new BloomBudget(0), true], [new BloomBudget(), false]] as const) {
-      const { reader, cache } = await openReader(storage, 'index/t', depth, budget, bloom);
+      const { reader } = await openReader(storage, 'index/t', depth, budget, bloom);
       const out = new IndexEntry();
       for (let i = 0; i < 150; i++) {
         const key = i % 10 === 0 ? ([random.next(), random.next()] as const) : random.pick(keys);
         const version = random.int(-1, 301);
         const position = random.int(-1, 51);
-        const floor = await step(cache, () => reader.floor(...key, version, position, out));
+        const floor = await step(() => reader.floor(...key, version, position, out));
         expect(floor === HIT ? [out.version, out.position] : undefined).toEqual(naive.floor(key, version, position));
-        const ceiling = await step(cache, () => reader.ceiling(...key, version, position, out));
+        const ceiling = await step(() => reader.ceiling(...key, version, position, out));
         expect(ceiling === HIT ? [out.version, out.position] : undefined).toEqual(naive.ceiling(key, version, position));
         const to = version + random.int(0, 100);
         const list = new EntryList();
-        await step(cache, () => {
+        await step(() => {
           list.clear();
           return reader.range(...key, version, to, list);
         });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { IndexEntry } from '../../core/index/entries.ts';
-import { HIT } from '../../core/log/log-reader.ts';
+import { HIT } from '../../core/cache/step.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { keyOf, openIndex, rangeOf, step } from './world.ts';
@@ -32,7 +32,7 @@ describe('an index on the file system, written and merged by worker threads', ()
         await index.ready();
         for (let i = 0; i < STREAMS; i += 5) {
           const version = (round * i) % (round + 1);
-          expect(await step(index, () => index.floor(...keys[i]!, version, Number.MAX_SAFE_INTEGER, out))).toBe(HIT);
+          expect(await step(() => index.floor(...keys[i]!, version, Number.MAX_SAFE_INTEGER, out))).toBe(HIT);
           expect(out).toEqual({ version, position: (version * STREAMS + i) * 100 });
         }
       }

@@ -5,7 +5,7 @@ import { MemTable } from '../../core/index/mem-table.ts';
 import { Hash64, streamHasher } from '../../core/index/stream-hash.ts';
 import { type IndexPorts, type IndexSettings, StreamIndex, type StreamIndexOptions } from '../../core/index/stream-index.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
-import { HIT, MISS, type Outcome } from '../../core/log/log-reader.ts';
+import { HIT, isMiss, type Outcome } from '../../core/cache/step.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
 import { type Log, silentLog } from '../../core/ports/log.ts';
@@ -107,11 +107,11 @@ export function openIndex(storage: Storage = new MemoryStorage(), options: Index
 }
 
 /** Repeats a step until it does not miss. */
-export async function step(index: { fill(): Promise<void> }, ask: () => Outcome): Promise<Outcome> {
+export async function step(ask: () => Outcome): Promise<Outcome> {
   for (let attempt = 0; attempt < 1_000; attempt++) {
     const outcome = ask();
-    if (outcome !== MISS) return outcome;
-    await index.fill();
+    if (!isMiss(outcome)) return outcome;
+    await outcome;
   }
   throw new Error('The step missed a thousand times.');
 }
@@ -149,14 +149,14 @@ const entry = new IndexEntry();
 const list = new EntryList();
 
 export async function floorOf(index: StreamIndex, key: Key, version: number, position: number): Promise<[number, number] | undefined> {
-  return (await step(index, () => index.floor(key[0], key[1], version, position, entry))) === HIT ? [entry.version, entry.position] : undefined;
+  return (await step(() => index.floor(key[0], key[1], version, position, entry))) === HIT ? [entry.version, entry.position] : undefined;
 }
 
 export async function ceilingOf(index: StreamIndex, key: Key, version: number, position: number): Promise<[number, number] | undefined> {
-  return (await step(index, () => index.ceiling(key[0], key[1], version, position, entry))) === HIT ? [entry.version, entry.position] : undefined;
+  return (await step(() => index.ceiling(key[0], key[1], version, position, entry))) === HIT ? [entry.version, entry.position] : undefined;
 }
 
 export async function rangeOf(index: StreamIndex, key: Key, from: number, to: number): Promise<[number, number][]> {
-  await step(index, () => index.range(key[0], key[1], from, to, list));
+  await step(() => index.range(key[0], key[1], from, to, list));
   return Array.from({ length: list.length }, (_, i): [number, number] => [list.versions[i]!, list.positions[i]!]);
 }

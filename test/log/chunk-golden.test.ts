@@ -7,7 +7,7 @@ import { chunkFileName, decodeFooter, decodeHeader, encodeFooter, encodeHeader, 
 import { ChunkTable } from '../../core/log/chunk-table.ts';
 import { OngoingChunk } from '../../core/log/ongoing-chunk.ts';
 import { openCompleted } from '../../core/log/open-chunks.ts';
-import { HIT, END, MISS } from '../../core/log/log-reader.ts';
+import { END, HIT, type Outcome, untilHit } from '../../core/cache/step.ts';
 import { RecordFrame } from '../../core/log/records.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
@@ -123,7 +123,7 @@ describe('section 2.8: whole files', () => {
     const file = await storage.create('chunk-000007.000001');
     await file.writeAt(0, data);
     const cache = new BlockCache(1 << 20);
-    const table = new ChunkTable(CHUNK_SIZE, cache);
+    const table = new ChunkTable(CHUNK_SIZE);
     table.put(await openCompleted(storage, cache, 'chunk-000007.000001'));
     table.end = 10 * CHUNK_SIZE;
     return table;
@@ -132,13 +132,7 @@ describe('section 2.8: whole files', () => {
   it.each([['12 bytes', true], ['8 bytes', false]] as const)('a merged chunk with map entries of %s is read by position, forward and backward', async (_, wide) => {
     const table = await mergedTable(wide);
     const frame = new RecordFrame();
-    const step = async (take: () => number): Promise<number> => {
-      for (;;) {
-        const outcome = take();
-        if (outcome !== MISS) return outcome;
-        await table.fill();
-      }
-    };
+    const step = (take: () => Outcome): Promise<number> => untilHit(take);
     const start = 7 * CHUNK_SIZE;
     const second = 8 * CHUNK_SIZE + 4000;
     const at = async (read: 'readAt' | 'readForward' | 'readBackward', position: number): Promise<number> =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HIT } from '../../core/log/log-reader.ts';
+import { HIT } from '../../core/cache/step.ts';
 import { decodeEpoch, RecordFrame, SYSTEM } from '../../core/log/records.ts';
 import { decodeText } from '../../core/text.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
@@ -14,7 +14,7 @@ async function epochsOf(storage: FaultyStorage): Promise<Epoch[]> {
   const log = await openTestLog(storage);
   const epochs: Epoch[] = [];
   const frame = new RecordFrame();
-  for (let at = 0; (await step(log.table, () => log.table.readForward(at, frame))) === HIT; at = frame.next) {
+  for (let at = 0; (await step(() => log.table.readForward(at, frame))) === HIT; at = frame.next) {
     if (frame.type !== SYSTEM) continue;
     const { epochNumber = 0, prevEpochPosition = 0 } = JSON.parse(decodeText(decodeEpoch(frame).json)) as { epochNumber?: number; prevEpochPosition?: number };
     epochs.push({ at: frame.position, number: epochNumber, previous: prevEpochPosition });

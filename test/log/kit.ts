@@ -1,7 +1,7 @@
 import { BlockCache } from '../../core/cache/block-cache.ts';
 import { i64, putI64 } from '../../core/bytes.ts';
-import { HIT, MISS } from '../../core/log/log-reader.ts';
-import type { LogReader, Outcome } from '../../core/log/log-reader.ts';
+import { HIT, isMiss, type Outcome } from '../../core/cache/step.ts';
+import type { LogReader } from '../../core/log/log-reader.ts';
 import { openLog } from '../../core/log/open-log.ts';
 import type { OpenLogOptions } from '../../core/log/open-log.ts';
 import { encodePrepare, prepareFrameBytes, RecordFrame } from '../../core/log/records.ts';
@@ -72,11 +72,11 @@ export async function appendGroup(log: TransactionLog, sizes: readonly number[],
 export interface SeenRecord { readonly position: number; readonly next: number; readonly bytes: Uint8Array }
 
 /** Takes a step until it does not miss. */
-export async function step(reader: LogReader, take: () => Outcome): Promise<Outcome> {
+export async function step(take: () => Outcome): Promise<Outcome> {
   for (let tries = 0; tries < 1_000; tries++) {
     const outcome = take();
-    if (outcome !== MISS) return outcome;
-    await reader.fill();
+    if (!isMiss(outcome)) return outcome;
+    await outcome;
   }
   throw new Error('The step misses for ever.');
 }
@@ -89,7 +89,7 @@ export async function readForward(reader: LogReader, from = 0): Promise<SeenReco
   const out: SeenRecord[] = [];
   const frame = new RecordFrame();
   let at = from;
-  while ((await step(reader, () => reader.readForward(at, frame))) === HIT) {
+  while ((await step(() => reader.readForward(at, frame))) === HIT) {
     out.push(seen(frame));
     at = frame.next;
   }
@@ -100,7 +100,7 @@ export async function readBackward(reader: LogReader, from = reader.end): Promis
   const out: SeenRecord[] = [];
   const frame = new RecordFrame();
   let at = from;
-  while ((await step(reader, () => reader.readBackward(at, frame))) === HIT) {
+  while ((await step(() => reader.readBackward(at, frame))) === HIT) {
     out.push(seen(frame));
     at = frame.position;
   }

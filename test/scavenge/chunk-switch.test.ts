@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BlockCache } from '../../core/cache/block-cache.ts';
-import { HIT, MISS } from '../../core/log/log-reader.ts';
+import { HIT, untilHit } from '../../core/cache/step.ts';
 import { RecordFrame } from '../../core/log/records.ts';
 import { scanLog } from '../../core/log/scan.ts';
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
@@ -203,8 +203,8 @@ describe('readers during a switch', () => {
     let open = () => {};
     storage.gate = new Promise((resolve) => { open = resolve; });
     const frame = new RecordFrame();
-    expect(log.table.readForward(2 * CHUNK, frame)).toBe(MISS);
-    const filling = log.table.fill();
+    const filling = log.table.readForward(2 * CHUNK, frame);
+    expect(filling).toBeInstanceOf(Promise);
     storage.gate = null;
     let isDone = false;
     const switching = switchChunk(partsOf(storage, log, cache), 'x.tmp', 2, 2).then(() => { isDone = true; });
@@ -217,12 +217,7 @@ describe('readers during a switch', () => {
     await filling;
     await switching;
     expect(await inner.size('chunk-000002.000000')).toBeNull();
-    let outcome = log.table.readForward(2 * CHUNK, frame);
-    while (outcome === MISS) {
-      await log.table.fill();
-      outcome = log.table.readForward(2 * CHUNK, frame);
-    }
-    expect(outcome).toBe(HIT);
+    expect(await untilHit(() => log.table.readForward(2 * CHUNK, frame))).toBe(HIT);
     expect(frame.bytes[frame.at + 33]).toBe(98);
     await log.close();
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
-import { MISS } from '../../core/log/log-reader.ts';
+import { isMiss } from '../../core/cache/step.ts';
 import { decodeEpoch, decodePrepare, RecordFrame, SYSTEM, TOMBSTONE } from '../../core/log/records.ts';
 import { decodeText } from '../../core/text.ts';
 import { ANY, EVENT_BYTES_MAX, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
@@ -10,7 +10,7 @@ import { codeOf, event, events, newId, numbers, outcomeOf, setMetadata, setUp, t
 function prepares(log: MemoryLog) {
   const frame = new RecordFrame();
   return log.starts.map((position) => {
-    while (log.readAt(position, frame) === MISS);
+    while (isMiss(log.readAt(position, frame)));
     return decodePrepare(frame);
   });
 }

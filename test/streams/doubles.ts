@@ -1,7 +1,8 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { EntryList, IndexEntry } from '../../core/index/entries.ts';
 import { Hash64, type StreamHasher, streamHasher } from '../../core/index/stream-hash.ts';
-import { END, HIT, type LogReader, MISS, type Outcome } from '../../core/log/log-reader.ts';
+import { END, HIT, type Miss, type Outcome } from '../../core/cache/step.ts';
+import type { LogReader } from '../../core/log/log-reader.ts';
 import type { RecordFrame } from '../../core/log/records.ts';
 import type { CommitLog } from '../../core/ports/commit-log.ts';
 import type { EventIndex } from '../../core/streams/deps.ts';
@@ -17,7 +18,10 @@ export class Misses {
     this.#chance = chance;
   }
 
-  next(): boolean { return this.#chance > 0 && this.#random.chance(this.#chance); }
+  /** Null, or a miss whose bytes come in a later turn. */
+  next(): Miss | null {
+    return this.#chance > 0 && this.#random.chance(this.#chance) ? new Promise((resolve) => { setImmediate(resolve); }) : null;
+  }
 }
 
 /** A log in one growing array. Chunks are only places where a group must not go across. Appends go through its `writer`. */
@@ -138,30 +142,29 @@ export class MemoryLog implements LogReader {
   prefetchRun(): void {}
 
   readAt(position: number, frame: RecordFrame): Outcome {
-    if (this.misses.next()) return MISS;
+    const miss = this.misses.next();
+    if (miss !== null) return miss;
     const i = this.#firstFrom(position);
     return this.starts[i] === position ? this.#give(i, frame) : END;
   }
 
   readForward(position: number, frame: RecordFrame): Outcome {
-    return this.misses.next() ? MISS : this.#give(this.#firstFrom(position), frame);
+    return this.misses.next() ?? this.#give(this.#firstFrom(position), frame);
   }
 
   readBackward(position: number, frame: RecordFrame): Outcome {
-    if (this.misses.next()) return MISS;
+    const miss = this.misses.next();
+    if (miss !== null) return miss;
     const i = this.#firstFrom(position) - 1;
     return i >= 0 && this.starts[i]! + this.#lengths[i]! + 8 > position ? this.#give(i - 1, frame) : this.#give(i, frame);
   }
 
   isBoundary(position: number): Outcome {
-    if (this.misses.next()) return MISS;
+    const miss = this.misses.next();
+    if (miss !== null) return miss;
     const i = this.#firstFrom(position);
     const isEnd = i > 0 && this.starts[i - 1]! + this.#lengths[i - 1]! + 8 === position;
     return position === 0 || position === this.end || isEnd || this.starts[i] === position || position % this.capacity === 0 ? HIT : END;
-  }
-
-  fill(): Promise<void> {
-    return new Promise((resolve) => { setImmediate(resolve); });
   }
 }
 
@@ -204,24 +207,23 @@ export class NaiveIndex implements EventIndex {
   ready(): Promise<void> | null { return null; }
 
   floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
-    if (this.misses.next()) return MISS;
+    const miss = this.misses.next();
+    if (miss !== null) return miss;
     return give(this.#of(hi, lo).findLast((e) => (e.version - version || e.position - position) <= 0), out);
   }
 
   ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
-    if (this.misses.next()) return MISS;
+    const miss = this.misses.next();
+    if (miss !== null) return miss;
     return give(this.#of(hi, lo).find((e) => (e.version - version || e.position - position) >= 0), out);
   }
 
   range(hi: number, lo: number, from: number, to: number, out: EntryList): Outcome {
-    if (this.misses.next()) return MISS;
+    const miss = this.misses.next();
+    if (miss !== null) return miss;
     out.clear();
     for (const e of this.#of(hi, lo)) if (e.version >= from && e.version <= to) out.push(e.version, e.position);
     return out.length > 0 ? HIT : END;
-  }
-
-  fill(): Promise<void> {
-    return new Promise((resolve) => { setImmediate(resolve); });
   }
 
   mightContain(hi: number, lo: number): boolean { return this.#streams.has(`${hi}/${lo}`); }
