@@ -3,6 +3,7 @@ import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
 import { streamOf, type PrepareFields, type RecordFrame } from '../log/records.ts';
 import { parseMetadata } from '../streams/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/names.ts';
+import { shownData } from '../streams/retention.ts';
 import { decodeText } from '../text.ts';
 import { SeenHashes, SeenNames } from './seen-names.ts';
 
@@ -84,8 +85,7 @@ export class Lessons {
     if (number < 0) throw failure(`Found metadata in transaction in stream ${name}`, name, frame);
     const original = this.#register(originalOf(name));
     const metastream = this.#register(name);
-    const data = frame.bytes.subarray(fields.dataAt, fields.dataAt + fields.dataLength);
-    const { maxAge = null, maxCount = null, truncateBefore = null } = parseMetadata(data, true, fields.version);
+    const { maxAge = null, maxCount = null, truncateBefore = null } = parseMetadata(shownData(frame, fields), true, fields.version);
     const isFirst = this.#isComplete && !this.#metastreams.addAndTest(metastream.hi, metastream.lo) && number === 0;
     this.lessons.push({ original, metastream, position: frame.position, metadata: { number, maxAge, maxCount, truncateBefore, isFirst, isInOrder: true } });
   }
