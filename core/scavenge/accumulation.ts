@@ -5,8 +5,7 @@ import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, SYSTE
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { ChunkWeights } from './chunk-weights.ts';
-import { Learner } from './learner.ts';
-import { Lessons } from './lessons.ts';
+import { Learner, Lessons } from './lessons.ts';
 import type { RunFiles, RunSettings } from './run-files.ts';
 import { type LearningParts, withLearningParts } from './run-sources.ts';
 import { TimeRange } from './time-range.ts';

@@ -50,6 +50,18 @@ export async function writePoint(store: PointStore, ids: Ids, after: number, thr
   return point;
 }
 
+/**
+ * The point as it counts for a run of this node: its time, by which ages are judged, is not ahead of the clock by which
+ * readers see events. A record that was written after the clock had stepped back a little has the time of the one before it.
+ */
+export function notAhead(point: ScavengePoint, nowMs: number): ScavengePoint {
+  const ms = Math.floor(nowMs);
+  const ticks = Math.floor((nowMs - ms) * 10_000);
+  const { effectiveNowMs, effectiveNowTicks = 0, ...rest } = point;
+  if (effectiveNowMs < ms || (effectiveNowMs === ms && effectiveNowTicks <= ticks)) return point;
+  return { ...rest, effectiveNowMs: ms, ...(ticks !== 0 && { effectiveNowTicks: ticks }) };
+}
+
 /** The type's default is left out. */
 export function pointJson(threshold: number): Uint8Array {
   return encodeText(threshold === 0 ? '{}' : `{\n  "threshold": ${threshold}\n}`);

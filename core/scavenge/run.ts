@@ -8,7 +8,7 @@ import { CLEAN_JOB, type CleanArgs } from './cleaning.ts';
 import { executeChunks } from './phase-chunks.ts';
 import { executeIndex } from './phase-index.ts';
 import { mergeChunks } from './phase-merging.ts';
-import { pointName, readLatestPoint, writePoint } from './points.ts';
+import { notAhead, pointName, readLatestPoint, writePoint } from './points.ts';
 import { commit, type RunContext, withFiles } from './run-context.ts';
 
 /** What an administrator asked for that matters only at the beginning. */
@@ -58,7 +58,8 @@ async function begin(run: RunContext, stored: ScavengeCheckpoint | null, options
     return beginning.checkpoint;
   }
   run.check();
-  run.point = beginning.kind === 'use' ? beginning.point : await run.deps.data.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
+  const point = beginning.kind === 'use' ? beginning.point : await run.deps.data.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
+  run.point = notAhead(point, run.deps.ports.clock.nowMs());
   run.lines.usesPoint(run.point, beginning.kind === 'use' ? 'existing' : 'created', stored === null ? null : pointName(stored.point));
   return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
 }

@@ -3,7 +3,7 @@ import { SkuaError } from '../errors.ts';
 import { EventColumns } from '../index/event-columns.ts';
 import type { StreamHasher } from '../index/stream-hash.ts';
 import {
-  FLAG_JSON, FLAG_REDACTED, FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, streamOf, timestampMsAt, timestampTicksAt, TOMBSTONE,
+  FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, streamOf, timestampMsAt, timestampTicksAt, TOMBSTONE,
 } from '../log/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import type { EventIndex } from './deps.ts';
@@ -11,6 +11,7 @@ import { StreamKey } from './lookup.ts';
 import { isMetastream, metastreamOf, originalOf } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTime } from './record-time.ts';
+import { shownData } from './retention.ts';
 import type { StreamStates } from './stream-states.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -107,9 +108,7 @@ export class ReadRecords implements CommittedRecords {
     const last = this.#keys.at(-1);
     const key = last?.name === name ? last : new StreamKey(name, this.#hasher);
     if (isMetastream(name)) {
-      const isShown = (f.flags & FLAG_REDACTED) === 0;
-      const data = frame.bytes.subarray(f.dataAt, f.dataAt + (isShown ? f.dataLength : 0));
-      this.#metadata.set(this.events.count, { data, isJson: (f.flags & FLAG_JSON) !== 0, recordVersion: f.version });
+      this.#metadata.set(this.events.count, { data: shownData(frame, f), isJson: (f.flags & FLAG_JSON) !== 0, recordVersion: f.version });
     }
     this.events.note(key, f.eventNumber, frame.position, (f.flags & FLAG_TRANSACTION_END) !== 0);
     this.#keys.push(key);

@@ -1,4 +1,4 @@
-import { FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, type PrepareFields, TOMBSTONE } from '../log/records.ts';
+import { FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, type PrepareFields, type RecordFrame, TOMBSTONE } from '../log/records.ts';
 import { STATUS_ACTIVE, STATUS_ARCHIVED, STATUS_SPENT, type ChunkTimeRange, type MetastreamData, type OriginalStreamData, type StreamStatus } from '../ports/scavenge-state.ts';
 
 /**
@@ -154,6 +154,13 @@ export function statusOf({ isTombstoned, maxAge, maxCount, truncateBefore }: Ori
   if (isTombstoned) return STATUS_ARCHIVED;
   if (maxAge !== null || maxCount !== null) return STATUS_ACTIVE;
   return truncateBefore !== null && truncateBefore !== TOMBSTONE && lastNumber < truncateBefore ? STATUS_ACTIVE : STATUS_SPENT;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** The data of a parsed prepare, as a view. The bytes of a redacted event are still there, but nobody may see them, and metadata that nobody sees count for nobody. */
+export function shownData({ bytes }: RecordFrame, { flags, dataAt, dataLength }: PrepareFields): Uint8Array {
+  return dataLength === 0 || (flags & FLAG_REDACTED) !== 0 ? NO_BYTES : bytes.subarray(dataAt, dataAt + dataLength);
 }
 
 /** All entries of a stream go: no number, not even a tombstone's, is as high. */

@@ -2,6 +2,7 @@ import { guidToText } from '../guid.ts';
 import { FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, readTimestamp, timestampMs, timestampTicks } from '../log/records.ts';
 import { internText } from '../text.ts';
 import type { StoredEvent } from './api.ts';
+import { shownData } from './retention.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -9,7 +10,6 @@ const NO_BYTES = new Uint8Array(0);
 export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string, number: number, commitPosition: number): StoredEvent {
   const b = frame.bytes;
   const flags = f.flags;
-  const isRedacted = (flags & FLAG_REDACTED) !== 0;
   readTimestamp(b, f.timestampAt);
   return {
     stream,
@@ -17,9 +17,8 @@ export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string
     type: internText(b, f.typeAt, f.typeLength),
     id: guidToText(b, f.eventIdAt),
     isJson: (flags & FLAG_JSON) !== 0,
-    isRedacted,
-    // The bytes of a redacted event are still there, but nobody may see them.
-    data: isRedacted || f.dataLength === 0 ? NO_BYTES : b.subarray(f.dataAt, f.dataAt + f.dataLength),
+    isRedacted: (flags & FLAG_REDACTED) !== 0,
+    data: shownData(frame, f),
     metadata: f.metadataLength === 0 ? NO_BYTES : b.subarray(f.metadataAt, f.metadataAt + f.metadataLength),
     position: commitPosition,
     preparePosition: frame.position,

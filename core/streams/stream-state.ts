@@ -1,11 +1,11 @@
 import type { StreamHasher } from '../index/stream-hash.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
-import { FLAG_JSON, FLAG_REDACTED, TOMBSTONE } from '../log/records.ts';
+import { FLAG_JSON, TOMBSTONE } from '../log/records.ts';
 import type { StreamMetadata } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, StreamKey } from './lookup.ts';
 import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from './metadata.ts';
 import { metastreamOf } from './names.ts';
-import { KnownStretches } from './retention.ts';
+import { KnownStretches, shownData } from './retention.ts';
 
 /** A stream together with its metastream, at one moment. Never changed, only replaced. */
 export class StreamVersion {
@@ -160,7 +160,5 @@ function lastOf(search: FloorSearch, key: StreamKey, lookup: Lookup): Outcome {
 
 function withMetadataOf(version: StreamVersion, lookup: Lookup): StreamVersion {
   const f = lookup.fields;
-  const isShown = (f.flags & FLAG_REDACTED) === 0;
-  const data = lookup.frame.bytes.subarray(f.dataAt, f.dataAt + (isShown ? f.dataLength : 0));
-  return version.withMetadata(version.metadataVersion, data, (f.flags & FLAG_JSON) !== 0, f.version);
+  return version.withMetadata(version.metadataVersion, shownData(lookup.frame, f), (f.flags & FLAG_JSON) !== 0, f.version);
 }

@@ -44,3 +44,13 @@ describe('a clock that was set back by hours', () => {
     await open.close();
   });
 });
+
+test('redacted metadata count for a scavenge and for explain as for readers: not at all', async () => {
+  const row: Row = { row: 9, log: 'M0(a){mc=2}, a0, a1, a2 | M1(a){mc=1, redacted} | SP', left: 'a0, a1, a2 | M1 | SP' };
+  const { world } = await checkRow(row);
+  const open = await world.open();
+  expect((await open.store.readStream('a', { direction: 'forward', from: 0, count: 10 })).events.map((event) => event.number)).toEqual([0, 1, 2]);
+  await open.close();
+  const learner = await Learner.create(row.log, { point: 'SP' });
+  expect(await learner.explain('a')).toMatchObject({ metadata: null, rules: [], removed: [] });
+});

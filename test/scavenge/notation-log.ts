@@ -1,6 +1,6 @@
 import { putI32, putI64 } from '../../core/bytes.ts';
 import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/chunk-format.ts';
-import { COMMIT, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, putEventNumber64, putTimestamp, TOMBSTONE } from '../../core/log/records.ts';
+import { COMMIT, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, putEventNumber64, putTimestamp, TOMBSTONE } from '../../core/log/records.ts';
 import type { ScavengePoint } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -157,7 +157,7 @@ function flagsOf(spec: RecordSpec): number {
   if (spec.kind === 'end') return FLAG_TRANSACTION_END;
   const isDelete = spec.kind === 'tombstone' || spec.kind === 'tombstone-32';
   const content = isDelete ? FLAG_STREAM_DELETE : spec.kind === 'not-json' ? FLAG_DATA : FLAG_DATA | FLAG_JSON;
-  if (spec.transaction === null) return content | whole | FLAG_COMMITTED;
+  if (spec.transaction === null) return content | whole | FLAG_COMMITTED | (spec.settings['redacted'] === undefined ? 0 : FLAG_REDACTED);
   return content | (spec.isWhole ? whole : spec.begins ? FLAG_TRANSACTION_BEGIN : 0);
 }
 

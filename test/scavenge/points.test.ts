@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { notAhead } from '../../core/scavenge/points.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 import { append, CHUNK_BYTES, checkpointOf, eventsOf, openWorld, runToEnd, setMetadata } from './control-kit.ts';
@@ -91,4 +92,12 @@ test('a stream of points whose events have all expired counts as one without a p
   expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
   expect(checkpointOf(world)).toBeNull();
   await world.open.close();
+});
+
+test('its time, as it counts for a run, is not ahead of the clock', () => {
+  const ahead = { position: 1, eventNumber: 0, effectiveNowMs: 1_000, effectiveNowTicks: 7, threshold: 0 };
+  expect(notAhead(ahead, 1_001)).toBe(ahead);
+  expect(notAhead(ahead, 1_000.5)).toBe(ahead);
+  expect(notAhead(ahead, 1_000)).toEqual({ position: 1, eventNumber: 0, effectiveNowMs: 1_000, threshold: 0 });
+  expect(notAhead(ahead, 900.25)).toEqual({ ...ahead, effectiveNowMs: 900, effectiveNowTicks: 2_500 });
 });

@@ -43,6 +43,8 @@ export interface HistoryOptions {
   readonly rounds?: number;
   readonly place?: Place;
   readonly hasher?: HasherName;
+  /** The clock is also set back by hours, and streams are limited by age. */
+  readonly stepsBack?: boolean;
 }
 
 /** What happened in a history, so that a test can see that everything was met. */
@@ -78,6 +80,7 @@ class History {
   /** Metadata of a history with one kind of rule show what the others would hide. */
   readonly #rules: 'all' | 'count' | 'tb' | 'age';
   readonly #memTableEntriesMax: number;
+  readonly #stepsBack: boolean;
   #states: ScavengeStates;
   #open: OpenStore | null = null;
   #jobs: Jobs | null = null;
@@ -85,7 +88,7 @@ class History {
   #interruption: (() => void) | null = null;
   #countdown = 0;
 
-  constructor({ seed, place, hasher }: HistoryOptions, tally: Tally) {
+  constructor({ seed, place, hasher, stepsBack }: HistoryOptions, tally: Tally) {
     this.#tally = tally;
     this.#random = new Random(seed);
     this.#ids = new SeededIds(seed);
@@ -95,7 +98,9 @@ class History {
     this.#states = place?.states ?? new MemoryScavengeStates();
     this.#hasherName = hasher ?? this.#random.pick(['plain', 'plain', 'pairs', 'withMetastream', 'all']);
     this.#disableMerging = this.#random.chance(0.5);
-    this.#rules = this.#random.pick(['all', 'all', 'all', 'count', 'tb', 'age', 'age']);
+    const rules = this.#random.pick(['all', 'all', 'all', 'count', 'tb', 'age', 'age'] as const);
+    this.#stepsBack = stepsBack ?? false;
+    this.#rules = this.#stepsBack && (rules === 'count' || rules === 'tb') ? 'age' : rules;
     this.#memTableEntriesMax = this.#random.int(15, 150);
   }
 
@@ -153,7 +158,8 @@ class History {
     else if (choice < 80 && this.#rules !== 'age') await this.#store.deleteStream(stream, ANY, 'soft');
     // So that not all of them end soon.
     else if (choice < 83 && /[01]$/.test(stream)) await this.#store.deleteStream(stream, ANY, 'hard');
-    else this.#clock.setNow(this.#clock.nowMs() + random.int(1, 12) * HOUR_MS);
+    else if (this.#stepsBack && random.chance(0.45)) this.#clock.setNow(this.#clock.nowMs() - random.int(1, 30) * HOUR_MS);
+    else this.#clock.setNow(this.#clock.nowMs() + random.int(1, this.#stepsBack ? 40 : 12) * HOUR_MS);
   }
 
   #metadata(): string {
@@ -305,7 +311,7 @@ class History {
     const after = await readRawLog(this.#storage);
     for (const record of after) if (!universe.has(record.position)) universe.set(record.position, record);
     const records = [...universe.values()].sort((a, b) => a.position - b.position);
-    const point = latestPoint(records)!;
+    const point = this.#asCounted(latestPoint(records)!);
     const sharing = this.#hasherName === 'all' ? 'all' : this.#hasherName === 'plain' ? 'none' : 'some';
     const { wrong, left } = await judge(this.#storage, { universe: records, after, point, carried: this.#carried, sharing });
     this.wrong.push(...wrong.map((problem) => `after ${JSON.stringify(point)}: ${problem}`));
@@ -321,6 +327,16 @@ class History {
     if (Number(chunks.at(-1)!.slice(6, 12)) >= chunks.length) this.#tally.merged++;
     this.wrong.push(...await findReadErrors(this.#store, after, new Set(left.keys()), this.#clock.nowMs()));
     this.#checkSeen(seen, records, after);
+  }
+
+  /** The point with the time that the run took for now, which is not ahead of the clock. */
+  #asCounted(point: Point): Point {
+    const state = this.#states.open({ pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 100 });
+    const { effectiveNowMs = 0, effectiveNowTicks = 0 } = state.checkpoint()?.point ?? {};
+    state.close();
+    const ticks = effectiveNowMs * 10_000 + effectiveNowTicks;
+    if (ticks > point.ticks) this.wrong.push(`the run took ${ticks} for the time of a point that was written at ${point.ticks}`);
+    return { ...point, ticks };
   }
 
   /** The point is done, and where every chunk with weight was rewritten, there is nothing left to do. */

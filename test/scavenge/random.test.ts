@@ -12,4 +12,10 @@ describe('random histories against a naive model', () => {
     // Three histories do not meet everything.
     if (IS_LONG_RUN) for (const [what, count] of Object.entries(tally)) expect(count, what).toBeGreaterThan(0);
   });
+
+  it('leave exactly what must stay where a clock is set back by hours: each event goes by its own time', async () => {
+    const tally = newTally();
+    for (let seed = 701; seed < 701 + inLongRun(6, 2); seed++) expect(await playHistory({ seed, stepsBack: true }, tally)).toEqual([]);
+    expect(tally.removed).toBeGreaterThan(0);
+  });
 });
