@@ -1,5 +1,5 @@
 import { guidToText } from '../guid.ts';
-import { FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, readTimestamp, timestampMs, timestampTicks } from '../log/records.ts';
+import { FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/records.ts';
 import { internText } from '../text.ts';
 import type { StoredEvent } from './api.ts';
 
@@ -10,7 +10,6 @@ export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string
   const b = frame.bytes;
   const flags = f.flags;
   const isRedacted = (flags & FLAG_REDACTED) !== 0;
-  readTimestamp(b, f.timestampAt);
   return {
     stream,
     number,
@@ -23,8 +22,8 @@ export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string
     metadata: f.metadataLength === 0 ? NO_BYTES : b.subarray(f.metadataAt, f.metadataAt + f.metadataLength),
     position: commitPosition,
     preparePosition: frame.position,
-    createdMs: timestampMs,
-    createdTicks: timestampTicks,
+    createdMs: timestampMsAt(b, f.timestampAt),
+    createdTicks: timestampTicksAt(b, f.timestampAt),
     link: null,
     linkTargetMissing: false,
   };
