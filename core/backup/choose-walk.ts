@@ -1,10 +1,6 @@
 import { i32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
-import { COMMIT, FLAG_TRANSACTION_END, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, readTimestamp, RECORD_BYTES_MAX, RecordFrame, SYSTEM, timestampMs } from '../log/records.ts';
-
-/** Offset of the timestamp in the payload of a system record; of a commit record it is the last field. */
-const SYSTEM_TIME_AT = 10;
-const TIME_BYTES = 8;
+import { FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, SYSTEM, timestampMsAt } from '../log/records.ts';
 
 /**
  * Walks the records of unscavenged log that comes in pieces, and knows where the log can end: behind a record that ends its
@@ -57,15 +53,9 @@ export class RecordWalk {
     frame.position = this.position;
     frame.next = this.position + size;
     if (frame.ownPosition !== this.position || i32(bytes, at + size - 4) !== frame.length) throw noRecord(this.position);
-    this.endsWrite = true;
-    if (frame.type === PREPARE) {
-      parsePrepare(frame, this.#fields);
-      this.endsWrite = !this.#fields.isCommitted || (this.#fields.flags & FLAG_TRANSACTION_END) !== 0;
-      readTimestamp(bytes, this.#fields.timestampAt);
-    } else if (frame.type === COMMIT) readTimestamp(bytes, frame.at + frame.length - TIME_BYTES);
-    else if (frame.type === SYSTEM) readTimestamp(bytes, frame.at + SYSTEM_TIME_AT);
-    else throw noRecord(this.position);
-    this.timeMs = timestampMs;
+    if (frame.type > SYSTEM) throw noRecord(this.position);
+    this.timeMs = timestampMsAt(bytes, recordTimestampAt(frame, this.#fields));
+    this.endsWrite = frame.type !== PREPARE || !this.#fields.isCommitted || (this.#fields.flags & FLAG_TRANSACTION_END) !== 0;
   }
 }
 

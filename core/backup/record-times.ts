@@ -1,10 +1,7 @@
 import { i32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
-import { COMMIT, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, readTimestamp, RECORD_BYTES_MAX, RecordFrame, SYSTEM, timestampMs } from '../log/records.ts';
+import { FRAME_BYTES, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, SYSTEM, timestampMsAt } from '../log/records.ts';
 
-/** Offset of the timestamp in the payload of a system record; of a commit record it is the last field. */
-const SYSTEM_TIME_AT = 10;
-const TIME_BYTES = 8;
 const PREFIX_BYTES = 4;
 
 /** Walks the records of a chunk file that passes by in pieces, and notes their earliest and latest time. */
@@ -91,14 +88,10 @@ export class RecordTimes {
 
   #note(bytes: Uint8Array): void {
     const frame = this.#frame;
-    if (frame.type === PREPARE) {
-      parsePrepare(frame, this.#fields);
-      readTimestamp(bytes, this.#fields.timestampAt);
-    } else if (frame.type === COMMIT) readTimestamp(bytes, frame.at + frame.length - TIME_BYTES);
-    else if (frame.type === SYSTEM) readTimestamp(bytes, frame.at + SYSTEM_TIME_AT);
-    else throw this.#corrupt(`a record of type ${frame.type}`);
-    if (this.fromMs === null || timestampMs < this.fromMs) this.fromMs = timestampMs;
-    if (this.toMs === null || timestampMs > this.toMs) this.toMs = timestampMs;
+    if (frame.type > SYSTEM) throw this.#corrupt(`a record of type ${frame.type}`);
+    const ms = timestampMsAt(bytes, recordTimestampAt(frame, this.#fields));
+    if (this.fromMs === null || ms < this.fromMs) this.fromMs = ms;
+    if (this.toMs === null || ms > this.toMs) this.toMs = ms;
   }
 
   #corrupt(what: string): SkuaError {

@@ -101,19 +101,17 @@ export function parsePrepare(frame: RecordFrame, out: PrepareFields): void {
     out.expectedVersion = expected === TOMBSTONE_I32 - 1 ? TOMBSTONE - 1 : expected;
     at += 4;
   }
-  at = textAt(frame, at, end);
-  out.streamAt = at;
-  out.streamLength = lastTextLength;
-  at += lastTextLength;
+  out.streamLength = textLengthAt(frame, at, end);
+  out.streamAt = at = textAt(b, at);
+  at += out.streamLength;
   out.eventIdAt = at;
   out.correlationIdAt = at + 16;
   out.timestampAt = at + 32;
   at += 40;
   if (at >= end) throw corrupt(frame, 'a prepare that ends before its event type');
-  at = textAt(frame, at, end);
-  out.typeAt = at;
-  out.typeLength = lastTextLength;
-  at += lastTextLength;
+  out.typeLength = textLengthAt(frame, at, end);
+  out.typeAt = at = textAt(b, at);
+  at += out.typeLength;
   out.dataLength = at + 4 <= end ? i32(b, at) : -1;
   out.dataAt = at + 4;
   at += 4 + out.dataLength;
@@ -123,10 +121,10 @@ export function parsePrepare(frame: RecordFrame, out: PrepareFields): void {
   if (out.streamLength === 0) throw corrupt(frame, 'a prepare without a stream name');
 }
 
-let lastTextLength = 0;
-/** Reads a 7-bit encoded length at `at`; the text follows at the returned offset. */
-function textAt(frame: RecordFrame, at: number, end: number): number {
+/** The length of a text, 7-bit encoded at `from`. */
+function textLengthAt(frame: RecordFrame, from: number, end: number): number {
   const b = frame.bytes;
+  let at = from;
   let length = b[at++]!;
   if (length > 127) {
     length &= 127;
@@ -138,8 +136,13 @@ function textAt(frame: RecordFrame, at: number, end: number): number {
     }
   }
   if (length < 0 || at + length > end) throw corrupt(frame, 'a text that reaches beyond the record');
-  lastTextLength = length;
-  return at;
+  return length;
+}
+
+/** Where a text begins whose length is encoded at `at`, in bytes of which the last alone is below 128. */
+function textAt(b: Uint8Array, at: number): number {
+  while (b[at]! > 127) at++;
+  return at + 1;
 }
 
 /** An i64 event number or expected version as a safe integer; 2^63-1 and 2^63-2 become TOMBSTONE and TOMBSTONE - 1. */
@@ -188,7 +191,6 @@ export function decodePrepare(frame: RecordFrame): PrepareRecord {
   parsePrepare(frame, scratch);
   const b = frame.bytes;
   const f = scratch;
-  readTimestamp(b, f.timestampAt);
   return {
     version: f.version,
     position: frame.position,
@@ -199,33 +201,18 @@ export function decodePrepare(frame: RecordFrame): PrepareRecord {
     stream: internText(b, f.streamAt, f.streamLength),
     eventId: guidToText(b, f.eventIdAt),
     correlationId: guidToText(b, f.correlationIdAt),
-    timestampMs: timestampMs,
-    timestampTicks: timestampTicks,
+    timestampMs: timestampMsAt(b, f.timestampAt),
+    timestampTicks: timestampTicksAt(b, f.timestampAt),
     eventType: internText(b, f.typeAt, f.typeLength),
     data: b.subarray(f.dataAt, f.dataAt + f.dataLength),
     metadata: b.subarray(f.metadataAt, f.metadataAt + f.metadataLength),
   };
 }
 
-/** Milliseconds since 1970 of the timestamp read last. */
-export let timestampMs = 0;
-/** Its remainder in ticks of 100 ns, 0 to 9999. */
-export let timestampTicks = 0;
-
 /**
- * Reads a tick count into `timestampMs` and `timestampTicks`. Ticks exceed 2^53, so the division by 10 000 is done on
- * the two halves: 2^32 = 429 496 * 10 000 + 7 296.
+ * Milliseconds since 1970 of the timestamp at `at`. A tick count exceeds 2^53, so the division by 10 000 is done on the two
+ * halves: 2^32 = 429 496 * 10 000 + 7 296.
  */
-export function readTimestamp(b: Uint8Array, at: number): void {
-  const low = u32(b, at);
-  const high = u32(b, at + 4);
-  const rest = high * 7_296 + low;
-  const carried = Math.floor(rest / 10_000);
-  timestampMs = high * 429_496 + carried - EPOCH_OFFSET_MS;
-  timestampTicks = rest - carried * 10_000;
-}
-
-/** Milliseconds since 1970 of the timestamp at `at`. */
 export function timestampMsAt(b: Uint8Array, at: number): number {
   const high = u32(b, at + 4);
   return high * 429_496 + Math.floor((high * 7_296 + u32(b, at)) / 10_000) - EPOCH_OFFSET_MS;

@@ -1,7 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import { EntryList } from '../index/entries.ts';
 import { Hash64 } from '../index/stream-hash.ts';
-import { FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, readTimestamp, RecordFrame, timestampMs, timestampTicks, TOMBSTONE } from '../log/records.ts';
+import { FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RecordFrame, timestampMsAt, timestampTicksAt, TOMBSTONE } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { jsonMembers } from '../streams/json-members.ts';
 import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from '../streams/metadata.ts';
@@ -174,8 +174,8 @@ class Explainer {
     if (!fields.isCommitted) return keepsTransactionRecord(fields.flags, isTombstoned, dropsTombstones) ? null : 'tombstone';
     // Not even the last record of a deleted stream's metastream stays.
     if (isTombstoned && (this.#isMetastream || dropsTombstones)) return 'tombstone';
-    readTimestamp(this.#frame.bytes, fields.timestampAt);
-    return this.#retention.ruleAgainst(number, timestampMs, timestampTicks);
+    const { bytes } = this.#frame;
+    return this.#retention.ruleAgainst(number, timestampMsAt(bytes, fields.timestampAt), timestampTicksAt(bytes, fields.timestampAt));
   }
 
   #whyKept(number: number): string {

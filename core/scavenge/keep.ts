@@ -1,6 +1,6 @@
 import { equalBytes } from '../bytes.ts';
 import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
-import { readTimestamp, streamOf, timestampMs, timestampTicks, type PrepareFields, type RecordFrame } from '../log/records.ts';
+import { streamOf, timestampMsAt, timestampTicksAt, type PrepareFields, type RecordFrame } from '../log/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { StoredRetention } from '../streams/retention.ts';
 import { type RunSettings, storedRetention } from './run-files.ts';
@@ -42,8 +42,7 @@ export class KeepRule {
     this.#find(frame, fields);
     const stays = this.#rule.keeps(fields);
     if (stays !== null) return stays;
-    readTimestamp(frame.bytes, fields.timestampAt);
-    return !this.#rule.isExpired(timestampMs, timestampTicks);
+    return !this.#rule.isExpired(timestampMsAt(frame.bytes, fields.timestampAt), timestampTicksAt(frame.bytes, fields.timestampAt));
   }
 
   /** Leaves what is known of the record's stream in `#rule`. */

@@ -1,5 +1,5 @@
 import { putI32 } from '../bytes.ts';
-import { readTimestamp, timestampMs, timestampTicks } from '../log/records.ts';
+import { timestampMsAt, timestampTicksAt } from '../log/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 
 /** The least and the greatest timestamp of a logical chunk, compared as the tick counts in two halves that records hold. */
@@ -9,7 +9,6 @@ export class TimeRange {
   #maxHigh = 0;
   #maxLow = 0;
   #isEmpty = true;
-  readonly #bytes = new Uint8Array(8);
 
   clear(): void {
     this.#isEmpty = true;
@@ -32,17 +31,16 @@ export class TimeRange {
   /** Stores the range of the chunk. Without any timestamp nothing is stored. */
   moveTo(state: ScavengeState, chunk: number): void {
     if (this.#isEmpty) return;
-    this.#read(this.#minHigh, this.#minLow);
-    const minMs = timestampMs;
-    const minTicks = timestampTicks;
-    this.#read(this.#maxHigh, this.#maxLow);
-    state.setChunkTimeRange(chunk, minMs, timestampMs, minTicks, timestampTicks);
+    const min = timestampBytes(this.#minHigh, this.#minLow);
+    const max = timestampBytes(this.#maxHigh, this.#maxLow);
+    state.setChunkTimeRange(chunk, timestampMsAt(min, 0), timestampMsAt(max, 0), timestampTicksAt(min, 0), timestampTicksAt(max, 0));
     this.#isEmpty = true;
   }
+}
 
-  #read(high: number, low: number): void {
-    putI32(this.#bytes, 0, low | 0);
-    putI32(this.#bytes, 4, high | 0);
-    readTimestamp(this.#bytes, 0);
-  }
+function timestampBytes(high: number, low: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  putI32(bytes, 0, low | 0);
+  putI32(bytes, 4, high | 0);
+  return bytes;
 }

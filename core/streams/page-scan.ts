@@ -1,6 +1,6 @@
 import { EntryList } from '../index/entries.ts';
 import { END, HIT, isMiss, type Miss } from '../cache/step.ts';
-import { FLAG_COMMITTED, type PrepareFields, readTimestamp, type RecordFrame, timestampMs, timestampTicks } from '../log/records.ts';
+import { FLAG_COMMITTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/records.ts';
 import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup.ts';
 import type { Retention } from './retention.ts';
@@ -116,12 +116,13 @@ export class PageScan {
   }
 
   #isExpired(frame: RecordFrame, fields: PrepareFields): boolean {
-    readTimestamp(frame.bytes, fields.timestampAt);
-    if (!this.#retention.isExpired(timestampMs, timestampTicks)) return false;
+    const ms = timestampMsAt(frame.bytes, fields.timestampAt);
+    const ticks = timestampTicksAt(frame.bytes, fields.timestampAt);
+    if (!this.#retention.isExpired(ms, ticks)) return false;
     this.sawExpired = true;
-    if (timestampMs > this.newestMs || (timestampMs === this.newestMs && timestampTicks > this.newestTicks)) {
-      this.newestMs = timestampMs;
-      this.newestTicks = timestampTicks;
+    if (ms > this.newestMs || (ms === this.newestMs && ticks > this.newestTicks)) {
+      this.newestMs = ms;
+      this.newestTicks = ticks;
     }
     return true;
   }

@@ -1,5 +1,5 @@
 import { guidToText } from '../guid.ts';
-import { FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, readTimestamp, timestampMs, timestampTicks } from '../log/records.ts';
+import { FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/records.ts';
 import { internText } from '../text.ts';
 import type { StoredEvent } from './api.ts';
 import { shownData } from './retention.ts';
@@ -10,7 +10,6 @@ const NO_BYTES = new Uint8Array(0);
 export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string, number: number, commitPosition: number): StoredEvent {
   const b = frame.bytes;
   const flags = f.flags;
-  readTimestamp(b, f.timestampAt);
   return {
     stream,
     number,
@@ -22,8 +21,8 @@ export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string
     metadata: f.metadataLength === 0 ? NO_BYTES : b.subarray(f.metadataAt, f.metadataAt + f.metadataLength),
     position: commitPosition,
     preparePosition: frame.position,
-    createdMs: timestampMs,
-    createdTicks: timestampTicks,
+    createdMs: timestampMsAt(b, f.timestampAt),
+    createdTicks: timestampTicksAt(b, f.timestampAt),
     link: null,
     linkTargetMissing: false,
   };

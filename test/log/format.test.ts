@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { guidFromText, guidToText } from '../../core/guid.ts';
 import {
   COMMIT, PREPARE, PrepareFields, RecordFrame, SYSTEM, TOMBSTONE, decodeCommit, decodeEpoch, decodePrepare, encodeEpoch, encodePrepare,
-  eventNumber64, parsePrepare, prepareFrameBytes, putEventNumber64, putTimestamp, readTimestamp, timestampMs, timestampTicks,
+  eventNumber64, parsePrepare, prepareFrameBytes, putEventNumber64, putTimestamp, timestampMsAt, timestampTicksAt,
 } from '../../core/log/records.ts';
 import { timestampText } from '../../core/time.ts';
 import { i32, putI32 } from '../../core/bytes.ts';
@@ -38,8 +38,7 @@ describe('section 0: GUIDs and timestamps', () => {
     const bytes = new Uint8Array(8);
     putTimestamp(bytes, 0, ms, ticks);
     expect(new DataView(bytes.buffer).getBigInt64(0, true)).toBe(expected);
-    readTimestamp(bytes, 0);
-    expect([timestampMs, timestampTicks]).toEqual([ms, ticks]);
+    expect([timestampMsAt(bytes, 0), timestampTicksAt(bytes, 0)]).toEqual([ms, ticks]);
   });
   it('writes timestamps as ISO text with trimmed fractions', () => {
     expect(timestampText(EXAMPLE_MS, EXAMPLE_TICKS)).toBe('2024-01-02T03:04:05.6789012Z');

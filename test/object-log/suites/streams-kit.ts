@@ -39,8 +39,11 @@ const INSIDE: readonly string[] = [
   'packs states that are not used, and unpacks them as they were',
 ];
 
-/** An id that a stream has twice is the repeat of the event that was found first, and which that is depends on what the instance remembers. */
-const ONE_INSTANCE: readonly string[] = ['by id are known for a while, in this stream only'];
+/**
+ * What comes of them depends on what one instance remembers: which event an id that a stream has twice is the repeat of, and which
+ * expired events were looked at.
+ */
+const ONE_INSTANCE: readonly string[] = ['by id are known for a while, in this stream only', 'costs a page no more than its limit: the page leads on, and what was found out is remembered'];
 
 interface Bucket {
   readonly objects: Promise<HookedObjects>;
