@@ -127,8 +127,10 @@ export async function writeTail({ target, digests }: Pick<RestoreWorld, 'target'
     const dataBytes = end - tail.start;
     // Nothing of a part that broke off may stay behind the end.
     await file.truncate(HEADER_BYTES + dataBytes);
-    if (md5 !== null && end === tail.parts.at(-1)!.to) await completeChunkFile(file, md5, { physicalBytes: dataBytes, logicalBytes: dataBytes, mapBytes: 0 });
-    else {
+    if (md5 !== null && end === tail.parts.at(-1)!.to) {
+      await completeChunkFile(file, md5, { physicalBytes: dataBytes, logicalBytes: dataBytes, mapBytes: 0 });
+      await file.seal();
+    } else {
       await file.truncate(ongoingFileBytes(chunkSize));
       await file.sync();
     }

@@ -2,7 +2,7 @@ import { i32, i64, putI32, putI64, u32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import type { Digest } from '../ports/digests.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import { isFinal, syncFile } from './durability.ts';
+import { syncFile } from './durability.ts';
 
 /** Names, headers and footers of chunk files, and what completes one; disk-format.md sections 1.1, 2.1 to 2.3. */
 
@@ -121,9 +121,9 @@ export interface ChunkSizes {
 
 /**
  * Completes a chunk file behind its data and map, in the order in which a crash leaves either an ongoing chunk or a completed one
- * (disk-format.md section 2.3): what lies behind them is cut off, durably; padding, footer and MD5 follow, durably; then the file is
- * sealed. `md5` has seen every byte before. Returns the footer. Rejects with `sync_failed`, after which the content of the file is
- * not known, and with what the storage throws else.
+ * (disk-format.md section 2.3): what lies behind them is cut off, durably; padding, footer and MD5 follow, durably. `md5` has seen
+ * every byte before. The caller seals the file. Returns the footer. Rejects with `sync_failed`, after which the content of the file
+ * is not known, and with what the storage throws else.
  */
 export async function completeChunkFile(file: StorageFile, md5: Digest, { physicalBytes, logicalBytes, mapBytes }: ChunkSizes): Promise<Uint8Array> {
   const end = HEADER_BYTES + physicalBytes + mapBytes;
@@ -139,8 +139,6 @@ export async function completeChunkFile(file: StorageFile, md5: Digest, { physic
   footer.set(md5.finish(), FOOTER_BYTES - MD5_BYTES);
   await file.writeAt(end, rest);
   await syncFile(file);
-  // The seal keeps others from writing to the file by mistake; the chunk is complete without it.
-  await file.seal().catch((error: unknown) => { if (isFinal(error)) throw error; });
   return footer;
 }
 

@@ -23,6 +23,11 @@ export function isFinal(error: unknown): boolean {
   return !(error instanceof SkuaError) || error.code === 'sync_failed';
 }
 
+/** Keeps others from writing to the file by mistake. It is as complete without that. */
+export async function trySeal(file: StorageFile): Promise<void> {
+  await file.seal().catch((error: unknown) => { if (isFinal(error)) throw error; });
+}
+
 /**
  * Writes what a file shows in [from, to) once more, so that the next sync really brings it to the disk. After a sync
  * that failed, the system may show bytes that it holds for written and that are on no disk; another process can't tell them

@@ -7,7 +7,7 @@ import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
 import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from './commit-slot.ts';
-import { isFinal, syncFile } from './durability.ts';
+import { isFinal, syncFile, trySeal } from './durability.ts';
 
 /** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated. */
 const ZERO_AHEAD_BYTES = 4_194_304;
@@ -253,6 +253,7 @@ export class OngoingChunk {
       if (!isFinal(error)) await this.#undoCompletion();
       throw error;
     }
+    await trySeal(this.#file);
     this.#cached.setTail(-1, new Uint8Array(0));
     this.chunk.isCompleted = true;
     this.chunk.logicalBytes = this.chunk.physicalBytes;

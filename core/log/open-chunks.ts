@@ -6,7 +6,7 @@ import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
 import { decodeFooter, decodeHeader, encodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
 import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from './commit-slot.ts';
-import { isFinal, rewrite, syncFile } from './durability.ts';
+import { rewrite, syncFile, trySeal } from './durability.ts';
 import { RecordFrame } from './records.ts';
 
 /** What the opening of a log (`open-log.ts`) asks of single chunk files and does to them; disk-format.md section 1.2. */
@@ -145,7 +145,7 @@ export async function settleCompletion(storage: Storage, name: string): Promise<
     const footer = decodeFooter(name, await file.read(file.size - FOOTER_BYTES, FOOTER_BYTES), file.size);
     await rewrite(file, HEADER_BYTES + footer.physicalBytes + footer.mapBytes, file.size);
     await syncFile(file);
-    await file.seal().catch((error: unknown) => { if (isFinal(error)) throw error; });
+    await trySeal(file);
   } finally {
     await file.close();
   }

@@ -143,6 +143,7 @@ export class TickLog {
       }
       const sizes = { physicalBytes: filling.dataBytes, logicalBytes: filling.dataBytes, mapBytes: 0 };
       footer = decodeFooter(filling.name, await completeChunkFile(file, md5, sizes), file.size);
+      await file.seal();
     } finally {
       await file.close();
       await source.close();

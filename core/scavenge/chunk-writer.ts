@@ -162,6 +162,7 @@ export class ChunkWriter {
     await this.#drain();
     await this.#writing;
     await completeChunkFile(this.#file, this.#md5, { physicalBytes: this.#dataBytes, logicalBytes: this.logicalBytes, mapBytes: this.#map.sizeBytes });
+    await this.#file.seal();
     const fileBytes = this.#file.size;
     await this.#file.close();
     return fileBytes;
