@@ -4,7 +4,7 @@ import { checkSignatureSettings, SCHEME_NAMES } from '../../../core/webhook/sign
 import { createSignatureVerifier, signCall } from '../../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { ID, NOW_MS, NOW_S, secretFor, settingsFor } from './signing.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { inLongRun } from '../../support/long-run.ts';
 
 /** Of a signed call every single bit counts. */
 
