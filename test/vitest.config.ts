@@ -20,8 +20,12 @@ export const tests: ViteUserConfig['test'] = {
   hookTimeout: HANG_MS,
   pool: 'forks',
   maxWorkers: 2,
-  // Programs that tests start find their sources stripped of types and compiled.
-  env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/skua', import.meta.url)) },
+  env: {
+    // Programs that tests start find their sources stripped of types and compiled.
+    NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/skua', import.meta.url)),
+    // The long run looks for a server of its own (`support/s3`), which takes its time.
+    SKUA_TEST_S3: process.env['SKUA_TEST_S3'] ?? (process.env['S3_ENDPOINT'] === undefined ? 'in-process' : 'environment'),
+  },
   reporters: ['default', new SummaryReporter()],
 };
 

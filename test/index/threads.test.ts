@@ -7,13 +7,14 @@ import { HIT } from '../../core/cache/step.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { keyOf, openIndex, rangeOf, step } from './world.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 let folder: string;
 beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-index-')); });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const STREAMS = 500;
-const ROUNDS = 24;
+const ROUNDS = inLongRun(24, 8);
 
 describe('an index on the file system, written and merged by worker threads', () => {
   it('finds every entry while tables are replaced below it, and after it was opened again', async () => {

@@ -60,9 +60,12 @@ export function skua(words: readonly string[], env?: Record<string, string>): Sp
 /** Without one of these a node for tests has no users and no TLS. */
 const SECURITY = new Set(['--insecure', '--disable-tls', '--dev', '--certificate-file']);
 
+/** Nodes of tests have few streams; making a filter for as many as a real one takes a third of a start. */
+const FILTER = '--stream-existence-filter-size';
+
 /** A running node on a free port. End it with `stop`. */
 export async function startedNode(words: readonly string[]): Promise<{ readonly process: Spawned; readonly url: string; stop(): Promise<Ended> }> {
-  const process = skua(['start', '--node-port', '0', ...(words.some((word) => SECURITY.has(word)) ? [] : ['--insecure']), ...words]);
+  const process = skua(['start', '--node-port', '0', ...(words.some((word) => SECURITY.has(word)) ? [] : ['--insecure']), ...(words.includes(FILTER) ? [] : [FILTER, '10000']), ...words]);
   const match = await process.seen(/listening on (https?:\/\/\S+)\n/);
   return {
     process,

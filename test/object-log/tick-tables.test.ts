@@ -1,5 +1,6 @@
 import { World } from '../scavenge/notation-world.ts';
 import { runOnObjects } from './tables-kit.ts';
+import { IS_LONG_RUN } from '../support/long-run.ts';
 
 // The tables of the scavenge's specification, with every run on object storage. Those of tables-runs look at the jobs and
 // checkpoints inside a run, which ticks do not have: they stay on a node.
@@ -7,5 +8,5 @@ World.elsewhere = runOnObjects;
 await import('../scavenge/tables-records.test.ts');
 await import('../scavenge/tables-emptied.test.ts');
 await import('../scavenge/tables-index.test.ts');
-await import('../scavenge/tables-reads.test.ts');
+if (IS_LONG_RUN) await import('../scavenge/tables-reads.test.ts');
 await import('../scavenge/tables-history.test.ts');

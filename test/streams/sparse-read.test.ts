@@ -11,10 +11,11 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 /** Streams whose events lie far apart are read record by record, and a page of them must be what it was in any case. */
 
-const ROUNDS = 150;
+const ROUNDS = inLongRun(150, 50);
 const STREAMS = ['a', 'b'];
 const NO_BYTES = new Uint8Array(0);
 const root = mkdtempSync(join(tmpdir(), 'skua-sparse-'));

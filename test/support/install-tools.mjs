@@ -1,10 +1,8 @@
-// Installs the packages that stand in folders of their own, since few need them or they need a newer Node.js: before the tests, at once,
-// and only where the lock file is another one than that of the last time.
+// Installs the packages of the folders that are named: those stand on their own, since few need them or they need a newer Node.js. At
+// once, and only where the lock file is another one than that of the last time.
 import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-
-const FOLDERS = ['infra/aws', 'test/containers'];
 
 async function install(folder) {
   const at = (name) => fileURLToPath(new URL(`../../${folder}/${name}`, import.meta.url));
@@ -17,4 +15,4 @@ async function install(folder) {
   copyFileSync(lock, installed);
 }
 
-await Promise.all(FOLDERS.map(install));
+await Promise.all(process.argv.slice(2).map(install));

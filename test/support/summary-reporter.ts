@@ -3,7 +3,8 @@ import type { Reporter, TestModule } from 'vitest/node';
 
 /**
  * Prints why tests were skipped, and `N passed, N failed, N skipped` as the very last line, so that a script can read the outcome
- * there, and adds the three numbers to the file that `SKUA_TEST_TOTALS` names, for who adds up several runs. A file that could not be loaded, and an error outside of any test, count as failed: a run is never green by accident.
+ * there; appends the three numbers to the file that `SKUA_TEST_TOTALS` names, for whoever adds up several runs. A file that could not
+ * be loaded, and an error outside of any test, count as failed: a run is never green by accident.
  */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { isSkuaError } from '../../../core/errors.ts';
 import { openObjectStore } from '../../../core/object-log/instance.ts';
 import { tick } from '../../../core/object-log/tick.ts';
 import { silentLog } from '../../../core/ports/log.ts';
@@ -27,6 +28,7 @@ export interface ProcessesOptions {
   readonly place: ObjectPlace;
   readonly env: Readonly<Record<string, string>>;
   readonly writers: number;
+  /** At least so long from when all writers are ready; a slow machine takes as long as it needs for a kill, a tick and some events of each. */
   readonly seconds: number;
   readonly seed: number;
   readonly say?: (line: string) => void;
@@ -51,29 +53,33 @@ export async function runProcesses(options: ProcessesOptions): Promise<Processes
   const objects = await openObjects(place);
   const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog, meter: silentMeter };
   await (await openObjectStore(world, { chunkSizeBytes: 65_536 })).close();
-  const untilMs = systemClock.monotonicMs() + seconds * 1_000;
   const fleet = new Fleet(options);
-  for (let i = 0; i < writers; i++) fleet.start(seconds);
+  for (let i = 0; i < writers; i++) fleet.start();
   await fleet.allReady();
+  const untilMs = systemClock.monotonicMs() + seconds * 1_000;
   let killed = 0;
   let ticks = 0;
   const killing = (async () => {
-    while (systemClock.monotonicMs() < untilMs - 3_000) {
+    do {
       await systemClock.sleep(1_000 + random.int(0, 2_000 - 1));
-      if (systemClock.monotonicMs() >= untilMs - 2_000) return;
       fleet.kill(random);
       killed++;
-      fleet.start((untilMs - systemClock.monotonicMs()) / 1_000);
-    }
+      fleet.start();
+    } while (systemClock.monotonicMs() < untilMs - 3_000);
   })();
   const ticking = (async () => {
-    while (systemClock.monotonicMs() < untilMs) {
+    do {
       await systemClock.sleep(1_500);
       await tickOnce(world);
       ticks++;
-    }
+    } while (systemClock.monotonicMs() < untilMs);
   })();
-  await Promise.all([killing, ticking, fleet.ended()]);
+  const writing = (async () => {
+    while (fleet.appended() <= 3 * writers && fleet.failures.length === 0) await systemClock.sleep(100);
+  })();
+  await Promise.all([killing, ticking, writing]);
+  await fleet.allReady();
+  fleet.stop();
   await fleet.ended();
   const judged = await judge(world, fleet.operations());
   await objects.close();
@@ -107,9 +113,11 @@ class Fleet {
     this.#options = options;
   }
 
-  start(seconds: number): void {
+  start(): void {
     const id = this.#options.seed * 1_000 + this.#next++;
-    const child = spawn(process.execPath, [WRITER, JSON.stringify([this.#options.place, id, seconds, STREAMS])], { env: { ...process.env, ...this.#options.env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [WRITER, JSON.stringify([this.#options.place, id, STREAMS])], { env: { ...process.env, ...this.#options.env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    // One that was killed takes no word any more.
+    child.stdin.on('error', () => {});
     const ready = Promise.withResolvers<void>();
     let errors = '';
     child.stderr.on('data', (text: Buffer) => { errors = (errors + text.toString()).slice(-2_000); });
@@ -145,6 +153,11 @@ class Fleet {
     this.#children.get(id)!.kill('SIGKILL');
   }
 
+  /** Every writer ends behind what it is about. */
+  stop(): void { for (const child of this.#children.values()) child.stdin!.end(); }
+
+  appended(): number { return this.operations().filter(({ outcome }) => outcome.kind === 'appended').length; }
+
   operations(): Operation[] { return [...this.#operations.values()]; }
 }
 
@@ -155,7 +168,11 @@ async function judge(world: World, operations: readonly Operation[]): Promise<Om
   for (let i = 0; i < STREAMS; i++) {
     const stream = `stream-${i}`;
     const ids: string[] = [];
-    const { lastEventNumber } = await instance.store.streamInfo(stream);
+    // A short run may have left a stream alone.
+    const lastEventNumber = await instance.store.streamInfo(stream).then((info) => info.lastEventNumber, (error: unknown) => {
+      if (isSkuaError(error, 'stream_not_found')) return -1;
+      throw error;
+    });
     while (ids.length <= lastEventNumber) {
       const page = await instance.store.readStream(stream, { direction: 'forward', from: ids.length, count: 4_096 });
       for (const event of page.events) ids.push(event.id);

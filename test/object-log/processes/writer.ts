@@ -12,10 +12,10 @@ import { Random } from '../../support/random.ts';
 import type { Operation, Outcome } from './history.ts';
 
 /**
- * One writer among many, a process of its own: it appends and reads, with and without expected versions, until its time is over, and
+ * One writer among many, a process of its own: it appends and reads, with and without expected versions, until its input ends, and
  * prints a line before and after each operation, so that what it was about when it was killed is known.
  */
-const [place, seed, seconds, streams] = JSON.parse(process.argv[2]!) as [Parameters<typeof openObjects>[0], number, number, number];
+const [place, seed, streams] = JSON.parse(process.argv[2]!) as [Parameters<typeof openObjects>[0], number, number];
 const random = new Random(seed);
 const now = (): number => Number(hrtime.bigint() / 1_000n) / 1_000;
 const NO_BYTES = new Uint8Array(0);
@@ -82,8 +82,9 @@ async function append(stream: string, expected: number, events: readonly NewEven
 }
 
 process.stdout.write('"ready"\n');
-const untilMs = now() + seconds * 1_000;
-while (now() < untilMs) {
+let isOver = false;
+process.stdin.on('end', () => { isOver = true; }).resume();
+while (!isOver) {
   await act();
   await systemClock.sleep(random.int(0, 100 - 1));
 }
