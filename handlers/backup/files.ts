@@ -55,13 +55,13 @@ export const readFile: Handler = async (call, app) => {
   const file = listed(snapshot.files, call);
   const range = rangeOf(call, file.sizeBytes);
   const headers = { ...corsHeaders(call.methods), 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'no-store' };
-  if (range === null) return new Response(null, { status: 416, statusText: 'Range Not Satisfiable', headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}`, 'content-length': '0' } });
+  if (range === null) return { status: 416, statusText: 'Range Not Satisfiable', headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}`, 'content-length': '0' }, body: null };
   const { from, length, isPartial } = range;
   const pieces = holds.read(holdId, file.path, from, length);
   // What fails at the beginning still has a status of its own.
   const first = await pieces.next();
   const partial = isPartial ? { 'content-range': `bytes ${from}-${from + length - 1}/${file.sizeBytes}` } : undefined;
-  return new Response(streamBytes(first, pieces), { status: isPartial ? 206 : 200, statusText: isPartial ? 'Partial Content' : 'OK', headers: { ...headers, ...partial, 'content-length': String(length) } });
+  return { status: isPartial ? 206 : 200, statusText: isPartial ? 'Partial Content' : 'OK', headers: { ...headers, ...partial, 'content-length': String(length) }, body: streamBytes(first, pieces) };
 };
 
 function holdOf(call: Call): string {

@@ -5,10 +5,10 @@ import { nestSettings } from '../../core/webhook/connectors/settings-shape.ts';
 import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
 import { listQueryOf, newConnectorOf, newNameOf, newSettingsOf, testInputOf } from './requests.ts';
 import type { ListQuery } from './requests.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
-import { corsHeaders } from '../http/reply.ts';
+import { jsonReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { OperationDoc, Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
@@ -70,7 +70,7 @@ export const testConnector: Handler = async (call, app) => {
   return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 });
 };
 
-async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<void>): Promise<Response> {
+async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<void>): Promise<Reply> {
   await run(connectorsOf(call, app), idOf(call));
   return jsonReply(call, {});
 }
@@ -98,10 +98,6 @@ function itemOf(connector: Connector, { includeSettings, includeConfiguration }:
 
 function timeText(ms: number): string {
   return timestampText(Math.floor(ms), 0);
-}
-
-function jsonReply(call: Call, value: object): Response {
-  return new Response(JSON.stringify(value), { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' } });
 }
 
 const CONNECTOR = '/connectors/:connector';

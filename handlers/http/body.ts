@@ -9,7 +9,7 @@ function tooLarge(bytesMax: number): SkuaError {
 export function readBody(call: Call, app: App, bytesMax: number = app.options.bodyBytesMax): Promise<Uint8Array> {
   const declared = call.request.headers.get('content-length');
   if (declared !== null && Number(declared) > bytesMax) return Promise.reject(tooLarge(bytesMax));
-  if (app.readBody !== undefined) return app.readBody(call.request, bytesMax);
+  if (app.server.readBody !== undefined) return app.server.readBody(call.request, bytesMax);
   return declared === null ? readCounted(call.request, bytesMax) : readDeclared(call.request, bytesMax);
 }
 

@@ -3,11 +3,10 @@ import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import { timeSpanText } from '../../core/scavenge/time-span.ts';
 import { timestampText } from '../../core/time.ts';
 import { readBody } from '../http/body.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { autoScavengeOf } from '../http/presence.ts';
-import type { AutoScavengeContext } from '../http/presence.ts';
-import { corsHeaders, empty } from '../http/reply.ts';
+import { corsHeaders, empty, jsonReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { OperationDoc, Route } from '../http/route.ts';
 import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
@@ -56,7 +55,7 @@ export const configureAutoScavenge: Handler = async (call, app) => {
 };
 
 /** Errors: `auto_scavenge_off`, before anything that is sent is looked at. */
-function enabledOf(call: Call, app: App & AutoScavengeContext): AutoScavenge {
+function enabledOf(call: Call, app: App): AutoScavenge {
   const autoScavenge = autoScavengeOf(call, app);
   const { enabled, reason } = autoScavenge.enabled();
   if (!enabled) throw autoScavengeOff(reason);
@@ -69,7 +68,7 @@ function autoScavengeOff(reason: string | null): SkuaError {
   return new SkuaError('auto_scavenge_off', 'AutoScavenge is not enabled', reason === null ? {} : { hint: reason });
 }
 
-async function answered(call: Call, app: App, body: string | null, answer: () => Promise<Response>): Promise<Response> {
+async function answered(call: Call, app: App, body: string | null, answer: () => Promise<Reply>): Promise<Reply> {
   try {
     return await leaderReply(call, app, body, answer);
   } catch (error) {
@@ -125,15 +124,15 @@ const SENT_ON = ['accept', 'content-type'] as const;
 const PASSED_BACK = ['content-type', 'retry-after'] as const;
 
 /** What this node answers, or the leader in its place. `body` is what was read of the request. */
-export async function leaderReply(call: Call, app: App & AutoScavengeContext, body: string | null, answer: () => Promise<Response>): Promise<Response> {
+export async function leaderReply(call: Call, app: App, body: string | null, answer: () => Promise<Reply>): Promise<Reply> {
   try {
     return await answer();
   } catch (error) {
     if (!isSkuaError(error, 'not_leader')) throw error;
     const leader = error.data['leader'];
     if (typeof leader !== 'string') throw new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader is elected.' });
-    if (app.forwardToLeader === undefined || call.request.headers.has(FORWARDED_HEADER)) throw new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });
-    return passedBack(call, await app.forwardToLeader(requestFor(call, body), leader));
+    if (app.features.forwardToLeader === undefined || call.request.headers.has(FORWARDED_HEADER)) throw new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });
+    return passedBack(call, await app.features.forwardToLeader(requestFor(call, body), leader));
   }
 }
 
@@ -148,20 +147,16 @@ function requestFor(call: Call, body: string | null): Request {
 }
 
 /** Status and body as they came; headers of this connection are our own. */
-function passedBack(call: Call, { status, statusText, headers: given, body }: Response): Response {
+function passedBack(call: Call, { status, statusText, headers: given, body }: Response): Reply {
   const headers: Record<string, string> = { ...corsHeaders(call.methods) };
   for (const name of PASSED_BACK) {
     const value = given.get(name);
     if (value !== null) headers[name] = value;
   }
-  return new Response(body, { status, statusText, headers });
+  return { status, statusText, headers, body };
 }
 
 /** Documents of auto-scavenge: the documented members first and in their order, what is ours behind them. */
-
-export function jsonReply(call: Call, value: object): Response {
-  return new Response(JSON.stringify(value), { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' } });
-}
 
 export function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }) {
   return { enabled, ...(reason !== null && { reason }) };

@@ -6,7 +6,6 @@ import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { ordersOf } from '../http/presence.ts';
-import type { AutoScavengeContext } from '../http/presence.ts';
 import { adminJson, adminReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -73,8 +72,8 @@ export const lastScavenge: Handler = (call, app) => {
 };
 
 /** An order that nobody asks for any more was interrupted, whatever its run says. */
-function lastOf(app: App & AutoScavengeContext): LastScavenge | null {
-  return (app.scavengeOrders ?? app.scavenger).last();
+function lastOf(app: App): LastScavenge | null {
+  return (app.features.scavengeOrders ?? app.scavenger).last();
 }
 
 function lastFields(last: LastScavenge | null) {

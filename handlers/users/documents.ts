@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { NewUser, User } from '../../core/security/api.ts';
 import { timestampText } from '../../core/time.ts';
 import { readBody } from '../http/body.ts';
-import type { App, Call } from '../http/context.ts';
+import type { App, Call, Reply } from '../http/context.ts';
 import { corsHeaders } from '../http/reply.ts';
 import { baseOf, escapeName } from '../http/url.ts';
 
@@ -93,29 +93,29 @@ const DETAILS_TYPE_ID = 260;
 const LIST_TYPE_ID = 261;
 const CURRENT_TYPE_ID = 262;
 
-export function listReply(call: Call, users: readonly User[]): Response {
+export function listReply(call: Call, users: readonly User[]): Reply {
   return jsonReply(call, 200, succeeded(users.map((user) => detailsOf(call, user)), LIST_TYPE_ID));
 }
 
-export function detailsReply(call: Call, user: User): Response {
+export function detailsReply(call: Call, user: User): Reply {
   return jsonReply(call, 200, succeeded(detailsOf(call, user), DETAILS_TYPE_ID));
 }
 
 /** The caller's own record: without links, and with the time of its last change. */
-export function currentReply(call: Call, user: User): Response {
+export function currentReply(call: Call, user: User): Reply {
   return jsonReply(call, 200, succeeded(fieldsOf(user, offsetTime(user.updatedMs, user.updatedTicks ?? 0)), CURRENT_TYPE_ID));
 }
 
-export function updatedReply(call: Call, loginName: string): Response {
+export function updatedReply(call: Call, loginName: string): Reply {
   return jsonReply(call, 200, updated(loginName));
 }
 
-export function createdReply(call: Call, loginName: string): Response {
+export function createdReply(call: Call, loginName: string): Reply {
   return jsonReply(call, 201, updated(loginName), { location: userUrl(call, loginName) });
 }
 
 /** Who the caller is: default values are left out. */
-export function identityReply(call: Call, loginName: string | null, groups: readonly string[], nowMs: number): Response {
+export function identityReply(call: Call, loginName: string | null, groups: readonly string[], nowMs: number): Reply {
   return jsonReply(call, 200, { data: { loginName, fullName: loginName, groups, dateLastUpdated: offsetTime(nowMs, 0) }, success: true });
 }
 
@@ -153,7 +153,7 @@ function offsetTime(ms: number, ticks: number): string {
 
 const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created' };
 
-function jsonReply(call: Call, status: number, value: unknown, more: Record<string, string> = {}): Response {
+function jsonReply(call: Call, status: number, value: unknown, more: Record<string, string> = {}): Reply {
   const headers = { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', ...more };
-  return new Response(JSON.stringify(value, null, 2), { status, statusText: REASONS[status]!, headers });
+  return { status, statusText: REASONS[status]!, headers, body: JSON.stringify(value, null, 2) };
 }

@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { Users } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/security/principal.ts';
 import { refusal } from '../http/authorization.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { operation } from '../http/route.ts';
 import type { Operation, Route } from '../http/route.ts';
@@ -62,16 +62,16 @@ export const resetPassword: Handler = (call, app) => change(call, app, async (us
 export const changePassword: Handler = (call, app) => change(call, app, async (users, login) => {
   if (login !== call.principal.name) throw refusal(call.principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
   const { currentPassword, newPassword } = await passwordChangeOf(call, app);
-  await users.changePassword(login, currentPassword, newPassword, app.addressOf?.(call.request) ?? null);
+  await users.changePassword(login, currentPassword, newPassword, app.server.addressOf?.(call.request) ?? null);
 });
 
 /** GET `/admin/login`: who the caller is (http-api.md 3.6). */
 export const loginEcho: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
-  return identityReply(call, call.principal.name, call.principal.roles, app.clock.nowMs());
+  return identityReply(call, call.principal.name, call.principal.roles, app.world.clock.nowMs());
 };
 
-async function change(call: Call, app: App, made: (users: Users, login: string) => Promise<void>): Promise<Response> {
+async function change(call: Call, app: App, made: (users: Users, login: string) => Promise<void>): Promise<Reply> {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
   const login = loginOf(call);

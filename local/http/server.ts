@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
-import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply, useFastResponses } from './reply.ts';
+import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply } from './reply.ts';
 import { awaitsContinue, Ending, LocalRequest } from './request.ts';
 import { serverContext } from '../tls/certificate-set.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';
@@ -62,7 +62,6 @@ export interface HttpServer {
 
 /** Starts to listen. Rejects with a CommandError when the address can't be used. */
 export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
-  useFastResponses();
   const ending = new Ending();
   const { server, handshakes } = create(options);
   server.maxConnections = CONNECTIONS_MAX;

@@ -8,6 +8,7 @@ import type { OpenStore, StartProgress } from '../../core/store.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import type { AppOptions } from '../../handlers/http/context.ts';
 import { createStartingApp } from '../../handlers/starting.ts';
+import { toResponse } from '../http/reply.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
@@ -132,7 +133,7 @@ class Node implements RunningNode {
     });
     this.#fetch = createStartingApp({
       startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
-      allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp,
+      allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp, toResponse,
     });
   }
 
@@ -169,8 +170,10 @@ class Node implements RunningNode {
     this.#metrics.collect(this.#backups.metrics);
     await this.#stats.collect();
     this.#fetch = createApp({
-      store: this.#open.store, scavenger: this.#open.scavenger, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
-      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, autoScavenge, ...(orders !== null && { scavengeOrders: orders }), backups: this.#backups, node: this.#control, options: appOptions(this.#values),
+      store: this.#open.store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
+      world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
+      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups },
+      server: { readBody, addressOf, peerOf, connectionOf, rawHeadersOf, toResponse },
     });
     this.#readiness.ready();
     void this.#stats.run(this.#stopping.signal);

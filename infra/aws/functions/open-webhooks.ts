@@ -5,7 +5,7 @@ import type { ActiveConnector, ActiveConnectors, WebhookSettings } from '../../.
 import type { InboundCall, IngestStatus, WebhookIngest } from '../../../core/webhook/api.ts';
 import { createConnectors } from '../../../core/webhook/connectors/registry.ts';
 import { createIngest } from '../../../core/webhook/ingest/ingest.ts';
-import type { Webhooks } from '../../../handlers/http/presence.ts';
+import type { Webhooks } from '../../../handlers/http/context.ts';
 import { nodeKeys } from '../../keys.ts';
 import type { Deadline } from './deadline.ts';
 import type { FunctionStore } from './open-store.ts';
