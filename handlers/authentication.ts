@@ -70,7 +70,7 @@ function noted(error: unknown, app: App, name: string, address: string | null): 
 /** Longest `Authorization` header that is looked at, in characters. */
 export const CREDENTIALS_LENGTH_MAX = 8_192;
 
-export interface Credentials {
+interface Credentials {
   readonly name: string;
   readonly password: string;
 }
@@ -110,7 +110,7 @@ function malformed(what: string): SkuaError {
 }
 
 /** The text of which `binary` has one byte a character. What is no UTF-8 becomes replacement characters and matches nothing. */
-export function utf8Of(binary: string): string {
+function utf8Of(binary: string): string {
   for (let i = 0; i < binary.length; i++) {
     if (binary.charCodeAt(i) > 127) return decodeText(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
   }
@@ -125,7 +125,7 @@ const TRUSTED_LENGTH_MAX = 8_192;
  * null without the header. Errors: `not_authenticated` for every other form, and for two headers that name different
  * callers: the client may have sent the one that the proxy does not know.
  */
-export function trustedPrincipalOf(headers: Headers): Principal | null {
+function trustedPrincipalOf(headers: Headers): Principal | null {
   const current = headers.get('kurrent-trustedauth');
   const older = headers.get('es-trustedauth');
   const value = current ?? older;

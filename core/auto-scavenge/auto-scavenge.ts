@@ -154,7 +154,7 @@ class Driver implements AutoScavenge {
 }
 
 /** Runs one piece of work after the other. */
-export class Serial {
+class Serial {
   readonly #max: number;
   #tail: Promise<unknown> = Promise.resolve();
   #waiting = 0;

@@ -87,7 +87,7 @@ function decoded(path: string): string | null {
   }
 }
 
-export interface ByteRange {
+interface ByteRange {
   readonly from: number;
   readonly length: number;
   /** Asked for by the header, so that the answer is 206. */
@@ -98,7 +98,7 @@ export interface ByteRange {
  * The part of a file that is asked for: by `from` and `length` in the query, else by a `Range` of one part, else all of it. Null
  * where the file has nothing of it. Other forms of `Range` are ignored, as RFC 9110 section 14.2 allows. Errors: `bad_request`.
  */
-export function rangeOf(call: Call, sizeBytes: number): ByteRange | null {
+function rangeOf(call: Call, sizeBytes: number): ByteRange | null {
   const from = numberOf(call, 'from');
   const length = numberOf(call, 'length');
   if (from !== null || length !== null) {
@@ -131,7 +131,7 @@ function headerRange(header: string | null, sizeBytes: number): ByteRange | null
  * A body from pieces of bytes, each asked for only when the reader has taken the one before. A reader that goes away ends them.
  * Their memory may be used again, and what the server has not sent yet is still needed, so they are copied.
  */
-export function streamBytes(first: IteratorResult<Uint8Array, void>, pieces: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
+function streamBytes(first: IteratorResult<Uint8Array, void>, pieces: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
   let next: IteratorResult<Uint8Array, void> | null = first;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {

@@ -16,7 +16,7 @@ const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$
 
 type Members = ReadonlyMap<string, unknown>;
 
-export interface NewConnector {
+interface NewConnector {
   readonly name: string | null;
   readonly settings: Settings;
 }

@@ -7,7 +7,7 @@ import { empty } from '../http/reply.ts';
 
 /** POST `/webhook/{connectorId}` (http-api.md section 10). No reply has a body: senders are not told why. */
 
-export const WEBHOOK_LIMITS: WebhookLimits = { bodyBytesMax: 1_048_576, bodyReadMs: 30_000, arrivingBytesMax: 268_435_456 };
+const WEBHOOK_LIMITS: WebhookLimits = { bodyBytesMax: 1_048_576, bodyReadMs: 30_000, arrivingBytesMax: 268_435_456 };
 
 /** As every failure, but for the body. */
 export function webhookFailure(error: unknown, call: Call, app: App): Reply {

@@ -131,7 +131,7 @@ export function appOf(context: AppContext): App {
 }
 
 /** Credentials as they were sent, and whom they named. */
-export interface Login {
+interface Login {
   readonly header: string;
   readonly principal: Principal;
 }

@@ -44,7 +44,7 @@ function workOf(app: App): StartUpWork | null {
 }
 
 /** `GET /`: where a newcomer finds things. */
-export const welcome: Handler = (call, app) => {
+const welcome: Handler = (call, app) => {
   const base = baseOf(call);
   const { disableStatsOnHttp, disableGossipOnHttp, version } = app.options;
   const node = app.node === null ? {} : {
@@ -71,7 +71,7 @@ export const welcome: Handler = (call, app) => {
 };
 
 /** GET `/ping` (http-api.md section 4). The last two members mean nothing; clients of the reference find them there. */
-export const ping: Handler = (call) => {
+const ping: Handler = (call) => {
   const text = 'Ping request successfully handled';
   return adminReply(call, negotiate(call, ADMIN_KINDS), { text, msgTypeId: 123, label: 'Http' }, text);
 };
@@ -90,21 +90,21 @@ export const info: Handler = (call, app) => {
 };
 
 /** GET `/info/options` (http-api.md section 4.2): every option, with the members of both generations. */
-export const infoOptions: Handler = (call, app) => {
+const infoOptions: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, nodeOf(call, app).options.map(({ name, description, group, value, configurationSource, deprecationMessage, possibleValues, schema }) => (
     { name, description, group, value, possibleValues, configurationSource, deprecationMessage, schema: { type: schema.type } })));
 };
 
 /** GET `/sys/subsystems`: the reference runs projections as one; there are none here. */
-export const subsystems: Handler = (call, app) => {
+const subsystems: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   nodeOf(call, app);
   return adminJson(call, 200, []);
 };
 
 /** GET `/gossip` (http-api.md section 4.4): the members of the cluster as this node knows them. */
-export const gossip: Handler = (call, app) => {
+const gossip: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const node = nodeOf(call, app);
   const member = node.member();
@@ -147,7 +147,7 @@ function memberLine(member: ReturnType<typeof memberView>): string {
 }
 
 /** GET `/metrics` (http-api.md section 5): the text of Prometheus, or OpenMetrics for those who ask for it. */
-export const metrics: Handler = async (call, app) => {
+const metrics: Handler = async (call, app) => {
   const { contentType, body } = await nodeOf(call, app).metrics(call.request.headers.get('accept'));
   return document(call, body, contentType, ASK_AGAIN);
 };

@@ -60,7 +60,7 @@ const WHO: Readonly<Record<Access, string>> = {
 const REFUSING: ReadonlySet<Access> = new Set(['self', 'operators', 'administrators', 'stream']);
 const FOR_ANONYMOUS: ReadonlySet<Access> = new Set(['anyone', 'gossip', 'statistics']);
 
-export interface DocumentOptions {
+interface DocumentOptions {
   readonly version: string;
   /** Whether callers have to say who they are. */
   readonly isSecured: boolean;

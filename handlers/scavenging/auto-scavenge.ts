@@ -17,26 +17,26 @@ import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
  */
 
 /** GET `/auto-scavenge/enabled`: of this node, and never another one's. */
-export const autoScavengeEnabled: Handler = (call, app) => {
+const autoScavengeEnabled: Handler = (call, app) => {
   const autoScavenge = autoScavengeOf(call, app);
   negotiate(call, JSON_ONLY);
   return jsonReply(call, enabledDocument(autoScavenge.enabled()));
 };
 
 /** GET `/auto-scavenge/status`. */
-export const autoScavengeStatus: Handler = (call, app) => {
+const autoScavengeStatus: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
   return answered(call, app, null, async () => jsonReply(call, statusDocument(await autoScavenge.status())));
 };
 
 /** POST `/auto-scavenge/pause`: 200 when nothing runs any more, 202 while a node scavenge is being stopped. A body is ignored. */
-export const pauseAutoScavenge: Handler = (call, app) => {
+const pauseAutoScavenge: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
   return answered(call, app, null, async () => (await autoScavenge.pause() === 'paused' ? jsonReply(call, {}) : empty(call, 202, 'Accepted')));
 };
 
 /** POST `/auto-scavenge/resume`: a cycle goes on with the nodes that are not done. A body is ignored. */
-export const resumeAutoScavenge: Handler = (call, app) => {
+const resumeAutoScavenge: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
   return answered(call, app, null, async () => {
     await autoScavenge.resume();
@@ -45,7 +45,7 @@ export const resumeAutoScavenge: Handler = (call, app) => {
 };
 
 /** POST `/auto-scavenge/configure`. */
-export const configureAutoScavenge: Handler = async (call, app) => {
+const configureAutoScavenge: Handler = async (call, app) => {
   const autoScavenge = enabledOf(call, app);
   const schedule = await scheduleOf(call, app);
   return answered(call, app, JSON.stringify({ schedule }), async () => {
@@ -93,7 +93,7 @@ const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The schedule in the body; texts of refusals as in auto-scavenge.md section 3.3. Names are case-sensitive. */
-export async function scheduleOf(call: Call, app: App): Promise<string> {
+async function scheduleOf(call: Call, app: App): Promise<string> {
   const contentType = call.request.headers.get('content-type');
   if (contentType === null || !JSON_TYPE.test(contentType)) {
     throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
@@ -117,14 +117,14 @@ function parsed(bytes: Uint8Array): unknown {
 }
 
 /** On a request that another member has sent on: whoever gets it must lead, or two members could send it to and fro for ever. */
-export const FORWARDED_HEADER = 'Skua-Forwarded';
+const FORWARDED_HEADER = 'Skua-Forwarded';
 /** Headers that mean something to the leader; who the caller is was checked here (auto-scavenge.md section 4). */
 const SENT_ON = ['accept', 'content-type'] as const;
 /** Headers of the leader's answer that the caller needs. */
 const PASSED_BACK = ['content-type', 'retry-after'] as const;
 
 /** What this node answers, or the leader in its place. `body` is what was read of the request. */
-export async function leaderReply(call: Call, app: App, body: string | null, answer: () => Promise<Reply>): Promise<Reply> {
+async function leaderReply(call: Call, app: App, body: string | null, answer: () => Promise<Reply>): Promise<Reply> {
   try {
     return await answer();
   } catch (error) {
@@ -158,11 +158,11 @@ function passedBack(call: Call, { status, statusText, headers: given, body }: Re
 
 /** Documents of auto-scavenge: the documented members first and in their order, what is ours behind them. */
 
-export function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }) {
+function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }) {
   return { enabled, ...(reason !== null && { reason }) };
 }
 
-export function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus) {
+function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus) {
   return {
     state, schedule, timeUntilNextCycle: untilNextCycleMs === null ? null : timeSpanText(untilNextCycleMs),
     cycle: cycle === null ? null : { clusterScavengeId: cycle.clusterScavengeId, startedAt: momentText(cycle.startedAtMs), nodes: cycle.nodes.map(nodeFields) },

@@ -14,12 +14,12 @@ import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, readHeaders } from 
 import { subscribeToAll } from './subscribe.ts';
 
 /** Longest regular expression a caller may filter with, in characters. */
-export const FILTER_REGEX_LENGTH_MAX = 1_000;
+const FILTER_REGEX_LENGTH_MAX = 1_000;
 /** Most prefixes in one filter. */
-export const FILTER_PREFIXES_MAX = 1_000;
+const FILTER_PREFIXES_MAX = 1_000;
 
 /** Its access list decides about `$all` as a whole; events in it are not looked at one by one. */
-export const ALL_STREAM = '$all';
+const ALL_STREAM = '$all';
 
 export const allHead: Handler = (call, app) => headOf(call, app, unfiltered);
 export const allBackward: Handler = (call, app) => pageOf(call, app, 'backward', unfiltered);

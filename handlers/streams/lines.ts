@@ -17,7 +17,7 @@ import { richMembers } from './feed.ts';
  */
 
 /** Events read at once behind an endless reply. */
-export const LINES_PAGE_EVENTS = 256;
+const LINES_PAGE_EVENTS = 256;
 
 /** The lines of a page that has been read. */
 export function pageLines(call: Call, app: App, events: readonly StoredEvent[], chosen: Representation): Reply {
@@ -119,7 +119,7 @@ export function eventLine(event: StoredEvent): string {
 const PIECE_LENGTH = 65_536;
 
 /** A body from pieces of text, made only as fast as they are read. `close` runs when the reader goes away early. */
-export function streamText(pieces: AsyncIterator<string>, close?: () => void): ReadableStream<Uint8Array> {
+function streamText(pieces: AsyncIterator<string>, close?: () => void): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       let text = '';

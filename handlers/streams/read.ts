@@ -92,7 +92,7 @@ export function described(call: Call, app: App, stream: string, chosen: Represen
 }
 
 /** One event by number, or the newest. A link whose target is gone counts as absent. */
-export async function eventReply(call: Call, app: App, stream: string, event: string, resolves: boolean, chosen: Representation): Promise<Reply> {
+async function eventReply(call: Call, app: App, stream: string, event: string, resolves: boolean, chosen: Representation): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
@@ -148,7 +148,7 @@ export const scavengeHistory: Handler = (call, app) => {
 };
 
 /** The description document of a stream (http-api.md 2.12); only for those who ask for its media type. */
-export function descriptionText(stream: string, asked: Representation): string {
+function descriptionText(stream: string, asked: Representation): string {
   const family = asked.mediaType.includes('.kurrent.') ? 'kurrent' : 'eventstore';
   const link = (types: readonly string[]): string => {
     const list = types.map((type) => `${indent(4)}"${type}"`).join(',');

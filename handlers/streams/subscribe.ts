@@ -18,7 +18,7 @@ import { checkReader, checkStream, oneWithoutForbidden } from './access.ts';
  */
 
 /** A comment keeps idle connections from being cut. */
-export const IDLE_COMMENT_MS = 15_000;
+const IDLE_COMMENT_MS = 15_000;
 
 export async function subscribeToStream(call: Call, app: App, stream: string, resolveLinks: boolean): Promise<Reply> {
   await checkStream(call, app, 'read', stream);

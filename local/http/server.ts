@@ -21,7 +21,7 @@ const CONNECTIONS_MAX = 10_000;
 /** While the server stops, connections that have become idle are closed this often. */
 const CLOSE_IDLE_MS = 20;
 
-export interface Patience {
+interface Patience {
   /** A client that has not sent its headers, or its whole request, after this long is cut off with 408. */
   readonly headersMs: number;
   readonly requestMs: number;
@@ -165,7 +165,7 @@ async function stop(server: Server, ending: Ending, graceMs: number): Promise<bo
  * Connections on which no request has begun, such as those that browsers and balancers open in advance. Node.js does
  * not count them as idle, so that each would hold up the end of the server.
  */
-export class FreshConnections {
+class FreshConnections {
   readonly #sockets = new Set<Socket>();
 
   constructor(server: Server, event: 'connection' | 'secureConnection') {

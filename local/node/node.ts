@@ -55,7 +55,7 @@ setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks'
 /** Requests under way get this long to end when the node stops. */
 const STOP_GRACE_MS = 10_000;
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly config: Config;
   readonly log: NodeLog;
   readonly env: Readonly<Record<string, string | undefined>>;

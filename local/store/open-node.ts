@@ -29,7 +29,7 @@ import type { Io } from '../cli/io.ts';
 import { Progress } from '../cli/progress.ts';
 import { createLog } from '../log/logger.ts';
 
-export interface OpenNodeOptions {
+interface OpenNodeOptions {
   /** Data directory; null keeps everything in memory. */
   readonly db: string | null;
   /** Folder of the index; null for `index` in the data directory. */

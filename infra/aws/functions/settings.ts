@@ -38,7 +38,7 @@ const FUNCTION_OPTIONS = {
 const { Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRequests, AllowAnonymousStreamAccess, AllowDefaultPasswords } = application;
 
 /** Everything that functions understand, in the order of help. */
-export const FUNCTION_SETTINGS = {
+const FUNCTION_SETTINGS = {
   ...FUNCTION_OPTIONS,
   Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRequests, AllowAnonymousStreamAccess, AllowDefaultPasswords,
   ChunkSize: { ...database.ChunkSize, fallback: 16_777_216, fallbackText: '16 MiB' },
@@ -79,7 +79,7 @@ export interface FunctionSettings {
   readonly warnings: readonly string[];
 }
 
-export interface FunctionBackupSettings {
+interface FunctionBackupSettings {
   readonly place: ObjectPlace;
   /** Null without encryption. */
   readonly key: Uint8Array | null;

@@ -25,7 +25,7 @@ const METHODS = 'POST, OPTIONS';
  * The one route of senders without all the others: senders have signatures and no users, so neither logins nor access
  * lists have to be loaded, and a cold start is what a sender waits for.
  */
-export function createWebhookApp(context: AppContext): (request: Request) => Promise<Response> {
+function createWebhookApp(context: AppContext): (request: Request) => Promise<Response> {
   const app = appOf(context);
   return async (request) => webResponse(await answer(request, app));
 }
