@@ -33,7 +33,7 @@ import type { ProcessMetrics } from '../metrics/process-metrics.ts';
 import { nodeMetrics } from '../metrics/store-metrics.ts';
 import type { NodeOnObjects } from '../on-objects/open.ts';
 import { openNode } from '../store/open-node.ts';
-import type { OpenNode } from '../store/open-node.ts';
+import type { OpenNode, OpenNodeOptions } from '../store/open-node.ts';
 import { createReloader } from './reload.ts';
 import type { Reloader } from './reload.ts';
 import { logRequests } from '../http/request-log.ts';
@@ -250,17 +250,22 @@ class Node implements RunningNode {
     return daysLeft(this.#reloader?.certificates ?? this.#devSet(), systemClock.nowMs());
   }
 
-  #storeOptions() {
+  #storeOptions(): OpenNodeOptions['store'] {
     const values = this.#values;
     const { config } = this.#options;
     return {
       // The endpoint as configured: a run that a restart cut off is recognised by it, whatever port 0 came to mean.
       scavenge: { ...scavengeSettings(values), nodeEndpoint: endpointOf(values) },
-      cacheBytes: values.ChunksCacheSize, memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize,
-      indexCacheDepth: values.IndexCacheDepth, bloomFilters: values.UseIndexBloomFilters, verifyIndex: !values.SkipIndexVerify,
-      truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify,
-      ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
-      ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
+      cacheBytes: values.ChunksCacheSize,
+      index: {
+        memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize, cacheDepth: values.IndexCacheDepth,
+        bloomFilters: values.UseIndexBloomFilters, verify: !values.SkipIndexVerify,
+      },
+      log: {
+        truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify,
+        ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
+        ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
+      },
     };
   }
 
