@@ -1,7 +1,7 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { NewUser, User } from '../../core/security/api.ts';
 import { timestampText } from '../../core/time.ts';
-import { readBody } from '../http/body.ts';
+import { readJson } from '../http/body.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { corsHeaders } from '../http/reply.ts';
 import { baseOf, escapeName } from '../http/url.ts';
@@ -10,8 +10,6 @@ import { baseOf, escapeName } from '../http/url.ts';
 
 /** Largest body of a request about a user. */
 export const USER_BODY_BYTES_MAX = 65_536;
-
-const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 type Members = ReadonlyMap<string, unknown>;
 
@@ -35,34 +33,17 @@ export async function passwordChangeOf(call: Call, app: App): Promise<{ readonly
 }
 
 async function membersOf(call: Call, app: App): Promise<Members> {
-  requireJson(call.request.headers.get('content-type'));
-  const value = parse(await bytesOf(call, app));
+  const value = await jsonOf(call, app);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SkuaError('bad_json', 'The body must be a JSON object.');
   return new Map(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
 }
 
-const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
-
-function requireJson(contentType: string | null): void {
-  if (contentType !== null && JSON_TYPE.test(contentType)) return;
-  throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
-}
-
-async function bytesOf(call: Call, app: App): Promise<Uint8Array> {
+async function jsonOf(call: Call, app: App): Promise<unknown> {
   try {
-    return await readBody(call, app, USER_BODY_BYTES_MAX);
+    return await readJson(call, app, USER_BODY_BYTES_MAX);
   } catch (error) {
     if (!isSkuaError(error, 'body_too_large')) throw error;
     throw new SkuaError('body_too_large', `The request body exceeds ${USER_BODY_BYTES_MAX} bytes, more than a user can need.`, { limit: USER_BODY_BYTES_MAX });
-  }
-}
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch {
-    // The reason that the parser gives quotes the body, and with it passwords.
-    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
   }
 }
 
