@@ -27,7 +27,19 @@ import { createScavenger } from './scavenge/scavenger.ts';
 import type { EventStore } from './streams/api.ts';
 import { createEventStore, type EventStoreInternals, type StreamFigures } from './streams/event-store.ts';
 
+/** What a store is opened with, by part; what is left out of a part has its default. */
 export interface OpenStoreOptions {
+  readonly world: StoreWorld;
+  readonly log?: StoreLogOptions;
+  readonly index?: StoreIndexOptions;
+  readonly scavenge?: StoreScavengeOptions;
+  /** Bytes of the block cache. Default 64 MiB. */
+  readonly cacheBytes?: number;
+  readonly onProgress?: (progress: StartProgress) => void;
+}
+
+/** What the store needs of the world. */
+export interface StoreWorld {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -35,23 +47,14 @@ export interface OpenStoreOptions {
   readonly jobs: Jobs;
   readonly log: Log;
   readonly meter: Meter;
+}
+
+/** The log, and what is appended to it. */
+export interface StoreLogOptions {
   /** Bytes of a chunk's data; for a new directory only, an existing one keeps its own. Default 256 MiB. */
   readonly chunkSizeBytes?: number;
-  /** Block cache, default 64 MiB. */
-  readonly cacheBytes?: number;
   /** Data and metadata of one append together, in bytes. Default: what fits a chunk. */
   readonly appendBytesMax?: number;
-  readonly memTableEntriesMax?: number;
-  /** Index tables with which a level is full, and merged. Default 2. */
-  readonly tablesPerLevelMax?: number;
-  /** Compare the checksums of index tables at a start. Default true. */
-  readonly verifyIndex?: boolean;
-  /** Midpoints of an index table kept in memory, as a power of two. Default 16. */
-  readonly indexCacheDepth?: number;
-  /** Write and use bloom filters of index tables. Default true. */
-  readonly bloomFilters?: boolean;
-  /** Stream existence filter, default 32 MiB; 0 switches it off. */
-  readonly existenceFilterBytes?: number;
   /** Largest truncation that `truncate.chk` may order, in bytes; -1 for any. Default 256 MiB. */
   readonly truncationBytesMax?: number;
   /** Write the epoch records of a starting leader. Default true; off for tools that must not change the log. */
@@ -60,13 +63,30 @@ export interface OpenStoreOptions {
   readonly isRestoring?: boolean;
   /** Compare the checksums of completed chunks in the background, after the start and again when that is long ago. Default true. */
   readonly verifyChunks?: boolean;
+}
+
+export interface StoreIndexOptions {
+  /** Entries at which a memtable is written out. Default 1 000 000. */
+  readonly memTableEntriesMax?: number;
+  /** Index tables with which a level is full, and merged. Default 2. */
+  readonly tablesPerLevelMax?: number;
+  /** Compare the checksums of index tables at a start. Default true. */
+  readonly verify?: boolean;
+  /** Midpoints of an index table kept in memory, as a power of two. Default 16. */
+  readonly cacheDepth?: number;
+  /** Write and use bloom filters of index tables. Default true. */
+  readonly bloomFilters?: boolean;
+  /** Stream existence filter, in bytes. Default 32 MiB; 0 switches it off. */
+  readonly existenceFilterBytes?: number;
   /** Tests inject a hash with collisions. */
   readonly hasher?: StreamHasher;
+}
+
+export interface StoreScavengeOptions {
   /** The scavenge database, which the jobs must find too. Default: the one in memory that belongs to the storage. */
-  readonly scavengeStates?: ScavengeStates;
-  /** How this node scavenges; what is left out has its default. */
-  readonly scavenge?: Partial<ScavengeConfig>;
-  readonly onProgress?: (progress: StartProgress) => void;
+  readonly states?: ScavengeStates;
+  /** How this node scavenges. */
+  readonly config?: Partial<ScavengeConfig>;
 }
 
 export interface StartProgress {
@@ -127,24 +147,26 @@ const EXISTENCE_FLUSH_MS = 30_000;
  * of `openLog`, `directory_locked`, and what the storage throws; the directory is unlocked again after an error.
  */
 export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
-  const lock = await options.storage.lock();
+  const { world } = options;
+  const { clock, ids, meter } = world;
+  const appendBytesMax = options.log?.appendBytesMax;
+  const lock = await world.storage.lock();
   const undo: (() => Promise<unknown>)[] = [() => lock.release()];
   try {
     const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
-    const log = await openLog({ ...options, cache });
+    const log = await openLog({ ...world, ...options.log, cache });
     undo.push(() => log.close());
     const index = await openIndex(options, cache, log);
     undo.push(() => index.close());
-    const { clock, ids, meter } = options;
-    const store = createEventStore({ reader: log.table, commitLog: log, index, clock, ids, log: options.log, meter, ...(options.appendBytesMax !== undefined && { options: { appendBytesMax: options.appendBytesMax } }) });
+    const store = createEventStore({ reader: log.table, commitLog: log, index, clock, ids, log: world.log, meter, ...(appendBytesMax !== undefined && { options: { appendBytesMax } }) });
     undo.push(() => store.close());
     await store.primeRecentIds();
-    if (options.writeEpoch ?? true) await beginEpoch(options, log, store);
-    const { storage, jobs, scavengeStates: states = MemoryScavengeStates.of(storage) } = options;
+    if (options.log?.writeEpoch ?? true) await beginEpoch(ids, log, store);
+    const states = options.scavenge?.states ?? MemoryScavengeStates.of(world.storage);
     const scavenger = createScavenger({
       data: { store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work) },
-      ports: { storage, clock, ids, jobs, states, log: options.log, meter },
-      config: { ...DEFAULT_CONFIG, ...options.scavenge },
+      ports: { ...world, states },
+      config: { ...DEFAULT_CONFIG, ...options.scavenge?.config },
     });
     undo.push(() => scavenger.close());
     return new RunningStore(options, { log, cache, index, store, scavenger }, undo);
@@ -155,25 +177,19 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
 }
 
 async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: TransactionLog): Promise<StreamIndex> {
-  const { onProgress } = options;
+  const { world, onProgress } = options;
+  const { hasher, ...settings } = options.index ?? {};
   const index = await StreamIndex.open({
-    ports: { ...options, cache },
-    settings: {
-      ...(options.memTableEntriesMax !== undefined && { memTableEntriesMax: options.memTableEntriesMax }),
-      ...(options.tablesPerLevelMax !== undefined && { tablesPerLevelMax: options.tablesPerLevelMax }),
-      ...(options.bloomFilters !== undefined && { bloomFilters: options.bloomFilters }),
-      ...(options.existenceFilterBytes !== undefined && { existenceFilterBytes: options.existenceFilterBytes }),
-      ...(options.verifyIndex !== undefined && { verify: options.verifyIndex }),
-      ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }),
-    },
-    ...(options.hasher !== undefined && { hasher: options.hasher }),
+    ports: { ...world, cache },
+    settings,
+    ...(hasher !== undefined && { hasher }),
     logEnd: log.end,
     onProgress: (progress) => onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),
   });
   try {
-    if (index.wasReset !== null) options.log.warn('the index was discarded and is built again from the log', { reason: index.wasReset });
-    const records = await replayLog(index, log.table, options.clock, (bytesDone, bytesTotal) => onProgress?.({ phase: 'rebuilding-index', bytesDone, bytesTotal }));
-    options.log.info('index is up to the log', { recordsReplayed: records, logEnd: log.end });
+    if (index.wasReset !== null) world.log.warn('the index was discarded and is built again from the log', { reason: index.wasReset });
+    const records = await replayLog(index, log.table, world.clock, (bytesDone, bytesTotal) => onProgress?.({ phase: 'rebuilding-index', bytesDone, bytesTotal }));
+    world.log.info('index is up to the log', { recordsReplayed: records, logEnd: log.end });
     return index;
   } catch (error) {
     await index.close();
@@ -182,7 +198,7 @@ async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: Tran
 }
 
 /** A single node leads from its start on, and says so in the log; disk-format.md section 4.1, step 7. */
-async function beginEpoch(options: OpenStoreOptions, log: TransactionLog, store: EventStoreInternals): Promise<void> {
+async function beginEpoch(ids: Ids, log: TransactionLog, store: EventStoreInternals): Promise<void> {
   const last = await findLastEpoch(log.table, log.checkpoints);
   const { proposal, epoch } = log.checkpoints;
   const epochNumber = Math.max(last?.number ?? -1, proposal.value) + 1;
@@ -191,7 +207,7 @@ async function beginEpoch(options: OpenStoreOptions, log: TransactionLog, store:
   const position = await store.writeEpoch({
     epochNumber,
     prevEpochPosition: last?.position ?? -1,
-    leaderInstanceId: guidToText(guidFromUuidBytes(options.ids.uuidBytes()), 0),
+    leaderInstanceId: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0),
   });
   await log.flushCheckpoints();
   await epoch.flush(position);
@@ -210,7 +226,7 @@ class RunningStore implements OpenStore {
   readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;
   readonly failed: Promise<SkuaError>;
-  readonly #options: OpenStoreOptions;
+  readonly #world: StoreWorld;
   readonly #log: TransactionLog;
   readonly #cache: BlockCache;
   readonly #index: StreamIndex;
@@ -226,7 +242,7 @@ class RunningStore implements OpenStore {
     this.store = store;
     this.scavenger = scavenger;
     this.chunkSizeBytes = log.chunkSize;
-    this.#options = options;
+    this.#world = options.world;
     this.#log = log;
     this.#cache = cache;
     this.#index = index;
@@ -234,20 +250,20 @@ class RunningStore implements OpenStore {
     this.#undo = undo;
     this.failed = new Promise((resolve) => { this.#fail = resolve; });
     log.onStop((error) => this.#fail(error));
-    this.#background = Promise.all([this.#flushExistence(), options.verifyChunks ?? true ? this.#proveChunks() : null]);
+    this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#proveChunks() : null]);
   }
 
   async #flushExistence(): Promise<void> {
     const { signal } = this.#stopping;
     for (;;) {
-      await this.#options.clock.sleep(EXISTENCE_FLUSH_MS, signal);
+      await this.#world.clock.sleep(EXISTENCE_FLUSH_MS, signal);
       if (signal.aborted) return;
-      await this.#index.flushExistence().catch((error: unknown) => this.#options.log.warn('the stream existence filter could not be written', { error: String(error) }));
+      await this.#index.flushExistence().catch((error: unknown) => this.#world.log.warn('the stream existence filter could not be written', { error: String(error) }));
     }
   }
 
   #proveChunks(): Promise<void> {
-    return new ChunkProofs({ ...this.#options, table: this.#log.table, onDamage: (error) => this.#fail(error) }).run(this.#stopping.signal);
+    return new ChunkProofs({ ...this.#world, table: this.#log.table, onDamage: (error) => this.#fail(error) }).run(this.#stopping.signal);
   }
 
   status(): StoreStatus {
@@ -265,7 +281,7 @@ class RunningStore implements OpenStore {
       indexMerges: this.#index.merges,
       isIndexMerging: this.#index.isMerging,
       chunks: [...table.all()].length,
-      proofs: proofFigures(table, this.#options.clock.nowMs()),
+      proofs: proofFigures(table, this.#world.clock.nowMs()),
       cache: { hits: this.#cache.hits, misses: this.#cache.misses, usedBytes: this.#cache.usedBytes, capacityBytes: this.#cache.capacityBytes },
       streams: this.#internals.figures(),
     };
@@ -277,11 +293,11 @@ class RunningStore implements OpenStore {
   }
 
   shippableLog(): ShippableLog {
-    return shippableLog(this.#log.table, this.#options.storage);
+    return shippableLog(this.#log.table, this.#world.storage);
   }
 
   async hold(): Promise<StoreHold> {
-    const { storage, digests, clock, ids } = this.#options;
+    const { storage, digests, clock, ids } = this.#world;
     if (this.#closing !== null) throw holdRefused();
     const nodeId = await ensureNodeId(storage, ids);
     const hold = await takeHold({ storage, digests, clock, nodeId, scavenger: this.scavenger, index: this.#index, log: this.#log });
@@ -306,7 +322,7 @@ class RunningStore implements OpenStore {
     await scavenged;
     await this.#background;
     await this.#internals.close();
-    await this.#index.writeLast().catch((error: unknown) => this.#options.log.warn('the index could not be written; the next start replays the log', { error: String(error) }));
+    await this.#index.writeLast().catch((error: unknown) => this.#world.log.warn('the index could not be written; the next start replays the log', { error: String(error) }));
     await this.#index.flushExistence().catch(() => {});
     let failure: unknown = null;
     for (const step of [...this.#undo].reverse()) await step().catch((error: unknown) => { failure ??= error; });

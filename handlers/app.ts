@@ -6,13 +6,13 @@ import { authenticate } from './authentication.ts';
 import { BACKUP_ROUTES } from './backup/backups.ts';
 import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
 import { connectorFailure } from './connectors/failures.ts';
-import { isIngestPath, webhookFailure } from './connectors/webhook.ts';
+import { webhookFailure } from './connectors/webhook.ts';
 import { requireAccess } from './http/authorization.ts';
-import { DEFAULT_OPTIONS } from './http/context.ts';
-import type { App, AppContext, AppOptions, Call } from './http/context.ts';
-import { isConnectorPath, isPresent } from './http/presence.ts';
+import { appOf } from './http/context.ts';
+import type { App, AppContext, AppOptions, Call, Reply } from './http/context.ts';
+import { isConnectorPath, isIngestPath, isPresent } from './http/presence.ts';
 import { failure } from './http/problem.ts';
-import { empty, redirect } from './http/reply.ts';
+import { empty, redirect, webResponse } from './http/reply.ts';
 import type { Route } from './http/route.ts';
 import { baseOf, isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './http/url.ts';
 import { ADMIN_ROUTES } from './node/administration.ts';
@@ -26,32 +26,34 @@ import { USERS_ROUTES } from './users/users.ts';
 
 export type { AppContext, AppOptions } from './http/context.ts';
 
-type Router = { fetch(call: Call, app: App): Promise<Response | undefined> };
+type Router = { fetch(call: Call, app: App): Promise<Reply | undefined> };
 
 const APPEND_METHODS = 'POST, DELETE, GET, OPTIONS';
 
 /** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
-export function createApp(context: AppContext): (request: Request) => Response | Promise<Response> {
-  const app: App = { ...context, options: { ...DEFAULT_OPTIONS, ...context.options }, logins: new WeakMap() };
+export function createApp(context: AppContext): (request: Request) => Promise<Response> {
+  const app = appOf(context);
   const router = createRouter(app);
-  return async (request) => {
-    const call = callOf(request);
-    try {
-      const caller = authenticate(call, app);
-      call.principal = caller instanceof Promise ? await caller : caller;
-      if (call.method === 'POST' && !app.options.disableAtomPub) {
-        const segment = streamSegment(call.path);
-        if (segment !== null) {
-          call.methods = APPEND_METHODS;
-          return await appendTo(call, app, segment);
-        }
+  const { toResponse = webResponse } = app.server;
+  return async (request) => toResponse(await answer(callOf(request), app, router));
+}
+
+async function answer(call: Call, app: App, router: Router): Promise<Reply> {
+  try {
+    const caller = authenticate(call, app);
+    call.principal = caller instanceof Promise ? await caller : caller;
+    if (call.method === 'POST' && !app.options.disableAtomPub) {
+      const segment = streamSegment(call.path);
+      if (segment !== null) {
+        call.methods = APPEND_METHODS;
+        return await appendTo(call, app, segment);
       }
-      return await route(router, call, app);
-    } catch (error) {
-      if (isIngestPath(call.path)) return webhookFailure(error, call, app);
-      return isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
     }
-  };
+    return await route(router, call, app);
+  } catch (error) {
+    if (isIngestPath(call.path)) return webhookFailure(error, call, app);
+    return isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
+  }
 }
 
 function callOf(request: Request): Call {
@@ -63,17 +65,17 @@ function callOf(request: Request): Call {
   };
 }
 
-async function route(router: Router, call: Call, app: App): Promise<Response> {
+async function route(router: Router, call: Call, app: App): Promise<Reply> {
   const path = normaliseLiterals(call.path);
   if (path.length > 1 && path.endsWith('/')) return slashRedirect(call);
   const routed = path === call.path ? call : Object.assign(call, { url: call.origin + path + call.url.slice(call.origin.length + call.path.length) });
-  const response = await router.fetch(routed, app);
-  if (response !== undefined) return response;
+  const reply = await router.fetch(routed, app);
+  if (reply !== undefined) return reply;
   throw new SkuaError('not_found', `There is nothing at ${call.path}.`);
 }
 
 /** The router tolerates trailing slashes; here most are unknown paths, and those of streams are redirected. */
-function slashRedirect(call: Call): Response {
+function slashRedirect(call: Call): Reply {
   if (!isSlashRedirect(call.path)) throw new SkuaError('not_found', `There is nothing at ${call.path}. Leave the trailing slash out.`);
   call.methods = APPEND_METHODS;
   const query = call.url.slice(call.origin.length + call.path.length);

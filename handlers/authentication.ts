@@ -26,14 +26,14 @@ export function authenticate(call: Call, app: App): Principal | Promise<Principa
     const caller = loginOf(authorization, call, app, security);
     if (caller !== null) return caller;
   }
-  return app.peerOf?.(call.request) ?? (app.options.enableTrustedAuth ? trustedPrincipalOf(headers) : null) ?? ANONYMOUS;
+  return app.server.peerOf?.(call.request) ?? (app.options.enableTrustedAuth ? trustedPrincipalOf(headers) : null) ?? ANONYMOUS;
 }
 
 /** Null where the header holds no credentials of the kind that is understood. */
 function loginOf(header: string, call: Call, app: App, security: Security): Principal | Promise<Principal> | null {
-  const connection = app.connectionOf?.(call.request) ?? null;
+  const connection = app.server.connectionOf?.(call.request) ?? null;
   const last = connection === null ? undefined : app.logins.get(connection);
-  if (last !== undefined && last.header === header && security.authenticator.stillKnows(last.principal, app.addressOf?.(call.request) ?? null)) return last.principal;
+  if (last !== undefined && last.header === header && security.authenticator.stillKnows(last.principal, app.server.addressOf?.(call.request) ?? null)) return last.principal;
   const credentials = credentialsOf(header);
   if (credentials === null) return null;
   const caller = login(call, app, security, credentials.name, credentials.password);
@@ -46,7 +46,7 @@ function loginOf(header: string, call: Call, app: App, security: Security): Prin
 }
 
 function login(call: Call, app: App, security: Security, name: string, password: string): Principal | Promise<Principal> {
-  const address = app.addressOf?.(call.request) ?? null;
+  const address = app.server.addressOf?.(call.request) ?? null;
   if (!app.options.logFailedAuthenticationAttempts) return security.authenticator.login(name, password, address);
   try {
     const caller = security.authenticator.login(name, password, address);
@@ -62,7 +62,7 @@ function login(call: Call, app: App, security: Security, name: string, password:
 /** One line for a failed attempt. A name is often a password that was typed into the wrong field, so it is cut. */
 function noted(error: unknown, app: App, name: string, address: string | null): unknown {
   if (isSkuaError(error, 'not_authenticated') || isSkuaError(error, 'too_many_failures')) {
-    app.log.warn('authentication failed', { user: name.slice(0, LOGGED_NAME_LENGTH_MAX).toWellFormed(), address, reason: (error as SkuaError).code });
+    app.world.log.warn('authentication failed', { user: name.slice(0, LOGGED_NAME_LENGTH_MAX).toWellFormed(), address, reason: (error as SkuaError).code });
   }
   return error;
 }
@@ -70,7 +70,7 @@ function noted(error: unknown, app: App, name: string, address: string | null): 
 /** Longest `Authorization` header that is looked at, in characters. */
 export const CREDENTIALS_LENGTH_MAX = 8_192;
 
-export interface Credentials {
+interface Credentials {
   readonly name: string;
   readonly password: string;
 }
@@ -110,7 +110,7 @@ function malformed(what: string): SkuaError {
 }
 
 /** The text of which `binary` has one byte a character. What is no UTF-8 becomes replacement characters and matches nothing. */
-export function utf8Of(binary: string): string {
+function utf8Of(binary: string): string {
   for (let i = 0; i < binary.length; i++) {
     if (binary.charCodeAt(i) > 127) return decodeText(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
   }
@@ -125,7 +125,7 @@ const TRUSTED_LENGTH_MAX = 8_192;
  * null without the header. Errors: `not_authenticated` for every other form, and for two headers that name different
  * callers: the client may have sent the one that the proxy does not know.
  */
-export function trustedPrincipalOf(headers: Headers): Principal | null {
+function trustedPrincipalOf(headers: Headers): Principal | null {
   const current = headers.get('kurrent-trustedauth');
   const older = headers.get('es-trustedauth');
   const value = current ?? older;

@@ -1,3 +1,5 @@
+import type { Reply, ServerSide } from './http/context.ts';
+import { webResponse } from './http/reply.ts';
 import { liveReply, readyReply } from './node/information.ts';
 import type { NodeControl, StartUpWork } from './http/node-control.ts';
 import { pathOf, pathStart } from './http/url.ts';
@@ -11,39 +13,44 @@ export interface StartingParts {
   /** Whether the anonymous caller may see metrics: users can't be read yet, so nobody can prove to be another. */
   readonly allowAnonymousMetrics: boolean;
   readonly disableStatsOnHttp: boolean;
+  readonly toResponse?: ServerSide['toResponse'];
 }
 
 /**
  * What a node answers while its store is being opened: health with progress, metrics, and `not_ready` for everything
  * else. It never rejects.
  */
-export function createStartingApp(parts: StartingParts): (request: Request) => Response | Promise<Response> {
-  return (request) => {
-    const { method, url } = request;
-    const path = pathOf(url, pathStart(url));
-    const isRead = method === 'GET' || method === 'HEAD';
-    if (path === '/health/live' && isRead) return liveReply(false);
-    if (path === '/health/ready' && isRead) return readyReply(method, null, parts.startUpWork() ?? BEGINNING);
-    if (path === '/metrics' && method === 'GET' && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp) return metricsReply(request, parts);
-    return notReady(parts.startUpWork());
-  };
+export function createStartingApp(parts: StartingParts): (request: Request) => Promise<Response> {
+  const { toResponse = webResponse } = parts;
+  return async (request) => toResponse(await answer(request, parts));
+}
+
+function answer(request: Request, parts: StartingParts): Reply | Promise<Reply> {
+  const { method, url } = request;
+  const path = pathOf(url, pathStart(url));
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (path === '/health/live' && isRead) return liveReply(false);
+  if (path === '/health/ready' && isRead) return readyReply(method, null, parts.startUpWork() ?? BEGINNING);
+  if (path === '/metrics' && method === 'GET' && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp) return metricsReply(request, parts);
+  return notReady(parts.startUpWork());
 }
 
 const BEGINNING: StartUpWork = { phase: 'opening', bytesDone: 0, bytesTotal: 0, elapsedSeconds: 0, remainingSeconds: null };
 
-async function metricsReply(request: Request, { metrics }: StartingParts): Promise<Response> {
+async function metricsReply(request: Request, { metrics }: StartingParts): Promise<Reply> {
   try {
     const { contentType, body } = await metrics(request.headers.get('accept'));
-    return new Response(body, { status: 200, statusText: 'OK', headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
+    return { status: 200, statusText: 'OK', headers: { 'content-type': contentType, 'cache-control': 'no-store' }, body };
   } catch {
     return notReady(null);
   }
 }
 
-function notReady(work: StartUpWork | null): Response {
+function notReady(work: StartUpWork | null): Reply {
   const seconds = Math.max(RETRY_AFTER_SECONDS, Math.min(60, Math.ceil(work?.remainingSeconds ?? 0)));
   const detail = `The node is starting${work === null ? '' : ` (${work.phase})`}. Try again in ${seconds} seconds; GET /health/ready shows how far it is.`;
-  return new Response(JSON.stringify({ code: 'not_ready', title: 'Server Is Not Ready', detail }), {
+  return {
     status: 503, statusText: 'Server Is Not Ready', headers: { 'content-type': 'application/problem+json; charset=utf-8', 'cache-control': 'no-store', 'retry-after': String(seconds) },
-  });
+    body: JSON.stringify({ code: 'not_ready', title: 'Server Is Not Ready', detail }),
+  };
 }

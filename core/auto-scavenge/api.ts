@@ -13,7 +13,7 @@ export interface AutoScavengeStatus {
   readonly lastCycle: { readonly clusterScavengeId: string; readonly completedAtMs: number; readonly nodes: readonly NodeOutcome[] } | null;
 }
 
-export interface CycleProgress {
+interface CycleProgress {
   readonly clusterScavengeId: string;
   readonly startedAtMs: number;
   readonly nodes: readonly NodeOutcome[];

@@ -1,19 +1,14 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { Log } from '../ports/log.ts';
-import type { Meter } from '../ports/meter.ts';
-import type { Nodes } from '../ports/nodes.ts';
-import type { Schedule } from '../ports/schedule.ts';
 import type { AutoScavenge, AutoScavengeStatus } from './api.ts';
 import { note } from './decision.ts';
 import { perform } from './effects.ts';
 import { Lead, NoteLog } from './lead.ts';
-import type { ScavengeOrders } from './orders.ts';
+import type { AutoScavengeConfig, AutoScavengeParts } from './lead.ts';
 import { parseSchedule } from './schedule-text.ts';
 import { statusOf } from './state.ts';
 import type { State } from './state.ts';
-import type { CyclesStore } from './streams.ts';
+
+export type { AutoScavengeConfig, AutoScavengeParts } from './lead.ts';
 
 /** Commands that may wait; auto-scavenge.md section 14. */
 const COMMANDS_MAX = 32;
@@ -27,27 +22,6 @@ const PAUSE_MS = 1_000;
 const CONFLICTS_MAX = 3;
 /** Decisions of one tick; a cycle goes on with the next. */
 const STEPS_MAX = 64;
-
-export interface AutoScavengeParts {
-  readonly store: CyclesStore;
-  readonly nodes: Nodes;
-  readonly schedule: Schedule;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
-  readonly meter: Meter;
-  /** Of this node. Runs that nobody asks for are ended by the tick, whether or not this node leads. */
-  readonly orders?: ScavengeOrders;
-}
-
-export interface AutoScavengeConfig {
-  /** Why it is off; null when it is on. A function where that can change, as when a licence expires. */
-  readonly isOff: string | null | (() => string | null);
-  /** Time zone of the schedule, an IANA name. */
-  readonly zone: string;
-  /** A node that is unreachable for longer is lost: its part of the cycle ends as `Errored`. */
-  readonly nodeLostAfterMs: number;
-}
 
 /** Schedules and drives the scavenges of all nodes, on the node that leads. */
 export function createAutoScavenge(parts: AutoScavengeParts, config: AutoScavengeConfig): AutoScavenge {
@@ -180,7 +154,7 @@ class Driver implements AutoScavenge {
 }
 
 /** Runs one piece of work after the other. */
-export class Serial {
+class Serial {
   readonly #max: number;
   #tail: Promise<unknown> = Promise.resolve();
   #waiting = 0;

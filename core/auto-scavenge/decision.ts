@@ -33,7 +33,7 @@ export type Effect =
   | { readonly kind: 'resign' };
 
 /** What a command is answered with. */
-export type Answer = 'done' | 'accepted' | 'pausing';
+type Answer = 'done' | 'accepted' | 'pausing';
 
 /** A line for the log. The same line again and again is logged once in a while. */
 export interface Note {

@@ -8,7 +8,7 @@ import type { NodeResult } from './facts.ts';
 import type { CyclesStore } from './streams.ts';
 
 /** What effects are done with. */
-export interface EffectParts {
+interface EffectParts {
   readonly nodes: Nodes;
   readonly store: CyclesStore;
 }
@@ -54,7 +54,7 @@ const LOOK_BACK_EVENTS = 20;
 const RESULTS: readonly NodeResult[] = ['Success', 'Stopped', 'Errored'];
 
 /** How a run ended according to its history, which all nodes have; null when it does not say, or says that the run was cut off. Section 9.2. */
-export async function resultFromHistory(store: CyclesStore, scavengeId: string): Promise<NodeResult | null> {
+async function resultFromHistory(store: CyclesStore, scavengeId: string): Promise<NodeResult | null> {
   let events: readonly StoredEvent[];
   try {
     ({ events } = await store.readStream(historyStreamOf(scavengeId), { direction: 'backward', from: 'end', count: LOOK_BACK_EVENTS }));

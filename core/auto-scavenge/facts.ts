@@ -16,7 +16,7 @@ export type Fact =
   | { readonly type: '$node-scavenge-completed'; readonly node: NodeAddress; readonly result: NodeResult; readonly atMs: number }
   | { readonly type: '$pause-requested' | '$paused' | '$resumed'; readonly atMs: number };
 
-export type FactType = Fact['type'];
+type FactType = Fact['type'];
 
 /** Name of the member that holds the time. */
 const TIME_NAMES: Readonly<Record<Exclude<FactType, '$cluster-members-changed'>, string>> = {

@@ -1,18 +1,44 @@
 import { SkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
+import type { Meter } from '../ports/meter.ts';
 import { leaderOf, leads, nodeKey } from '../ports/nodes.ts';
+import type { Nodes } from '../ports/nodes.ts';
+import type { Schedule } from '../ports/schedule.ts';
 import { stateOf } from './apply.ts';
-import type { AutoScavengeConfig, AutoScavengeParts } from './auto-scavenge.ts';
 import { note } from './decision.ts';
 import type { Decision, Input, Note, World } from './decision.ts';
 import { decide } from './machine.ts';
+import type { ScavengeOrders } from './orders.ts';
 import { parseScheduleText } from './schedule-text.ts';
 import { NOTHING_SEEN, shownAs } from './state.ts';
 import type { State } from './state.ts';
 import { AutoScavengeStreams, isSameStamp } from './streams.ts';
-import type { Stamp } from './streams.ts';
+import type { CyclesStore, Stamp } from './streams.ts';
+
+/** What auto-scavenge works with. */
+export interface AutoScavengeParts {
+  readonly store: CyclesStore;
+  readonly nodes: Nodes;
+  readonly schedule: Schedule;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly meter: Meter;
+  /** Of this node. Runs that nobody asks for are ended by the tick, whether or not this node leads. */
+  readonly orders?: ScavengeOrders;
+}
+
+export interface AutoScavengeConfig {
+  /** Why it is off; null when it is on. A function where that can change, as when a licence expires. */
+  readonly isOff: string | null | (() => string | null);
+  /** Time zone of the schedule, an IANA name. */
+  readonly zone: string;
+  /** A node that is unreachable for longer is lost: its part of the cycle ends as `Errored`. */
+  readonly nodeLostAfterMs: number;
+}
 
 /** The state while this node leads: loaded from the streams, and never ahead of them. */
 export class Lead {

@@ -92,7 +92,7 @@ function look({ seen, cycle }: State, view: NodesView, { monotonicMs }: World): 
  */
 const RENEWING_SHARE = 1 / 2;
 
-export function assess(state: State, world: World): Decision {
+function assess(state: State, world: World): Decision {
   const { cycle } = state;
   const { view } = state.seen;
   if (cycle === null) return view !== null && state.phase === 'Waiting' ? waiting(state, view, world) : stay(state);
@@ -140,7 +140,7 @@ function designate(state: State, node: NodeAddress, cycle: Cycle, world: World):
  * The node that is furthest behind. One that can't be reached comes after those that can: it is waited for, and may be
  * back by then. This node, which leads, comes last.
  */
-export function choose(remaining: readonly NodeAddress[], view: NodesView): NodeAddress {
+function choose(remaining: readonly NodeAddress[], view: NodesView): NodeAddress {
   const self = nodeKey(view.self);
   const members = new Map(view.members.map((member) => [nodeKey(member.node), member]));
   const rank = (node: NodeAddress) => nodeKey(node) === self ? 2 : members.get(nodeKey(node))?.isAlive === true ? 0 : 1;
@@ -189,7 +189,7 @@ function pausing(state: State, cycle: Cycle, designated: Designation | null, wor
 /** What answers of nodes lead to; auto-scavenge.md sections 8.4 to 8.6 and 9. */
 
 /** How often in a row a run on a node may be lost before its part of the cycle ends as `Errored`. */
-export const TRIES_MAX = 10;
+const TRIES_MAX = 10;
 
 export function started(state: State, reply: StartReply, world: World): Decision {
   const designated = state.cycle!.designated!;
@@ -222,7 +222,7 @@ export function asked(state: State, reply: AskReply, world: World): Decision {
   }
 }
 
-export function stopped(state: State, reply: StopReply, world: World): Decision {
+function stopped(state: State, reply: StopReply, world: World): Decision {
   const designated = state.cycle!.designated!;
   const node = nodeKey(designated.node);
   switch (reply.kind) {
@@ -236,7 +236,7 @@ export function stopped(state: State, reply: StopReply, world: World): Decision 
  * A call that helped nothing. Only calls count, not the time between them: a leader that was asleep knows nothing about
  * its nodes. From the first to the last one the node has been silent, and with that lost if it was too long (design.md section 9).
  */
-export function unanswered(state: State, designated: Designation, world: World, line: Note): Decision {
+function unanswered(state: State, designated: Designation, world: World, line: Note): Decision {
   const silentSinceMs = state.seen.silentSinceMs ?? world.monotonicMs;
   if (world.monotonicMs - silentSinceMs >= world.nodeLostAfterMs) return ended(state, designated, 'Errored', world, 'the node has given no useful answer for too long');
   return stay({ ...state, seen: { ...state.seen, silentSinceMs } }, { notes: [line] });

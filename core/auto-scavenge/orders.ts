@@ -17,7 +17,7 @@ import type { CyclesStore } from './streams.ts';
  * - A run that was ordered ends when nobody has asked for it in a long time: by then the leader has not heard of
  *   this node either, will count it as lost, and go on with the next.
  */
-export interface OrdersParts {
+interface OrdersParts {
   readonly scavenger: Scavenger;
   /** This node's copy of the log. */
   readonly store: CyclesStore;
@@ -159,7 +159,7 @@ function late(order: ScavengeOrder, seen: number): SkuaError {
 /** Events behind an order's own that are looked at. More than these follow an order only when it is late. */
 const LOOK_AHEAD_EVENTS = 16;
 
-export interface OrderInStream {
+interface OrderInStream {
   /** Something was decided after this order. */
   readonly isLate: boolean;
   /** Number of what was decided. */

@@ -33,7 +33,7 @@ const FIELDS: readonly Field[] = [
   { name: 'day of week', min: 0, max: 7, last: 6, words: WEEKDAYS },
 ];
 
-export interface ScheduleText {
+interface ScheduleText {
   /** As given, white space normalised: what is stored and shown. */
   readonly text: string;
   /** The same with digits for names: what `Schedule.next` takes. */

@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../ports/nodes.ts';
 import type { ScavengeOrders } from './orders.ts';
 
-export interface SingleNodeParts {
+interface SingleNodeParts {
   readonly orders: ScavengeOrders;
   readonly clock: Clock;
   /** Where others reach the node. */

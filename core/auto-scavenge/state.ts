@@ -6,7 +6,7 @@ import type { NodeResult } from './facts.ts';
 /** What the state machine knows; auto-scavenge.md sections 5.1 and 5.2. Values, never changed in place. */
 
 /** Codes of the specification: NC, W, C, S, M, P, PC, PI. */
-export type Phase = 'NotConfigured' | 'Waiting' | 'Choosing' | 'Starting' | 'Monitoring' | 'Pausing' | 'PausedInCycle' | 'PausedIdle';
+type Phase = 'NotConfigured' | 'Waiting' | 'Choosing' | 'Starting' | 'Monitoring' | 'Pausing' | 'PausedInCycle' | 'PausedIdle';
 
 export interface State {
   readonly phase: Phase;
@@ -32,7 +32,7 @@ export interface Cycle {
   readonly stopAttempt: number;
 }
 
-export interface Part {
+interface Part {
   /** Null when it ended without a run. */
   readonly scavengeId: string | null;
   readonly result: NodeResult;
@@ -48,7 +48,7 @@ export interface Designation {
   readonly scavengeId: string | null;
 }
 
-export interface LastCycle {
+interface LastCycle {
   readonly id: string;
   readonly completedAtMs: number;
   readonly nodes: readonly NodeOutcome[];
@@ -95,7 +95,7 @@ export function outcomesOf({ members, parts, designated }: Cycle): NodeOutcome[]
   });
 }
 
-export type Health = 'healthy' | 'short' | 'surplus';
+type Health = 'healthy' | 'short' | 'surplus';
 
 /** Whether the cluster has exactly the voting members that it is meant to have; dead ones that are still listed count (section 7.2). */
 export function healthOf(view: NodesView): Health {

@@ -31,7 +31,7 @@ export function isSameStamp(a: Stamp, b: Stamp): boolean {
   return a.configuration === b.configuration && a.cycles === b.cycles && a.configurationMetadata === b.configurationMetadata && a.cyclesMetadata === b.cyclesMetadata;
 }
 
-export interface NumberedFact {
+interface NumberedFact {
   readonly fact: Fact;
   readonly number: number;
 }

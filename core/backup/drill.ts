@@ -1,10 +1,14 @@
 import type { Storage } from '../ports/storage.ts';
-import { verifyDirectory, type VerifyFinding, type VerifySummary } from '../verify/verify.ts';
+import type { VerifyFinding } from '../verify/run.ts';
+import { verifyDirectory } from '../verify/verify.ts';
+import type { VerifySummary } from '../verify/verify.ts';
 import type { ChooseOptions, RestoreChoice } from './choose.ts';
 import { noteProven } from './drill-proven.ts';
 import type { Repository } from './repository-api.ts';
-import { restoreBackup, type RestoreOptions } from './restore.ts';
-import { endWhenAborted, type RestoreWorld } from './restore-world.ts';
+import { endWhenAborted } from './restore-world.ts';
+import type { RestoreWorld } from './restore-world.ts';
+import { restoreBackup } from './restore.ts';
+import type { RestoreOptions } from './restore.ts';
 
 /** A place for a drill: empty, and removed with all that is in it. */
 export interface Scratch {
@@ -82,4 +86,3 @@ async function verified({ digests, clock, signal, onProgress, start }: DrillOpti
     else onProgress?.({ phase: 'verifying', bytesDone: next.value.bytesDone, bytesTotal: next.value.bytesTotal });
   }
 }
-

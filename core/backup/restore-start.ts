@@ -10,18 +10,15 @@ import { endWhenAborted, type RestoreWorld } from './restore-world.ts';
  * somewhere else than at `position`, and what opening a store throws.
  */
 export async function dryStart(world: RestoreWorld, position: number, verifyIndex = false): Promise<void> {
-  const { ids, digests, clock, start, onProgress, signal } = world;
+  const { ids, digests, clock, start: { jobs, log, meter, scavengeStates, cacheBytes, ...index }, onProgress, signal } = world;
   endWhenAborted(signal);
   const open = await openStore({
-    ...start,
-    storage: underLock(world.target), ids, digests, clock,
-    isRestoring: true,
-    writeEpoch: false,
+    world: { storage: underLock(world.target), ids, digests, clock, jobs, log, meter },
     // What comes from a repository was verified on its way.
-    verifyChunks: false,
-    verifyIndex,
-    truncationBytesMax: -1,
-    scavenge: { repairHistory: false },
+    log: { isRestoring: true, writeEpoch: false, verifyChunks: false, truncationBytesMax: -1 },
+    index: { ...index, verify: verifyIndex },
+    scavenge: { config: { repairHistory: false }, ...(scavengeStates !== undefined && { states: scavengeStates }) },
+    ...(cacheBytes !== undefined && { cacheBytes }),
     onProgress: ({ bytesDone, bytesTotal }) => {
       onProgress?.({ phase: 'opening', bytesDone, bytesTotal });
       endWhenAborted(signal);

@@ -2,11 +2,15 @@ import { SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
+import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
-import type { OpenStoreOptions } from '../store.ts';
+import type { StoreIndexOptions, StoreWorld } from '../store.ts';
 
 /** What the dry start opens the store with, besides what every restore needs. `jobs` work on the directory to restore to. */
-export type DryStart = Pick<OpenStoreOptions, 'jobs' | 'log' | 'meter'> & Partial<Pick<OpenStoreOptions, 'scavengeStates' | 'existenceFilterBytes' | 'hasher' | 'cacheBytes' | 'memTableEntriesMax' | 'indexCacheDepth' | 'bloomFilters'>>;
+export interface DryStart extends Pick<StoreWorld, 'jobs' | 'log' | 'meter'>, Omit<StoreIndexOptions, 'verify'> {
+  readonly scavengeStates?: ScavengeStates;
+  readonly cacheBytes?: number;
+}
 
 /** What restoring needs of the world, whatever is restored. */
 export interface RestoreWorld {

@@ -14,7 +14,7 @@ import type { ObservableStore, StreamMark } from './stream-info.ts';
 import { userStream } from './user-streams.ts';
 import type { UserStreams } from './user-streams.ts';
 
-export interface PasswordAuthenticatorParts {
+interface PasswordAuthenticatorParts {
   readonly store: ObservableStore;
   readonly streams: UserStreams;
   readonly passwords: Passwords;
@@ -175,7 +175,7 @@ function notReady(): SkuaError {
 }
 
 /** A login that was verified, valid while the user's stream is as it was then. */
-export interface VerifiedLogin extends StreamMark {
+interface VerifiedLogin extends StreamMark {
   readonly principal: Principal;
   /** Name of the user's stream. */
   readonly stream: string;
@@ -190,7 +190,7 @@ export const LOGINS_MAX = 1_000;
 export const LOGIN_LIFE_MS = 60_000;
 
 /** The logins used last, by login name. */
-export class LoginCache {
+class LoginCache {
   readonly #clock: Clock;
   readonly #logins = new Map<string, VerifiedLogin>();
 

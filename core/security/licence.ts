@@ -77,7 +77,7 @@ function momentText(ms: number): string {
   return timestampText(Math.floor(ms), 0);
 }
 
-export interface GuardParts {
+interface GuardParts {
   readonly licence: Licence;
   readonly clock: Clock;
   readonly log: Log;

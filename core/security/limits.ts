@@ -8,12 +8,12 @@ export const USER_STREAM_PREFIX = '$user-';
 /** UTF-16 code units: with its prefix the name must be a stream's, and so must that of its metadata. */
 export const LOGIN_NAME_LENGTH_MAX = STREAM_NAME_LENGTH_MAX - metastreamOf(USER_STREAM_PREFIX).length;
 /** UTF-16 code units. */
-export const FULL_NAME_LENGTH_MAX = 1_024;
-export const GROUPS_MAX = 100;
+const FULL_NAME_LENGTH_MAX = 1_024;
+const GROUPS_MAX = 100;
 /** UTF-16 code units. */
-export const GROUP_LENGTH_MAX = 256;
+const GROUP_LENGTH_MAX = 256;
 /** UTF-8 bytes: a derivation reads the password several times. */
-export const PASSWORD_BYTES_MAX = 1_024;
+const PASSWORD_BYTES_MAX = 1_024;
 
 export function invalidUser(message: string, data: Record<string, unknown> = {}): SkuaError {
   return new SkuaError('invalid_user', message, data);

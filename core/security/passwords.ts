@@ -110,7 +110,7 @@ const AT_ONCE_MAX = 2;
 const WAITING_MAX = 64;
 
 /** Lets a few derivations run at a time and a bounded number wait, so that callers with wrong passwords can't take the machine. */
-export class Derivations {
+class Derivations {
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 

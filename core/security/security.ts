@@ -14,7 +14,7 @@ import { AccessLists } from './stream-access.ts';
 import { userStream, UserStreams } from './user-streams.ts';
 import { UserManager } from './users.ts';
 
-export interface SecurityParts {
+interface SecurityParts {
   readonly store: EventStore;
   readonly keys: Keys;
   readonly clock: Clock;
@@ -67,7 +67,7 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
 /** The documented password of the default users. */
 export const DEFAULT_PASSWORD = 'changeit';
 
-export function defaultUsers(adminPassword: string, opsPassword: string): NewUser[] {
+function defaultUsers(adminPassword: string, opsPassword: string): NewUser[] {
   return [
     { loginName: 'admin', fullName: 'Skua Administrator', groups: [ADMINISTRATORS], password: adminPassword },
     { loginName: 'ops', fullName: 'Skua Operations', groups: [OPERATORS], password: opsPassword },
@@ -75,7 +75,7 @@ export function defaultUsers(adminPassword: string, opsPassword: string): NewUse
 }
 
 /** Creates the default users that never were; options-and-security.md section 7.3. One that was deleted stays deleted. */
-export async function createDefaultUsers(store: EventStore, streams: UserStreams, users: Users, defaults: readonly NewUser[], log: Log): Promise<void> {
+async function createDefaultUsers(store: EventStore, streams: UserStreams, users: Users, defaults: readonly NewUser[], log: Log): Promise<void> {
   for (const user of defaults) {
     const { loginName } = user;
     if (await streams.read(loginName) !== null) {
@@ -91,7 +91,7 @@ export async function createDefaultUsers(store: EventStore, streams: UserStreams
 }
 
 /** True while a default user can log in with the documented password, or would be created with it. */
-export async function haveDefaultPassword(store: EventStore, streams: UserStreams, passwords: Passwords, defaults: readonly NewUser[]): Promise<boolean> {
+async function haveDefaultPassword(store: EventStore, streams: UserStreams, passwords: Passwords, defaults: readonly NewUser[]): Promise<boolean> {
   for (const { loginName, password } of defaults) {
     const stored = await streams.read(loginName);
     if (stored === null) {

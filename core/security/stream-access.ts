@@ -109,12 +109,12 @@ function denial(principal: Principal, action: StreamAction, stream: string): Sku
 }
 
 /** What counts where a stream's own access list is silent; each may be silent itself. */
-export interface AccessDefaults {
+interface AccessDefaults {
   readonly user: AccessList;
   readonly system: AccessList;
 }
 
-export const NO_DEFAULTS: AccessDefaults = { user: {}, system: {} };
+const NO_DEFAULTS: AccessDefaults = { user: {}, system: {} };
 const SETTINGS_STREAM = '$settings';
 const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found']);
 
@@ -122,7 +122,7 @@ const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted
  * The configured defaults: the last event of `$settings` (options-and-security.md section 8.2). They are in force as soon
  * as that event is durable, because every question compares the state of the stream with the one they were read from.
  */
-export class DefaultAccess {
+class DefaultAccess {
   readonly #store: ObservableStore;
   readonly #log: Log;
   #mark: StreamMark = { lastEventNumber: -1, metadataVersion: -1 };

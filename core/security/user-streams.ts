@@ -165,7 +165,7 @@ export function formatUserRecord(record: UserRecord): Uint8Array {
 }
 
 /** JSON as the reference database indents it. */
-export function formatJson(value: object): Uint8Array {
+function formatJson(value: object): Uint8Array {
   return encodeText(JSON.stringify(value, null, 2));
 }
 

@@ -7,7 +7,7 @@ import type { Passwords, Secret } from './passwords.ts';
 import { retryConflicts } from './user-streams.ts';
 import type { StoredUser, UserRecord, UserStreams } from './user-streams.ts';
 
-export interface UserManagerParts {
+interface UserManagerParts {
   readonly streams: UserStreams;
   readonly passwords: Passwords;
   readonly failures: Failures;

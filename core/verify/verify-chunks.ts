@@ -1,14 +1,18 @@
 import { i64 } from '../bytes.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
-import { Chunk } from '../log/chunk.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, MD5_BYTES, chunkFileName, chunkNumberAt, parseChunkFileNames, takeInventory, type ChunkFooter, type ChunkHeader } from '../log/chunk-format.ts';
-import { ChunkTable } from '../log/chunk-table.ts';
-import { checkHeaderPlace, checkOldLength, findLogEnd, readHeader, type ChunkPlace } from '../log/open-chunks.ts';
 import { HIT, untilHit } from '../cache/step.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
+import {
+  chunkFileName, chunkNumberAt, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, MD5_BYTES, parseChunkFileNames,
+  takeInventory,
+} from '../log/chunk-format.ts';
+import type { ChunkFooter, ChunkHeader } from '../log/chunk-format.ts';
+import { ChunkTable } from '../log/chunk-table.ts';
+import { Chunk } from '../log/chunk.ts';
+import { checkHeaderPlace, checkOldLength, findLogEnd, readHeader, type ChunkPlace } from '../log/open-chunks.ts';
 import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, SYSTEM } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import type { VerifyFinding, VerifyProgress, VerifyRun } from './verify.ts';
+import type { VerifyFinding, VerifyProgress, VerifyRun } from './run.ts';
 
 const READ_BYTES = 1_048_576;
 

@@ -1,20 +1,22 @@
+import { i64 } from '../bytes.ts';
 import { BloomFilter, checkLines, LINE_BYTES, readBloomHeader } from '../index/bloom.ts';
 import { IndexEntry } from '../index/entries.ts';
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
-import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap, type IndexMap } from '../index/index-map.ts';
+import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../index/index-map.ts';
+import type { IndexMap } from '../index/index-map.ts';
 import { Hash64 } from '../index/stream-hash.ts';
-import { readBatches, type EntryBatch, openTable } from '../index/table-scan.ts';
 import { BloomBudget } from '../index/table-bloom.ts';
+import { bloomPathOf } from '../index/table-format.ts';
+import { openTable, readBatches } from '../index/table-scan.ts';
+import type { EntryBatch } from '../index/table-scan.ts';
 import { TableReader } from '../index/table-search.ts';
 import { checkMd5 } from '../index/table-verify.ts';
-import { bloomPathOf } from '../index/table-format.ts';
-import { i64 } from '../bytes.ts';
 import type { ChunkTable } from '../log/chunk-table.ts';
 import { END, HIT, untilHit } from '../cache/step.ts';
 import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, TOMBSTONE } from '../log/records.ts';
 import { scanLog } from '../log/scan.ts';
 import { silentLog } from '../ports/log.ts';
-import type { VerifyFinding, VerifyProgress, VerifyRun } from './verify.ts';
+import type { VerifyFinding, VerifyProgress, VerifyRun } from './run.ts';
 
 /** Checks the index by itself and against the log, in both directions. */
 export async function* verifyIndex(run: VerifyRun, log: ChunkTable): AsyncGenerator<VerifyFinding | VerifyProgress, void> {

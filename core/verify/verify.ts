@@ -1,38 +1,8 @@
-import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
-import { streamHasher, type StreamHasher } from '../index/stream-hash.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { Storage, StorageFile } from '../ports/storage.ts';
+import { VerifyRun } from './run.ts';
+import type { VerifyFinding, VerifyOptions, VerifyProgress } from './run.ts';
 import { verifyChunks } from './verify-chunks.ts';
 import { verifyIndex } from './verify-index.ts';
-
-export interface VerifyOptions {
-  readonly storage: Storage;
-  readonly digests: Digests;
-  readonly clock: Clock;
-  readonly hasher?: StreamHasher;
-  /** Findings after this many are only counted. Default 1000. */
-  readonly findingsMax?: number;
-}
-
-/** One thing that is wrong (`error`) or unusual but harmless (`warning`), and where. */
-export interface VerifyFinding {
-  readonly kind: 'finding';
-  readonly severity: 'error' | 'warning';
-  /** Stable, such as `md5_mismatch`. */
-  readonly code: string;
-  readonly file: string;
-  readonly offset: number | null;
-  readonly message: string;
-}
-
-export interface VerifyProgress {
-  readonly kind: 'progress';
-  readonly phase: 'log' | 'index';
-  readonly bytesDone: number;
-  readonly bytesTotal: number;
-}
 
 export interface VerifySummary {
   readonly chunks: number;
@@ -42,61 +12,6 @@ export interface VerifySummary {
   readonly indexEntries: number;
   readonly errors: number;
   readonly warnings: number;
-}
-
-/** What the parts of a verification share. */
-export class VerifyRun {
-  readonly options: VerifyOptions;
-  readonly storage: Storage;
-  readonly digests: Digests;
-  readonly hasher: StreamHasher;
-  readonly cache = new BlockCache(33_554_432);
-  chunks = 0;
-  records = 0;
-  events = 0;
-  indexTables = 0;
-  indexEntries = 0;
-  errors = 0;
-  warnings = 0;
-  readonly #findings: VerifyFinding[] = [];
-  readonly #files: StorageFile[] = [];
-  readonly #findingsMax: number;
-
-  constructor(options: VerifyOptions) {
-    this.options = options;
-    this.storage = options.storage;
-    this.digests = options.digests;
-    this.hasher = options.hasher ?? streamHasher;
-    this.#findingsMax = options.findingsMax ?? 1_000;
-  }
-
-  /** Opens a file for reading until the run ends. */
-  async open(path: string): Promise<StorageFile> {
-    const file = await this.storage.open(path, 'read');
-    this.#files.push(file);
-    return file;
-  }
-
-  async close(): Promise<void> {
-    for (const file of this.#files.splice(0)) await file.close();
-  }
-
-  add(severity: 'error' | 'warning', code: string, file: string, offset: number | null, message: string): void {
-    if (severity === 'error') this.errors++;
-    else this.warnings++;
-    if (this.errors + this.warnings <= this.#findingsMax) this.#findings.push({ kind: 'finding', severity, code, file, offset, message });
-  }
-
-  /** Records what a reader threw; anything but a SkuaError is a defect and goes on. */
-  addError(error: unknown, file: string): void {
-    if (!(error instanceof SkuaError)) throw error;
-    this.add('error', error.code, String(error.data.file ?? file), typeof error.data.offset === 'number' ? error.data.offset : null, error.message);
-  }
-
-  /** The findings since the last call. */
-  take(): VerifyFinding[] {
-    return this.#findings.splice(0);
-  }
 }
 
 /**

@@ -8,7 +8,7 @@ import type { TestInput, TestResult } from './api.ts';
 /** What a call looks like to a routing script, and what the script may answer; webhook-source.md parts 2 and 7. */
 
 /** Deepest nesting of objects and arrays in a body. */
-export const BODY_DEPTH_MAX = 64;
+const BODY_DEPTH_MAX = 64;
 
 /** Whether the text is one JSON value, nested no deeper than BODY_DEPTH_MAX. */
 export function isJsonBody(text: string): boolean {
@@ -58,7 +58,7 @@ function membersJson(members: Iterable<readonly [string, string]>): string {
 }
 
 /** Why a call can't be written where its script wants it; null when it can. */
-export function refusalOfRoute(stream: string, schema: string | null): string | null {
+function refusalOfRoute(stream: string, schema: string | null): string | null {
   if (stream.startsWith('$')) return 'The script names a stream that begins with $, which only the system may write. Return another name.';
   if (checkWritableName(stream) !== null || !stream.isWellFormed()) return 'The script names a stream that no stream may be named. Return another name.';
   if (schema === '') return 'The script returns an empty schema. Leave it out, or return a text.';
@@ -67,7 +67,7 @@ export function refusalOfRoute(stream: string, schema: string | null): string | 
 }
 
 /** A call that is routed but not written. */
-export interface Trial {
+interface Trial {
   /** Names the sandbox's lane: a trial need not stand in the way of the connector's own calls. */
   readonly lane: string;
   /** What the path that the script sees ends in. */

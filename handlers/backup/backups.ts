@@ -18,7 +18,7 @@ import { BACKUP_DOCS } from '../openapi/backup.ts';
 const BODY_BYTES_MAX = 1_024;
 
 /** POST `/admin/backup`: 202 once the backup has begun. */
-export const startBackup: Handler = async (call, app) => {
+const startBackup: Handler = async (call, app) => {
   const { node } = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
   const { backupId } = await node.start(await optionsOf(call, app));
@@ -26,14 +26,14 @@ export const startBackup: Handler = async (call, app) => {
 };
 
 /** GET `/admin/backups`: those in the repository, newest first. */
-export const listBackups: Handler = async (call, app) => {
+const listBackups: Handler = async (call, app) => {
   const { node } = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, { backups: (await node.list()).map(summaryDocument) });
 };
 
 /** GET `/admin/backup/current`: how far the backup is; 404 when none is made. */
-export const currentBackup: Handler = (call, app) => {
+const currentBackup: Handler = (call, app) => {
   const { node } = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
   const progress = node.current();
@@ -42,7 +42,7 @@ export const currentBackup: Handler = (call, app) => {
 };
 
 /** DELETE `/admin/backup/current`: answered when the backup has ended. */
-export const abortBackup: Handler = async (call, app) => {
+const abortBackup: Handler = async (call, app) => {
   const { node } = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, { backupId: await node.abort() });

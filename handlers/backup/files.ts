@@ -55,13 +55,13 @@ export const readFile: Handler = async (call, app) => {
   const file = listed(snapshot.files, call);
   const range = rangeOf(call, file.sizeBytes);
   const headers = { ...corsHeaders(call.methods), 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'no-store' };
-  if (range === null) return new Response(null, { status: 416, statusText: 'Range Not Satisfiable', headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}`, 'content-length': '0' } });
+  if (range === null) return { status: 416, statusText: 'Range Not Satisfiable', headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}`, 'content-length': '0' }, body: null };
   const { from, length, isPartial } = range;
   const pieces = holds.read(holdId, file.path, from, length);
   // What fails at the beginning still has a status of its own.
   const first = await pieces.next();
   const partial = isPartial ? { 'content-range': `bytes ${from}-${from + length - 1}/${file.sizeBytes}` } : undefined;
-  return new Response(streamBytes(first, pieces), { status: isPartial ? 206 : 200, statusText: isPartial ? 'Partial Content' : 'OK', headers: { ...headers, ...partial, 'content-length': String(length) } });
+  return { status: isPartial ? 206 : 200, statusText: isPartial ? 'Partial Content' : 'OK', headers: { ...headers, ...partial, 'content-length': String(length) }, body: streamBytes(first, pieces) };
 };
 
 function holdOf(call: Call): string {
@@ -87,7 +87,7 @@ function decoded(path: string): string | null {
   }
 }
 
-export interface ByteRange {
+interface ByteRange {
   readonly from: number;
   readonly length: number;
   /** Asked for by the header, so that the answer is 206. */
@@ -98,7 +98,7 @@ export interface ByteRange {
  * The part of a file that is asked for: by `from` and `length` in the query, else by a `Range` of one part, else all of it. Null
  * where the file has nothing of it. Other forms of `Range` are ignored, as RFC 9110 section 14.2 allows. Errors: `bad_request`.
  */
-export function rangeOf(call: Call, sizeBytes: number): ByteRange | null {
+function rangeOf(call: Call, sizeBytes: number): ByteRange | null {
   const from = numberOf(call, 'from');
   const length = numberOf(call, 'length');
   if (from !== null || length !== null) {
@@ -131,7 +131,7 @@ function headerRange(header: string | null, sizeBytes: number): ByteRange | null
  * A body from pieces of bytes, each asked for only when the reader has taken the one before. A reader that goes away ends them.
  * Their memory may be used again, and what the server has not sent yet is still needed, so they are copied.
  */
-export function streamBytes(first: IteratorResult<Uint8Array, void>, pieces: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
+function streamBytes(first: IteratorResult<Uint8Array, void>, pieces: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
   let next: IteratorResult<Uint8Array, void> | null = first;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {

@@ -5,10 +5,10 @@ import { nestSettings } from '../../core/webhook/connectors/settings-shape.ts';
 import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
 import { listQueryOf, newConnectorOf, newNameOf, newSettingsOf, testInputOf } from './requests.ts';
 import type { ListQuery } from './requests.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
-import { corsHeaders } from '../http/reply.ts';
+import { jsonReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { OperationDoc, Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
@@ -18,7 +18,7 @@ import { receiveWebhook } from './webhook.ts';
 /** Connectors over HTTP (http-api.md section 9; answers, roles and hidden secrets: design section 9). */
 
 /** GET `/connectors`. */
-export const listConnectors: Handler = async (call, app) => {
+const listConnectors: Handler = async (call, app) => {
   const connectors = connectorsOf(call, app);
   const query = listQueryOf(call);
   const wanted = (await connectors.list()).filter(query.wants);
@@ -28,49 +28,49 @@ export const listConnectors: Handler = async (call, app) => {
 };
 
 /** POST `/connectors/{id}`. */
-export const createConnector: Handler = (call, app) => command(call, app, async (connectors, id) => {
+const createConnector: Handler = (call, app) => command(call, app, async (connectors, id) => {
   const { name, settings } = await newConnectorOf(call, app);
   await connectors.create(id, name, settings);
 });
 
 /** GET `/connectors/{id}/settings`. */
-export const connectorSettings: Handler = async (call, app) => {
+const connectorSettings: Handler = async (call, app) => {
   const { settings, settingsUpdatedMs } = await connectorsOf(call, app).get(idOf(call));
   return jsonReply(call, { settings: Object.fromEntries(settings), settingsUpdateTime: timeText(settingsUpdatedMs) });
 };
 
 /** GET `/connectors/{id}/configuration`: the same settings, nested. */
-export const connectorConfiguration: Handler = async (call, app) => {
+const connectorConfiguration: Handler = async (call, app) => {
   const { settings, settingsUpdatedMs } = await connectorsOf(call, app).get(idOf(call));
   return jsonReply(call, { configuration: nestSettings(settings), configurationUpdateTime: timeText(settingsUpdatedMs) });
 };
 
 /** PUT `/connectors/{id}/settings` and `/configuration`: all settings anew. */
-export const reconfigureConnector: Handler = (call, app) => command(call, app, async (connectors, id) => connectors.reconfigure(id, await newSettingsOf(call, app)));
+const reconfigureConnector: Handler = (call, app) => command(call, app, async (connectors, id) => connectors.reconfigure(id, await newSettingsOf(call, app)));
 
 /** PUT `/connectors/{id}/rename`. */
-export const renameConnector: Handler = (call, app) => command(call, app, async (connectors, id) => connectors.rename(id, await newNameOf(call, app)));
+const renameConnector: Handler = (call, app) => command(call, app, async (connectors, id) => connectors.rename(id, await newNameOf(call, app)));
 
-export const startConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.start(id));
-export const stopConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.stop(id));
-export const resetConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.reset(id));
-export const deleteConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.delete(id));
+const startConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.start(id));
+const stopConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.stop(id));
+const resetConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.reset(id));
+const deleteConnector: Handler = (call, app) => command(call, app, (connectors, id) => connectors.delete(id));
 
 /** POST `/connectors/{id}/start/{position}` and `/reset/{position}`: for sinks, of which there are none. */
-export const startConnectorAt: Handler = (call, app) => command(call, app, async (connectors, id) => {
+const startConnectorAt: Handler = (call, app) => command(call, app, async (connectors, id) => {
   if (!/^\d{1,20}$/.test(call.params['position']!)) throw invalidConnector([{ field: 'position', description: 'position must be a whole number' }]);
   const { connectorId } = await connectors.get(id);
   throw new SkuaError('connector_state', `Connector '${connectorId}' is a source, which has no position in the log. Leave the position out.`, { connectorId });
 });
 
 /** POST `/connectors/{id}/test`: runs the script, and writes nothing. */
-export const testConnector: Handler = async (call, app) => {
+const testConnector: Handler = async (call, app) => {
   const connectors = connectorsOf(call, app);
   const { outcome, stream, schema, error, durationMs } = await connectors.test(idOf(call), await testInputOf(call, app));
   return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 });
 };
 
-async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<void>): Promise<Response> {
+async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<void>): Promise<Reply> {
   await run(connectorsOf(call, app), idOf(call));
   return jsonReply(call, {});
 }
@@ -98,10 +98,6 @@ function itemOf(connector: Connector, { includeSettings, includeConfiguration }:
 
 function timeText(ms: number): string {
   return timestampText(Math.floor(ms), 0);
-}
-
-function jsonReply(call: Call, value: object): Response {
-  return new Response(JSON.stringify(value), { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' } });
 }
 
 const CONNECTOR = '/connectors/:connector';

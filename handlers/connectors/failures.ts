@@ -1,7 +1,7 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { Violation } from '../../core/webhook/active.ts';
-import type { App, Call } from '../http/context.ts';
+import type { App, Call, Reply } from '../http/context.ts';
 import { failure, outcomeOf } from '../http/problem.ts';
 
 /** Failures of connector routes, which have a body of their own: `{code, message, details}`; http-api.md section 9.5. */
@@ -26,11 +26,9 @@ const CODES_BY_STATUS: Readonly<Record<number, number>> = {
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
 
 /** As every failure, but for the body. */
-export function connectorFailure(error: unknown, call: Call, app: App): Response {
+export function connectorFailure(error: unknown, call: Call, app: App): Reply {
   const reply = failure(error, call, app);
-  const headers = Object.fromEntries(reply.headers);
-  headers['content-type'] = 'application/json; charset=utf-8';
-  return new Response(JSON.stringify(statusOf(error, reply.status, call)), { status: reply.status, statusText: reply.statusText, headers });
+  return { ...reply, headers: { ...reply.headers, 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(statusOf(error, reply.status, call)) };
 }
 
 function statusOf(error: unknown, status: number, call: Call) {

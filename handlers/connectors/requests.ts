@@ -3,7 +3,7 @@ import type { Violation } from '../../core/webhook/active.ts';
 import type { Connector, ConnectorState, Settings, TestInput } from '../../core/webhook/api.ts';
 import { flattenSettings } from '../../core/webhook/connectors/settings-shape.ts';
 import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
-import { readBody } from '../http/body.ts';
+import { readJson } from '../http/body.ts';
 import type { App, Call } from '../http/context.ts';
 
 /** Bodies of connector routes (http-api.md section 9.2). Their own members are found in any case; those that mean nothing are ignored. */
@@ -11,12 +11,9 @@ import type { App, Call } from '../http/context.ts';
 /** Largest body: a script with room for its escapes, and a payload to test it with. */
 export const CONNECTOR_BODY_BYTES_MAX = 1_048_576;
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
-
 type Members = ReadonlyMap<string, unknown>;
 
-export interface NewConnector {
+interface NewConnector {
   readonly name: string | null;
   readonly settings: Settings;
 }
@@ -76,16 +73,8 @@ function membersOf(value: unknown): Members {
   return new Map(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
 }
 
-async function jsonOf(call: Call, app: App): Promise<unknown> {
-  const contentType = call.request.headers.get('content-type');
-  if (contentType === null || !JSON_TYPE.test(contentType)) throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
-  const bytes = await readBody(call, app, Math.min(CONNECTOR_BODY_BYTES_MAX, app.options.bodyBytesMax));
-  try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch {
-    // The reason that the parser gives quotes the body, and with it secrets.
-    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
-  }
+function jsonOf(call: Call, app: App): Promise<unknown> {
+  return readJson(call, app, Math.min(CONNECTOR_BODY_BYTES_MAX, app.options.bodyBytesMax));
 }
 
 /** What a list of connectors can be asked for; http-api.md section 9.4. */

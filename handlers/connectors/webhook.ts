@@ -1,35 +1,26 @@
 import { isSkuaError } from '../../core/errors.ts';
 import { readBody } from '../http/body.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply, WebhookLimits, Webhooks } from '../http/context.ts';
+import { webhooksOf } from '../http/presence.ts';
 import { failure } from '../http/problem.ts';
 import { empty } from '../http/reply.ts';
-import { webhooksOf } from '../http/presence.ts';
-import type { WebhookLimits, Webhooks } from '../http/presence.ts';
 
 /** POST `/webhook/{connectorId}` (http-api.md section 10). No reply has a body: senders are not told why. */
 
-export const WEBHOOK_LIMITS: WebhookLimits = { bodyBytesMax: 1_048_576, bodyReadMs: 30_000, arrivingBytesMax: 268_435_456 };
-
-const PREFIX = '/webhook/';
-
-/** Whether failures at this path have no body. */
-export function isIngestPath(path: string): boolean {
-  return path.startsWith(PREFIX);
-}
+const WEBHOOK_LIMITS: WebhookLimits = { bodyBytesMax: 1_048_576, bodyReadMs: 30_000, arrivingBytesMax: 268_435_456 };
 
 /** As every failure, but for the body. */
-export function webhookFailure(error: unknown, call: Call, app: App): Response {
+export function webhookFailure(error: unknown, call: Call, app: App): Reply {
   const { status, statusText, headers } = failure(error, call, app);
-  const kept = Object.fromEntries(headers);
-  delete kept['content-type'];
-  return new Response(null, { status, statusText, headers: { ...kept, 'content-length': '0' } });
+  const { 'content-type': _, ...kept } = headers;
+  return { status, statusText, headers: { ...kept, 'content-length': '0' }, body: null };
 }
 
 /** Bytes of bodies that are arriving, by app. */
 const arriving = new WeakMap<Webhooks, number>();
 
 export const receiveWebhook: Handler = async (call, app) => {
-  const arrivedMs = app.clock.nowMs();
+  const arrivedMs = app.world.clock.nowMs();
   const webhooks = webhooksOf(call, app);
   if (!isJson(call.request.headers.get('content-type'))) return reply(call, 415);
   const connectorId = connectorOf(call);
@@ -55,10 +46,9 @@ const PHRASES: Readonly<Record<number, string>> = {
   500: 'Internal Server Error', 503: 'Service Unavailable', 504: 'Gateway Timeout',
 };
 
-function reply(call: Call, status: number, headers?: Readonly<Record<string, string>>): Response {
-  const response = empty(call, status, PHRASES[status]!);
-  if (headers !== undefined) for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
-  return response;
+function reply(call: Call, status: number, headers?: Readonly<Record<string, string>>): Reply {
+  const bare = empty(call, status, PHRASES[status]!);
+  return { ...bare, headers: { ...bare.headers, ...headers } };
 }
 
 const JSON_TYPE = /^\s*(?:application\/json|[^\s/;,]+\/[^\s/;,]+\+json)\s*(?:;|$)/i;
@@ -78,7 +68,7 @@ function connectorOf(call: Call): string | null {
 /** Lower-cased names; empty values left out, several of one name joined with a comma. */
 function headersOf({ request }: Call, app: App): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
-  const raw = app.rawHeadersOf?.(request);
+  const raw = app.server.rawHeadersOf?.(request);
   if (raw === undefined) for (const [name, value] of request.headers) put(headers, name, value);
   else for (let i = 0; i + 1 < raw.length; i += 2) put(headers, raw[i]!.toLowerCase(), raw[i + 1]!);
   return headers;
@@ -107,7 +97,7 @@ async function bodyOf(call: Call, app: App, webhooks: Webhooks, limits: WebhookL
   const here = new AbortController();
   const reading: Promise<Uint8Array | number> = readBody(call, app, limits.bodyBytesMax).finally(() => here.abort());
   try {
-    const tooLate = app.clock.sleep(limits.bodyReadMs, here.signal).then(() => (here.signal.aborted ? reading : 408));
+    const tooLate = app.world.clock.sleep(limits.bodyReadMs, here.signal).then(() => (here.signal.aborted ? reading : 408));
     return await Promise.race([reading, tooLate]);
   } catch (error) {
     if (isSkuaError(error, 'body_too_large')) return 413;

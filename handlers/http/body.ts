@@ -9,8 +9,26 @@ function tooLarge(bytesMax: number): SkuaError {
 export function readBody(call: Call, app: App, bytesMax: number = app.options.bodyBytesMax): Promise<Uint8Array> {
   const declared = call.request.headers.get('content-length');
   if (declared !== null && Number(declared) > bytesMax) return Promise.reject(tooLarge(bytesMax));
-  if (app.readBody !== undefined) return app.readBody(call.request, bytesMax);
+  if (app.server.readBody !== undefined) return app.server.readBody(call.request, bytesMax);
   return declared === null ? readCounted(call.request, bytesMax) : readDeclared(call.request, bytesMax);
+}
+
+const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The JSON value of a body of at most `bytesMax` bytes. Errors: `unsupported_media_type`, `body_too_large`, `bad_json`. */
+export async function readJson(call: Call, app: App, bytesMax: number): Promise<unknown> {
+  const contentType = call.request.headers.get('content-type');
+  if (contentType === null || !JSON_TYPE.test(contentType)) {
+    throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
+  }
+  const bytes = await readBody(call, app, bytesMax);
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    // The reason that the parser gives quotes the body, and with it secrets.
+    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
+  }
 }
 
 async function readDeclared(request: Request, bytesMax: number): Promise<Uint8Array> {

@@ -1,12 +1,16 @@
-import type { Scavenger } from '../../core/scavenge/api.ts';
-import type { Security } from '../../core/security/api.ts';
-import type { Principal } from '../../core/security/principal.ts';
-import type { EventStore } from '../../core/streams/api.ts';
+import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
+import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
+import type { Holds } from '../../core/backup/holds.ts';
+import type { Backups } from '../../core/backup/node-backups-api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import type { AutoScavengeContext, BackupContext, Webhooks } from './presence.ts';
+import type { Scavenger } from '../../core/scavenge/api.ts';
+import type { Security } from '../../core/security/api.ts';
+import type { Principal } from '../../core/security/principal.ts';
+import type { EventStore } from '../../core/streams/api.ts';
+import type { Connectors, WebhookIngest } from '../../core/webhook/api.ts';
 import type { NodeControl } from './node-control.ts';
 
 export interface AppOptions {
@@ -37,21 +41,61 @@ export const DEFAULT_OPTIONS: AppOptions = {
   logHttpRequests: false,
 };
 
-/** All that the handlers need of the world. */
-export interface AppContext extends AutoScavengeContext, BackupContext {
+/** All that the handlers need, by part. */
+export interface AppContext {
+  readonly world: AppWorld;
   readonly store: EventStore;
   readonly scavenger: Scavenger;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
-  readonly meter: Meter;
-  readonly options?: Partial<AppOptions>;
   /** Users and access lists; null while security is off: then everybody is the system user and may do everything. */
   readonly security: Security | null;
   /** The node around the handlers; null where there is none (tests of streams, functions): its routes are absent then. */
   readonly node: NodeControl | null;
-  /** Null, or absent, where connectors are switched off: their paths are unknown then. */
+  readonly features?: AppFeatures;
+  readonly server?: ServerSide;
+  readonly options?: Partial<AppOptions>;
+}
+
+export interface AppWorld {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+/** What not every node has. The routes of what is null, or not named, are absent. */
+export interface AppFeatures {
+  /** The schedule of scavenges. */
+  readonly autoScavenge?: AutoScavenge | null;
+  /** What this node remembers of the cluster's orders; null where it takes none. */
+  readonly scavengeOrders?: Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'> | null;
+  /**
+   * Sends a request to the member (`host:port`) that leads, as this node and not as the caller, who was checked here, and
+   * gives its answer whatever the status. Rejects where there is no answer in time. Absent where nobody else can lead.
+   */
+  readonly forwardToLeader?: (request: Request, leader: string) => Promise<Response>;
+  /** Null where files are not given away and no backups made. */
+  readonly backups?: { readonly holds: Holds; readonly node: Backups } | null;
+  /** Null where connectors are switched off. */
   readonly webhooks?: Webhooks | null;
+}
+
+export interface Webhooks {
+  readonly connectors: Connectors;
+  readonly ingest: WebhookIngest;
+  readonly limits?: Partial<WebhookLimits>;
+}
+
+export interface WebhookLimits {
+  /** Largest body of a call. */
+  readonly bodyBytesMax: number;
+  /** How long a body may take to arrive. */
+  readonly bodyReadMs: number;
+  /** Bytes of bodies that may be arriving at once. */
+  readonly arrivingBytesMax: number;
+}
+
+/** What the server around the handlers knows of a request beyond the web platform's `Request`, and how it takes replies. */
+export interface ServerSide {
   /** Names and values of the headers as they arrived, in turn; without it those of the web platform, which joins what has one name. */
   readonly rawHeadersOf?: (request: Request) => readonly string[];
   /** Where a request comes from; null where that is not known. */
@@ -68,17 +112,26 @@ export interface AppContext extends AutoScavengeContext, BackupContext {
    * own buffers here; without it the web platform's `Request` is read.
    */
   readonly readBody?: (request: Request, bytesMax: number) => Promise<Uint8Array>;
+  /** Makes a response that this server sends with less work than one of the web platform, which is made without it. */
+  readonly toResponse?: (reply: Reply) => Response;
 }
 
-/** The context with every option filled in. */
+/** The context with every part and option filled in. */
 export interface App extends AppContext {
+  readonly features: AppFeatures;
+  readonly server: ServerSide;
   readonly options: AppOptions;
   /** The last login over each connection. */
   readonly logins: WeakMap<object, Login>;
 }
 
+/** The context with everything filled in that it leaves out. */
+export function appOf(context: AppContext): App {
+  return { ...context, features: context.features ?? {}, server: context.server ?? {}, options: { ...DEFAULT_OPTIONS, ...context.options }, logins: new WeakMap() };
+}
+
 /** Credentials as they were sent, and whom they named. */
-export interface Login {
+interface Login {
   readonly header: string;
   readonly principal: Principal;
 }
@@ -101,7 +154,18 @@ export interface Call {
   base: string | null;
 }
 
-export type Handler = (call: Call, app: App) => Response | Promise<Response>;
+/** What a call is answered with. The edge makes of it what its server sends (`ServerSide.toResponse`). */
+export interface Reply {
+  readonly status: number;
+  readonly statusText: string;
+  /** By lower-cased name; one plain object, which server adapters pass on without parsing. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: ReplyBody | null;
+}
+
+export type ReplyBody = string | Uint8Array<ArrayBuffer> | ReadableStream;
+
+export type Handler = (call: Call, app: App) => Reply | Promise<Reply>;
 
 /** A query parameter's first value. */
 export function queryOf(call: Call, name: string): string | undefined {

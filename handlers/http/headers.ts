@@ -26,9 +26,9 @@ const HARD_DELETE = family('HardDelete');
 const LONG_POLL = family('LongPoll');
 
 /** Longer long polls are answered after this many seconds. */
-export const LONG_POLL_SECONDS_MAX = 3_600;
+const LONG_POLL_SECONDS_MAX = 3_600;
 /** Expected versions and event numbers beyond our range but within 64 bits: they exist in no stream. */
-export const UNREACHABLE_NUMBER = Number.MAX_SAFE_INTEGER - 1;
+const UNREACHABLE_NUMBER = Number.MAX_SAFE_INTEGER - 1;
 const I64_MAX = 9_223_372_036_854_775_807n;
 
 /** The value given under either name, or null. An empty value counts as absent. */

@@ -3,7 +3,7 @@ import { queryOf } from './context.ts';
 import type { Call } from './context.ts';
 
 /** What a reply consists of. */
-export type Kind = 'json' | 'text' | 'atom' | 'event' | 'binary' | 'description' | 'lines' | 'live';
+type Kind = 'json' | 'text' | 'atom' | 'event' | 'binary' | 'description' | 'lines' | 'live';
 
 /** A representation we can send: its media type and the family of names the answer uses. */
 export interface Representation {

@@ -1,7 +1,7 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import { corsHeaders } from './reply.ts';
-import type { App, Call } from './context.ts';
+import type { App, Call, Reply } from './context.ts';
 
 /** What an error code becomes on the wire. */
 interface Outcome {
@@ -128,12 +128,12 @@ function announcesMethods(call: Call, known: SkuaError | null): boolean {
 }
 
 /** The reply to a failed call. Errors outside the table are bugs or broken storage: they are logged, and the caller sees no internals. */
-export function failure(error: unknown, call: Call, app: App): Response {
+export function failure(error: unknown, call: Call, app: App): Reply {
   const known = error instanceof SkuaError ? error : null;
   const outcome = known === null ? INTERNAL : outcomeOf(known.code);
   if (outcome === INTERNAL) {
-    app.log.error('request failed', { method: call.method, path: call.path, error });
-    app.meter.count('eventstore_http_requests_failed_total');
+    app.world.log.error('request failed', { method: call.method, path: call.path, error });
+    app.world.meter.count('eventstore_http_requests_failed_total');
   }
   const headers: Record<string, string> = { ...(announcesMethods(call, known) ? corsHeaders(call.methods) : undefined), ...outcome.headers, 'content-type': 'application/problem+json; charset=utf-8' };
   if (known?.code === 'wrong_expected_version') {
@@ -146,5 +146,5 @@ export function failure(error: unknown, call: Call, app: App): Response {
   const reason = known?.code === 'stream_deleted' && call.method === 'GET' ? 'Deleted' : outcome.reason;
   const body = known !== null && outcome !== INTERNAL ? problemText(known, reason)
     : JSON.stringify({ code: known?.code ?? 'internal', title: reason, detail: 'The request failed inside the server. The server\'s log has the reason.' });
-  return new Response(body, { status: outcome.status, statusText: reason, headers });
+  return { status: outcome.status, statusText: reason, headers, body };
 }

@@ -1,60 +1,67 @@
 import { TOMBSTONE } from '../../core/log/records.ts';
 import { jsonString } from './json-text.ts';
-import type { App, Call } from './context.ts';
+import type { App, Call, Reply, ReplyBody } from './context.ts';
 import type { Representation } from './negotiate.ts';
 import { numberText } from './url.ts';
 
-/** What a reply can be made of. */
-type Body = string | Uint8Array<ArrayBuffer> | ReadableStream;
-
 const PLAIN = 'text/plain; charset=utf-8';
 
-/** 201 for an append. Headers are one plain object, which server adapters pass on without parsing. */
-export function created(call: Call, location: string): Response {
+/** The response of the web platform. */
+export function webResponse(reply: Reply): Response {
+  return new Response(reply.body, reply);
+}
+
+/** 201 for an append. */
+export function created(call: Call, location: string): Reply {
   const cors = corsHeaders(call.methods);
-  return new Response(null, { status: 201, statusText: 'Created', headers: { ...cors, 'content-type': PLAIN, 'content-length': '0', location } });
+  return { status: 201, statusText: 'Created', headers: { ...cors, 'content-type': PLAIN, 'content-length': '0', location }, body: null };
 }
 
 /** A reply without a body. */
-export function empty(call: Call, status: number, reason: string): Response {
+export function empty(call: Call, status: number, reason: string): Reply {
   const headers: Record<string, string> = { ...corsHeaders(call.methods), 'content-type': PLAIN };
   if (status !== 204) headers['content-length'] = '0';
-  return new Response(null, { status, statusText: reason, headers });
+  return { status, statusText: reason, headers, body: null };
 }
 
 /** 307 to `location`, with a line of text. */
-export function redirect(call: Call, location: string, text: string, cacheControl?: string): Response {
+export function redirect(call: Call, location: string, text: string, cacheControl?: string): Reply {
   const headers: Record<string, string> = { ...corsHeaders(call.methods), 'content-type': PLAIN, location };
   if (cacheControl !== undefined) headers['cache-control'] = cacheControl;
-  return new Response(text, { status: 307, statusText: 'Temporary Redirect', headers });
+  return { status: 307, statusText: 'Temporary Redirect', headers, body: text };
 }
 
 /** What a client may compress (http-api.md 1.3): only exactly these values. */
 const ENCODINGS: ReadonlySet<string> = new Set(['gzip', 'deflate']);
 
 /** 200 with a representation. */
-export function document(call: Call, body: Body, contentType: string, caching: Caching, reason = 'OK'): Response {
+export function document(call: Call, body: ReplyBody, contentType: string, caching: Caching, reason = 'OK'): Reply {
   const headers: Record<string, string> = { ...corsHeaders(call.methods), 'content-type': contentType, 'cache-control': caching.cacheControl, vary: 'Accept' };
   if (caching.etag !== null) headers['etag'] = `"${caching.etag}"`;
   const encoding = call.request.headers.get('accept-encoding');
-  if (encoding === null || !ENCODINGS.has(encoding)) return new Response(body, { status: 200, statusText: reason, headers });
+  if (encoding === null || !ENCODINGS.has(encoding)) return { status: 200, statusText: reason, headers, body };
   headers['content-encoding'] = encoding;
   headers['vary'] = 'Accept, Accept-Encoding';
   const plain = body instanceof ReadableStream ? body : new Response(body).body!;
-  return new Response(plain.pipeThrough(new CompressionStream(encoding as 'gzip')), { status: 200, statusText: reason, headers });
+  return { status: 200, statusText: reason, headers, body: plain.pipeThrough(new CompressionStream(encoding as 'gzip')) };
+}
+
+/** 200 with a value as JSON in one line. */
+export function jsonReply(call: Call, value: object): Reply {
+  return { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) };
 }
 
 const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 202: 'Accepted' };
 
 /** 200 with a value as JSON, or the plain text that stands for it. */
-export function adminReply(call: Call, chosen: Representation, value: unknown, text: string): Response {
+export function adminReply(call: Call, chosen: Representation, value: unknown, text: string): Reply {
   if (chosen.kind !== 'text') return adminJson(call, 200, value);
-  return new Response(text, { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': chosen.contentType } });
+  return { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': chosen.contentType }, body: text };
 }
 
 /** A value as JSON, indented by two spaces. */
-export function adminJson(call: Call, status: number, value: unknown): Response {
-  return new Response(valueText(value, 0), { status, statusText: REASONS[status]!, headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' } });
+export function adminJson(call: Call, status: number, value: unknown): Reply {
+  return { status, statusText: REASONS[status]!, headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: valueText(value, 0) };
 }
 
 /** `JSON.stringify` knows no numbers beyond 2^53, and the number of a tombstone is 2^63-1. */
@@ -107,17 +114,20 @@ export interface Caching {
   readonly etag: string | null;
 }
 
-const ASK_AGAIN = 'max-age=0, no-cache, must-revalidate';
+const NOT_KEPT = 'max-age=0, no-cache, must-revalidate';
 const FOR_EVER = 'max-age=31536000, private';
+
+/** Replies that must not be kept: gossip, metrics, health. */
+export const ASK_AGAIN: Caching = { cacheControl: NOT_KEPT, etag: null };
 
 /** What can't change any more: pages away from the head, events by number. */
 export function unchanging(app: App): Caching {
-  return { cacheControl: app.options.disableHttpCaching ? ASK_AGAIN : FOR_EVER, etag: null };
+  return { cacheControl: app.options.disableHttpCaching ? NOT_KEPT : FOR_EVER, etag: null };
 }
 
 /** What can change. `seconds` is the stream's `$cacheControl`. */
 export function changing(app: App, etag: string | null, seconds?: number): Caching {
-  return { cacheControl: seconds === undefined || app.options.disableHttpCaching ? ASK_AGAIN : `max-age=${seconds}, private`, etag };
+  return { cacheControl: seconds === undefined || app.options.disableHttpCaching ? NOT_KEPT : `max-age=${seconds}, private`, etag };
 }
 
 /** The headers of http-api.md 1.4. Both families of names are accepted, so both are announced. */

@@ -16,13 +16,13 @@ const INT32_MAX = 2_147_483_647;
 const INT32_MIN = -2_147_483_648;
 
 /** POST `/admin/shutdown`: the answer goes out before the node stops, which lets requests under way end. */
-export const shutdown: Handler = (call, app) => {
+const shutdown: Handler = (call, app) => {
   nodeOf(call, app).shutdown();
   return empty(call, 200, 'OK');
 };
 
 /** POST `/admin/reloadconfig`: answered when the reload has ended, with what it changed; 409 when it changed nothing because something failed. */
-export const reloadConfig: Handler = async (call, app) => {
+const reloadConfig: Handler = async (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const result = await node.reload();
@@ -40,7 +40,7 @@ function reloadText({ options, ignoredOptions, certificatesChanged, certificates
 }
 
 /** POST `/admin/mergeindexes`: the merge goes on in the background; its id stands in the log. */
-export const mergeIndexes: Handler = (call, app) => {
+const mergeIndexes: Handler = (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const mergeIndexesId = node.mergeIndexes();
@@ -48,7 +48,7 @@ export const mergeIndexes: Handler = (call, app) => {
 };
 
 /** POST `/admin/node/priority/{n}`: until the node is restarted. */
-export const setPriority: Handler = (call, app) => {
+const setPriority: Handler = (call, app) => {
   const node = nodeOf(call, app);
   const text = decodeSegment(call.params['n']!);
   const priority = /^[+-]?\d{1,20}$/.test(text) ? Number(text) : Number.NaN;
@@ -58,7 +58,7 @@ export const setPriority: Handler = (call, app) => {
 };
 
 /** POST `/admin/node/resign`: what came of it, in words. */
-export const resign: Handler = (call, app) => {
+const resign: Handler = (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const message = node.resign();

@@ -1,12 +1,12 @@
 import { timestampText } from '../../core/time.ts';
-import type { App, Handler } from '../http/context.ts';
+import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import type { ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
-import { adminJson, adminReply, document } from '../http/reply.ts';
+import { ASK_AGAIN, adminJson, adminReply, document } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { baseOf } from '../http/url.ts';
-import { ASK_AGAIN, nodeOf } from '../http/presence.ts';
+import { nodeOf } from '../http/presence.ts';
 import { NODE_DOCS } from '../openapi/node.ts';
 import { noConnections, stats } from './statistics.ts';
 
@@ -18,9 +18,9 @@ const RETRY_AFTER = { 'retry-after': '5' };
 /** `/health/live`: 204 once the node has initialised, until then 503; always empty (http-api.md section 4). */
 export const live: Handler = (_call, app) => liveReply(workOf(app) === null);
 
-export function liveReply(isReady: boolean): Response {
-  if (isReady) return new Response(null, { status: 204, statusText: 'No Content', headers: NOT_STORED });
-  return new Response(null, { status: 503, statusText: 'Server Is Not Ready', headers: { ...NOT_STORED, ...RETRY_AFTER, 'content-length': '0' } });
+export function liveReply(isReady: boolean): Reply {
+  if (isReady) return { status: 204, statusText: 'No Content', headers: NOT_STORED, body: null };
+  return { status: 503, statusText: 'Server Is Not Ready', headers: { ...NOT_STORED, ...RETRY_AFTER, 'content-length': '0' }, body: null };
 }
 
 /** `/health/ready`: whether requests can be served, and if not, how far the start has come; of one that serves, how much of its log is proved. */
@@ -30,12 +30,12 @@ export const ready: Handler = (call, app) => {
 };
 
 /** What `/health/ready` says; `ending` in place of `ready` for a node that goes away. */
-export function readyReply(method: string, ending: 'stopping' | null, work: StartUpWork | null, proofs: ChunkProofView | null = null): Response {
+export function readyReply(method: string, ending: 'stopping' | null, work: StartUpWork | null, proofs: ChunkProofView | null = null): Reply {
   const isReady = ending === null && work === null;
   const body = isReady ? { status: 'ready', ...(proofs !== null && { log: proofs }) } : ending !== null ? { status: ending } : { status: 'starting', ...work };
   const text = method === 'HEAD' ? null : `${JSON.stringify(body, null, 2)}\n`;
-  if (isReady) return new Response(text, { status: 200, statusText: 'OK', headers: JSON_HEADERS });
-  return new Response(text, { status: 503, statusText: 'Server Is Not Ready', headers: { ...JSON_HEADERS, ...RETRY_AFTER } });
+  if (isReady) return { status: 200, statusText: 'OK', headers: JSON_HEADERS, body: text };
+  return { status: 503, statusText: 'Server Is Not Ready', headers: { ...JSON_HEADERS, ...RETRY_AFTER }, body: text };
 }
 
 /** Without a node around them (in functions) the handlers are there when they are asked. */
@@ -44,7 +44,7 @@ function workOf(app: App): StartUpWork | null {
 }
 
 /** `GET /`: where a newcomer finds things. */
-export const welcome: Handler = (call, app) => {
+const welcome: Handler = (call, app) => {
   const base = baseOf(call);
   const { disableStatsOnHttp, disableGossipOnHttp, version } = app.options;
   const node = app.node === null ? {} : {
@@ -67,11 +67,11 @@ export const welcome: Handler = (call, app) => {
     },
     hint: 'POST an array of events as application/vnd.eventstore.events+json to a stream to create it. GET with Accept: text/event-stream follows it.',
   };
-  return new Response(`${JSON.stringify(body, null, 2)}\n`, { status: 200, statusText: 'OK', headers: { 'content-type': 'application/json; charset=utf-8' } });
+  return { status: 200, statusText: 'OK', headers: { 'content-type': 'application/json; charset=utf-8' }, body: `${JSON.stringify(body, null, 2)}\n` };
 };
 
 /** GET `/ping` (http-api.md section 4). The last two members mean nothing; clients of the reference find them there. */
-export const ping: Handler = (call) => {
+const ping: Handler = (call) => {
   const text = 'Ping request successfully handled';
   return adminReply(call, negotiate(call, ADMIN_KINDS), { text, msgTypeId: 123, label: 'Http' }, text);
 };
@@ -90,21 +90,21 @@ export const info: Handler = (call, app) => {
 };
 
 /** GET `/info/options` (http-api.md section 4.2): every option, with the members of both generations. */
-export const infoOptions: Handler = (call, app) => {
+const infoOptions: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, nodeOf(call, app).options.map(({ name, description, group, value, configurationSource, deprecationMessage, possibleValues, schema }) => (
     { name, description, group, value, possibleValues, configurationSource, deprecationMessage, schema: { type: schema.type } })));
 };
 
 /** GET `/sys/subsystems`: the reference runs projections as one; there are none here. */
-export const subsystems: Handler = (call, app) => {
+const subsystems: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   nodeOf(call, app);
   return adminJson(call, 200, []);
 };
 
 /** GET `/gossip` (http-api.md section 4.4): the members of the cluster as this node knows them. */
-export const gossip: Handler = (call, app) => {
+const gossip: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const node = nodeOf(call, app);
   const member = node.member();
@@ -115,7 +115,7 @@ export const gossip: Handler = (call, app) => {
 
 /** A member as it is sent; ports of protocols that we do not speak are 0. */
 function memberView({ version }: NodeControl, member: GossipMember, app: App) {
-  const nowMs = app.clock.nowMs();
+  const nowMs = app.world.clock.nowMs();
   const wholeMs = Math.floor(nowMs);
   return {
     instanceId: member.instanceId,
@@ -147,7 +147,7 @@ function memberLine(member: ReturnType<typeof memberView>): string {
 }
 
 /** GET `/metrics` (http-api.md section 5): the text of Prometheus, or OpenMetrics for those who ask for it. */
-export const metrics: Handler = async (call, app) => {
+const metrics: Handler = async (call, app) => {
   const { contentType, body } = await nodeOf(call, app).metrics(call.request.headers.get('accept'));
   return document(call, body, contentType, ASK_AGAIN);
 };

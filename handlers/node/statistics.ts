@@ -52,10 +52,10 @@ function keysOf(call: Call): string[] {
   });
 }
 
-export type StatsValue = string | number;
+type StatsValue = string | number;
 
 /** What `metadata=true` says of a value. */
-export interface DescribedValue {
+interface DescribedValue {
   readonly value: StatsValue;
   readonly category: string;
   readonly title: string;
@@ -67,7 +67,7 @@ const CATEGORIES: Readonly<Record<string, string>> = { proc: 'Process', sys: 'Sy
 const UNDRAWN: ReadonlySet<string> = new Set(['id', 'startTime']);
 
 /** The branch at the end of these keys; undefined when there is none or it is a single value. */
-export function branchOf(tree: StatsTree, keys: readonly string[]): StatsTree | undefined {
+function branchOf(tree: StatsTree, keys: readonly string[]): StatsTree | undefined {
   let branch: StatsTree = tree;
   for (const key of keys) {
     const next = Object.hasOwn(branch, key) ? branch[key] : undefined;
@@ -78,7 +78,7 @@ export function branchOf(tree: StatsTree, keys: readonly string[]): StatsTree | 
 }
 
 /** All values with their keys put together: `{ 'proc-mem': 1 }`. */
-export function flatten(tree: StatsTree, prefix = '', into: Record<string, StatsValue> = {}): Record<string, StatsValue> {
+function flatten(tree: StatsTree, prefix = '', into: Record<string, StatsValue> = {}): Record<string, StatsValue> {
   for (const [key, value] of Object.entries(tree)) {
     const name = prefix === '' ? key : `${prefix}-${key}`;
     if (typeof value === 'object') flatten(value, name, into);
@@ -88,13 +88,13 @@ export function flatten(tree: StatsTree, prefix = '', into: Record<string, Stats
 }
 
 /** A tree in which each value is described; `keys` lead to it. */
-export function described(tree: StatsTree, keys: readonly string[]): Record<string, unknown> {
+function described(tree: StatsTree, keys: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(tree).map(([key, value]) => (
     [key, typeof value === 'object' ? described(value, [...keys, key]) : describe(value, [...keys, key])])));
 }
 
 /** A flat set in which each value is described. */
-export function describedFlat(tree: StatsTree): Record<string, DescribedValue> {
+function describedFlat(tree: StatsTree): Record<string, DescribedValue> {
   return Object.fromEntries(Object.entries(flatten(tree)).map(([name, value]) => [name, describe(value, name.split('-'))]));
 }
 

@@ -1,17 +1,16 @@
+import type { App, Call, Reply } from '../http/context.ts';
+import { isConnectorPath, isIngestPath, isPresent } from '../http/presence.ts';
 import { corsHeaders } from '../http/reply.ts';
-import type { App, Call } from '../http/context.ts';
+import { operation } from '../http/route.ts';
+import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from '../http/route.ts';
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
 import { BACKUP_SCHEMAS } from './backup.ts';
 import { CONNECTOR_SCHEMAS, connectorFailures, webhookFailures } from './connectors.ts';
 import { NODE_SCHEMAS } from './node.ts';
-import { PARAMETERS, PATH_PARAMETERS, problems, PROBLEMS, TEXT } from './parts.ts';
+import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './parts.ts';
 import { STREAM_SCHEMAS } from './streams.ts';
 import { USER_SCHEMAS } from './users.ts';
-import { operation } from '../http/route.ts';
-import { isIngestPath } from '../connectors/webhook.ts';
-import { isConnectorPath, isPresent } from '../http/presence.ts';
-import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from '../http/route.ts';
 
 /** The OpenAPI document, made from the table of routes that the router uses, so that it can't lack one or name one too many. */
 
@@ -61,7 +60,7 @@ const WHO: Readonly<Record<Access, string>> = {
 const REFUSING: ReadonlySet<Access> = new Set(['self', 'operators', 'administrators', 'stream']);
 const FOR_ANONYMOUS: ReadonlySet<Access> = new Set(['anyone', 'gossip', 'statistics']);
 
-export interface DocumentOptions {
+interface DocumentOptions {
   readonly version: string;
   /** Whether callers have to say who they are. */
   readonly isSecured: boolean;
@@ -181,13 +180,13 @@ const texts = new WeakMap<App, string>();
 
 /** GET `/openapi.json`, over the routes that `routesFor` says the node has. */
 export function openApiRoute(routesFor: (options: App['options']) => readonly Route[]): Route {
-  const handler = (call: Call, app: App): Response => {
+  const handler = (call: Call, app: App): Reply => {
     let text = texts.get(app);
     if (text === undefined) {
       text = `${JSON.stringify(openApiDocument(routesFor(app.options).filter(({ path }) => isPresent(app, path)), { version: app.options.version, isSecured: app.security !== null }), null, 2)}\n`;
       texts.set(app, text);
     }
-    return new Response(text, { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' } });
+    return { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' }, body: text };
   };
   return { path: '/openapi.json', methods: 'GET, OPTIONS', operations: { GET: operation('anyone', handler, ADMIN_DOCS.openApi) } };
 }

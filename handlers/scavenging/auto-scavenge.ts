@@ -2,12 +2,11 @@ import type { AutoScavenge, AutoScavengeStatus, NodeOutcome } from '../../core/a
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import { timeSpanText } from '../../core/scavenge/time-span.ts';
 import { timestampText } from '../../core/time.ts';
-import { readBody } from '../http/body.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import { readJson } from '../http/body.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { autoScavengeOf } from '../http/presence.ts';
-import type { AutoScavengeContext } from '../http/presence.ts';
-import { corsHeaders, empty } from '../http/reply.ts';
+import { corsHeaders, empty, jsonReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { OperationDoc, Route } from '../http/route.ts';
 import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
@@ -18,26 +17,26 @@ import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
  */
 
 /** GET `/auto-scavenge/enabled`: of this node, and never another one's. */
-export const autoScavengeEnabled: Handler = (call, app) => {
+const autoScavengeEnabled: Handler = (call, app) => {
   const autoScavenge = autoScavengeOf(call, app);
   negotiate(call, JSON_ONLY);
   return jsonReply(call, enabledDocument(autoScavenge.enabled()));
 };
 
 /** GET `/auto-scavenge/status`. */
-export const autoScavengeStatus: Handler = (call, app) => {
+const autoScavengeStatus: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
   return answered(call, app, null, async () => jsonReply(call, statusDocument(await autoScavenge.status())));
 };
 
 /** POST `/auto-scavenge/pause`: 200 when nothing runs any more, 202 while a node scavenge is being stopped. A body is ignored. */
-export const pauseAutoScavenge: Handler = (call, app) => {
+const pauseAutoScavenge: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
   return answered(call, app, null, async () => (await autoScavenge.pause() === 'paused' ? jsonReply(call, {}) : empty(call, 202, 'Accepted')));
 };
 
 /** POST `/auto-scavenge/resume`: a cycle goes on with the nodes that are not done. A body is ignored. */
-export const resumeAutoScavenge: Handler = (call, app) => {
+const resumeAutoScavenge: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
   return answered(call, app, null, async () => {
     await autoScavenge.resume();
@@ -46,7 +45,7 @@ export const resumeAutoScavenge: Handler = (call, app) => {
 };
 
 /** POST `/auto-scavenge/configure`. */
-export const configureAutoScavenge: Handler = async (call, app) => {
+const configureAutoScavenge: Handler = async (call, app) => {
   const autoScavenge = enabledOf(call, app);
   const schedule = await scheduleOf(call, app);
   return answered(call, app, JSON.stringify({ schedule }), async () => {
@@ -56,7 +55,7 @@ export const configureAutoScavenge: Handler = async (call, app) => {
 };
 
 /** Errors: `auto_scavenge_off`, before anything that is sent is looked at. */
-function enabledOf(call: Call, app: App & AutoScavengeContext): AutoScavenge {
+function enabledOf(call: Call, app: App): AutoScavenge {
   const autoScavenge = autoScavengeOf(call, app);
   const { enabled, reason } = autoScavenge.enabled();
   if (!enabled) throw autoScavengeOff(reason);
@@ -69,7 +68,7 @@ function autoScavengeOff(reason: string | null): SkuaError {
   return new SkuaError('auto_scavenge_off', 'AutoScavenge is not enabled', reason === null ? {} : { hint: reason });
 }
 
-async function answered(call: Call, app: App, body: string | null, answer: () => Promise<Response>): Promise<Response> {
+async function answered(call: Call, app: App, body: string | null, answer: () => Promise<Reply>): Promise<Reply> {
   try {
     return await leaderReply(call, app, body, answer);
   } catch (error) {
@@ -90,16 +89,9 @@ function documented(error: unknown): unknown {
 /** Largest body of POST `/auto-scavenge/configure`. */
 export const SCHEDULE_BODY_BYTES_MAX = 16_384;
 
-const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
 /** The schedule in the body; texts of refusals as in auto-scavenge.md section 3.3. Names are case-sensitive. */
-export async function scheduleOf(call: Call, app: App): Promise<string> {
-  const contentType = call.request.headers.get('content-type');
-  if (contentType === null || !JSON_TYPE.test(contentType)) {
-    throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
-  }
-  const body = parsed(await readBody(call, app, Math.min(SCHEDULE_BODY_BYTES_MAX, app.options.bodyBytesMax)));
+async function scheduleOf(call: Call, app: App): Promise<string> {
+  const body = await readJson(call, app, Math.min(SCHEDULE_BODY_BYTES_MAX, app.options.bodyBytesMax));
   if (body === null) throw new SkuaError('bad_json', 'Invalid payload', { hint: 'Send an object with a schedule, such as {"schedule": "30 2 * * 0"}.' });
   if (typeof body !== 'object' || !Object.hasOwn(body, 'schedule')) {
     throw new SkuaError('bad_json', 'The body must be a JSON object with the member schedule, spelt like this, such as {"schedule": "30 2 * * 0"}.');
@@ -109,31 +101,23 @@ export async function scheduleOf(call: Call, app: App): Promise<string> {
   return schedule;
 }
 
-function parsed(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch {
-    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
-  }
-}
-
 /** On a request that another member has sent on: whoever gets it must lead, or two members could send it to and fro for ever. */
-export const FORWARDED_HEADER = 'Skua-Forwarded';
+const FORWARDED_HEADER = 'Skua-Forwarded';
 /** Headers that mean something to the leader; who the caller is was checked here (auto-scavenge.md section 4). */
 const SENT_ON = ['accept', 'content-type'] as const;
 /** Headers of the leader's answer that the caller needs. */
 const PASSED_BACK = ['content-type', 'retry-after'] as const;
 
 /** What this node answers, or the leader in its place. `body` is what was read of the request. */
-export async function leaderReply(call: Call, app: App & AutoScavengeContext, body: string | null, answer: () => Promise<Response>): Promise<Response> {
+async function leaderReply(call: Call, app: App, body: string | null, answer: () => Promise<Reply>): Promise<Reply> {
   try {
     return await answer();
   } catch (error) {
     if (!isSkuaError(error, 'not_leader')) throw error;
     const leader = error.data['leader'];
     if (typeof leader !== 'string') throw new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader is elected.' });
-    if (app.forwardToLeader === undefined || call.request.headers.has(FORWARDED_HEADER)) throw new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });
-    return passedBack(call, await app.forwardToLeader(requestFor(call, body), leader));
+    if (app.features.forwardToLeader === undefined || call.request.headers.has(FORWARDED_HEADER)) throw new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });
+    return passedBack(call, await app.features.forwardToLeader(requestFor(call, body), leader));
   }
 }
 
@@ -148,26 +132,22 @@ function requestFor(call: Call, body: string | null): Request {
 }
 
 /** Status and body as they came; headers of this connection are our own. */
-function passedBack(call: Call, { status, statusText, headers: given, body }: Response): Response {
+function passedBack(call: Call, { status, statusText, headers: given, body }: Response): Reply {
   const headers: Record<string, string> = { ...corsHeaders(call.methods) };
   for (const name of PASSED_BACK) {
     const value = given.get(name);
     if (value !== null) headers[name] = value;
   }
-  return new Response(body, { status, statusText, headers });
+  return { status, statusText, headers, body };
 }
 
 /** Documents of auto-scavenge: the documented members first and in their order, what is ours behind them. */
 
-export function jsonReply(call: Call, value: object): Response {
-  return new Response(JSON.stringify(value), { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' } });
-}
-
-export function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }) {
+function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }) {
   return { enabled, ...(reason !== null && { reason }) };
 }
 
-export function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus) {
+function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus) {
   return {
     state, schedule, timeUntilNextCycle: untilNextCycleMs === null ? null : timeSpanText(untilNextCycleMs),
     cycle: cycle === null ? null : { clusterScavengeId: cycle.clusterScavengeId, startedAt: momentText(cycle.startedAtMs), nodes: cycle.nodes.map(nodeFields) },

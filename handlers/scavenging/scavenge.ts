@@ -6,7 +6,6 @@ import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { ordersOf } from '../http/presence.ts';
-import type { AutoScavengeContext } from '../http/presence.ts';
 import { adminJson, adminReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -18,7 +17,7 @@ import { SCAVENGE_DOCS } from '../openapi/administration.ts';
 const NO_SCAVENGE_ID = '00000000-0000-0000-0000-000000000000';
 
 /** POST `/admin/scavenge`: starts a run, or goes on with an unfinished one; with `dryRun=true` one that only counts. */
-export const startScavenge: Handler = async (call, app) => {
+const startScavenge: Handler = async (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const options = scavengeOptionsOf(call);
   try {
@@ -42,7 +41,7 @@ function started(call: Call, app: App, options: ScavengeOptions): Promise<{ read
 }
 
 /** DELETE `/admin/scavenge/{id}` and `/current`: answered when the run has stopped, however long that takes. */
-export const stopScavenge: Handler = async (call, app) => {
+const stopScavenge: Handler = async (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const asked = decodeSegment(call.params['scavenge'] ?? 'current');
   const order = orderOf(call);
@@ -56,7 +55,7 @@ export const stopScavenge: Handler = async (call, app) => {
 };
 
 /** GET `/admin/scavenge/current`: empty texts when none runs. */
-export const currentScavenge: Handler = (call, app) => {
+const currentScavenge: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const scavengeId = app.scavenger.current() ?? '';
   const scavengeLink = linkOf(scavengeId);
@@ -64,7 +63,7 @@ export const currentScavenge: Handler = (call, app) => {
 };
 
 /** GET `/admin/scavenge/last`: the last run since the process started. `error` is there only for `Errored`. With an order its run goes on. */
-export const lastScavenge: Handler = (call, app) => {
+const lastScavenge: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const order = orderOf(call);
   if (order !== null) ordersOf(app).asked(order);
@@ -73,8 +72,8 @@ export const lastScavenge: Handler = (call, app) => {
 };
 
 /** An order that nobody asks for any more was interrupted, whatever its run says. */
-function lastOf(app: App & AutoScavengeContext): LastScavenge | null {
-  return (app.scavengeOrders ?? app.scavenger).last();
+function lastOf(app: App): LastScavenge | null {
+  return (app.features.scavengeOrders ?? app.scavenger).last();
 }
 
 function lastFields(last: LastScavenge | null) {
@@ -88,7 +87,7 @@ function linkOf(scavengeId: string): string {
 }
 
 /** GET `/admin/scavenge/progress`: how far the run is; 404 when none runs. */
-export const scavengeProgress: Handler = (call, app) => {
+const scavengeProgress: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   const progress = app.scavenger.progress();
   if (progress === null) throw new SkuaError('scavenge_not_found', 'No scavenge is running.', { hint: 'GET /admin/scavenge/last shows how the last one ended.' });
@@ -99,7 +98,7 @@ export const scavengeProgress: Handler = (call, app) => {
 };
 
 /** GET `/admin/scavenge/dry-run/{id}`: 202 until it has ended, then what a scavenge would do. */
-export const dryRunReport: Handler = async (call, app) => {
+const dryRunReport: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const scavengeId = decodeSegment(call.params['scavenge']!);
   try {
@@ -118,7 +117,7 @@ export function dryRunDocument({ scavengeId, threshold, point, chunks, totals }:
 }
 
 /** GET `/admin/scavenge/explain/{stream}`: what a scavenge that began now would remove from a stream, and why. */
-export const explainStream: Handler = async (call, app) => {
+const explainStream: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, await app.scavenger.explain(decodeSegment(call.params['stream']!)));
 };
@@ -130,7 +129,7 @@ const INT32_MIN = -2_147_483_648;
  * The query of POST `/admin/scavenge`, checked in the order of scavenge.md section 2.2; the first failure is thrown as
  * `bad_request` with the text documented there. Other parameters are ignored, and so is `startFromChunk` once checked.
  */
-export function scavengeOptionsOf(call: Call): ScavengeOptions {
+function scavengeOptionsOf(call: Call): ScavengeOptions {
   integerOf(call, 'startFromChunk', 0, INT32_MAX, 'startFromChunk must be a positive integer');
   const threads = integerOf(call, 'threads', 1, INT32_MAX, 'threads must be a 1 or above');
   const threshold = integerOf(call, 'threshold', INT32_MIN, INT32_MAX, 'threshold must be an integer');
@@ -146,14 +145,14 @@ export function scavengeOptionsOf(call: Call): ScavengeOptions {
 }
 
 /** Whether only a dry run is asked for (design.md section 9). */
-export function isDryRunOf(call: Call): boolean {
+function isDryRunOf(call: Call): boolean {
   return booleanOf(call, 'dryRun') ?? false;
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The order of a cluster that the request stands for (design.md section 9, "late orders"); null for one of a user. */
-export function orderOf(call: Call): ScavengeOrder | null {
+function orderOf(call: Call): ScavengeOrder | null {
   const clusterScavengeId = queryOf(call, 'clusterScavengeId');
   const attempt = integerOf(call, 'attempt', 0, Number.MAX_SAFE_INTEGER, 'attempt must be an integer of 0 or above');
   if (clusterScavengeId === undefined && attempt === undefined) return null;

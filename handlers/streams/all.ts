@@ -3,7 +3,7 @@ import type { AllFilter, AllPosition } from '../../core/streams/api.ts';
 import { allFeed, embedLevelOf } from './feed.ts';
 import { changing, etagOf, unchanging } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { longPollSecondsOf } from '../http/headers.ts';
 import { heldRead } from './long-poll.ts';
 import { FEED_KINDS, HEAD_KINDS, negotiate } from '../http/negotiate.ts';
@@ -14,12 +14,12 @@ import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, readHeaders } from 
 import { subscribeToAll } from './subscribe.ts';
 
 /** Longest regular expression a caller may filter with, in characters. */
-export const FILTER_REGEX_LENGTH_MAX = 1_000;
+const FILTER_REGEX_LENGTH_MAX = 1_000;
 /** Most prefixes in one filter. */
-export const FILTER_PREFIXES_MAX = 1_000;
+const FILTER_PREFIXES_MAX = 1_000;
 
 /** Its access list decides about `$all` as a whole; events in it are not looked at one by one. */
-export const ALL_STREAM = '$all';
+const ALL_STREAM = '$all';
 
 export const allHead: Handler = (call, app) => headOf(call, app, unfiltered);
 export const allBackward: Handler = (call, app) => pageOf(call, app, 'backward', unfiltered);
@@ -33,7 +33,7 @@ type FilterOf = (call: Call) => AllFilter | undefined;
 
 const unfiltered: FilterOf = () => undefined;
 
-async function headOf(call: Call, app: App, filtered: FilterOf): Promise<Response> {
+async function headOf(call: Call, app: App, filtered: FilterOf): Promise<Reply> {
   const chosen = negotiate(call, HEAD_KINDS);
   await checkStream(call, app, 'read', ALL_STREAM);
   const filter = filtered(call);
@@ -42,7 +42,7 @@ async function headOf(call: Call, app: App, filtered: FilterOf): Promise<Respons
   return backward(call, app, 'head', PAGE_EVENTS_DEFAULT, filter, chosen);
 }
 
-async function pageOf(call: Call, app: App, direction: 'forward' | 'backward', filtered: FilterOf): Promise<Response> {
+async function pageOf(call: Call, app: App, direction: 'forward' | 'backward', filtered: FilterOf): Promise<Reply> {
   const chosen = negotiate(call, FEED_KINDS);
   await checkStream(call, app, 'read', ALL_STREAM);
   const filter = filtered(call);
@@ -51,7 +51,7 @@ async function pageOf(call: Call, app: App, direction: 'forward' | 'backward', f
   return direction === 'forward' ? forward(call, app, position, count, filter, chosen) : backward(call, app, position, count, filter, chosen);
 }
 
-async function backward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
+async function backward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Reply> {
   const isHead = token === 'head';
   const from = isHead ? 'end' : tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
@@ -65,7 +65,7 @@ async function backward(call: Call, app: App, token: string, count: number, filt
   return feedReply(call, caching, chosen, () => allFeed(call, page, asked, embedLevelOf(queryOf(call, 'embed')), chosen.author));
 }
 
-async function forward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
+async function forward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Reply> {
   const from = tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
   const resolveLinks = readHeaders(call, false);

@@ -4,7 +4,7 @@ import type { Authorize, NewEvent } from '../../core/streams/api.ts';
 import { NO_BYTES, parseBatch } from './batch.ts';
 import { refusal } from '../http/authorization.ts';
 import { readBody } from '../http/body.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { checkRequireLeader, eventIdOf, eventTypeOf, expectedVersionOf, hardDeleteOf, isUsableEventId } from '../http/headers.ts';
 import { postedKind } from '../http/negotiate.ts';
 import type { PostedKind } from '../http/negotiate.ts';
@@ -21,14 +21,14 @@ import { authorizeWrite } from './access.ts';
  * POST `/streams/{stream}`, the route that is called most: it is reached without the router, each header is read once,
  * and the reply is one small object.
  */
-export function appendTo(call: Call, app: App, segment: string): Response | Promise<Response> {
+export function appendTo(call: Call, app: App, segment: string): Reply | Promise<Reply> {
   const kind = postedKind(call.request.headers.get('content-type'));
   const stream = streamToWrite(call, segment);
   const authorize = authorizeWrite(call, app, 'write', stream);
   return authorize instanceof Promise ? authorize.then((known) => appendPosted(call, app, stream, kind, known)) : appendPosted(call, app, stream, kind, authorize);
 }
 
-function appendPosted(call: Call, app: App, stream: string, kind: PostedKind, authorize: Authorize | null): Response | Promise<Response> {
+function appendPosted(call: Call, app: App, stream: string, kind: PostedKind, authorize: Authorize | null): Reply | Promise<Reply> {
   const headers = call.request.headers;
   if (kind === 'batch' || kind === 'unusable') return append(call, app, stream, kind, '', '', authorize);
   const type = eventTypeOf(headers);
@@ -74,7 +74,7 @@ export function metadataStreamOf(call: Call): string {
   return `$$${stream}`;
 }
 
-async function append(call: Call, app: App, stream: string, kind: PostedKind, id: string, type: string, authorize: Authorize | null): Promise<Response> {
+async function append(call: Call, app: App, stream: string, kind: PostedKind, id: string, type: string, authorize: Authorize | null): Promise<Reply> {
   const expected = expectedVersionOf(call.request.headers);
   checkRequireLeader(call.request.headers);
   if (kind === 'unusable') throw new SkuaError('bad_json', 'Write request body invalid.', { hint: 'Post events as application/vnd.eventstore.events+json, or one as application/json.' });
@@ -95,7 +95,7 @@ function streamToWrite(call: Call, segment: string): string {
 }
 
 function newId(app: App): string {
-  return guidToText(guidFromUuidBytes(app.ids.uuidBytes()), 0);
+  return guidToText(guidFromUuidBytes(app.world.ids.uuidBytes()), 0);
 }
 
 /** DELETE `/streams/{stream}` (http-api.md 2.5): soft, or for ever with the hard-delete header. */

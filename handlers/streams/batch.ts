@@ -118,7 +118,7 @@ let at = 0;
  * UTF-8 of a text as a view of a shared block, which is several times cheaper than an array of its own for each event.
  * A block is never written twice: when it is full another takes its place, and it goes when its last view does.
  */
-export function encodePooled(text: string): Uint8Array {
+function encodePooled(text: string): Uint8Array {
   if (text.length > POOLED_LENGTH_MAX) return encoder.encode(text);
   if (at + text.length * 3 > BLOCK_BYTES) {
     block = new Uint8Array(BLOCK_BYTES);

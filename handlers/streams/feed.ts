@@ -10,10 +10,10 @@ import { baseOf, hex16, numberText, positionToken, streamUrl } from '../http/url
 /** Feed documents (http-api.md 2.9): members, order, nulls and links as written there. */
 
 /** Largest data and metadata in one feed document; a reader asks for a smaller page, or for NDJSON, which is streamed. */
-export const FEED_BYTES_MAX = 134_217_728;
+const FEED_BYTES_MAX = 134_217_728;
 
 /** What was asked for. */
-export interface PageRequest {
+interface PageRequest {
   readonly direction: 'forward' | 'backward';
   /** The page was asked for as the head. */
   readonly isHead: boolean;
@@ -105,7 +105,7 @@ export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readon
 /** One entry of a feed, or a single event as an entry (http-api.md 2.9 to 2.11). */
 
 /** `{ uri, relation, type }`, its members at `depth`. */
-export function linkObject(uri: string, relation: string, depth: number): string {
+function linkObject(uri: string, relation: string, depth: number): string {
   const before = indent(depth);
   return `{${before}"uri": ${jsonString(uri)},${before}"relation": "${relation}",${before}"type": null${indent(depth - 1)}}`;
 }
@@ -133,7 +133,7 @@ export function entryText(call: Call, event: StoredEvent, level: EmbedLevel, aut
 }
 
 /** How much of an event a feed entry carries (http-api.md 2.10). */
-export type EmbedLevel = 'none' | 'content' | 'rich' | 'body' | 'pretty' | 'tryharder';
+type EmbedLevel = 'none' | 'content' | 'rich' | 'body' | 'pretty' | 'tryharder';
 
 const LEVELS: ReadonlyMap<string, EmbedLevel> = new Map([
   ['content', 'content'], ['rich', 'rich'], ['body', 'body'], ['pretty', 'pretty'], ['prettybody', 'pretty'], ['tryharder', 'tryharder'],

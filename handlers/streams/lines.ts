@@ -3,7 +3,7 @@ import type { AllFilter, AllPosition, StoredEvent } from '../../core/streams/api
 import { encodeText } from '../../core/text.ts';
 import { timestampText } from '../../core/time.ts';
 import { queryOf } from '../http/context.ts';
-import type { App, Call } from '../http/context.ts';
+import type { App, Call, Reply } from '../http/context.ts';
 import { integer64 } from '../http/headers.ts';
 import type { Representation } from '../http/negotiate.ts';
 import { changing, document } from '../http/reply.ts';
@@ -17,10 +17,10 @@ import { richMembers } from './feed.ts';
  */
 
 /** Events read at once behind an endless reply. */
-export const LINES_PAGE_EVENTS = 256;
+const LINES_PAGE_EVENTS = 256;
 
 /** The lines of a page that has been read. */
-export function pageLines(call: Call, app: App, events: readonly StoredEvent[], chosen: Representation): Response {
+export function pageLines(call: Call, app: App, events: readonly StoredEvent[], chosen: Representation): Reply {
   async function* lines(): AsyncGenerator<string> {
     for (const event of events) yield `${eventLine(event)}\n`;
   }
@@ -28,7 +28,7 @@ export function pageLines(call: Call, app: App, events: readonly StoredEvent[], 
 }
 
 /** A stream from an event number on. The first page is read before the reply begins, so that a missing stream is a 404. */
-export async function streamLines(call: Call, app: App, stream: string, resolveLinks: boolean, chosen: Representation): Promise<Response> {
+export async function streamLines(call: Call, app: App, stream: string, resolveLinks: boolean, chosen: Representation): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const from = startNumber(call);
   const limit = limitOf(call);
@@ -50,7 +50,7 @@ export async function streamLines(call: Call, app: App, stream: string, resolveL
 }
 
 /** `$all` from a position on. */
-export async function allLines(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined, chosen: Representation): Promise<Response> {
+export async function allLines(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined, chosen: Representation): Promise<Reply> {
   const from = startPosition(call) ?? 'start';
   const limit = limitOf(call);
   const read = async (at: AllPosition | 'start', count: number) => {
@@ -119,7 +119,7 @@ export function eventLine(event: StoredEvent): string {
 const PIECE_LENGTH = 65_536;
 
 /** A body from pieces of text, made only as fast as they are read. `close` runs when the reader goes away early. */
-export function streamText(pieces: AsyncIterator<string>, close?: () => void): ReadableStream<Uint8Array> {
+function streamText(pieces: AsyncIterator<string>, close?: () => void): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       let text = '';

@@ -2,7 +2,7 @@ import { isSkuaError } from '../../core/errors.ts';
 import type { App, Call } from '../http/context.ts';
 
 /** A read that may be held until there is something to read (http-api.md 2.8). */
-export interface HeldRead<P> {
+interface HeldRead<P> {
   /** Longest wait; 0 for none. */
   readonly seconds: number;
   read(): Promise<P>;
@@ -19,7 +19,7 @@ export async function heldRead<P>(call: Call, app: App, held: HeldRead<P>): Prom
   if (held.seconds === 0) return held.read();
   const ending = new AbortController();
   const signal = AbortSignal.any([ending.signal, call.request.signal]);
-  void app.clock.sleep(held.seconds * 1000, signal).then(() => ending.abort());
+  void app.world.clock.sleep(held.seconds * 1000, signal).then(() => ending.abort());
   try {
     for (;;) {
       const arrived = held.arrival(signal);

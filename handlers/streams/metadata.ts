@@ -1,5 +1,5 @@
 import { SkuaError, isSkuaError } from '../../core/errors.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { changing, document, etagOf, unchanging } from '../http/reply.ts';
 import { EVENT_KINDS, FEED_KINDS, negotiate } from '../http/negotiate.ts';
 import type { Representation } from '../http/negotiate.ts';
@@ -20,7 +20,7 @@ export const metadataForward: Handler = (call, app) =>
   forwardPage(call, app, metadataStreamOf(call), call.params['event']!, countOf(call.params['count']!), false, negotiate(call, FEED_KINDS));
 
 /** One event of the metadata stream. Where there is none but the stream exists, the metadata is `{}`. */
-async function metadataEvent(call: Call, app: App, event: string): Promise<Response> {
+async function metadataEvent(call: Call, app: App, event: string): Promise<Reply> {
   const chosen = negotiate(call, EVENT_KINDS);
   const stream = metadataStreamOf(call);
   await checkStream(call, app, 'read', stream);
@@ -36,7 +36,7 @@ async function metadataEvent(call: Call, app: App, event: string): Promise<Respo
   }
 }
 
-async function noMetadata(call: Call, app: App, chosen: Representation): Promise<Response> {
+async function noMetadata(call: Call, app: App, chosen: Representation): Promise<Reply> {
   const stream = decodeSegment(call.params['stream']!);
   const info = await app.store.streamInfo(stream);
   if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });

@@ -3,7 +3,7 @@ import { PAGE_EVENTS_MAX } from '../../core/streams/api.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
 import { contentObject, embedLevelOf, entryText, jsonValue, streamFeed } from './feed.ts';
 import { queryOf } from '../http/context.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { checkRequireLeader, integer64, longPollSecondsOf, resolveLinksOf } from '../http/headers.ts';
 import { indent, jsonString } from '../http/json-text.ts';
 import { EVENT_KINDS, FEED_KINDS, HEAD_KINDS, negotiate } from '../http/negotiate.ts';
@@ -47,7 +47,7 @@ export const singleEvent: Handler = (call, app) => {
 };
 
 /** A page going backward from a number or `head`. `resolves`: whether links are resolved when no header says. */
-export async function backwardPage(call: Call, app: App, stream: string, event: string, count: number, resolves: boolean, chosen: Representation): Promise<Response> {
+export async function backwardPage(call: Call, app: App, stream: string, event: string, count: number, resolves: boolean, chosen: Representation): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const isHead = event === 'head';
   const from = isHead ? 'end' : numberOf(event);
@@ -62,7 +62,7 @@ export async function backwardPage(call: Call, app: App, stream: string, event: 
 }
 
 /** A page going forward from a number, held by a long poll when it starts behind the last event. */
-export async function forwardPage(call: Call, app: App, stream: string, event: string, count: number, resolves: boolean, chosen: Representation): Promise<Response> {
+export async function forwardPage(call: Call, app: App, stream: string, event: string, count: number, resolves: boolean, chosen: Representation): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const from = numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
@@ -82,17 +82,17 @@ export async function forwardPage(call: Call, app: App, stream: string, event: s
 }
 
 /** The feed, or 304 where the caller has it already. */
-export function feedReply(call: Call, caching: Caching, chosen: Representation, text: () => string): Response {
+export function feedReply(call: Call, caching: Caching, chosen: Representation, text: () => string): Reply {
   if (caching.etag !== null && matchesEtag(call.request, caching.etag)) return empty(call, 304, 'Not Modified');
   return document(call, text(), chosen.contentType, caching);
 }
 
-export function described(call: Call, app: App, stream: string, chosen: Representation): Response {
+export function described(call: Call, app: App, stream: string, chosen: Representation): Reply {
   return document(call, descriptionText(stream, chosen), chosen.contentType, changing(app, null), 'Description Document');
 }
 
 /** One event by number, or the newest. A link whose target is gone counts as absent. */
-export async function eventReply(call: Call, app: App, stream: string, event: string, resolves: boolean, chosen: Representation): Promise<Response> {
+async function eventReply(call: Call, app: App, stream: string, event: string, resolves: boolean, chosen: Representation): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
@@ -103,7 +103,7 @@ export async function eventReply(call: Call, app: App, stream: string, event: st
   return representEvent(call, found, chosen, changing(app, etagOf((found.link ?? found).number, chosen), metadata.cacheControl));
 }
 
-export function representEvent(call: Call, event: StoredEvent, chosen: Representation, caching: Caching): Response {
+export function representEvent(call: Call, event: StoredEvent, chosen: Representation, caching: Caching): Reply {
   return document(call, eventBody(call, event, chosen), chosen.contentType, caching);
 }
 
@@ -148,7 +148,7 @@ export const scavengeHistory: Handler = (call, app) => {
 };
 
 /** The description document of a stream (http-api.md 2.12); only for those who ask for its media type. */
-export function descriptionText(stream: string, asked: Representation): string {
+function descriptionText(stream: string, asked: Representation): string {
   const family = asked.mediaType.includes('.kurrent.') ? 'kurrent' : 'eventstore';
   const link = (types: readonly string[]): string => {
     const list = types.map((type) => `${indent(4)}"${type}"`).join(',');

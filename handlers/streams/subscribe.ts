@@ -3,7 +3,7 @@ import { encodeText } from '../../core/text.ts';
 import type { AllFilter, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
 import { corsHeaders } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
-import type { App, Call } from '../http/context.ts';
+import type { App, Call, Reply } from '../http/context.ts';
 import { eventLine, parsePosition, positionText } from './lines.ts';
 import { integer64 } from '../http/headers.ts';
 import { numberText } from '../http/url.ts';
@@ -18,9 +18,9 @@ import { checkReader, checkStream, oneWithoutForbidden } from './access.ts';
  */
 
 /** A comment keeps idle connections from being cut. */
-export const IDLE_COMMENT_MS = 15_000;
+const IDLE_COMMENT_MS = 15_000;
 
-export async function subscribeToStream(call: Call, app: App, stream: string, resolveLinks: boolean): Promise<Response> {
+export async function subscribeToStream(call: Call, app: App, stream: string, resolveLinks: boolean): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const text = resumeText(call);
   const after = text === null ? -1 : text === 'end' ? 'end' : integer64(text);
@@ -31,7 +31,7 @@ export async function subscribeToStream(call: Call, app: App, stream: string, re
   return live(call, app, { stream, subscribe, idOf: (event) => numberText((event.link ?? event).number) });
 }
 
-export function subscribeToAll(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined): Response {
+export function subscribeToAll(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined): Reply {
   const text = resumeText(call);
   const after = text === null ? 'start' : text === 'end' ? 'end' : parsePosition(text);
   const subscribe = (signal: AbortSignal) => app.store.subscribeToAll({ after, resolveLinks, signal, ...(filter && { filter }) });
@@ -51,11 +51,11 @@ interface Source {
   idOf(event: StoredEvent): string;
 }
 
-function live(call: Call, app: App, source: Source): Response {
+function live(call: Call, app: App, source: Source): Reply {
   const ending = new AbortController();
   const signal = AbortSignal.any([ending.signal, call.request.signal]);
   const messages = source.subscribe(signal)[Symbol.asyncIterator]();
-  let lastSentMs = app.clock.monotonicMs();
+  let lastSentMs = app.world.clock.monotonicMs();
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       void comments(controller);
@@ -63,7 +63,7 @@ function live(call: Call, app: App, source: Source): Response {
     async pull(controller) {
       const text = await nextText(messages, source, call, app);
       if (signal.aborted) return;
-      lastSentMs = app.clock.monotonicMs();
+      lastSentMs = app.world.clock.monotonicMs();
       if (text.content !== '') controller.enqueue(encodeText(text.content));
       if (text.isLast) {
         ending.abort();
@@ -77,10 +77,10 @@ function live(call: Call, app: App, source: Source): Response {
   });
   async function comments(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     for (;;) {
-      await app.clock.sleep(lastSentMs + IDLE_COMMENT_MS - app.clock.monotonicMs(), signal);
+      await app.world.clock.sleep(lastSentMs + IDLE_COMMENT_MS - app.world.clock.monotonicMs(), signal);
       if (signal.aborted) break;
-      if (app.clock.monotonicMs() < lastSentMs + IDLE_COMMENT_MS) continue;
-      lastSentMs = app.clock.monotonicMs();
+      if (app.world.clock.monotonicMs() < lastSentMs + IDLE_COMMENT_MS) continue;
+      lastSentMs = app.world.clock.monotonicMs();
       // A reader that does not keep up needs no sign of life.
       if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encodeText(':\n\n'));
     }
@@ -92,7 +92,7 @@ function live(call: Call, app: App, source: Source): Response {
     }
   }
   const headers = { ...corsHeaders(call.methods), 'content-type': 'text/event-stream', 'cache-control': 'no-cache', vary: 'Accept', 'x-accel-buffering': 'no' };
-  return new Response(body, { status: 200, statusText: 'OK', headers });
+  return { status: 200, statusText: 'OK', headers, body };
 }
 
 interface Piece {
@@ -110,7 +110,7 @@ async function nextText(messages: AsyncIterator<SubscriptionMessage>, { stream, 
     return { content: `id: ${idOf(event)}\ndata: ${eventLine(event)}\n\n`, isLast: false };
   } catch (error) {
     const known = error instanceof SkuaError ? error : null;
-    if (known === null || outcomeOf(known.code).status === 500) app.log.error('subscription failed', { path: call.path, error });
+    if (known === null || outcomeOf(known.code).status === 500) app.world.log.error('subscription failed', { path: call.path, error });
     const problem = known ?? new SkuaError('io_error', 'The subscription failed inside the server. Reconnect to resume.');
     return { content: `event: error\ndata: ${problemText(problem, outcomeOf(problem.code).reason)}\n\n`, isLast: true };
   }

@@ -1,8 +1,8 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { NewUser, User } from '../../core/security/api.ts';
 import { timestampText } from '../../core/time.ts';
-import { readBody } from '../http/body.ts';
-import type { App, Call } from '../http/context.ts';
+import { readJson } from '../http/body.ts';
+import type { App, Call, Reply } from '../http/context.ts';
 import { corsHeaders } from '../http/reply.ts';
 import { baseOf, escapeName } from '../http/url.ts';
 
@@ -10,8 +10,6 @@ import { baseOf, escapeName } from '../http/url.ts';
 
 /** Largest body of a request about a user. */
 export const USER_BODY_BYTES_MAX = 65_536;
-
-const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 type Members = ReadonlyMap<string, unknown>;
 
@@ -35,34 +33,17 @@ export async function passwordChangeOf(call: Call, app: App): Promise<{ readonly
 }
 
 async function membersOf(call: Call, app: App): Promise<Members> {
-  requireJson(call.request.headers.get('content-type'));
-  const value = parse(await bytesOf(call, app));
+  const value = await jsonOf(call, app);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SkuaError('bad_json', 'The body must be a JSON object.');
   return new Map(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
 }
 
-const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
-
-function requireJson(contentType: string | null): void {
-  if (contentType !== null && JSON_TYPE.test(contentType)) return;
-  throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
-}
-
-async function bytesOf(call: Call, app: App): Promise<Uint8Array> {
+async function jsonOf(call: Call, app: App): Promise<unknown> {
   try {
-    return await readBody(call, app, USER_BODY_BYTES_MAX);
+    return await readJson(call, app, USER_BODY_BYTES_MAX);
   } catch (error) {
     if (!isSkuaError(error, 'body_too_large')) throw error;
     throw new SkuaError('body_too_large', `The request body exceeds ${USER_BODY_BYTES_MAX} bytes, more than a user can need.`, { limit: USER_BODY_BYTES_MAX });
-  }
-}
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch {
-    // The reason that the parser gives quotes the body, and with it passwords.
-    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
   }
 }
 
@@ -93,29 +74,29 @@ const DETAILS_TYPE_ID = 260;
 const LIST_TYPE_ID = 261;
 const CURRENT_TYPE_ID = 262;
 
-export function listReply(call: Call, users: readonly User[]): Response {
+export function listReply(call: Call, users: readonly User[]): Reply {
   return jsonReply(call, 200, succeeded(users.map((user) => detailsOf(call, user)), LIST_TYPE_ID));
 }
 
-export function detailsReply(call: Call, user: User): Response {
+export function detailsReply(call: Call, user: User): Reply {
   return jsonReply(call, 200, succeeded(detailsOf(call, user), DETAILS_TYPE_ID));
 }
 
 /** The caller's own record: without links, and with the time of its last change. */
-export function currentReply(call: Call, user: User): Response {
+export function currentReply(call: Call, user: User): Reply {
   return jsonReply(call, 200, succeeded(fieldsOf(user, offsetTime(user.updatedMs, user.updatedTicks ?? 0)), CURRENT_TYPE_ID));
 }
 
-export function updatedReply(call: Call, loginName: string): Response {
+export function updatedReply(call: Call, loginName: string): Reply {
   return jsonReply(call, 200, updated(loginName));
 }
 
-export function createdReply(call: Call, loginName: string): Response {
+export function createdReply(call: Call, loginName: string): Reply {
   return jsonReply(call, 201, updated(loginName), { location: userUrl(call, loginName) });
 }
 
 /** Who the caller is: default values are left out. */
-export function identityReply(call: Call, loginName: string | null, groups: readonly string[], nowMs: number): Response {
+export function identityReply(call: Call, loginName: string | null, groups: readonly string[], nowMs: number): Reply {
   return jsonReply(call, 200, { data: { loginName, fullName: loginName, groups, dateLastUpdated: offsetTime(nowMs, 0) }, success: true });
 }
 
@@ -153,7 +134,7 @@ function offsetTime(ms: number, ticks: number): string {
 
 const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created' };
 
-function jsonReply(call: Call, status: number, value: unknown, more: Record<string, string> = {}): Response {
+function jsonReply(call: Call, status: number, value: unknown, more: Record<string, string> = {}): Reply {
   const headers = { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', ...more };
-  return new Response(JSON.stringify(value, null, 2), { status, statusText: REASONS[status]!, headers });
+  return { status, statusText: REASONS[status]!, headers, body: JSON.stringify(value, null, 2) };
 }

@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { Users } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/security/principal.ts';
 import { refusal } from '../http/authorization.ts';
-import type { App, Call, Handler } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { operation } from '../http/route.ts';
 import type { Operation, Route } from '../http/route.ts';
@@ -15,14 +15,14 @@ import {
 /** Users over HTTP (http-api.md section 6; who may do what: options-and-security.md section 9). Absent while security is off. */
 
 /** GET `/users`. */
-export const listUsers: Handler = async (call, app) => {
+const listUsers: Handler = async (call, app) => {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
   return listReply(call, await users.list());
 };
 
 /** GET `/users/{login}`: for administrators, and for users about themselves. */
-export const userDetails: Handler = async (call, app) => {
+const userDetails: Handler = async (call, app) => {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
   const login = loginOf(call);
@@ -32,7 +32,7 @@ export const userDetails: Handler = async (call, app) => {
 };
 
 /** GET `/users/$current`. */
-export const currentUser: Handler = async (call, app) => {
+const currentUser: Handler = async (call, app) => {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
   const { name } = call.principal;
@@ -41,7 +41,7 @@ export const currentUser: Handler = async (call, app) => {
 };
 
 /** POST `/users`. */
-export const createUser: Handler = async (call, app) => {
+const createUser: Handler = async (call, app) => {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
   const user = await newUserOf(call, app);
@@ -51,27 +51,27 @@ export const createUser: Handler = async (call, app) => {
 };
 
 /** PUT `/users/{login}`: full name and groups, both as given; what is left out becomes empty. */
-export const updateUser: Handler = (call, app) => change(call, app, async (users, login) => users.update(login, await userChangeOf(call, app)));
+const updateUser: Handler = (call, app) => change(call, app, async (users, login) => users.update(login, await userChangeOf(call, app)));
 
-export const deleteUser: Handler = (call, app) => change(call, app, (users, login) => users.delete(login));
-export const enableUser: Handler = (call, app) => change(call, app, (users, login) => users.enable(login));
-export const disableUser: Handler = (call, app) => change(call, app, (users, login) => users.disable(login));
-export const resetPassword: Handler = (call, app) => change(call, app, async (users, login) => users.resetPassword(login, await newPasswordOf(call, app)));
+const deleteUser: Handler = (call, app) => change(call, app, (users, login) => users.delete(login));
+const enableUser: Handler = (call, app) => change(call, app, (users, login) => users.enable(login));
+const disableUser: Handler = (call, app) => change(call, app, (users, login) => users.disable(login));
+const resetPassword: Handler = (call, app) => change(call, app, async (users, login) => users.resetPassword(login, await newPasswordOf(call, app)));
 
 /** POST `/users/{login}/command/change-password`: by nobody but the user, who proves to know the present one. */
-export const changePassword: Handler = (call, app) => change(call, app, async (users, login) => {
+const changePassword: Handler = (call, app) => change(call, app, async (users, login) => {
   if (login !== call.principal.name) throw refusal(call.principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
   const { currentPassword, newPassword } = await passwordChangeOf(call, app);
-  await users.changePassword(login, currentPassword, newPassword, app.addressOf?.(call.request) ?? null);
+  await users.changePassword(login, currentPassword, newPassword, app.server.addressOf?.(call.request) ?? null);
 });
 
 /** GET `/admin/login`: who the caller is (http-api.md 3.6). */
 export const loginEcho: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
-  return identityReply(call, call.principal.name, call.principal.roles, app.clock.nowMs());
+  return identityReply(call, call.principal.name, call.principal.roles, app.world.clock.nowMs());
 };
 
-async function change(call: Call, app: App, made: (users: Users, login: string) => Promise<void>): Promise<Response> {
+async function change(call: Call, app: App, made: (users: Users, login: string) => Promise<void>): Promise<Reply> {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
   const login = loginOf(call);

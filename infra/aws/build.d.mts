@@ -1,5 +1,5 @@
 /** What a function's bundle amounts to, in bytes without source maps and WebAssembly. */
-export interface FunctionSize {
+interface FunctionSize {
   readonly name: string;
   readonly bytes: number;
   readonly bytesMax: number;

@@ -24,7 +24,7 @@ const REST_MS_MAX = 100;
 export type FileCalls = 'request-loop' | 'offline' | 'blocking';
 
 /** What a file is made of. */
-export interface OpenedFile {
+interface OpenedFile {
   /** Its name in the port, and where it lies on this machine. */
   readonly path: string;
   readonly place: string;

@@ -12,7 +12,7 @@ import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts'
 /** How often a file is opened that gets another file in its place meanwhile. */
 const OPEN_TRIES_MAX = 10;
 
-export interface FilesystemStorageOptions {
+interface FilesystemStorageOptions {
   /** The data directory. It is created when something is first written, or locked. */
   root: string;
   /** Folder that takes the place of `index/`. */

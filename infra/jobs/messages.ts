@@ -31,7 +31,7 @@ export type WorkerMessage =
   | { readonly kind: 'failed'; readonly error: ErrorImage };
 
 /** An error as it crosses to another thread, where classes do not survive. */
-export interface ErrorImage {
+interface ErrorImage {
   /** Null for an error that is not a SkuaError. */
   readonly code: ErrorCode | null;
   readonly name: string;

@@ -20,7 +20,7 @@ const SCAVENGE_THREADS = 5;
 /** One backup at a time is made by one thread; where its files are stored side by side, some wait for the disk while others are digested. */
 const BACKUP_THREADS = 4;
 
-export interface WorkerJobsOptions {
+interface WorkerJobsOptions {
   /** Folders of the FilesystemStorage that every worker builds for itself. */
   root: string;
   indexRoot: string;

@@ -9,7 +9,7 @@ export const JOBS_QUEUED_MAX = 64;
 /** Time in milliseconds after which a worker without work is ended. */
 const IDLE_MS_MAX = 30_000;
 
-export interface WorkerPoolOptions {
+interface WorkerPoolOptions {
   /** Folders of the FilesystemStorage that every worker builds for itself. */
   readonly root: string;
   readonly indexRoot: string;

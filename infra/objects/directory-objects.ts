@@ -8,7 +8,7 @@ import { infoOf, infosOf, walkKeys } from './directory-walk.ts';
 import { DurableFolders, linkOnce, outcomeUnknown, TemporaryFiles } from './durable-files.ts';
 import { directoryError, isAbsent, readAll, readInto, readIntoBlocking, writeAll, writeContent } from './file-content.ts';
 
-export interface DirectoryObjectsOptions {
+interface DirectoryObjectsOptions {
   /** Made at the first write. */
   readonly root: string;
   /** What leftovers of crashes are judged by; the system's time by default. */

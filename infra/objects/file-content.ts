@@ -11,7 +11,7 @@ const PIECE_BYTES_MIN = 131_072;
 /** Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short. */
 const SYNC_EVERY_BYTES = 33_554_432;
 
-export interface WriteContentOptions {
+interface WriteContentOptions {
   readonly signal?: AbortSignal | undefined;
   /** Write on the caller's thread; a sync leaves it free to go on. Default false. */
   readonly isBlocking?: boolean;

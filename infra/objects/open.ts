@@ -5,7 +5,7 @@ import type { ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts'
 import type { S3ObjectsOptions } from '../s3/objects.ts';
 import { DirectoryObjects } from './directory-objects.ts';
 
-export interface OpenObjectsOptions {
+interface OpenObjectsOptions {
   /** Applies to buckets only. */
   readonly s3?: S3ObjectsOptions;
   /** Applies to directories only: see DirectoryObjectsOptions. */

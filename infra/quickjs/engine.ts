@@ -18,7 +18,7 @@ export function compile(bytes: Uint8Array): Promise<WasmModule> {
 }
 
 /** The exports of a new instance. */
-export function instantiate(module: WasmModule, imports: Readonly<Record<string, Readonly<Record<string, unknown>>>>): unknown {
+function instantiate(module: WasmModule, imports: Readonly<Record<string, Readonly<Record<string, unknown>>>>): unknown {
   return new api.Instance(module, imports).exports;
 }
 

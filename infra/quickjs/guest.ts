@@ -28,7 +28,7 @@ const TEXT_BYTES_MAX = 1024 * 1024;
 export type Value = number & { readonly __value: unique symbol };
 
 /** Something that must never happen: the engine's state is unknown and it must not be used again. */
-export class EngineFault extends Error {
+class EngineFault extends Error {
   override name = 'EngineFault';
 }
 

@@ -180,7 +180,7 @@ export class ScriptRunner {
   }
 }
 
-export function timedOut(timeoutMs: number): Extract<RunResult, { kind: 'timed-out' }> {
+function timedOut(timeoutMs: number): Extract<RunResult, { kind: 'timed-out' }> {
   return { kind: 'timed-out', reason: `The script ran longer than the ${timeoutMs} ms that it may take.` };
 }
 

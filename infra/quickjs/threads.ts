@@ -12,13 +12,13 @@ const SPARE_THREADS = 1;
 /** After so many threads in a row that ended before they had started, no further one is tried until a call asks again. */
 const START_FAILURES_MAX = 3;
 
-export interface ThreadPoolOptions {
+interface ThreadPoolOptions {
   readonly limits: RoutingLimits;
   readonly workerUrl: URL;
   readonly engineUrl: URL;
 }
 
-export interface PoolEvents {
+interface PoolEvents {
   onIdle(): void;
   onLost(thread: SandboxThread, loss: Loss): void;
   /** No thread could be started. */
@@ -118,7 +118,7 @@ const RUN_MAX = 2 ** 30;
 /** Where the code of workers is kept as Node.js compiles it, so that TypeScript is stripped of its types once. */
 const CODE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/skua', import.meta.url));
 
-export interface ThreadEvents {
+interface ThreadEvents {
   /** The thread takes runs now: it has started, or has ended what it was given. */
   onIdle(thread: SandboxThread): void;
   /** The thread is no more, and took this with it, if anything. */

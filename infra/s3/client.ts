@@ -5,7 +5,7 @@ import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { s3Failure } from './errors.ts';
 import type { S3Failure, S3Target } from './errors.ts';
 
-export type Sdk = typeof import('@aws-sdk/client-s3');
+type Sdk = typeof import('@aws-sdk/client-s3');
 export type S3Place = Extract<ObjectPlace, { kind: 's3' }>;
 
 export interface S3Timeouts {

@@ -11,7 +11,7 @@ const LEFTOVER_AFTER_MS = 604_800_000;
 /** Which upload an object came from: tells a completion whose reply was lost from one that never happened. */
 const UPLOAD_ID = 'skua-upload';
 
-export interface MultipartJob {
+interface MultipartJob {
   readonly connection: S3Connection;
   /** Runs a request, repeated as need be. */
   readonly run: <T>(attempt: () => Promise<T>, signal?: AbortSignal) => Promise<T>;

@@ -2,7 +2,7 @@ import { SkuaError } from '../../core/errors.ts';
 import { storageError } from '../fs/errors.ts';
 
 /** Where the database lies, as it is told to people. */
-export const STATE_PATH = 'index/scavenging/scavenging.db';
+const STATE_PATH = 'index/scavenging/scavenging.db';
 const REMEDY = `Stop the node and delete index/scavenging: the next scavenge then learns everything anew. Nothing else is lost.`;
 
 /** Primary result codes of SQLite. */

@@ -12,7 +12,7 @@ import { SqliteScavengeState } from './scavenge-state.ts';
 /** Time in milliseconds that a connection waits for the one that is writing. */
 const BUSY_MS_MAX = 10_000;
 
-export interface SqliteScavengeStatesOptions {
+interface SqliteScavengeStatesOptions {
   /** Folder of the index. */
   readonly indexRoot: string;
   /** Of stream names: tells which hashes the names stored as collisions share. */

@@ -6,7 +6,7 @@ import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
 /** GET `/auto-scavenge/enabled`. */
-export interface EnabledDocument {
+interface EnabledDocument {
   readonly enabled: boolean;
   readonly reason?: string;
 }

@@ -19,7 +19,7 @@ import type { Values } from '../config/options.ts';
 
 const MINUTE_MS = 60_000;
 
-export interface OpenAutoScavengeOptions {
+interface OpenAutoScavengeOptions {
   readonly values: Pick<Values, 'AutoScavenge:Enabled' | 'AutoScavenge:TimeZone' | 'AutoScavenge:NodeLostAfter' | 'Licensing:LicenseKey' | 'Licensing:IssuerKeyFile' | 'Licensing:UseBuiltIn' | 'Dev' | 'MemDb'>;
   readonly version: string;
   readonly open: Pick<OpenStore, 'store' | 'scavenger' | 'status'>;
@@ -74,7 +74,7 @@ export const TICK_MS_MAX = 10_000;
 /** A failure that goes on is logged again after this many ticks. */
 const TICKS_BETWEEN_LINES = 150;
 
-export interface TickerParts {
+interface TickerParts {
   readonly autoScavenge: AutoScavenge;
   readonly clock: Clock;
   readonly log: Log;

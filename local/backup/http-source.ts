@@ -18,7 +18,7 @@ const SILENCE_MS_MAX = 30_000;
 /** The end of a hold is not waited for any longer: it would end by itself. */
 const RELEASE_MS_MAX = 5_000;
 
-export interface HttpSourceOptions {
+interface HttpSourceOptions {
   readonly node: NodeClient;
   readonly clock: Clock;
   /** Ends what is under way; its reason is thrown. */

@@ -28,7 +28,7 @@ import type { Collector, MetricSink } from '../metrics/metrics.ts';
 import type { OpenNode } from '../store/open-node.ts';
 import type { BackupSettings } from '../config/backup-settings.ts';
 
-export interface OpenBackupsOptions {
+interface OpenBackupsOptions {
   readonly settings: BackupSettings;
   readonly node: OpenNode;
   /** Null where nothing is scheduled. */
@@ -114,7 +114,7 @@ function pruneIn({ settings, clock, log }: OpenBackupsOptions, repository: NodeR
  * The repository of a node, opened when it is first needed and made where there is none. One that could not be opened is
  * tried again at the next call.
  */
-export class NodeRepository {
+class NodeRepository {
   readonly #settings: BackupSettings;
   readonly #world: RepositoryWorld;
   #objects: Promise<ObjectStore> | null = null;
@@ -151,12 +151,12 @@ export class NodeRepository {
 }
 
 /** What is not yet in the repository; null while nothing is shipped. */
-export interface ShippingFigures {
+interface ShippingFigures {
   readonly unshippedBytes: number;
   readonly lagMs: number;
 }
 
-export interface BackupFigures {
+interface BackupFigures {
   readonly holds: Pick<Holds, 'count'>;
   readonly backups: Pick<NodeBackups, 'current'>;
   /** Null where no repository is configured. */
@@ -166,7 +166,7 @@ export interface BackupFigures {
 }
 
 /** Metrics of backups. What is not known is absent, so that an alert on its age can also be one on its absence. */
-export function backupMetrics({ holds, backups, watch, shipping, clock }: BackupFigures): Collector {
+function backupMetrics({ holds, backups, watch, shipping, clock }: BackupFigures): Collector {
   return (sink) => {
     const progress = backups.current();
     sink.gauge('eventstore_backup_done_bytes', progress?.bytesDone ?? 0);

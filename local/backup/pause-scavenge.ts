@@ -13,7 +13,7 @@ const LOOK_MS = 500;
 const RESUME_TRIES_MAX = 30;
 const RESUME_MS = 1_000;
 
-export interface PauseOptions {
+interface PauseOptions {
   readonly node: NodeClient;
   readonly clock: Clock;
   readonly signal: AbortSignal;

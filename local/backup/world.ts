@@ -25,7 +25,7 @@ import { bundledWorker } from '../store/open-node.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 
 /** How a repository is named on the command line. */
-export interface PlaceWish {
+interface PlaceWish {
   readonly 'key-file': string | null;
   readonly 's3-endpoint': string | null;
   readonly 's3-region': string | null;
@@ -42,7 +42,7 @@ export function placeOf(given: string | null, option: string, wish: PlaceWish): 
   }
 }
 
-export interface RepositoryWish {
+interface RepositoryWish {
   readonly create?: boolean;
   readonly compression?: CompressionMode;
 }

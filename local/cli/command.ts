@@ -4,7 +4,7 @@ import { address, isAddress } from './options.ts';
 import type { OptionTable, OptionValues } from './options.ts';
 
 /** An argument without a name. Optional ones come last, and only the last one may be given several times. */
-export interface Positional {
+interface Positional {
   readonly name: string;
   readonly help: string;
   readonly isOptional?: boolean;
@@ -39,7 +39,7 @@ export function defineCommand<const O extends OptionTable>(command: Command<O>):
 }
 
 /** Where a node is looked for unless one is named. */
-export const DEFAULT_NODE = 'http://127.0.0.1:2113';
+const DEFAULT_NODE = 'http://127.0.0.1:2113';
 
 /** `--node URL` of every command that talks to a running node. */
 export const nodeOption = address('URL', `SKUA_NODE or ${DEFAULT_NODE}`, 'Node to talk to; may carry user and password, else SKUA_USER and SKUA_PASSWORD count');

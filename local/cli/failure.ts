@@ -26,7 +26,7 @@ export class CommandError extends Error {
   }
 }
 
-export interface Failure {
+interface Failure {
   readonly code: string;
   readonly message: string;
   readonly exitCode: ExitCode;

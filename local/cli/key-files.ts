@@ -8,7 +8,7 @@ export const SECRET_MODE = 0o600;
 /** For everybody to read. */
 export const PUBLIC_MODE = 0o644;
 
-export interface FileToWrite {
+interface FileToWrite {
   readonly file: string;
   readonly text: string;
   readonly mode: number;

@@ -7,7 +7,7 @@ const CALL_MS_MAX = 30_000;
 /** Characters of an unexpected answer that are shown. */
 const SHOWN_LENGTH_MAX = 500;
 
-export interface CallOptions {
+interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Ends a call that may take as long as it wants; without it a call has 30 seconds. */

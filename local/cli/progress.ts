@@ -8,7 +8,7 @@ const REDRAW_MS = 100;
 const LINE_MS = 3_000;
 const BAR_LENGTH = 24;
 
-export interface ProgressState {
+interface ProgressState {
   readonly label: string;
   /** Shown behind the figures. */
   readonly detail?: string;
@@ -16,13 +16,13 @@ export interface ProgressState {
   readonly bytesTotal: number;
 }
 
-export interface ProgressFigures extends ProgressState {
+interface ProgressFigures extends ProgressState {
   readonly bytesPerSecond: number;
   /** Null until there is a rate. */
   readonly secondsLeft: number | null;
 }
 
-export interface ProgressOptions {
+interface ProgressOptions {
   /** The bar is drawn here if it is a terminal. */
   readonly output: Output;
   readonly env: Io['env'];

@@ -6,7 +6,7 @@ import type { ExitCode, Io } from './io.ts';
 import { parseValue } from './options.ts';
 import type { OptionTable } from './options.ts';
 
-export interface Program {
+interface Program {
   readonly commands: readonly Command[];
   readonly version: string;
 }
@@ -91,7 +91,7 @@ function helpHint(program: Program, words: readonly string[]): string {
 }
 
 /** A command line understood, or a call for help. */
-export type Parsed<O extends OptionTable> = { readonly kind: 'help' } | { readonly kind: 'run'; readonly input: Input<O> };
+type Parsed<O extends OptionTable> = { readonly kind: 'help' } | { readonly kind: 'run'; readonly input: Input<O> };
 
 /**
  * Reads the words behind a command's name: `--name value`, `--name=value`, switches, and positional arguments. `--`

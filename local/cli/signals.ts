@@ -6,7 +6,7 @@ import { EXIT } from './io.ts';
 /** The same key press may arrive twice: from the terminal, and passed on by the parent (npm does that). */
 const SAME_PRESS_MS = 500;
 
-export interface SignalOptions {
+interface SignalOptions {
   readonly nowMs: () => number;
   /** The first signal. */
   readonly onFirst: (signal: string) => void;
@@ -26,7 +26,7 @@ export function signalHandler({ nowMs, onFirst, onSecond }: SignalOptions): (sig
   };
 }
 
-export interface HangUp {
+interface HangUp {
   /** From now on SIGHUP reloads; before, it is only noted. The outcome is logged by the reload itself. */
   attach(reload: () => Promise<unknown>): void;
   release(): void;

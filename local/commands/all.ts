@@ -16,7 +16,7 @@ import {
 } from './tools.ts';
 
 /** The options of a node come from a file and the environment, too: they are in `local/config`. */
-export const startCommand: Command = defineCommand({
+const startCommand: Command = defineCommand({
   name: 'start',
   summary: 'Run a node',
   details: 'Listens for HTTP requests until it is interrupted (Ctrl+C, SIGTERM). The log goes to stderr, one JSON object a line where that is no terminal. Options also come from the environment (SERVER_NODE_PORT for --node-port) and from a YAML file (NodePort); the command line wins.',

@@ -15,7 +15,7 @@ const THROTTLE_MAX_BYTES = 1_099_511_627_776;
 const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 /** Which files are backed up: those of a running node, or of a stopped directory. */
-export const sourceOptions = {
+const sourceOptions = {
   node: nodeOption,
   db: text('DIR', null, 'Data directory of a stopped node, instead of a running one'),
   index: indexOption,
@@ -23,20 +23,20 @@ export const sourceOptions = {
 };
 
 /** How a repository is reached; `repository` itself is required by what uses it. */
-export const placeOptions = {
+const placeOptions = {
   repository: text('R', null, 'The repository: a directory, or s3://bucket/prefix (credentials as the AWS tools take them)'),
   'key-file': text('FILE', null, 'Key of an encrypted repository, from `skua backup key`'),
   's3-endpoint': address('URL', 'that of AWS, or AWS_ENDPOINT_URL_S3', 'Server that speaks S3'),
   's3-region': text('REGION', null, 'Region of the bucket', 'AWS_REGION'),
 };
 
-export const compressionOption = oneOf<CompressionMode>(['off', 'auto', 'on'], 'auto', 'Compress what is stored (zstd); auto does so in buckets, where it pays');
-export const parallelOption = integer('COUNT', 1, PARALLEL_MAX, 4, 'Files to work on at a time');
-export const throttleOption = bytes('Most bytes a second, such as 20MiB', THROTTLE_MIN_BYTES, THROTTLE_MAX_BYTES);
-export const jsonOption = flag('Report as JSON, sizes in bytes');
-export const backupOption = text('ID', null, 'The backup, by its id or the beginning of it', 'the newest');
+const compressionOption = oneOf<CompressionMode>(['off', 'auto', 'on'], 'auto', 'Compress what is stored (zstd); auto does so in buckets, where it pays');
+const parallelOption = integer('COUNT', 1, PARALLEL_MAX, 4, 'Files to work on at a time');
+const throttleOption = bytes('Most bytes a second, such as 20MiB', THROTTLE_MIN_BYTES, THROTTLE_MAX_BYTES);
+const jsonOption = flag('Report as JSON, sizes in bytes');
+const backupOption = text('ID', null, 'The backup, by its id or the beginning of it', 'the newest');
 
-export const keepOptions = {
+const keepOptions = {
   'keep-last': kept('Keep this many of the newest backups'),
   'keep-hourly': kept('Keep the last backup of each of this many hours that have one (UTC)'),
   'keep-daily': kept('The same for days'),
@@ -48,7 +48,7 @@ function kept(help: string): Option<number> {
 }
 
 /** One of several words. */
-export function oneOf<T extends string>(words: readonly T[], fallback: T, help: string): Option<T> {
+function oneOf<T extends string>(words: readonly T[], fallback: T, help: string): Option<T> {
   const parse = (given: string) => (words.includes(given as T) ? { value: given as T } : { allowed: words.join(', ').replace(/, (?=[^,]*$)/, ' or ') });
   return { placeholder: words.join('|'), fallback, fallbackText: fallback, help, parse };
 }
@@ -59,7 +59,7 @@ export function bytes(help: string, min: number, max: number): Option<number | n
 }
 
 /** A share, `10%` or `0.1`; what is above 0 and at most 1. */
-export function share(fallback: number, help: string): Option<number> {
+function share(fallback: number, help: string): Option<number> {
   const parse = (given: string) => {
     const parts = /^(\d{1,3}(?:\.\d{1,4})?)(%?)$/.exec(given);
     const value = parts === null ? Number.NaN : Number(parts[1]) / (parts[2] === '%' ? 100 : 1);
@@ -69,7 +69,7 @@ export function share(fallback: number, help: string): Option<number> {
 }
 
 /** A position in the log; null unless given. */
-export function position(help: string): Option<number | null> {
+function position(help: string): Option<number | null> {
   const parse = (given: string) => {
     const value = /^\d{1,16}$/.test(given) ? Number(given) : Number.NaN;
     return Number.isSafeInteger(value) ? { value } : { allowed: 'a position in the log, a whole number from 0 on' };
@@ -78,7 +78,7 @@ export function position(help: string): Option<number | null> {
 }
 
 /** A moment in milliseconds since 1970; null unless given. */
-export function moment(help: string): Option<number | null> {
+function moment(help: string): Option<number | null> {
   const parse = (given: string) => {
     const value = TIME.test(given) ? parseTimestamp(given) : Number.NaN;
     return Number.isNaN(value) ? { allowed: 'a time with its zone, such as 2026-07-01T12:00:00Z or 2026-07-01T14:00:00+02:00' } : { value };

@@ -1,15 +1,16 @@
 import * as path from 'node:path';
 import { isSkuaError } from '../../core/errors.ts';
+import type { VerifyFinding } from '../../core/verify/run.ts';
 import { verifyDirectory } from '../../core/verify/verify.ts';
-import type { VerifyFinding, VerifySummary } from '../../core/verify/verify.ts';
+import type { VerifySummary } from '../../core/verify/verify.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import type { Input } from '../cli/command.ts';
+import { requireDirectory } from '../cli/directory.ts';
+import { CommandError } from '../cli/failure.ts';
 import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import type { Input } from '../cli/command.ts';
-import { CommandError } from '../cli/failure.ts';
-import { requireDirectory } from '../cli/directory.ts';
 import { durationText, Progress } from '../cli/progress.ts';
 import type { verifyOptions } from './options.ts';
 

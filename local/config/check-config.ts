@@ -7,7 +7,7 @@ import type { Source } from './merge.ts';
 import type { OptionName, Values } from './options.ts';
 
 /** How connections are protected. */
-export type TlsMode = 'off' | 'dev' | 'certificates';
+type TlsMode = 'off' | 'dev' | 'certificates';
 
 export function tlsModeOf({ Insecure, DisableTls, Dev }: Values): TlsMode {
   if (Insecure || DisableTls) return 'off';

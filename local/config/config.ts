@@ -6,7 +6,7 @@ import type { OptionName, Values } from './options.ts';
 export const MASK = '********';
 
 /** An option whose value differs between two configurations. Secrets are masked. */
-export interface OptionChange {
+interface OptionChange {
   readonly name: OptionName;
   readonly from: string;
   readonly to: string;

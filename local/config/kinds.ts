@@ -52,7 +52,7 @@ export function powerOfTwo(placeholder: string, min: number, max: number): Kind<
   return { ...common, schema: 'integer', description: allowed.slice(2), placeholder, parse };
 }
 
-export interface SizeLimits {
+interface SizeLimits {
   readonly min: number;
   readonly max: number;
   readonly multipleOf?: number;

@@ -22,7 +22,7 @@ export interface OptionSpec<T> {
 }
 
 /** Options by their name in YAML; a colon stands for nesting (`AutoScavenge:Enabled`). */
-export type OptionTable = Readonly<Record<string, OptionSpec<unknown>>>;
+type OptionTable = Readonly<Record<string, OptionSpec<unknown>>>;
 
 /** Options that stand together in help, dump and documentation. */
 export interface OptionGroup {

@@ -62,7 +62,7 @@ export const scavenge = {
 const PORT_MAX = 65_535;
 
 /** Options of section 2.2: where the node listens, and what it serves there. */
-export const network = {
+const network = {
   NodeIp: option(ip, '127.0.0.1', 'Address to listen on', { aliases: ['HttpIp', 'ExtIp'] }),
   NodePort: option(integer('PORT', 0, PORT_MAX), 2113, 'Port to listen on; 0 takes any free one', { aliases: ['HttpPort', 'ExtPort'] }),
   NodeHostAdvertiseAs: optional(text('HOST'), 'Host by which others reach the node, where that is not its address', { aliases: ['ExtHostAdvertiseAs'], fallbackText: 'NodeIp' }),
@@ -75,7 +75,7 @@ export const network = {
 };
 
 /** Options of section 2.3. */
-export const cluster = {
+const cluster = {
   ClusterSize: option(integer('COUNT'), 1, 'Nodes of the cluster; this version runs single nodes'),
   ClusterSecret: optional(text('SECRET', { mayBeEmpty: true }), 'Secret that the nodes of a cluster without TLS share', { isSensitive: true }),
   NodePriority: option(integer('NUMBER'), 0, 'Nodes with a higher one are preferred as leader'),
@@ -85,7 +85,7 @@ const onReload = { isReloadable: true };
 const password = text('PASSWORD', { mayBeEmpty: true });
 
 /** Options of section 2.6. A reload takes the files up again, also under the same names. */
-export const certificates = {
+const certificates = {
   CertificateFile: optional(path('FILE'), 'Certificate of the node: a bundle in PKCS#12, or PEM or DER with the key in a file of its own', onReload),
   CertificatePrivateKeyFile: optional(path('FILE'), 'Private key of the certificate in PEM', onReload),
   CertificatePassword: optional(password, 'Password of a certificate in PKCS#12', { ...onReload, isSensitive: true }),
@@ -105,7 +105,7 @@ export const users = {
 
 /** Levels of both generations of the reference database, the least important first; `Default` is Information. */
 const LEVELS = ['Default', 'Verbose', 'Trace', 'Debug', 'Information', 'Warning', 'Error', 'Fatal', 'Critical', 'None'] as const;
-export type LevelName = (typeof LEVELS)[number];
+type LevelName = (typeof LEVELS)[number];
 
 /** Options of section 2.8. */
 export const logging = {

@@ -19,7 +19,7 @@ const RETRY_MS: readonly number[] = [50, 100, 200, 400, 800, 1_600, 3_200];
 const GITHUB: SignatureSettings = { scheme: 'GitHub', timestampToleranceMs: 0, header: null, prefix: null, encoding: null, hash: null };
 
 /** A stream for each repository, else for each organisation; the type is the event's name and action. */
-export const ROUTING_SCRIPT = `function route({ body, headers }) {
+const ROUTING_SCRIPT = `function route({ body, headers }) {
   const source = body.repository ? body.repository.full_name : body.organization ? body.organization.login : 'other';
   const name = headers['x-github-event'];
   return { stream: 'github-' + source.replaceAll('/', '-'), schema: body.action ? name + '.' + body.action : name };

@@ -45,7 +45,7 @@ export interface DemoReport {
   readonly readSeconds: number;
 }
 
-export interface DemoOptions {
+interface DemoOptions {
   readonly nowMs: () => number;
   readonly onStream: (stream: string, done: number, total: number) => void;
 }
@@ -110,7 +110,7 @@ function areSame(sent: readonly DemoDelivery[], read: readonly ReadEvent[]): boo
   });
 }
 
-export interface ReadEvent {
+interface ReadEvent {
   readonly eventNumber: number;
   readonly eventId: string;
   readonly eventType: string;
@@ -121,7 +121,7 @@ export interface ReadEvent {
 }
 
 /** What an earlier run has done to a stream: deleted it, or limited how many of its events stay. */
-export type StreamFate = 'soft' | 'hard' | 'limited';
+type StreamFate = 'soft' | 'hard' | 'limited';
 
 /** What the demo needs of streams. */
 export class StreamClient {

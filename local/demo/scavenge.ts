@@ -22,7 +22,7 @@ export interface ScavengeReport {
 }
 
 /** The events of the hard-deleted stream, searched in the node's files before and after. */
-export interface ErasureReport {
+interface ErasureReport {
   readonly stream: string;
   readonly directory: string;
   /** Where they were found. */
@@ -30,7 +30,7 @@ export interface ErasureReport {
   readonly after: readonly string[];
 }
 
-export interface ScavengeDemoOptions {
+interface ScavengeDemoOptions {
   readonly io: Io;
   readonly signal: AbortSignal;
   /** Where the node's files may be. */

@@ -4,7 +4,7 @@ import { RuntimeInterface } from './runtime-interface.ts';
 import type { Outcome } from './runtime-interface.ts';
 
 /** Calls of one function that may wait for an instance. */
-export const CALLS_WAITING_MAX = 1_000;
+const CALLS_WAITING_MAX = 1_000;
 
 /** The instances of one function: another one is started as long as all are busy and fewer than the limit are there. */
 export class FunctionPool {
@@ -54,7 +54,7 @@ function reserved(instance: FunctionProcess): FunctionProcess {
   return instance;
 }
 
-export interface FunctionProcessOptions {
+interface FunctionProcessOptions {
   /** Names the function in its environment. */
   readonly name: string;
   /** Folder of the bundle; the process works in it. */

@@ -12,7 +12,7 @@ export type Outcome =
   | { readonly kind: 'crashed'; readonly reason: string };
 
 /** Largest result in bytes that the platform takes. */
-export const RESULT_BYTES_MAX = 6 * 1_048_576;
+const RESULT_BYTES_MAX = 6 * 1_048_576;
 const ROUTE = /^\/2018-06-01\/runtime\/(?:invocation\/(next)|invocation\/([\w-]+)\/(response|error)|init\/(error))$/;
 
 interface Call {

@@ -9,7 +9,7 @@ import { HTTP_TIMEOUT_SECONDS, TICK_PERIOD_SECONDS, TICK_TIMEOUT_SECONDS } from 
 import { FunctionPool } from './function-pool.ts';
 import type { Outcome } from './runtime-interface.ts';
 
-export type FunctionName = 'webhook' | 'admin' | 'streams' | 'tick';
+type FunctionName = 'webhook' | 'admin' | 'streams' | 'tick';
 export const FUNCTION_NAMES: readonly FunctionName[] = ['webhook', 'admin', 'streams', 'tick'];
 
 const HTTP_TIMEOUT_MS = HTTP_TIMEOUT_SECONDS * 1_000;
@@ -17,7 +17,7 @@ const TICK_TIMEOUT_MS = TICK_TIMEOUT_SECONDS * 1_000;
 const TICK_PERIOD_MS = TICK_PERIOD_SECONDS * 1_000;
 const ADMIN = /^\/(?:admin|users|connectors|auto-scavenge)(?:\/|$)/;
 
-export interface ServeOptions {
+interface ServeOptions {
   /** Folder with one bundle a function. */
   readonly bundles: string;
   readonly port: number;
@@ -155,10 +155,10 @@ function bootstrapFile(): string {
 }
 
 /** Largest body in bytes that a function URL takes. */
-export const EVENT_BODY_BYTES_MAX = 6 * 1_048_576;
+const EVENT_BODY_BYTES_MAX = 6 * 1_048_576;
 
 /** Null for a body beyond the limit. */
-export async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
+async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
   const pieces: Buffer[] = [];
   let length = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
@@ -172,7 +172,7 @@ export async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
 const TEXT = /^(?:text\/|application\/(?:json|javascript|xml|x-www-form-urlencoded)(?:;|$))/i;
 
 /** The event of a function URL (payload format 2.0) for a request. */
-export function httpEventOf(request: IncomingMessage, body: Buffer, nowMs: number) {
+function httpEventOf(request: IncomingMessage, body: Buffer, nowMs: number) {
   const url = request.url ?? '/';
   const [rawPath, rawQueryString] = url.includes('?') ? [url.slice(0, url.indexOf('?')), url.slice(url.indexOf('?') + 1)] : [url, ''];
   const [host, port] = (request.headers.host ?? 'localhost').split(':');
@@ -196,7 +196,7 @@ export function httpEventOf(request: IncomingMessage, body: Buffer, nowMs: numbe
 }
 
 /** The event with which a schedule calls the tick. */
-export function scheduledEvent(nowMs: number) {
+function scheduledEvent(nowMs: number) {
   return {
     version: '0', id: randomUUID(), 'detail-type': 'Scheduled Event', source: 'aws.events', account: '000000000000', time: new Date(nowMs).toISOString(), region: 'local',
     resources: ['arn:aws:events:local:000000000000:rule/skua-tick'], detail: {},
@@ -212,7 +212,7 @@ interface HttpResult {
 }
 
 /** Sends what a function gave back, by the platform's rules. */
-export function sendResult(reply: ServerResponse, value: unknown): void {
+function sendResult(reply: ServerResponse, value: unknown): void {
   const { statusCode = 200, headers = {}, cookies, body = '', isBase64Encoded = false } = (value ?? {}) as HttpResult;
   const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
   for (const [name, header] of Object.entries(headers)) reply.setHeader(name, String(header));

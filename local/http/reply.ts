@@ -2,16 +2,17 @@ import { STATUS_CODES } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { FastResponse } from 'srvx/node';
+import type { Reply } from '../../handlers/http/context.ts';
 
 /** What a reply consists of, as the adapter's own Response holds it. */
 type Parts = ReturnType<InstanceType<typeof FastResponse>['_toNodeResponse']>;
 
 /**
- * Replies become plain parts that go to the socket as they are: the platform's own Response costs as much as all the
+ * A response that keeps its plain parts, which go to the socket as they are: the platform's own costs as much as all the
  * rest of a small request.
  */
-export function useFastResponses(): void {
-  globalThis.Response = FastResponse as unknown as typeof Response;
+export function toResponse(reply: Reply): Response {
+  return new FastResponse(reply.body, reply) as unknown as Response;
 }
 
 /** Writes a reply. The promise, if there is one, ends with a body that comes bit by bit, and rejects when that fails. */

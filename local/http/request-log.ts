@@ -2,7 +2,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Fetch } from './server.ts';
 
-export interface RequestLogParts {
+interface RequestLogParts {
   readonly log: Log;
   readonly clock: Clock;
   readonly addressOf?: (request: Request) => string | null;

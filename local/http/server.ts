@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
-import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply, useFastResponses } from './reply.ts';
+import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply } from './reply.ts';
 import { awaitsContinue, Ending, LocalRequest } from './request.ts';
 import { serverContext } from '../tls/certificate-set.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';
@@ -21,7 +21,7 @@ const CONNECTIONS_MAX = 10_000;
 /** While the server stops, connections that have become idle are closed this often. */
 const CLOSE_IDLE_MS = 20;
 
-export interface Patience {
+interface Patience {
   /** A client that has not sent its headers, or its whole request, after this long is cut off with 408. */
   readonly headersMs: number;
   readonly requestMs: number;
@@ -62,7 +62,6 @@ export interface HttpServer {
 
 /** Starts to listen. Rejects with a CommandError when the address can't be used. */
 export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
-  useFastResponses();
   const ending = new Ending();
   const { server, handshakes } = create(options);
   server.maxConnections = CONNECTIONS_MAX;
@@ -166,7 +165,7 @@ async function stop(server: Server, ending: Ending, graceMs: number): Promise<bo
  * Connections on which no request has begun, such as those that browsers and balancers open in advance. Node.js does
  * not count them as idle, so that each would hold up the end of the server.
  */
-export class FreshConnections {
+class FreshConnections {
   readonly #sockets = new Set<Socket>();
 
   constructor(server: Server, event: 'connection' | 'secureConnection') {

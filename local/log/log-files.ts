@@ -6,7 +6,7 @@ import type { RotatingFileStream } from 'rotating-file-stream';
 import type { LogEvent } from './log-line.ts';
 import { jsonLine } from './log-line.ts';
 
-export type LogInterval = 'Minute' | 'Hour' | 'Day' | 'Month' | 'Year' | 'Infinite';
+type LogInterval = 'Minute' | 'Hour' | 'Day' | 'Month' | 'Year' | 'Infinite';
 
 export interface LogFileSettings {
   /** Folder of this node's files: `<Log>/<NodeIp>-<NodePort>-cluster-node`. */

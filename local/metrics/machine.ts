@@ -3,7 +3,7 @@ import * as os from 'node:os';
 
 /** What the process and its machine are doing, read from the system. */
 
-export interface DiskSpace {
+interface DiskSpace {
   /** Folder that was asked about. */
   readonly disk: string;
   readonly usedBytes: number;
@@ -21,7 +21,7 @@ export async function diskSpace(folder: string): Promise<DiskSpace | null> {
   }
 }
 
-export interface DiskIo {
+interface DiskIo {
   readonly readBytes: number;
   readonly writtenBytes: number;
   readonly readOps: number;
@@ -39,7 +39,7 @@ export async function diskIo(): Promise<DiskIo | null> {
   }
 }
 
-export interface ProcessMemory {
+interface ProcessMemory {
   readonly workingSetBytes: number;
   /** Null where the system does not say. */
   readonly virtualBytes: number | null;

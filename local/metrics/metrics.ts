@@ -18,7 +18,7 @@ export interface MetricSink {
   clear(name: string): void;
 }
 
-export interface RenderedMetrics {
+interface RenderedMetrics {
   readonly contentType: string;
   readonly body: string;
 }

@@ -4,12 +4,12 @@ import type { MetricDefinition } from './table.ts';
 /** Combinations of label values that a metric has at most. What comes beyond, as with thousands of connectors, is counted together. */
 export const SERIES_MAX = 4_096;
 /** Value of every label of what is counted together. */
-export const OTHERS = 'others';
+const OTHERS = 'others';
 /** A recent maximum covers the running slice of time and the ones before it. */
 const SLICE_MS = 4_000;
 const SLICES = 5;
 /** What the window of 4 whole slices and a begun one covers. */
-export const RANGE_LABEL = '16-20 seconds';
+const RANGE_LABEL = '16-20 seconds';
 
 interface Entry {
   readonly labels: MeterLabels;

@@ -7,7 +7,7 @@ import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from '.
 import type { Metrics } from './metrics.ts';
 import type { ProcessMetrics } from './process-metrics.ts';
 
-export interface StatsParts {
+interface StatsParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly process: Pick<ProcessMetrics, 'cpuPercent'>;

@@ -4,7 +4,7 @@ import type { Collector, Metrics } from './metrics.ts';
 const NONE = { name: '', read: 'non-flushed' };
 
 /** Metrics of the open store: checkpoints, caches, index. `index` is the status of the index while nothing else is going on. */
-export function storeMetrics(open: Pick<OpenStore, 'status'>): Collector {
+function storeMetrics(open: Pick<OpenStore, 'status'>): Collector {
   return (metrics) => {
     const { checkpoints, indexCheckpoint, existenceCheckpoint, cache, streams, proofs, ...status } = open.status();
     const positions = { ...checkpoints, index: indexCheckpoint, streamExistenceFilter: existenceCheckpoint };
@@ -31,7 +31,7 @@ export function storeMetrics(open: Pick<OpenStore, 'status'>): Collector {
 }
 
 /** What the collectors below ask of the node. */
-export interface NodeFigures {
+interface NodeFigures {
   /** State name as in `/gossip`. */
   readonly state: () => string;
   /** Null until the store is open. */

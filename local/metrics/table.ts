@@ -1,5 +1,5 @@
 /** How a metric behaves. A `recent-max` is shown as a gauge: the largest value of a window that moves. */
-export type MetricKind = 'counter' | 'gauge' | 'histogram' | 'recent-max';
+type MetricKind = 'counter' | 'gauge' | 'histogram' | 'recent-max';
 
 export interface MetricDefinition {
   readonly kind: MetricKind;
@@ -10,11 +10,11 @@ export interface MetricDefinition {
 }
 
 /** From half a millisecond to ten seconds. */
-export const DURATION_BUCKETS: readonly number[] = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const DURATION_BUCKETS: readonly number[] = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Requests in a group commit. */
-export const GROUP_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 4_096];
+const GROUP_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 4_096];
 /** From a second to half a day. */
-export const LONG_BUCKETS: readonly number[] = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200];
+const LONG_BUCKETS: readonly number[] = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200];
 
 /**
  * Every metric of a node. Names are those of http-api.md section 5 and scavenge.md section 11 where these have one, so

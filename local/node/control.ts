@@ -6,7 +6,7 @@ import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
 import type { ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
 
-export interface NodeControlParts {
+interface NodeControlParts {
   readonly version: string;
   readonly instanceId: string;
   readonly authenticationType: NodeControl['authenticationType'];
@@ -127,7 +127,7 @@ export class Readiness {
 }
 
 /** The epoch in which the node leads, as `/gossip` shows it. */
-export interface LastEpoch {
+interface LastEpoch {
   /** Position of its record. */
   readonly position: number;
   readonly number: number;

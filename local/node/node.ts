@@ -8,6 +8,7 @@ import type { OpenStore, StartProgress } from '../../core/store.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import type { AppOptions } from '../../handlers/http/context.ts';
 import { createStartingApp } from '../../handlers/starting.ts';
+import { toResponse } from '../http/reply.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
@@ -32,7 +33,7 @@ import type { ProcessMetrics } from '../metrics/process-metrics.ts';
 import { nodeMetrics } from '../metrics/store-metrics.ts';
 import type { NodeOnObjects } from '../on-objects/open.ts';
 import { openNode } from '../store/open-node.ts';
-import type { OpenNode } from '../store/open-node.ts';
+import type { OpenNode, OpenNodeOptions } from '../store/open-node.ts';
 import { createReloader } from './reload.ts';
 import type { Reloader } from './reload.ts';
 import { logRequests } from '../http/request-log.ts';
@@ -54,7 +55,7 @@ setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks'
 /** Requests under way get this long to end when the node stops. */
 const STOP_GRACE_MS = 10_000;
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly config: Config;
   readonly log: NodeLog;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -132,7 +133,7 @@ class Node implements RunningNode {
     });
     this.#fetch = createStartingApp({
       startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
-      allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp,
+      allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp, toResponse,
     });
   }
 
@@ -169,8 +170,10 @@ class Node implements RunningNode {
     this.#metrics.collect(this.#backups.metrics);
     await this.#stats.collect();
     this.#fetch = createApp({
-      store: this.#open.store, scavenger: this.#open.scavenger, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
-      readBody, addressOf, peerOf, connectionOf, rawHeadersOf, security, webhooks: this.#webhooks, autoScavenge, ...(orders !== null && { scavengeOrders: orders }), backups: this.#backups, node: this.#control, options: appOptions(this.#values),
+      store: this.#open.store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
+      world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
+      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups },
+      server: { readBody, addressOf, peerOf, connectionOf, rawHeadersOf, toResponse },
     });
     this.#readiness.ready();
     void this.#stats.run(this.#stopping.signal);
@@ -247,17 +250,22 @@ class Node implements RunningNode {
     return daysLeft(this.#reloader?.certificates ?? this.#devSet(), systemClock.nowMs());
   }
 
-  #storeOptions() {
+  #storeOptions(): OpenNodeOptions['store'] {
     const values = this.#values;
     const { config } = this.#options;
     return {
       // The endpoint as configured: a run that a restart cut off is recognised by it, whatever port 0 came to mean.
       scavenge: { ...scavengeSettings(values), nodeEndpoint: endpointOf(values) },
-      cacheBytes: values.ChunksCacheSize, memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize,
-      indexCacheDepth: values.IndexCacheDepth, bloomFilters: values.UseIndexBloomFilters, verifyIndex: !values.SkipIndexVerify,
-      truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify,
-      ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
-      ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
+      cacheBytes: values.ChunksCacheSize,
+      index: {
+        memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize, cacheDepth: values.IndexCacheDepth,
+        bloomFilters: values.UseIndexBloomFilters, verify: !values.SkipIndexVerify,
+      },
+      log: {
+        truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify,
+        ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
+        ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
+      },
     };
   }
 

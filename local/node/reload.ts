@@ -4,7 +4,7 @@ import type { LoadedCertificate, ReloadResult } from '../../handlers/http/node-c
 import type { CertificateSet } from '../tls/certificate-set.ts';
 import { isSameSet } from '../tls/certificate-set.ts';
 
-export interface OptionChange {
+interface OptionChange {
   readonly name: string;
   /** As text; masked where it is secret. */
   readonly from: string;
@@ -30,7 +30,7 @@ export interface ReloaderOptions<Values> {
   readonly log: Log;
 }
 
-export interface ReloadableCertificates<Values> {
+interface ReloadableCertificates<Values> {
   readonly inForce: CertificateSet;
   /** Loads and verifies. */
   readonly load: (values: Values) => Promise<CertificateSet>;

@@ -9,7 +9,7 @@ const EVERY_MS = 10_000;
 /** How long one tick may work, in milliseconds. */
 const WORK_MS = 50_000;
 
-export interface TickerParts {
+interface TickerParts {
   readonly world: ObjectWorld;
   readonly options: ObjectLogOptions;
   readonly settings: TickParts['settings'];

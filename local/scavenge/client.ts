@@ -102,7 +102,7 @@ export interface Completion {
 /** Looks a run's completion up. */
 export type CompletionReader = (scavengeId: string) => Promise<Completion>;
 
-export interface HistoryEvent {
+interface HistoryEvent {
   readonly type: string;
   readonly data: string;
 }

@@ -19,7 +19,7 @@ export interface FollowOptions {
 }
 
 /** How a run ended. */
-export interface Ending {
+interface Ending {
   readonly scavengeId: string;
   readonly result: string;
   readonly error: string | null;

@@ -19,7 +19,7 @@ export const runOptions = {
   'dry-run': flag('Change nothing: count what would be removed, chunk by chunk'),
 };
 
-export type RunOptionValues = OptionValues<typeof runOptions>;
+type RunOptionValues = OptionValues<typeof runOptions>;
 
 /** The options that were given. Throws a UsageError for a combination that is refused. */
 export function scavengeOptionsOf(options: RunOptionValues, given: ReadonlySet<string>): ScavengeOptions {

@@ -12,7 +12,7 @@ import type { Meter } from '../../core/ports/meter.ts';
 import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { openStore } from '../../core/store.ts';
-import type { OpenStore, OpenStoreOptions, StartProgress } from '../../core/store.ts';
+import type { OpenStore, OpenStoreOptions, StartProgress, StoreScavengeOptions } from '../../core/store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -29,6 +29,9 @@ import type { Io } from '../cli/io.ts';
 import { Progress } from '../cli/progress.ts';
 import { createLog } from '../log/logger.ts';
 
+/** How the node scavenges; what is left out has its default. */
+type ScavengeSettings = NonNullable<StoreScavengeOptions['config']>;
+
 export interface OpenNodeOptions {
   /** Data directory; null keeps everything in memory. */
   readonly db: string | null;
@@ -38,7 +41,7 @@ export interface OpenNodeOptions {
   readonly mustExist: boolean;
   readonly log: Log;
   /** What else the store is opened with. */
-  readonly store: Omit<OpenStoreOptions, 'storage' | 'clock' | 'ids' | 'digests' | 'jobs' | 'log' | 'meter' | 'scavengeStates' | 'onProgress'>;
+  readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes'> & { readonly scavenge?: ScavengeSettings };
   readonly meter?: Meter;
   readonly onProgress?: (progress: StartProgress) => void;
 }
@@ -57,9 +60,9 @@ export async function openNode(options: OpenNodeOptions): Promise<OpenNode> {
   const { storage, jobs, scavengeStates } = worldOf(options);
   try {
     const open = await openStore({
-      storage, jobs, clock: systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: options.meter ?? silentMeter,
       ...options.store,
-      ...(scavengeStates !== null && { scavengeStates }),
+      world: { storage, jobs, clock: systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: options.meter ?? silentMeter },
+      scavenge: { config: options.store.scavenge ?? {}, ...(scavengeStates !== null && { states: scavengeStates }) },
       ...(options.onProgress && { onProgress: options.onProgress }),
     });
     const close = async () => {
@@ -92,14 +95,14 @@ export function bundledWorker(): { workerUrl?: URL } {
 const PHASES = { 'recovering-log': 'recovering the log', 'rebuilding-index': 'rebuilding the index', 'verifying-index': 'verifying the index' } as const;
 
 /** Opens the directory of a stopped node as that node would, but for its start record. */
-export async function openDirectory(directory: string, index: string | null, scavenge: OpenStoreOptions['scavenge'], io: Io): Promise<OpenNode> {
+export async function openDirectory(directory: string, index: string | null, scavenge: ScavengeSettings | undefined, io: Io): Promise<OpenNode> {
   await requireDirectory(directory);
   await requireDatabase(directory);
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
   try {
     return await openNode({
       db: directory, index, mustExist: true, log: createLog(io, 'warn'),
-      store: { writeEpoch: false, verifyChunks: false, ...(scavenge !== undefined && { scavenge }) },
+      store: { log: { writeEpoch: false, verifyChunks: false }, ...(scavenge !== undefined && { scavenge }) },
       onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
     });
   } catch (error) {

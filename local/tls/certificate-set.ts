@@ -29,7 +29,7 @@ export interface HeldCertificate {
   readonly file: string;
 }
 
-export interface CertificateParts {
+interface CertificateParts {
   readonly material: KeyMaterial;
   readonly node: HeldCertificate;
   readonly intermediates: readonly HeldCertificate[];

@@ -36,7 +36,7 @@ const DAY_MS = 86_400_000;
 /** From this many days before the end on, an operator is reminded. */
 const WARN_DAYS = 30;
 
-export interface ExpiryOptions {
+interface ExpiryOptions {
   /** The certificates in force. */
   readonly certificates: () => CertificateSet;
   readonly clock: Clock;

@@ -103,7 +103,7 @@ async function isDirectory(file: string): Promise<boolean> {
 }
 
 /** The problems that an error of this folder tells of; any other error is thrown on. */
-export function problemsOf(error: unknown): readonly Problem[] {
+function problemsOf(error: unknown): readonly Problem[] {
   const { code, data } = error as { code?: unknown; data?: { problems: readonly Problem[] } };
   if (code !== 'certificate_invalid' || data === undefined) throw error;
   return data.problems;

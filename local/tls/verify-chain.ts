@@ -5,7 +5,7 @@ import type { HeldCertificate, Problem } from './certificate-set.ts';
 /** Longest chain from a node to its root. */
 const CHAIN_MAX = 10;
 
-export interface ChainParts {
+interface ChainParts {
   readonly node: HeldCertificate;
   readonly intermediates: readonly HeldCertificate[];
   readonly roots: readonly HeldCertificate[];
@@ -15,7 +15,7 @@ export interface ChainParts {
 }
 
 /** The certificates from the node's to the last before the root; or why there is no such chain. */
-export type Chain = { readonly path: readonly HeldCertificate[] } | { readonly problem: Problem };
+type Chain = { readonly path: readonly HeldCertificate[] } | { readonly problem: Problem };
 
 /**
  * Builds the chain node, intermediates, one of the roots (options-and-security.md section 5.2): every signature holds,

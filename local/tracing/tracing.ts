@@ -67,7 +67,7 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
 }
 
 /** What the environment says about traces. */
-export interface TracesWanted {
+interface TracesWanted {
   /** Null when none are wanted. */
   readonly exporter: 'otlp' | 'console' | null;
   /** What was asked for and can't be had. */

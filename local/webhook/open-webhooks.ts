@@ -7,7 +7,7 @@ import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { createConnectors } from '../../core/webhook/connectors/registry.ts';
 import { createIngest } from '../../core/webhook/ingest/ingest.ts';
-import type { Webhooks } from '../../handlers/http/presence.ts';
+import type { Webhooks } from '../../handlers/http/context.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';

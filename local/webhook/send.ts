@@ -14,7 +14,7 @@ const SHOWN_LENGTH_MAX = 500;
 /** Headers that the connection itself is run by. */
 const CONNECTION_HEADERS: ReadonlySet<string> = new Set(['connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
 
-export interface Call {
+interface Call {
   readonly url: string;
   /** By lower-cased name. */
   readonly headers: ReadonlyMap<string, string>;
@@ -105,7 +105,7 @@ function isTaken(status: number): boolean {
 }
 
 /** What the words of `skua webhook send` say of a signature; null where they say nothing. */
-export interface SignatureWords {
+interface SignatureWords {
   readonly scheme: string | null;
   readonly secretFile: string | null;
   readonly header: string | null;
@@ -117,12 +117,12 @@ export interface SignatureWords {
 }
 
 /** What stands in for an id or a time that is not named. */
-export interface SignatureDefaults {
+interface SignatureDefaults {
   readonly uuid: () => string;
   readonly nowMs: number;
 }
 
-export interface Signed {
+interface Signed {
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** Null where the scheme names no deliveries in a header. */
   readonly id: string | null;

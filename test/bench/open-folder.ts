@@ -7,15 +7,16 @@ import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import { openStore } from '../../core/store.ts';
-import type { OpenStore, OpenStoreOptions } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
+import { type FlatStoreOptions, storeOptions } from '../support/test-store.ts';
 
 /** Opens a directory as a node does, with the defaults of a node. */
-export async function openFolder(folder: string, options: Partial<OpenStoreOptions> = {}): Promise<OpenStore> {
+export async function openFolder(folder: string, options: Partial<FlatStoreOptions> = {}): Promise<OpenStore> {
   const storage = new FilesystemStorage({ root: folder });
   const jobs = new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot });
   const scavengeStates = new SqliteScavengeStates({ indexRoot: storage.indexRoot });
-  const open = await openStore({ storage, clock: systemClock, ids: systemIds, digests: nodeDigests, jobs, log: silentLog, meter: silentMeter, scavengeStates, ...options });
+  const open = await openStore(storeOptions({ storage, clock: systemClock, ids: systemIds, digests: nodeDigests, jobs, log: silentLog, meter: silentMeter, scavengeStates, ...options }));
   return {
     ...open,
     async close() {

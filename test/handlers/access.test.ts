@@ -21,6 +21,7 @@ import { ADMITTED, ADMITTED_TO_STREAM, CALLERS, EXPECTATIONS, refusedStatus, SCA
 import type { Caller, Expectation, OperationExpectation, StreamExpectation, StreamKind } from './access-table.ts';
 import { ORIGIN } from './harness.ts';
 import { AS, basic } from './secured.ts';
+import { contextOf } from '../support/app-context.ts';
 
 /**
  * Every operation of the route table, called by everyone, over a real store and real security. The requests are made
@@ -99,9 +100,9 @@ interface Sent {
 /** What the handlers answer to one request. Each comes from another address: failures of one are not to bar the next. */
 async function statusOf(key: string, caller: Caller, { method, path, headers, body }: Sent): Promise<{ readonly status: number; readonly challenge: string | null; readonly text: string }> {
   const address = `192.0.2.${++made}`;
-  const app = createApp({
+  const app = createApp(contextOf({
     store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), backups: await backupsFor(key), addressOf: () => address, options: DEFAULT_OPTIONS,
-  });
+  }));
   const response = await app(new Request(ORIGIN + path, { method, headers: { ...headers, ...AS[caller] }, body }));
   return { status: response.status, challenge: response.headers.get('www-authenticate'), text: await response.text() };
 }
@@ -190,7 +191,7 @@ describe('everything else', () => {
     ];
     for (const sent of sends) expect((await statusOf('', 'admin', sent)).status).toBeLessThan(500);
     const isThere = await security.users.get(name).then(() => true, () => false);
-    const app = createApp({ store: opened.store, scavenger: new FakeScavenger(), clock, ids, log: silentLog, meter: silentMeter, security, node: null });
+    const app = createApp(contextOf({ store: opened.store, scavenger: new FakeScavenger(), clock, ids, log: silentLog, meter: silentMeter, security, node: null }));
     const login = async (each: string): Promise<number> => (await app(new Request(`${ORIGIN}/`, { headers: { authorization: basic(name, each) } }))).status;
     expect([await login('wrong'), await login(password)]).toEqual([401, isThere ? 200 : 401]);
   });

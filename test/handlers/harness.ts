@@ -1,5 +1,6 @@
 import { createApp } from '../../handlers/app.ts';
-import type { AppContext } from '../../handlers/app.ts';
+import { contextOf } from '../support/app-context.ts';
+import type { FlatContext } from '../support/app-context.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';
@@ -21,12 +22,12 @@ export interface Reply {
 }
 
 /** The handlers over a model of the store, with time and ids driven by the test. */
-export function harness(context: Partial<AppContext> = {}) {
+export function harness(context: Partial<FlatContext> = {}) {
   const clock = new ManualClock(Date.UTC(2031, 3, 2, 9, 15, 30));
   const ids = new SeededIds();
   const store = new ModelStore(clock, ids);
   const scavenger = new FakeScavenger();
-  const app = createApp({ store, scavenger, clock, ids, log: silentLog, meter: silentMeter, security: null, node: null, ...context });
+  const app = createApp(contextOf({ store, scavenger, clock, ids, log: silentLog, meter: silentMeter, security: null, node: null, ...context }));
   let nextId = 0;
 
   const raw = async (method: string, path: string, headers: Record<string, string> = {}, body: BodyInitLike = null, signal?: AbortSignal): Promise<Response> =>

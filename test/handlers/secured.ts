@@ -1,4 +1,4 @@
-import type { AppContext } from '../../handlers/app.ts';
+import type { FlatContext } from '../support/app-context.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { ModelStore } from '../support/model-store.ts';
 import { FakeSecurity } from '../support/fake-security.ts';
@@ -28,7 +28,7 @@ export class LogLines implements Log {
 }
 
 /** The handlers with security: `kim` in no group, `olga` in `$ops`, `ada` in `$admins`. */
-export function secured(context: Partial<AppContext> = {}) {
+export function secured(context: Partial<FlatContext> = {}) {
   let store: ModelStore | null = null;
   const fake = new FakeSecurity({ streamInfo: (stream) => store!.streamInfo(stream) });
   fake.add('kim', 'kim:pass', []);

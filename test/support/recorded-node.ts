@@ -11,6 +11,7 @@ import { fixturePath, installFiles, unpackSet } from './fixtures.ts';
 import { ManualClock } from './manual-clock.ts';
 import { SeededIds } from './seeded-ids.ts';
 import { openTestStore } from './test-store.ts';
+import { contextOf } from './app-context.ts';
 
 /** Replays the recorded exchanges against our handlers, with users and access lists, on the directory they were recorded on. */
 export async function replayRecording(nowMs: number, spoil: (response: Response) => Response | Promise<Response> = (response) => response): Promise<Replay> {
@@ -22,7 +23,7 @@ export async function replayRecording(nowMs: number, spoil: (response: Response)
     const parts = { store: opened.store, clock, ids: new SeededIds(7), log: silentLog, meter: silentMeter };
     const security = createSecurity({ ...parts, keys: nodeKeys }, { passwordFormat: 'strong', allowAnonymousStreamAccess: false, adminPassword: 'unused', opsPassword: 'unused' });
     await security.start();
-    const app = createApp({ ...parts, scavenger: opened.scavenger, security, node: new FakeNode() });
+    const app = createApp(contextOf({ ...parts, scavenger: opened.scavenger, security, node: new FakeNode() }));
     return await replayExchanges(async (request) => spoil(await app(request)), loadExchanges(fixturePath('http-exchanges.json')), () => opened.scavenger.idle());
   } finally {
     await opened.close();

@@ -4,7 +4,7 @@ import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts'
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { openStore } from '../../core/store.ts';
-import type { OpenStore, OpenStoreOptions } from '../../core/store.ts';
+import type { OpenStore, OpenStoreOptions, StoreIndexOptions, StoreLogOptions, StoreScavengeOptions, StoreWorld } from '../../core/store.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -15,7 +15,32 @@ export const TEST_NOW_MS = Date.UTC(2026, 10, 22);
 /** The recorded directories were made with this size; a small one also makes opening quick. */
 const EXISTENCE_FILTER_BYTES = 10_000;
 
-export interface TestStoreOptions extends Partial<OpenStoreOptions> {
+/** What a store is opened with, without its parts: tests name the one thing that they are about. */
+export interface FlatStoreOptions extends StoreWorld, StoreLogOptions, Omit<StoreIndexOptions, 'verify' | 'cacheDepth'>, Pick<OpenStoreOptions, 'cacheBytes' | 'onProgress'> {
+  readonly verifyIndex?: boolean;
+  readonly indexCacheDepth?: number;
+  readonly scavengeStates?: StoreScavengeOptions['states'];
+  readonly scavenge?: StoreScavengeOptions['config'];
+}
+
+export function storeOptions(flat: FlatStoreOptions): OpenStoreOptions {
+  const { storage, clock, ids, digests, jobs, log, meter } = flat;
+  const { memTableEntriesMax, tablesPerLevelMax, verifyIndex: verify, indexCacheDepth: cacheDepth, bloomFilters, existenceFilterBytes, hasher } = flat;
+  const { chunkSizeBytes, appendBytesMax, truncationBytesMax, writeEpoch, isRestoring, verifyChunks } = flat;
+  return given({
+    world: { storage, clock, ids, digests, jobs, log, meter },
+    log: given({ chunkSizeBytes, appendBytesMax, truncationBytesMax, writeEpoch, isRestoring, verifyChunks }),
+    index: given({ memTableEntriesMax, tablesPerLevelMax, verify, cacheDepth, bloomFilters, existenceFilterBytes, hasher }),
+    scavenge: given({ states: flat.scavengeStates, config: flat.scavenge }),
+    cacheBytes: flat.cacheBytes, onProgress: flat.onProgress,
+  }) as OpenStoreOptions;
+}
+
+function given(parts: object): object {
+  return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined));
+}
+
+export interface TestStoreOptions extends Partial<FlatStoreOptions> {
   readonly storage: Storage;
   readonly seed?: number;
 }
@@ -29,14 +54,14 @@ export const elsewhere: { open: ((options: TestStoreOptions) => Promise<OpenStor
  */
 export function openTestStore(options: TestStoreOptions): Promise<OpenStore> {
   if (elsewhere.open !== null) return elsewhere.open(options);
-  const { seed = 1, ...given } = options;
-  const clock = given.clock ?? new ManualClock(TEST_NOW_MS, 'microtask');
-  const ids = given.ids ?? new SeededIds(seed);
-  const scavengeStates = given.scavengeStates ?? MemoryScavengeStates.of(given.storage);
-  const hasher = given.hasher === undefined ? {} : { hasher: given.hasher };
-  const jobs = given.jobs ?? new InlineJobs({ jobs: JOBS, storage: given.storage, digests: nodeDigests, ids, clock, scavengeStates, ...hasher });
-  return openStore({
-    clock, ids, jobs, scavengeStates, digests: nodeDigests, log: silentLog, meter: silentMeter, existenceFilterBytes: EXISTENCE_FILTER_BYTES, cacheBytes: 16 * 1024 * 1024, ...given,
-    scavenge: { repairHistory: false, ...given.scavenge },
-  });
+  const { seed = 1, ...chosen } = options;
+  const clock = chosen.clock ?? new ManualClock(TEST_NOW_MS, 'microtask');
+  const ids = chosen.ids ?? new SeededIds(seed);
+  const scavengeStates = chosen.scavengeStates ?? MemoryScavengeStates.of(chosen.storage);
+  const hasher = chosen.hasher === undefined ? {} : { hasher: chosen.hasher };
+  const jobs = chosen.jobs ?? new InlineJobs({ jobs: JOBS, storage: chosen.storage, digests: nodeDigests, ids, clock, scavengeStates, ...hasher });
+  return openStore(storeOptions({
+    clock, ids, jobs, scavengeStates, digests: nodeDigests, log: silentLog, meter: silentMeter, existenceFilterBytes: EXISTENCE_FILTER_BYTES, cacheBytes: 16 * 1024 * 1024, ...chosen,
+    scavenge: { repairHistory: false, ...chosen.scavenge },
+  }));
 }

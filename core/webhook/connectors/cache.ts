@@ -21,7 +21,7 @@ interface KeptEntry extends Entry {
   loading: Promise<void> | null;
 }
 
-export interface CacheParts {
+interface CacheParts {
   readonly streams: ConnectorStreams;
   readonly log: Log;
   /** Makes ready what a record says is running. Throws what prevents it. */

@@ -18,7 +18,7 @@ const INVALID_ARGUMENT = 3;
 const FAILED_PRECONDITION = 9;
 const INTERNAL = 13;
 
-export interface CommandParts {
+interface CommandParts {
   readonly streams: ConnectorStreams;
   readonly cache: ConnectorCache;
   readonly validator: Validator;
@@ -229,10 +229,10 @@ function errorDetails(error: SkuaError): ConnectorError {
 }
 
 /** Commands of one connector that wait for each other, the running one included. */
-export const COMMANDS_QUEUED_MAX = 100;
+const COMMANDS_QUEUED_MAX = 100;
 
 /** Lets the commands of one connector run one after the other, and those of different ones at once. */
-export class Turns {
+class Turns {
   readonly #queues = new Map<string, { last: Promise<unknown>; length: number }>();
   #isClosed = false;
 

@@ -5,15 +5,15 @@ import type { ConnectorState, Settings } from '../api.ts';
 
 /** The management events of a connector, and its state as they tell it; http-api.md section 9.9. */
 
-export const CREATED = '$conn-mngt-connector-created';
-export const RECONFIGURED = '$conn-mngt-connector-reconfigured';
-export const RENAMED = '$conn-mngt-connector-renamed';
-export const ACTIVATING = '$conn-mngt-connector-activating';
+const CREATED = '$conn-mngt-connector-created';
+const RECONFIGURED = '$conn-mngt-connector-reconfigured';
+const RENAMED = '$conn-mngt-connector-renamed';
+const ACTIVATING = '$conn-mngt-connector-activating';
 export const RUNNING = '$conn-mngt-connector-running';
 export const DEACTIVATING = '$conn-mngt-connector-deactivating';
 export const STOPPED = '$conn-mngt-connector-stopped';
-export const FAILED = '$conn-mngt-connector-failed';
-export const DELETED = '$conn-mngt-connector-deleted';
+const FAILED = '$conn-mngt-connector-failed';
+const DELETED = '$conn-mngt-connector-deleted';
 
 export interface ConnectorError {
   readonly code: number;

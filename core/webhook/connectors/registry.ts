@@ -30,7 +30,7 @@ import { INSTANCE_TYPE } from './settings.ts';
  * | `deactivating`, before `stopped` | DEACTIVATING | `stopped`: what was accepted went with the process |
  * | `deleted`, before its streams are truncated | a deleted connector with old events before | its streams are truncated; creating it again does so first |
  */
-export interface ConnectorParts {
+interface ConnectorParts {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -161,7 +161,7 @@ class Registry implements RunningConnectors {
   }
 }
 
-export function notFound(connectorId: string): SkuaError {
+function notFound(connectorId: string): SkuaError {
   return new SkuaError('connector_not_found', `There is no connector ${quoted(connectorId)}: check the id.`, { connectorId });
 }
 

@@ -6,7 +6,7 @@ import { isSecretName } from './settings-shape.ts';
 /** The secrets among the settings of a connector: sealed where they are stored, masked where they are shown. */
 
 /** Shown in place of a secret; given back, it keeps the stored one. */
-export const MASK = '********';
+const MASK = '********';
 
 /** For people. */
 export function maskSecrets(settings: Settings): Settings {

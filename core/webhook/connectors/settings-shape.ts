@@ -12,10 +12,10 @@ export const SETTING_NAME_LENGTH_MAX = 200;
 /** UTF-16 code units of one value: the script is the only long one. */
 export const SETTING_VALUE_LENGTH_MAX = 262_144;
 /** UTF-16 code units of all names and values together. */
-export const SETTINGS_LENGTH_MAX = 524_288;
+const SETTINGS_LENGTH_MAX = 524_288;
 const DEPTH_MAX = 8;
 
-export interface Flattened {
+interface Flattened {
   readonly settings: Settings;
   readonly violations: readonly Violation[];
 }
@@ -117,7 +117,7 @@ function plain(node: Node | string): unknown {
 
 /** The names of settings, as the documents spell them; webhook-source.md part 2 and http-api.md section 9.7. */
 
-export const ALLOWED_HEADERS_MAX = 100;
+const ALLOWED_HEADERS_MAX = 100;
 
 /** A `#` stands for the index of a list. */
 const NAMES: readonly string[] = [
@@ -133,7 +133,7 @@ export function isSecretName(name: string): boolean {
   return name === 'signature:secret' || name.startsWith('signature:secrets:');
 }
 
-export interface Spelled {
+interface Spelled {
   readonly settings: Settings;
   readonly violations: readonly Violation[];
 }

@@ -10,12 +10,12 @@ import { checkSignatureSettings } from '../signatures/schemes.ts';
 export const INSTANCE_TYPE = 'webhook-source';
 /** UTF-8 bytes of a routing script. */
 export const SCRIPT_BYTES_MAX = 131_072;
-export const CONFIRMATION_TIMEOUT_MAX_MS = 3_600_000;
-export const TIMESTAMP_TOLERANCE_MAX_MS = 86_400_000;
-export const DEDUPLICATION_AGE_MAX_MS = 30 * 86_400_000;
-export const DEDUPLICATION_COUNT_MAX = 1_000_000;
+const CONFIRMATION_TIMEOUT_MAX_MS = 3_600_000;
+const TIMESTAMP_TOLERANCE_MAX_MS = 86_400_000;
+const DEDUPLICATION_AGE_MAX_MS = 30 * 86_400_000;
+const DEDUPLICATION_COUNT_MAX = 1_000_000;
 /** UTF-8 would be more: secrets are short. */
-export const SECRET_LENGTH_MAX = 4_096;
+const SECRET_LENGTH_MAX = 4_096;
 
 const CONFIRMATION_TIMEOUT_MS = 30_000;
 const TIMESTAMP_TOLERANCE_MS = 300_000;
@@ -145,7 +145,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}$/;
 const TIME_SPAN = /^(?:(\d{1,4})\.)?(\d{1,5}):([0-5]\d):([0-5]\d)(?:\.(\d{1,7}))?$/;
 
 /** Reads settings with their types, and notes what is wrong with them. */
-export class SettingFields {
+class SettingFields {
   readonly settings: Settings;
   readonly violations: Violation[] = [];
 

@@ -17,14 +17,14 @@ const SNAPSHOTS_STREAM = '$connectors-ctrl/registry-snapshots';
 const SNAPSHOT_TYPE = '$conn-ctrl-registry-snapshot';
 const SNAPSHOTS_METADATA: StreamMetadata = { maxCount: 10 };
 /** Ids that were ever used, deleted connectors included: they are never taken from the snapshot again. */
-export const CONNECTOR_IDS_MAX = 10_000;
+const CONNECTOR_IDS_MAX = 10_000;
 /** Events of a connector read at once: each may hold its settings, with the script. */
 const PAGE_EVENTS = 32;
 /** How often a write that met another one is tried again. */
 const ATTEMPTS_MAX = 16;
 const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted']);
 
-export function connectorStream(connectorId: string): string {
+function connectorStream(connectorId: string): string {
   return `$connectors/${connectorId}`;
 }
 

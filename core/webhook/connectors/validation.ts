@@ -45,7 +45,7 @@ export function nameOf(connectorId: string, given: string | null): string {
   return name;
 }
 
-export interface ValidatorParts {
+interface ValidatorParts {
   readonly sandbox: RoutingSandbox;
   readonly secrets: SealedSecrets;
   readonly clock: Clock;

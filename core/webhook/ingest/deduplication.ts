@@ -117,7 +117,7 @@ export class Deduplication {
   }
 }
 
-export interface DeduplicationParts {
+interface DeduplicationParts {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -128,7 +128,7 @@ export interface DeduplicationParts {
 }
 
 /** A delivery that has a note. */
-export interface Known {
+interface Known {
   readonly number: number;
   readonly note: DeliveryNote;
   readonly isWritten: boolean;

@@ -12,7 +12,7 @@ import { DeliveryMemory } from './delivery-memory.ts';
 import { uuidText } from './delivery.ts';
 import type { Delivery } from './delivery.ts';
 
-export interface DeliveryNotesParts {
+interface DeliveryNotesParts {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -222,9 +222,9 @@ const LOW_AT = 12;
  */
 
 /** Announces the event of a delivery; it is durable before that event is sent to the log. */
-export const NOTE_TYPE = '$webhook-delivery';
+const NOTE_TYPE = '$webhook-delivery';
 /** A note whose event will not be written: the delivery counts as never seen. */
-export const WITHDRAWAL_TYPE = '$webhook-delivery-withdrawn';
+const WITHDRAWAL_TYPE = '$webhook-delivery-withdrawn';
 
 export interface DeliveryNote {
   readonly deliveryId: string;
@@ -239,12 +239,12 @@ export interface DeliveryNote {
   readonly settled: number;
 }
 
-export function encodeNote({ deliveryId, stream, type, after, writer, settled }: DeliveryNote): Uint8Array {
+function encodeNote({ deliveryId, stream, type, after, writer, settled }: DeliveryNote): Uint8Array {
   return encodeText(JSON.stringify({ deliveryId, stream, type, after, writer, settled }));
 }
 
 /** Null for what is no note: others can write to the stream as administrators. */
-export function parseNote(data: Uint8Array): DeliveryNote | null {
+function parseNote(data: Uint8Array): DeliveryNote | null {
   const value = parse(data);
   if (value === null) return null;
   const { deliveryId, stream, type, after, writer, settled } = value as Partial<Record<keyof DeliveryNote, unknown>>;
@@ -252,12 +252,12 @@ export function parseNote(data: Uint8Array): DeliveryNote | null {
   return isNumber(after) && isNumber(settled) ? { deliveryId, stream, type, after, writer, settled } : null;
 }
 
-export function encodeWithdrawal(number: number): Uint8Array {
+function encodeWithdrawal(number: number): Uint8Array {
   return encodeText(JSON.stringify({ number }));
 }
 
 /** Number of the note that is withdrawn, null for what is no withdrawal. */
-export function parseWithdrawal(data: Uint8Array): number | null {
+function parseWithdrawal(data: Uint8Array): number | null {
   const number = (parse(data) as { readonly number?: unknown } | null)?.number;
   return isNumber(number) ? number : null;
 }

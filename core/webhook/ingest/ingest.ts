@@ -27,7 +27,7 @@ import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, routingRequestJso
  * wait for the write where the connector asks for it (201, 503, 504).
  */
 
-export interface IngestParts {
+interface IngestParts {
   readonly active: ActiveConnectors;
   readonly sandbox: RoutingSandbox;
   readonly store: EventStore;
@@ -46,7 +46,7 @@ export interface IngestLimits extends PipelineLimits {
   readonly judgedBytesMax: number;
 }
 
-export const INGEST_LIMITS: IngestLimits = { ...PIPELINE_LIMITS, acceptedBytesMax: 134_217_728, judgedBytesMax: 134_217_728 };
+const INGEST_LIMITS: IngestLimits = { ...PIPELINE_LIMITS, acceptedBytesMax: 134_217_728, judgedBytesMax: 134_217_728 };
 
 export interface Ingest extends WebhookIngest {
   /** A call was refused before its body was here: too long, too slow, or one too many. */

@@ -17,7 +17,7 @@ import type { SignatureVerifier } from '../signatures/signatures.ts';
 import { deliveryIdOf } from './delivery.ts';
 import type { Delivery, DeliveryIdOf } from './delivery.ts';
 
-export interface IntakeParts {
+interface IntakeParts {
   readonly store: EventStore;
   readonly keys: Keys;
   readonly clock: Clock;
@@ -110,7 +110,7 @@ export class Intake {
 /** How calls end; webhook-source.md part 7. */
 
 /** As the metric names it. */
-export type CallOutcome =
+type CallOutcome =
   | 'accepted' | 'written' | 'duplicate' | 'refused-body' | 'refused-signature' | 'refused-json' | 'skipped' | 'script-failed' | 'script-timed-out'
   | 'script-unavailable' | 'refused-route' | 'full' | 'stopping' | 'write-failed' | 'write-timed-out' | 'client-gone' | 'not-active' | 'failed';
 
@@ -165,4 +165,4 @@ export const CALL_DURATION = 'eventstore_webhook_call_duration_seconds';
 /** Which secret a signature was made with. */
 export const SECRET_MATCHES = 'eventstore_webhook_secret_matches_total';
 /** Accepted calls whose events were not written. */
-export const LOSSES = 'eventstore_webhook_losses_total';
+const LOSSES = 'eventstore_webhook_losses_total';

@@ -47,7 +47,7 @@ export class ByteBudget {
   }
 }
 
-export interface PipelineParts {
+interface PipelineParts {
   readonly store: EventStore;
   readonly clock: Clock;
   /** Null: every call is written. */

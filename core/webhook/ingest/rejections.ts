@@ -13,9 +13,9 @@ import { changeMetadata } from './delivery-notes.ts';
  * in the next one; of accepted events that were lost, every one. No values of headers, and no secrets.
  */
 
-export const REJECTION_TYPE = '$webhook-rejection';
+const REJECTION_TYPE = '$webhook-rejection';
 /** `$maxCount` of the stream, unless somebody has set another one. */
-export const REJECTIONS_KEPT = 1_000;
+const REJECTIONS_KEPT = 1_000;
 export const REJECTIONS_A_MINUTE = 10;
 const MINUTE_MS = 60_000;
 /** Appends of refused calls that may be under way: a store that hangs must not fill the memory. */
@@ -28,7 +28,7 @@ const TURN = Promise.resolve();
 const LOGGED_IDS_MAX = 20;
 const NO_BYTES = new Uint8Array(0);
 
-export interface Rejection {
+interface Rejection {
   /** What the caller was answered. */
   readonly status: number;
   readonly reason: string;
@@ -37,7 +37,7 @@ export interface Rejection {
   readonly deliveryId: string | null;
 }
 
-export interface RejectionsParts {
+interface RejectionsParts {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly ids: Ids;

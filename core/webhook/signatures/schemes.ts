@@ -29,7 +29,7 @@ export interface SignatureScheme {
   readonly secretForm: string;
 }
 
-export type SignatureEncoding = 'hex' | 'base64';
+type SignatureEncoding = 'hex' | 'base64';
 
 /** The scheme that `signature:header`, `:prefix`, `:encoding` and `:hash` describe. */
 export const GENERIC = 'Generic';
@@ -91,16 +91,16 @@ export function schemeOf(settings: SignatureSettings): SignatureScheme | null {
   return { ...plain, name: GENERIC, header: settings.header, prefix: settings.prefix ?? '', encoding, hash };
 }
 
-export const ENCODINGS: readonly SignatureEncoding[] = ['hex', 'base64'];
-export const HASHES: readonly HmacHash[] = ['sha256', 'sha1', 'sha512'];
+const ENCODINGS: readonly SignatureEncoding[] = ['hex', 'base64'];
+const HASHES: readonly HmacHash[] = ['sha256', 'sha1', 'sha512'];
 
 /** Hex unless another one is named; null for an unknown one. */
-export function encodingOf(name: string | null): SignatureEncoding | null {
+function encodingOf(name: string | null): SignatureEncoding | null {
   return name === null ? 'hex' : ENCODINGS.find((each) => each === name.toLowerCase()) ?? null;
 }
 
 /** SHA-256 unless another one is named; null for an unknown one. */
-export function hashOf(name: string | null): HmacHash | null {
+function hashOf(name: string | null): HmacHash | null {
   return name === null ? 'sha256' : HASHES.find((each) => each === name.toLowerCase()) ?? null;
 }
 
@@ -113,7 +113,7 @@ function standardKey(secret: string): Uint8Array | null {
 }
 
 /** Characters of `signature:prefix`. */
-export const PREFIX_LENGTH_MAX = 64;
+const PREFIX_LENGTH_MAX = 64;
 /** Characters of `signature:header`. */
 const NAME_LENGTH_MAX = 100;
 /** RFC 9110, section 5.6.2. */

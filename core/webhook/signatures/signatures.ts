@@ -30,7 +30,7 @@ export type SignatureOutcome =
   | { readonly kind: 'refused'; readonly reason: SignatureRefusal; /** The lower-cased name of the header at fault. */ readonly header: string };
 
 /** Why a signature does not count; fixed words, which hold nothing of the call. */
-export type SignatureRefusal =
+type SignatureRefusal =
   | 'signature-missing' | 'signature-malformed' | 'signature-wrong'
   | 'timestamp-missing' | 'timestamp-malformed' | 'timestamp-outside-tolerance'
   | 'id-missing' | 'id-malformed';
@@ -48,7 +48,7 @@ export function createSignatureVerifier(keys: Keys, settings: SignatureSettings,
   return { verify: (headers, body, nowMs) => verify({ keys, scheme, names, prepared, toleranceMs: settings.timestampToleranceMs }, headers, body, nowMs) };
 }
 
-export interface CallToSign {
+interface CallToSign {
   readonly body: Uint8Array;
   /** Unix time of signing, whole seconds. */
   readonly timestampS: number;

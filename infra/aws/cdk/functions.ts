@@ -12,7 +12,7 @@ import type { Backups } from './storage.ts';
 
 const TICK_DISK_GIB = 2;
 
-export interface FunctionsProps {
+interface FunctionsProps {
   readonly bucket: Bucket;
   readonly prefix: string;
   /** Folder with one bundle a function. */
@@ -73,7 +73,7 @@ const LENGTH = 40;
  * The passwords of a first start and the data-protection token: made by the platform, kept when the stack is deleted, and
  * named in templates by reference only. The token seals the secrets of connectors, so losing it loses those.
  */
-export function createSecrets(scope: Construct): { readonly admin: Secret; readonly ops: Secret; readonly token: Secret } {
+function createSecrets(scope: Construct): { readonly admin: Secret; readonly ops: Secret; readonly token: Secret } {
   const secret = (id: string, description: string) => new Secret(scope, id, {
     description, removalPolicy: RemovalPolicy.RETAIN, generateSecretString: { passwordLength: LENGTH, excludePunctuation: true, includeSpace: false },
   });
@@ -85,6 +85,6 @@ export function createSecrets(scope: Construct): { readonly admin: Secret; reado
 }
 
 /** A reference that the platform resolves when it deploys. */
-export function reference(secret: Secret): string {
+function reference(secret: Secret): string {
   return secret.secretValue.unsafeUnwrap();
 }

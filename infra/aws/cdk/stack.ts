@@ -15,7 +15,7 @@ import { createFunctions } from './functions.ts';
 import type { Functions } from './functions.ts';
 import { createBackups, createBucket } from './storage.ts';
 
-export interface SkuaStackProps extends StackProps {
+interface SkuaStackProps extends StackProps {
   /** Folder with one bundle a function, as `npm run build` leaves it. */
   readonly bundles: string;
 }
@@ -51,7 +51,7 @@ const ADMIN_PATHS = ['admin', 'users', 'connectors', 'auto-scavenge'];
  * `?` or `%` don't come through. And each function's own address, which leaves paths alone and costs nothing a
  * request. Who calls is checked by the functions themselves, as on a node.
  */
-export function createRoutes(scope: Construct, { webhook, admin, streams }: Functions): void {
+function createRoutes(scope: Construct, { webhook, admin, streams }: Functions): void {
   const api = new HttpApi(scope, 'Api', { description: 'Skua', defaultIntegration: new HttpLambdaIntegration('StreamsIntegration', streams) });
   const adminIntegration = new HttpLambdaIntegration('AdminIntegration', admin);
   for (const name of ADMIN_PATHS) {
@@ -79,7 +79,7 @@ const FAILURES_MAX = 5;
 const PERIODS_WITHOUT_TICK = 3;
 
 /** Who is told, and of what: functions that fail or are held back, replies that fail, and a tick that does not run. */
-export function createAlarms(scope: Construct, functions: Functions, email: string): void {
+function createAlarms(scope: Construct, functions: Functions, email: string): void {
   const topic = new Topic(scope, 'Alarms', { displayName: 'Skua' });
   const hasEmail = new CfnCondition(scope, 'HasAlarmEmail', { expression: Fn.conditionNot(Fn.conditionEquals(email, '')) });
   const subscription = new CfnSubscription(scope, 'AlarmEmailSubscription', { topicArn: topic.topicArn, protocol: 'email', endpoint: email });

@@ -26,7 +26,7 @@ export function createBucket(scope: Construct, prefix: string): Bucket {
 }
 
 /** The folders of the prefix that a function may create objects in; null for all. */
-export type Creates = readonly string[] | null;
+type Creates = readonly string[] | null;
 
 /**
  * What every function may do: read below the prefix, and create objects in the folders that it needs. A read of an
@@ -52,7 +52,7 @@ export function grantRemoval(to: IFunction, bucket: Bucket, prefix: string): voi
  * A commit or a manifest is created once and never replaced, whoever asks: the protocol depends on it, so the bucket
  * itself refuses a write to those folders that is not conditional.
  */
-export function refuseOverwrites(bucket: Bucket, prefix: string): void {
+function refuseOverwrites(bucket: Bucket, prefix: string): void {
   bucket.addToResourcePolicy(new PolicyStatement({
     sid: 'CreateOnly', effect: Effect.DENY, actions: ['s3:PutObject'], principals: [new AnyPrincipal()], resources: [bucket.arnForObjects(`${prefix}/log/*`), bucket.arnForObjects(`${prefix}/manifest/*`)],
     conditions: { Null: { 's3:if-none-match': 'true' } },

@@ -27,7 +27,7 @@ export const handler = httpHandler({
     const scavenger = new TickedScavenger(world, call.deadline, foresight);
     const autoScavenge = createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, autoScavengeConfig(settings, world));
     const webhooks = openWebhooks(opened, call.deadline);
-    const app = createApp({ ...commonContext(opened), security, scavenger, webhooks, autoScavenge });
+    const app = createApp({ ...commonContext(opened), security, scavenger, features: { webhooks, autoScavenge } });
     return {
       fetch: async (request) => {
         const { pathname } = new URL(request.url);

@@ -15,7 +15,7 @@ export class Deadline {
 }
 
 /** Milliseconds kept for the reply behind a wait. */
-export const REPLY_RESERVE_MS = 1_000;
+const REPLY_RESERVE_MS = 1_000;
 
 /**
  * A long poll ends before the function does: its wait is cut to what is left, and to WAIT_SECONDS_MAX, since a function
@@ -24,7 +24,7 @@ export const REPLY_RESERVE_MS = 1_000;
  */
 
 /** Longest wait of a long poll in seconds. */
-export const WAIT_SECONDS_MAX = 20;
+const WAIT_SECONDS_MAX = 20;
 /** Headers that ask for one, of both generations. */
 const LONG_POLL = ['es-longpoll', 'kurrent-longpoll'] as const;
 /** Milliseconds for what comes behind the wait. */

@@ -22,14 +22,14 @@ export interface Call {
   readonly deadline: Deadline;
 }
 
-export interface HttpFunction {
+interface HttpFunction {
   /** Paths that the function serves. */
   readonly serves: (path: string) => boolean;
   /** Called with the first request, and again after it rejected. */
   readonly open: (call: Call) => Promise<OpenHttp>;
 }
 
-export type HttpHandler = (event: HttpEvent, context: Pick<Context, 'awsRequestId' | 'getRemainingTimeInMillis'>) => Promise<APIGatewayProxyStructuredResultV2>;
+type HttpHandler = (event: HttpEvent, context: Pick<Context, 'awsRequestId' | 'getRemainingTimeInMillis'>) => Promise<APIGatewayProxyStructuredResultV2>;
 
 /**
  * The handler of a function. What it needs is opened by the first request and kept while the process lives; a failure

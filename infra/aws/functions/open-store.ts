@@ -55,9 +55,9 @@ export async function openFunctionStore({ log }: Call): Promise<FunctionStore> {
 }
 
 /** What the handlers of every function have in common. */
-export function commonContext({ settings: { values }, store, world }: FunctionStore): Omit<AppContext, 'scavenger' | 'security'> {
+export function commonContext({ settings: { values }, store, world }: FunctionStore): Omit<AppContext, 'scavenger' | 'security' | 'features'> {
   return {
-    store, node: null, clock: world.clock, ids: world.ids, log: world.log, meter: world.meter, addressOf, readBody,
+    store, world, node: null, server: { addressOf, readBody },
     options: {
       version: VERSION, bodyBytesMax: REQUEST_BODY_BYTES_MAX, disableHttpCaching: values.DisableHttpCaching,
       logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts, logHttpRequests: values.LogHttpRequests,

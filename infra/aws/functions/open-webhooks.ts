@@ -5,7 +5,7 @@ import type { ActiveConnector, ActiveConnectors, WebhookSettings } from '../../.
 import type { InboundCall, IngestStatus, WebhookIngest } from '../../../core/webhook/api.ts';
 import { createConnectors } from '../../../core/webhook/connectors/registry.ts';
 import { createIngest } from '../../../core/webhook/ingest/ingest.ts';
-import type { Webhooks } from '../../../handlers/http/presence.ts';
+import type { Webhooks } from '../../../handlers/http/context.ts';
 import { nodeKeys } from '../../keys.ts';
 import type { Deadline } from './deadline.ts';
 import type { FunctionStore } from './open-store.ts';
@@ -17,7 +17,7 @@ const ROUTING_LIMITS: Omit<RoutingLimits, 'timeoutMs'> = {
   memoryBytesMax: 32 * MIB, stackBytesMax: 262_144, outputLengthMax: 8_192, workers: 2, callsQueuedMax: 16, connectorCallsQueuedMax: 16,
 };
 
-export interface FunctionWebhooks extends Webhooks {
+interface FunctionWebhooks extends Webhooks {
   /** Finishes what a function that was ended has begun with connectors: starts and stops. The first call does it, the others wait for it. */
   resume(): Promise<void>;
 }
@@ -53,7 +53,7 @@ function bundledFiles(): { workerUrl?: URL; engineUrl?: URL } {
 }
 
 /** A sandbox whose code, threads and WebAssembly are loaded when the first script is to run. */
-export function lazySandbox(limits: RoutingLimits, load: (limits: RoutingLimits) => Promise<RoutingSandbox>): RoutingSandbox {
+function lazySandbox(limits: RoutingLimits, load: (limits: RoutingLimits) => Promise<RoutingSandbox>): RoutingSandbox {
   let loading: Promise<RoutingSandbox> | null = null;
   const loaded = (): Promise<RoutingSandbox> => {
     loading ??= load(limits).catch((error: unknown) => {

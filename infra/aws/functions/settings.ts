@@ -1,4 +1,4 @@
-import type { AutoScavengeConfig } from '../../../core/auto-scavenge/auto-scavenge.ts';
+import type { AutoScavengeConfig } from '../../../core/auto-scavenge/lead.ts';
 import type { CompressionMode } from '../../../core/backup/repository-api.ts';
 import type { Retention } from '../../../core/backup/retention.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
@@ -7,14 +7,14 @@ import type { ObjectPlace } from '../../../core/ports/object-store.ts';
 import type { ScavengeConfig } from '../../../core/scavenge/run-context.ts';
 import { decodeBase64 } from '../../../core/security/base64.ts';
 import { licenceGuard, licenceOf } from '../../../core/security/licence.ts';
-import { ConfigError, option, optional } from '../../../local/config/option.ts';
-import type { OptionGroup, ValuesOf } from '../../../local/config/option.ts';
-import { readEnvironment } from '../../../local/config/sources.ts';
-import type { Environment } from '../../../local/config/sources.ts';
 import { integer, text } from '../../../local/config/kinds.ts';
 import { mergeReadings } from '../../../local/config/merge.ts';
 import { environmentName, Names } from '../../../local/config/names.ts';
+import { ConfigError, option, optional } from '../../../local/config/option.ts';
+import type { OptionGroup, ValuesOf } from '../../../local/config/option.ts';
 import { application, autoScavenge, backup, connectors, database, licensing, logging, scavenge, users } from '../../../local/config/options.ts';
+import { readEnvironment } from '../../../local/config/sources.ts';
+import type { Environment } from '../../../local/config/sources.ts';
 import { nodeKeys } from '../../keys.ts';
 import { overlap, parsePlace } from '../../objects/open.ts';
 import { TICK_SECONDS } from '../limits.ts';
@@ -38,7 +38,7 @@ const FUNCTION_OPTIONS = {
 const { Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRequests, AllowAnonymousStreamAccess, AllowDefaultPasswords } = application;
 
 /** Everything that functions understand, in the order of help. */
-export const FUNCTION_SETTINGS = {
+const FUNCTION_SETTINGS = {
   ...FUNCTION_OPTIONS,
   Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRequests, AllowAnonymousStreamAccess, AllowDefaultPasswords,
   ChunkSize: { ...database.ChunkSize, fallback: 16_777_216, fallbackText: '16 MiB' },
@@ -79,7 +79,7 @@ export interface FunctionSettings {
   readonly warnings: readonly string[];
 }
 
-export interface FunctionBackupSettings {
+interface FunctionBackupSettings {
   readonly place: ObjectPlace;
   /** Null without encryption. */
   readonly key: Uint8Array | null;

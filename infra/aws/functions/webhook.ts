@@ -1,9 +1,9 @@
 import { SkuaError } from '../../../core/errors.ts';
 import { ANONYMOUS } from '../../../core/security/principal.ts';
 import { receiveWebhook, webhookFailure } from '../../../handlers/connectors/webhook.ts';
-import { DEFAULT_OPTIONS } from '../../../handlers/http/context.ts';
-import type { App, AppContext, Call } from '../../../handlers/http/context.ts';
-import { empty } from '../../../handlers/http/reply.ts';
+import { appOf } from '../../../handlers/http/context.ts';
+import type { App, AppContext, Call, Reply } from '../../../handlers/http/context.ts';
+import { empty, webResponse } from '../../../handlers/http/reply.ts';
 import { httpHandler } from './http-function.ts';
 import { commonContext, noScavenger, openFunctionStore } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
@@ -14,7 +14,7 @@ export const handler = httpHandler({
   open: async (call) => {
     const opened = await openFunctionStore(call);
     const webhooks = openWebhooks(opened, call.deadline);
-    return { fetch: createWebhookApp({ ...commonContext(opened), security: null, scavenger: noScavenger, webhooks }), settled: () => opened.store.settled() };
+    return { fetch: createWebhookApp({ ...commonContext(opened), security: null, scavenger: noScavenger, features: { webhooks } }), settled: () => opened.store.settled() };
   },
 });
 
@@ -25,22 +25,24 @@ const METHODS = 'POST, OPTIONS';
  * The one route of senders without all the others: senders have signatures and no users, so neither logins nor access
  * lists have to be loaded, and a cold start is what a sender waits for.
  */
-export function createWebhookApp(context: AppContext): (request: Request) => Promise<Response> {
-  const app: App = { ...context, options: { ...DEFAULT_OPTIONS, ...context.options }, logins: new WeakMap() };
-  return async (request) => {
-    const { origin, pathname } = new URL(request.url);
-    const connector = PATH.exec(pathname)?.[1];
-    const call: Call = {
-      request, method: request.method, url: request.url, origin, path: pathname, params: connector === undefined ? {} : { connector }, query: {}, methods: '', principal: ANONYMOUS, base: null,
-    };
-    try {
-      if (connector === undefined) throw new SkuaError('not_found', `There is nothing at ${pathname}.`);
-      call.methods = METHODS;
-      if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
-      if (call.method !== 'POST') throw new SkuaError('method_not_allowed', `${call.method} is not possible here. Use ${METHODS}.`);
-      return await receiveWebhook(call, app);
-    } catch (error) {
-      return webhookFailure(error, call, app);
-    }
+function createWebhookApp(context: AppContext): (request: Request) => Promise<Response> {
+  const app = appOf(context);
+  return async (request) => webResponse(await answer(request, app));
+}
+
+async function answer(request: Request, app: App): Promise<Reply> {
+  const { origin, pathname } = new URL(request.url);
+  const connector = PATH.exec(pathname)?.[1];
+  const call: Call = {
+    request, method: request.method, url: request.url, origin, path: pathname, params: connector === undefined ? {} : { connector }, query: {}, methods: '', principal: ANONYMOUS, base: null,
   };
+  try {
+    if (connector === undefined) throw new SkuaError('not_found', `There is nothing at ${pathname}.`);
+    call.methods = METHODS;
+    if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
+    if (call.method !== 'POST') throw new SkuaError('method_not_allowed', `${call.method} is not possible here. Use ${METHODS}.`);
+    return await receiveWebhook(call, app);
+  } catch (error) {
+    return webhookFailure(error, call, app);
+  }
 }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import type { InboundCall, WebhookIngest } from '../../../core/webhook/api.ts';
-import type { WebhookLimits } from '../../../handlers/http/presence.ts';
+import type { WebhookLimits } from '../../../handlers/http/context.ts';
 import { AS, secured } from '../secured.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };

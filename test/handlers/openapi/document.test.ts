@@ -7,7 +7,8 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import { createApp, ROUTES, routesFor } from '../../../handlers/app.ts';
-import type { AppContext } from '../../../handlers/app.ts';
+import { contextOf } from '../../support/app-context.ts';
+import type { FlatContext } from '../../support/app-context.ts';
 import { DEFAULT_OPTIONS } from '../../../handlers/http/context.ts';
 import { openApiDocument, openApiRoute, pathTemplate } from '../../../handlers/openapi/document.ts';
 import type { OperationDoc } from '../../../handlers/http/route.ts';
@@ -91,13 +92,13 @@ describe('the document', () => {
       built++;
       return routesFor(options);
     });
-    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, webhooks: {}, autoScavenge: {}, backups: {} } as never;
+    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, features: { webhooks: {}, autoScavenge: {}, backups: {} } } as never;
     const call = { methods: route.methods } as never;
     expect([route.path, route.operations['GET']!.access]).toEqual(['/openapi.json', 'anyone']);
     for (let i = 0; i < 2; i++) {
       const response = await route.operations['GET']!.handler(call, app);
-      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
-      expect(await response.json()).toEqual(JSON.parse(JSON.stringify(openApiDocument(ROUTES, { version: '7.7.7', isSecured: false }))));
+      expect([response.status, response.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+      expect(JSON.parse(response.body as string)).toEqual(JSON.parse(JSON.stringify(openApiDocument(ROUTES, { version: '7.7.7', isSecured: false }))));
     }
     expect(built).toBe(1);
   });
@@ -114,7 +115,7 @@ function addUsers(security: FakeSecurity): void {
 }
 
 /** A node with a little of everything in it. */
-async function world(more: Partial<AppContext> = {}) {
+async function world(more: Partial<FlatContext> = {}) {
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const ids = new SeededIds(5);
   const open = await openTestStore({ storage: new MemoryStorage(), clock, ids });
@@ -126,7 +127,7 @@ async function world(more: Partial<AppContext> = {}) {
   const scavengeOrders = new ScavengeOrders({ scavenger: open.scavenger, store: open.store, clock, log: silentLog, leadsOthers: () => false, leaseMs: null });
   // Whatever the document's example orders comes late.
   await scavengeOrders.stop({ clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 100 }, null).catch(() => {});
-  const context: AppContext = { store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, options: { enableTrustedAuth: true }, ...more };
+  const context = contextOf({ store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, options: { enableTrustedAuth: true }, ...more });
   const app = createApp(context);
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null) =>
     app(new Request(ORIGIN + path, { method, headers: { ...basic(CALLERS.admin), ...headers }, body }));
@@ -239,7 +240,7 @@ const seen = new Map<OperationDoc, Set<number>>();
 const UNREACHED: Readonly<Record<string, readonly number[]>> = {
   // The stream of a run that was hard-deleted by hand.
   'get /streams/%24scavenges/{scavenge}/{event}/{count}': [410],
-  // Seen in webhook.test.ts, with bodies that are slow or long.
+  // Seen in test/handlers/connectors/webhook.test.ts, with bodies that are slow or long.
   'post /webhook/{connector}': [408, 413],
   // For sinks, of which there are none.
   'post /connectors/{connector}/start/{position}': [200], 'post /connectors/{connector}/reset/{position}': [200],

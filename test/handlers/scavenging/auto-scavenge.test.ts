@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import type { ErrorCode } from '../../../core/errors.ts';
 import { AUTO_SCAVENGE_ROUTES, SCHEDULE_BODY_BYTES_MAX } from '../../../handlers/scavenging/auto-scavenge.ts';
-import type { AppContext } from '../../../handlers/http/context.ts';
+import type { FlatContext } from '../../support/app-context.ts';
 import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts';
 import { AS, LogLines, secured } from '../secured.ts';
 
@@ -14,7 +14,7 @@ const PROBLEM = 'application/problem+json; charset=utf-8';
 const SCHEDULE = '{"schedule":"0 * * * *"}';
 const LEADER = '10.0.0.9:2113';
 
-function world(more: Partial<AppContext> = {}) {
+function world(more: Partial<FlatContext> = {}) {
   const autoScavenge = new FakeAutoScavenge();
   const h = secured({ autoScavenge, ...more });
   const send = (method: string, path: string, body: string | null = null, headers: Record<string, string> = AS.ops) =>

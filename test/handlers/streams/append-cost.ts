@@ -5,6 +5,7 @@ import type { EventStore } from '../../../core/streams/api.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
+import { contextOf } from '../../support/app-context.ts';
 
 /**
  * What the handlers cost per append: `node test/handlers/streams/append-cost.ts`. The store answers at once, so the difference
@@ -17,7 +18,7 @@ const result = Promise.resolve({ firstEventNumber: 1, lastEventNumber: 1, positi
 const store = { append: () => result } as unknown as EventStore;
 const clock = new ManualClock();
 const ids = new SeededIds();
-const app = createApp({ store, scavenger: new FakeScavenger(), clock, ids, log: silentLog, meter: silentMeter, security: null, node: null });
+const app = createApp(contextOf({ store, scavenger: new FakeScavenger(), clock, ids, log: silentLog, meter: silentMeter, security: null, node: null }));
 
 const single = `{"parcel":"${'p'.repeat(120)}","grams":750.5,"note":"${'n'.repeat(90)}"}`;
 const batch = `[{"eventId":"6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11","eventType":"parcel-weighed","data":${single}}]`;

@@ -14,6 +14,7 @@ import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts'
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ModelStore } from '../../support/model-store.ts';
 import { FakeIo } from '../support.ts';
+import { contextOf } from '../../support/app-context.ts';
 
 /** The commands, against a server whose auto-scavenge does what the test says. */
 
@@ -25,7 +26,7 @@ beforeEach(async () => {
   autoScavenge = new FakeAutoScavenge();
   scavenger = new FakeScavenger();
   const store = new ModelStore(systemClock, systemIds);
-  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, readBody, autoScavenge });
+  const app = createApp(contextOf({ store, scavenger, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, readBody, autoScavenge }));
   server = await startServer({ hostname: '127.0.0.1', port: 0, fetch: app, log: silentLog });
 });
 afterEach(async () => { await server.stop(0); });

@@ -10,6 +10,7 @@ import { startServer } from '../../../local/http/server.ts';
 import { FakeBackups, SNAPSHOT } from '../../support/backup/fake-backups.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ModelStore } from '../../support/model-store.ts';
+import { contextOf } from '../../support/app-context.ts';
 
 const PIECE_BYTES = 1_048_576;
 const PIECES = 64;
@@ -38,9 +39,9 @@ test('a large file is read only as fast as its reader takes it, and let go when 
     release: async () => {},
   };
   const holds = new Holds({ take: async () => hold, clock: systemClock, ids: systemIds, log: silentLog });
-  const app = createApp({
+  const app = createApp(contextOf({
     store: new ModelStore(systemClock, systemIds), scavenger: new FakeScavenger(), clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, backups: { holds, node: new FakeBackups() },
-  });
+  }));
   const server = await startServer({ hostname: '127.0.0.1', port: 0, fetch: app, log: silentLog });
   try {
     const { holdId } = await holds.begin();

@@ -1,4 +1,5 @@
 import * as net from 'node:net';
+import { FastResponse } from 'srvx/node';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { readBody } from '../../../local/http/request.ts';
 import type { HttpServer, HttpServerOptions } from '../../../local/http/server.ts';
@@ -6,6 +7,9 @@ import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { devCertificate } from '../../../local/tls/dev-certificate.ts';
 import { EVENTS, harness } from '../../handlers/harness.ts';
 import { call, open, received, serve } from '../tls/clients.ts';
+
+/** What a node answers with: the plain parts of a reply (`toResponse`). */
+const Response = FastResponse as unknown as typeof globalThis.Response;
 
 const BODY_BYTES_MAX = 10_000;
 const QUICK = { headersMs: 250, requestMs: 500, checkMs: 25 };

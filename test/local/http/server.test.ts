@@ -1,10 +1,14 @@
 import * as http from 'node:http';
 import * as net from 'node:net';
+import { FastResponse } from 'srvx/node';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Log } from '../../../core/ports/log.ts';
 import { readBody } from '../../../local/http/request.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { Fetch, HttpServer } from '../../../local/http/server.ts';
+
+/** What a node answers with: the plain parts of a reply (`toResponse`). */
+const Response = FastResponse as unknown as typeof globalThis.Response;
 
 const running: HttpServer[] = [];
 const logged: string[] = [];

@@ -16,6 +16,7 @@ import type { HttpServer } from '../../../local/http/server.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ModelStore } from '../../support/model-store.ts';
 import { FakeIo } from '../support.ts';
+import { contextOf } from '../../support/app-context.ts';
 
 /** The commands that talk to a node, against a server whose scavenger does what the test says. */
 
@@ -29,7 +30,7 @@ let server: HttpServer;
 beforeEach(async () => {
   scavenger = new FakeScavenger();
   store = new ModelStore(systemClock, systemIds);
-  const app = createApp({ store, scavenger, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, readBody });
+  const app = createApp(contextOf({ store, scavenger, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, readBody }));
   server = await startServer({ hostname: '127.0.0.1', port: 0, fetch: app, log: silentLog });
 });
 afterEach(async () => { await server.stop(0); });
