@@ -1,4 +1,4 @@
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import { proveErased } from '../scavenge/prove-erased.ts';
 import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../scavenge/prove-erased.ts';
 import type { Storage } from '../ports/storage.ts';

@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import type { Storage } from '../ports/storage.ts';
-import { openStore } from '../store.ts';
+import { openStore } from '../store/open-store.ts';
 import { endWhenAborted, type RestoreWorld } from './restore-world.ts';
 
 /**

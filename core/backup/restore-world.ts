@@ -4,7 +4,7 @@ import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
-import type { StoreIndexOptions, StoreWorld } from '../store.ts';
+import type { StoreIndexOptions, StoreWorld } from '../store/open-store.ts';
 
 /** What the dry start opens the store with, besides what every restore needs. `jobs` work on the directory to restore to. */
 export interface DryStart extends Pick<StoreWorld, 'jobs' | 'log' | 'meter'>, Omit<StoreIndexOptions, 'verify'> {

@@ -1,5 +1,5 @@
 import { i32, i64, putI32, putI64 } from '../bytes.ts';
-import { bytesToWords, murmur3, STREAM_HASH_SEED, xxhOld } from './stream-hash.ts';
+import { bytesToWords, murmur3, STREAM_HASH_SEED, xxhOld } from '../stream-hash.ts';
 
 /**
  * Bloom filters of index tables and of stream existence (disk-format.md section 7.6). A filter is held as the bytes

@@ -4,7 +4,7 @@ import { scanLog } from '../log/scan.ts';
 import { visitTransaction } from '../log/transactions.ts';
 import type { Clock } from '../ports/clock.ts';
 import { EventColumns } from './event-columns.ts';
-import { Hash64 } from './stream-hash.ts';
+import { Hash64 } from '../stream-hash.ts';
 import type { StreamIndex } from './stream-index.ts';
 
 /** Slots that remember streams just added to the existence filter; a power of two. */

@@ -13,7 +13,7 @@ import { type EntryList, IndexEntry } from './entries.ts';
 import { ExistenceFilter, buildExistence } from './existence-filter.ts';
 import { MemTable, MemTableRooms, type MemTableColumns } from './mem-table.ts';
 import { Merging } from './merging.ts';
-import { type StreamHasher, streamHasher } from './stream-hash.ts';
+import { type StreamHasher, streamHasher } from '../stream-hash.ts';
 import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './table-format.ts';
 import { type EntryBatch, readBatches } from './table-scan.ts';
 import { scavengeTables, type TableScavenge } from './table-scavenge.ts';

@@ -1,5 +1,5 @@
 import { type EntryList, IndexEntry } from '../index/entries.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import type { LogReader } from '../log/log-reader.ts';
 import type { RecordFrame } from '../log/records.ts';

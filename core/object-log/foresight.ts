@@ -1,5 +1,5 @@
 import { SkuaError } from '../errors.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import { TABLE_JOBS } from '../index/table-jobs.ts';
 import { InlineJobs } from '../ports/inline-jobs.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';

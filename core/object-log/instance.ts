@@ -1,6 +1,6 @@
 import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
-import { streamHasher } from '../index/stream-hash.ts';
+import { streamHasher } from '../stream-hash.ts';
 import type { EventStore } from '../streams/api.ts';
 import { createEventStore, type EventStoreInternals } from '../streams/event-store.ts';
 import type { ObjectFigures, ObjectInstance, ObjectLogOptions, ObjectWorld } from './api.ts';

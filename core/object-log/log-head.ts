@@ -1,5 +1,5 @@
 import { SkuaError } from '../errors.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import type { BlockCache } from '../cache/block-cache.ts';
 import type { ObjectWorld } from './api.ts';
 import { Carry } from './carry.ts';

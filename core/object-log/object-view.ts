@@ -1,7 +1,7 @@
 import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import { MemTable } from '../index/mem-table.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import { Chunk } from '../log/chunk.ts';
 import { type ChunkFooter, chunkFileName, type ChunkHeader, encodeHeader, HEADER_BYTES } from '../log/chunk-format.ts';
 import { ChunkTable } from '../log/chunk-table.ts';

@@ -5,7 +5,7 @@ import type { Chunk } from '../log/chunk.ts';
 import { HEADER_BYTES, parseChunkFileNames } from '../log/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import { encodeBase64 } from '../security/base64.ts';
+import { encodeBase64 } from '../base64.ts';
 import type { ObjectWorld } from './api.ts';
 import { newFileKey } from './keys.ts';
 import { type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectScavenge, type ObjectSegment } from './manifest.ts';

@@ -2,7 +2,7 @@ import { SkuaError } from '../errors.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
 import { checkPath, checkRename, fileExists, fileNotFound, folderOf } from '../ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../ports/storage.ts';
-import { decodeBase64 } from '../security/base64.ts';
+import { decodeBase64 } from '../base64.ts';
 import type { ObjectManifest } from './manifest.ts';
 import { BaseFile, BaseHandle } from './storage-base.ts';
 

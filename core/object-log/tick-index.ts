@@ -1,7 +1,7 @@
 import type { BlockCache } from '../cache/block-cache.ts';
 import { INDEX_FOLDER, loadIndexMap, newGuid, saveIndexMap } from '../index/index-map.ts';
 import { replayLog } from '../index/replay.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import { StreamIndex } from '../index/stream-index.ts';
 import { MERGE_TABLES_JOB, type MergeTablesArgs } from '../index/table-merge.ts';
 import { bloomPathOf } from '../index/table-format.ts';

@@ -1,5 +1,5 @@
 import type { AutoScavengeConfig } from '../auto-scavenge/auto-scavenge.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import type { NodeAddress } from '../ports/nodes.ts';
 import type { Schedule } from '../ports/schedule.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';

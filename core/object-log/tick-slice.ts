@@ -1,7 +1,7 @@
 import type { BlockCache } from '../cache/block-cache.ts';
 import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
 import { guidToText } from '../guid.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import type { StreamIndex } from '../index/stream-index.ts';
 import type { Digests } from '../ports/digests.ts';
 import { InlineJobs } from '../ports/inline-jobs.ts';

@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
-import { streamHasher } from '../index/stream-hash.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import { streamHasher } from '../stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import type { Clock } from './clock.ts';
 import type { Digests } from './digests.ts';
 import type { Ids } from './ids.ts';

@@ -1,5 +1,5 @@
 import { EntryList } from '../index/entries.ts';
-import { Hash64 } from '../index/stream-hash.ts';
+import { Hash64 } from '../stream-hash.ts';
 import { SkuaError } from '../errors.ts';
 import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';

@@ -1,7 +1,7 @@
 import { putI32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { guidFromText, guidFromUuidBytes } from '../guid.ts';
-import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { encodeText } from '../text.ts';
 
 /** Shorter names occur anywhere by chance, and are only looked for where a record names its stream. */

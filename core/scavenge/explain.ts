@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import { EntryList } from '../index/entries.ts';
-import { Hash64 } from '../index/stream-hash.ts';
+import { Hash64 } from '../stream-hash.ts';
 import { FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RecordFrame, timestampMsAt, timestampTicksAt, TOMBSTONE } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { jsonMembers } from '../streams/json-members.ts';

@@ -1,5 +1,5 @@
 import { equalBytes } from '../bytes.ts';
-import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { streamOf, timestampMsAt, timestampTicksAt, type PrepareFields, type RecordFrame } from '../log/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { StoredRetention } from '../streams/retention.ts';

@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import { EntryList } from '../index/entries.ts';
-import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { type PrepareFields, type RecordFrame, streamOf } from '../log/records.ts';
 import { type OriginalStreamData, type ScavengeState, STATUS_ACTIVE } from '../ports/scavenge-state.ts';
 import { parseMetadata } from '../streams/metadata.ts';

@@ -1,7 +1,7 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import { EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
 import { INDEX_FOLDER } from '../index/index-map.ts';
-import { streamHasher, type StreamHasher } from '../index/stream-hash.ts';
+import { streamHasher, type StreamHasher } from '../stream-hash.ts';
 import { parseChunkFileNames, takeInventory } from '../log/chunk-format.ts';
 import { readHeader } from '../log/open-chunks.ts';
 import { folderOf } from '../ports/storage.ts';

@@ -4,7 +4,7 @@ import type { Keys } from '../ports/keys.ts';
 import type { Meter, MeterLabels } from '../ports/meter.ts';
 import { encodeText } from '../text.ts';
 import type { Authenticator } from './api.ts';
-import { encodeBase64 } from './base64.ts';
+import { encodeBase64 } from '../base64.ts';
 import type { Failures } from './failures.ts';
 import { fitsPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
 import type { Passwords } from './passwords.ts';

@@ -1,7 +1,7 @@
 import { equalBytes } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { ED25519_KEY_BYTES } from '../ports/keys.ts';
-import { decodeBase64, encodeBase64 } from './base64.ts';
+import { decodeBase64, encodeBase64 } from '../base64.ts';
 
 /**
  * Ed25519 keys in the files that other programs use too (RFC 8410): PEM around a structure whose first bytes are always

@@ -2,7 +2,7 @@ import { SkuaError } from '../errors.ts';
 import type { Keys, ScryptCost } from '../ports/keys.ts';
 import type { Meter } from '../ports/meter.ts';
 import { encodeText } from '../text.ts';
-import { decodeBase64, encodeBase64 } from './base64.ts';
+import { decodeBase64, encodeBase64 } from '../base64.ts';
 import { fitsPassword } from './limits.ts';
 
 /** `strong`: scrypt, which only we verify. `compatible`: the reference database's PBKDF2, which both verify. */

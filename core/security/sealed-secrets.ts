@@ -2,7 +2,7 @@ import { SkuaError } from '../errors.ts';
 import { AES_GCM_NONCE_BYTES, AES_GCM_TAG_BYTES, AES_KEY_BYTES } from '../ports/keys.ts';
 import type { Keys } from '../ports/keys.ts';
 import { decodeText, encodeText } from '../text.ts';
-import { decodeBase64, encodeBase64 } from './base64.ts';
+import { decodeBase64, encodeBase64 } from '../base64.ts';
 
 /**
  * Secrets as they are stored: sealed with AES-256-GCM under keys derived from the data-protection token

@@ -1,7 +1,7 @@
 import { i32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { EventColumns } from '../index/event-columns.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import {
   FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, streamOf, timestampMsAt, timestampTicksAt, TOMBSTONE,
 } from '../log/records.ts';

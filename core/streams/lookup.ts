@@ -1,6 +1,6 @@
 import { equalBytes } from '../bytes.ts';
 import { IndexEntry } from '../index/entries.ts';
-import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { END, HIT, type Outcome, untilHit } from '../cache/step.ts';
 import type { LogReader } from '../log/log-reader.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';

@@ -1,4 +1,4 @@
-import type { StreamHasher } from '../index/stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import { FLAG_JSON, TOMBSTONE } from '../log/records.ts';
 import type { StreamMetadata } from './api.ts';

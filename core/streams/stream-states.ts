@@ -1,4 +1,4 @@
-import { Hash64, type StreamHasher } from '../index/stream-hash.ts';
+import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type { Lookup } from './lookup.ts';

@@ -1,7 +1,7 @@
 import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
-import { streamHasher } from '../index/stream-hash.ts';
-import type { StreamHasher } from '../index/stream-hash.ts';
+import { streamHasher } from '../stream-hash.ts';
+import type { StreamHasher } from '../stream-hash.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';

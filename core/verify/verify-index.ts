@@ -4,7 +4,7 @@ import { IndexEntry } from '../index/entries.ts';
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../index/index-map.ts';
 import type { IndexMap } from '../index/index-map.ts';
-import { Hash64 } from '../index/stream-hash.ts';
+import { Hash64 } from '../stream-hash.ts';
 import { BloomBudget } from '../index/table-bloom.ts';
 import { bloomPathOf } from '../index/table-format.ts';
 import { openTable, readBatches } from '../index/table-scan.ts';

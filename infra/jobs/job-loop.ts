@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { JOBS } from '../../core/jobs.ts';
+import { JOBS } from '../../core/store/jobs.ts';
 import { jobAborted, jobUnknown } from '../../core/ports/inline-jobs.ts';
 import type { Job, JobContext, JobProgress } from '../../core/ports/jobs.ts';
-import { streamHasher } from '../../core/index/stream-hash.ts';
+import { streamHasher } from '../../core/stream-hash.ts';
 import { systemClock } from '../clock.ts';
 import { nodeCompression } from '../compression.ts';
 import { nodeDigests } from '../digests.ts';

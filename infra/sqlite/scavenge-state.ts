@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { StreamHasher } from '../../core/index/stream-hash.ts';
+import type { StreamHasher } from '../../core/stream-hash.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import { misused, wholeTime } from '../../core/ports/scavenge-state.ts';
 import type {

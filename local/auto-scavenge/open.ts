@@ -12,7 +12,7 @@ import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import { licenceGuard, licenceOf } from '../../core/security/licence.ts';
 import type { Licence, LicenceConfig } from '../../core/security/licence.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { timestampText } from '../../core/time.ts';
 import { createSchedule } from '../../infra/schedule.ts';
 import type { Values } from '../config/options.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import * as path from 'node:path';
 import { isSkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
-import type { StartProgress } from '../../core/store.ts';
+import type { StartProgress } from '../../core/store/open-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';

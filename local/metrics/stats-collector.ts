@@ -1,6 +1,6 @@
 import * as v8 from 'node:v8';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { timestampText } from '../../core/time.ts';
 import type { StatsTree } from '../../handlers/http/node-control.ts';
 import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from './machine.ts';

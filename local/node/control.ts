@@ -1,7 +1,7 @@
 import { isSkuaError } from '../../core/errors.ts';
 import type { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { OpenStore, StartProgress } from '../../core/store.ts';
+import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
 import type { ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';

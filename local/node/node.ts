@@ -4,7 +4,7 @@ import type { SkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
-import type { OpenStore, StartProgress } from '../../core/store.ts';
+import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import type { AppOptions } from '../../handlers/http/context.ts';
 import { createStartingApp } from '../../handlers/starting.ts';

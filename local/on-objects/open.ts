@@ -13,7 +13,7 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { Scavenger } from '../../core/scavenge/api.ts';
-import type { OpenStore, StoreStatus } from '../../core/store.ts';
+import type { OpenStore, StoreStatus } from '../../core/store/open-store.ts';
 import { encodeText } from '../../core/text.ts';
 import { KickingScavenger, RestingScavenger, SELF, TickedScavenger } from './scavengers.ts';
 import { systemClock } from '../../infra/clock.ts';

@@ -8,7 +8,7 @@ import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Scavenger } from '../../core/scavenge/api.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { createSchedule } from '../../infra/schedule.ts';

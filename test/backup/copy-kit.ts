@@ -8,7 +8,7 @@ import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
 import { verifyDirectory } from '../../core/verify/verify.ts';

@@ -1,7 +1,7 @@
 import type { BackupSource } from '../../core/backup/source.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { verifyDirectory } from '../../core/verify/verify.ts';
 import { nodeDigests } from '../../infra/digests.ts';

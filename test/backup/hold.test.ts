@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Holds, HOLD_MS, HOLDS_MAX } from '../../core/backup/holds.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { append, contentOf, copied, findingsIn, lastOf, openSmall } from './hold-kit.ts';

@@ -10,7 +10,7 @@ import type { BackupLanes } from '../../core/backup/lanes.ts';
 import { blobKeyOf } from '../../core/backup/repository.ts';
 import { restoreBackup } from '../../core/backup/restore.ts';
 import { snapshotOfDirectory } from '../../core/backup/snapshot-directory.ts';
-import { JOBS } from '../../core/jobs.ts';
+import { JOBS } from '../../core/store/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';

@@ -4,13 +4,13 @@ import { proveErasedInRepository } from '../../core/backup/prove-erased-reposito
 import type { Repository } from '../../core/backup/repository-api.ts';
 import { restoreBackup } from '../../core/backup/restore.ts';
 import { isSkuaError } from '../../core/errors.ts';
-import { JOBS } from '../../core/jobs.ts';
+import { JOBS } from '../../core/store/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { ACCUMULATE_JOB } from '../../core/scavenge/accumulation.ts';
 import { CLEAN_JOB } from '../../core/scavenge/cleaning.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Hash64 } from '../../core/index/stream-hash.ts';
-import type { StreamHasher } from '../../core/index/stream-hash.ts';
+import { Hash64 } from '../../core/stream-hash.ts';
+import type { StreamHasher } from '../../core/stream-hash.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import type { OriginalStreamData, ScavengeCheckpoint, ScavengePoint, ScavengeState, ScavengeStateOptions, ScavengeStates, StreamHandle } from '../../core/ports/scavenge-state.ts';
 import { compareCodePoints } from '../../core/ports/scavenge-state.ts';

@@ -4,7 +4,7 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { encodeText } from '../../core/text.ts';
 import { createApp, routesFor } from '../../handlers/app.ts';
 import { DEFAULT_OPTIONS } from '../../handlers/http/context.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { BlockCache } from '../../core/cache/block-cache.ts';
 import { EntryList, IndexEntry } from '../../core/index/entries.ts';
 import { MemTable } from '../../core/index/mem-table.ts';
-import { Hash64, streamHasher } from '../../core/index/stream-hash.ts';
+import { Hash64, streamHasher } from '../../core/stream-hash.ts';
 import { type IndexPorts, type IndexSettings, StreamIndex, type StreamIndexOptions } from '../../core/index/stream-index.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
 import { HIT, isMiss, type Outcome } from '../../core/cache/step.ts';

@@ -1,4 +1,4 @@
-import { streamHasher, Hash64 } from '../../core/index/stream-hash.ts';
+import { streamHasher, Hash64 } from '../../core/stream-hash.ts';
 import { MemTable } from '../../core/index/mem-table.ts';
 import { MERGE_TABLES_JOB } from '../../core/index/table-merge.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { streamHasher } from '../../core/index/stream-hash.ts';
+import { streamHasher } from '../../core/stream-hash.ts';
 import { openObjectStore } from '../../core/object-log/instance.ts';
 import { keysOf } from '../../core/object-log/manifest.ts';
 import { startScavenge } from '../../core/object-log/tick-control.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { streamHasher } from '../../core/index/stream-hash.ts';
+import { streamHasher } from '../../core/stream-hash.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { checkClosed } from '../scavenge/random-check.ts';

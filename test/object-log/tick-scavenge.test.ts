@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { streamHasher } from '../../core/index/stream-hash.ts';
+import { streamHasher } from '../../core/stream-hash.ts';
 import { openObjectStore } from '../../core/object-log/instance.ts';
 import { scavengeStatus, startScavenge, stopScavenge } from '../../core/object-log/tick-control.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';

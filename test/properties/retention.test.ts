@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY, type EventStore } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
 import { inLongRun } from '../support/long-run.ts';

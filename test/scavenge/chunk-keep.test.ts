@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { streamHasher } from '../../core/index/stream-hash.ts';
+import { streamHasher } from '../../core/stream-hash.ts';
 import { parsePrepare, PrepareFields, RecordFrame, TOMBSTONE } from '../../core/log/records.ts';
 import type { ScavengeState } from '../../core/ports/scavenge-state.ts';
 import { KeepRule } from '../../core/scavenge/keep.ts';

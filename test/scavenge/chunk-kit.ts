@@ -1,6 +1,6 @@
 import { BlockCache } from '../../core/cache/block-cache.ts';
-import { Hash64, streamHasher } from '../../core/index/stream-hash.ts';
-import type { StreamHasher } from '../../core/index/stream-hash.ts';
+import { Hash64, streamHasher } from '../../core/stream-hash.ts';
+import type { StreamHasher } from '../../core/stream-hash.ts';
 import { align4096, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/chunk-format.ts';
 import { openCompleted } from '../../core/log/open-chunks.ts';
 import { encodePrepare, prepareFrameBytes, RecordFrame } from '../../core/log/records.ts';

@@ -1,11 +1,11 @@
-import { JOBS } from '../../core/jobs.ts';
+import { JOBS } from '../../core/store/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import type { ScavengeCheckpoint } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import type { ScavengeConfig } from '../../core/scavenge/run-context.ts';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/text.ts';

@@ -1,9 +1,9 @@
-import { JOBS } from '../../core/jobs.ts';
+import { JOBS } from '../../core/store/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import type { ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { LastScavenge } from '../../core/scavenge/api.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { codeOf } from '../support/crash.ts';

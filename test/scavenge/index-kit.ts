@@ -4,7 +4,7 @@ import { putI32, putI64 } from '../../core/bytes.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
 import type { TableExecuted, TableExecution } from '../../core/index/table-store.ts';
 import type { TableReport } from '../../core/index/table-scavenge.ts';
-import { Hash64, streamHasher, type StreamHasher } from '../../core/index/stream-hash.ts';
+import { Hash64, streamHasher, type StreamHasher } from '../../core/stream-hash.ts';
 import type { StreamIndex } from '../../core/index/stream-index.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Job, JobOptions } from '../../core/ports/jobs.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { guidFromText, guidFromUuidBytes, guidToText } from '../../core/guid.ts';
-import { Hash64, streamHasher } from '../../core/index/stream-hash.ts';
+import { Hash64, streamHasher } from '../../core/stream-hash.ts';
 import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';

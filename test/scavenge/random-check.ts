@@ -1,7 +1,7 @@
 import type { StoredEvent, EventStore } from '../../core/streams/api.ts';
 import { loadIndexMap } from '../../core/index/index-map.ts';
 import { readBatches } from '../../core/index/table-scan.ts';
-import type { StreamHasher } from '../../core/index/stream-hash.ts';
+import type { StreamHasher } from '../../core/stream-hash.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { verifyDirectory } from '../../core/verify/verify.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -1,12 +1,12 @@
 import { isSkuaError } from '../../core/errors.ts';
-import { JOBS } from '../../core/jobs.ts';
+import { JOBS } from '../../core/store/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { ScavengeOptions } from '../../core/scavenge/api.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';

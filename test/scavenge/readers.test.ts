@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { AllPosition, NewEvent, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';

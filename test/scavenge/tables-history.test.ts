@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ANY } from '../../core/streams/api.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeText } from '../../core/text.ts';
 import { STATUS_ACTIVE } from '../../core/ports/scavenge-state.ts';
 import type { OriginalStreamData, ScavengeStage } from '../../core/ports/scavenge-state.ts';
-import type { OpenStore } from '../../core/store.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { checkRow, expectWorld } from './notation-check.ts';
 import type { Expectation } from './notation-check.ts';
 import { pointOf } from './notation-log.ts';

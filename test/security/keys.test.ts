@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { decodeBase64, encodeBase64 } from '../../core/security/base64.ts';
+import { decodeBase64, encodeBase64 } from '../../core/base64.ts';
 import { encodeText } from '../../core/text.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { encodeText } from '../../core/text.ts';
-import { decodeBase64Url, encodeBase64Url } from '../../core/security/base64.ts';
+import { decodeBase64Url, encodeBase64Url } from '../../core/base64.ts';
 import { parsePrivateKeyPem, parsePublicKeyPem, privateKeyPem, publicKeyPem } from '../../core/security/ed25519-keys.ts';
 import { BUILT_IN_LICENCE, licenceGuard, licenceOf } from '../../core/security/licence.ts';
 import type { LicenceConfig } from '../../core/security/licence.ts';

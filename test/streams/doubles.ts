@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { EntryList, IndexEntry } from '../../core/index/entries.ts';
-import { Hash64, type StreamHasher, streamHasher } from '../../core/index/stream-hash.ts';
+import { Hash64, type StreamHasher, streamHasher } from '../../core/stream-hash.ts';
 import { END, HIT, type Miss, type Outcome } from '../../core/cache/step.ts';
 import type { LogReader } from '../../core/log/log-reader.ts';
 import type { RecordFrame } from '../../core/log/records.ts';

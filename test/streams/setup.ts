@@ -1,4 +1,4 @@
-import type { StreamHasher } from '../../core/index/stream-hash.ts';
+import type { StreamHasher } from '../../core/stream-hash.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { decodeText, encodeText } from '../../core/text.ts';

@@ -1,4 +1,4 @@
-import { decodeBase64 } from '../../security/base64.ts';
+import { decodeBase64 } from '../../base64.ts';
 import { SECRETS_MAX } from '../active.ts';
 import type { DeduplicationSettings, SignatureSettings, Violation, WebhookSettings } from '../active.ts';
 import type { Settings } from '../api.ts';

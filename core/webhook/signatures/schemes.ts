@@ -1,5 +1,5 @@
 import type { HmacHash } from '../../ports/keys.ts';
-import { decodeBase64, encodeBase64 } from '../../security/base64.ts';
+import { decodeBase64, encodeBase64 } from '../../base64.ts';
 import { encodeText } from '../../text.ts';
 import { SECRETS_MAX } from '../active.ts';
 import type { CheckSignature, SignatureSettings, Violation } from '../active.ts';

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../errors.ts';
 import type { Keys } from '../../ports/keys.ts';
-import { encodeBase64 } from '../../security/base64.ts';
+import { encodeBase64 } from '../../base64.ts';
 import type { SignatureSettings } from '../active.ts';
 import { checkSignatureSettings, schemeOf } from './schemes.ts';
 import type { SignatureScheme } from './schemes.ts';

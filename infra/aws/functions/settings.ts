@@ -5,7 +5,7 @@ import type { Clock } from '../../../core/ports/clock.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import type { ObjectPlace } from '../../../core/ports/object-store.ts';
 import type { ScavengeConfig } from '../../../core/scavenge/run-context.ts';
-import { decodeBase64 } from '../../../core/security/base64.ts';
+import { decodeBase64 } from '../../../core/base64.ts';
 import { licenceGuard, licenceOf } from '../../../core/security/licence.ts';
 import { integer, text } from '../../../local/config/kinds.ts';
 import { mergeReadings } from '../../../local/config/merge.ts';

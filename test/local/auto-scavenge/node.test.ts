@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import type { OpenStore } from '../../../core/store.ts';
+import type { OpenStore } from '../../../core/store/open-store.ts';
 import { publicKeyPem } from '../../../core/security/ed25519-keys.ts';
 import { signLicence } from '../../../core/security/licence-token.ts';
 import { decodeText, encodeText } from '../../../core/text.ts';

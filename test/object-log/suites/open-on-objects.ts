@@ -5,7 +5,7 @@ import { scavengeStatus } from '../../../core/object-log/tick-control.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
-import type { OpenStore } from '../../../core/store.ts';
+import type { OpenStore } from '../../../core/store/open-store.ts';
 import { TickedScavenger } from '../../../local/on-objects/scavengers.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

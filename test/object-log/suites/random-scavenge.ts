@@ -1,5 +1,5 @@
 import { isSkuaError } from '../../../core/errors.ts';
-import { streamHasher } from '../../../core/index/stream-hash.ts';
+import { streamHasher } from '../../../core/stream-hash.ts';
 import { FRESH_DEFAULT_MS } from '../../../core/object-log/limits.ts';
 import { startScavenge } from '../../../core/object-log/tick-control.ts';
 import { ANY } from '../../../core/streams/api.ts';

@@ -5,7 +5,7 @@ import type { Manifest } from '../../../core/backup/manifest.ts';
 import type { Repository } from '../../../core/backup/repository-api.ts';
 import type { BackupSource, Snapshot } from '../../../core/backup/source.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
-import type { OpenStore } from '../../../core/store.ts';
+import type { OpenStore } from '../../../core/store/open-store.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { SeededIds } from '../seeded-ids.ts';

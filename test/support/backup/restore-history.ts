@@ -6,7 +6,7 @@ import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import type { OpenStore } from '../../../core/store.ts';
+import type { OpenStore } from '../../../core/store/open-store.ts';
 import { type RawRecord, readRawLog } from '../../scavenge/raw-log.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { Random } from '../random.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import { DeliveryMemory } from '../../../core/webhook/ingest/delivery-memory.ts';
-import type { OpenStore } from '../../../core/store.ts';
+import type { OpenStore } from '../../../core/store/open-store.ts';
 import { events, setUp } from '../../streams/setup.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { Random } from '../../support/random.ts';

@@ -1,7 +1,7 @@
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import type { Meter, MeterLabels } from '../../../core/ports/meter.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
-import type { OpenStore } from '../../../core/store.ts';
+import type { OpenStore } from '../../../core/store/open-store.ts';
 import type { EventStore, StoredEvent } from '../../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../../core/text.ts';
 import type { ActiveConnector, ActiveConnectors, Drain, WebhookSettings } from '../../../core/webhook/active.ts';

@@ -1,0 +1,13 @@
+import { BACKUP_JOBS } from '../backup/jobs.ts';
+import { TABLE_JOBS } from '../index/table-jobs.ts';
+import { LOG_JOBS } from '../log/verify-chunk-job.ts';
+import type { Job } from '../ports/jobs.ts';
+import { SCAVENGE_JOBS } from '../scavenge/jobs.ts';
+
+/** Every job that can be run off the request loop, by name. Workers look the name up here. */
+export const JOBS: Readonly<Record<string, Job>> = {
+  ...TABLE_JOBS,
+  ...LOG_JOBS,
+  ...SCAVENGE_JOBS,
+  ...BACKUP_JOBS,
+};
