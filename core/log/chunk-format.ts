@@ -2,7 +2,6 @@ import { i32, i64, putI32, putI64, u32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import type { Digest } from '../ports/digests.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import { syncFile } from './durability.ts';
 
 /** Names, headers and footers of chunk files, and what completes one; disk-format.md sections 1.1, 2.1 to 2.3. */
 
@@ -122,15 +121,15 @@ export interface ChunkSizes {
 /**
  * Completes a chunk file behind its data and map, in the order in which a crash leaves either an ongoing chunk or a completed one
  * (disk-format.md section 2.3): what lies behind them is cut off, durably; padding, footer and MD5 follow, durably. `md5` has seen
- * every byte before. The caller seals the file. Returns the footer. Rejects with `sync_failed`, after which the content of the file
- * is not known, and with what the storage throws else.
+ * every byte before. The caller seals the file. Returns the footer. Rejects with what the storage throws; the log itself, for which
+ * a failed sync is the end whatever its cause, gives a `sync` that says so.
  */
-export async function completeChunkFile(file: StorageFile, md5: Digest, { physicalBytes, logicalBytes, mapBytes }: ChunkSizes): Promise<Uint8Array> {
+export async function completeChunkFile(file: StorageFile, md5: Digest, { physicalBytes, logicalBytes, mapBytes }: ChunkSizes, sync: (file: StorageFile) => Promise<void> = (made) => made.sync()): Promise<Uint8Array> {
   const end = HEADER_BYTES + physicalBytes + mapBytes;
   if (file.size > end) {
     // Nothing of the tail, least of all a commit slot, may stand where the footer is looked for.
     await file.truncate(end);
-    await syncFile(file);
+    await sync(file);
   }
   const rest = new Uint8Array(align4096(end + FOOTER_BYTES) - end);
   const footer = rest.subarray(rest.length - FOOTER_BYTES);
@@ -138,7 +137,7 @@ export async function completeChunkFile(file: StorageFile, md5: Digest, { physic
   md5.update(rest.subarray(0, rest.length - MD5_BYTES));
   footer.set(md5.finish(), FOOTER_BYTES - MD5_BYTES);
   await file.writeAt(end, rest);
-  await syncFile(file);
+  await sync(file);
   return footer;
 }
 

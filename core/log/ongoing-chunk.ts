@@ -248,7 +248,7 @@ export class OngoingChunk {
     await this.catchUpDigest();
     const { physicalBytes } = this.chunk;
     try {
-      await completeChunkFile(this.#file, this.#md5, { physicalBytes, logicalBytes: physicalBytes, mapBytes: 0 });
+      await completeChunkFile(this.#file, this.#md5, { physicalBytes, logicalBytes: physicalBytes, mapBytes: 0 }, syncFile);
     } catch (error) {
       if (!isFinal(error)) await this.#undoCompletion();
       throw error;
