@@ -41,8 +41,11 @@ async function fill(node: Node, stream: string, key: number, count: number): Pro
 }
 
 /** Stream `kept` of 10 events, `gone` of 100 hard-deleted ones, `short/ü` of 100 of which 5 stay: about 400 KiB in four chunks. */
+/** Commands on a stopped directory open it with the filter that a node has unless it is told otherwise, and say so when they find another one. */
+const FILTER = ['--stream-existence-filter-size', '33554432'];
+
 async function filledNode(words: readonly string[] = []): Promise<Node> {
-  const node = await startedNode(['--db', folder, ...CHUNK_SIZE, ...words]);
+  const node = await startedNode(['--db', folder, ...CHUNK_SIZE, ...FILTER, ...words]);
   await fill(node, 'kept', 1, 10);
   await fill(node, 'gone', 2, 100);
   await fill(node, 'short/ü', 3, 100);
@@ -163,7 +166,7 @@ describe('a run that lasts', () => {
     const { scavengeId } = JSON.parse((await run(['scavenge', 'start', ...SLOWLY, '--json', '--node', node.url])).out) as { scavengeId: string };
     expect((await node.stop()).code).toBe(0);
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
-    const again = await startedNode(['--db', folder]);
+    const again = await startedNode(['--db', folder, ...FILTER]);
     expect(await json(`${again.url}/admin/scavenge/current`)).toEqual({ scavengeId: '', scavengeLink: '' });
     expect((await run(['scavenge', 'start', '--wait', '--node', again.url])).code).toBe(0);
     // The repair of the history runs in the background of the start, and the run came after it.
@@ -238,13 +241,13 @@ describe('offline', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
     const next = await run(['scavenge', 'offline', folder, '--json']);
     expect(next.code).toBe(0);
-    const node = await startedNode(['--db', folder]);
+    const node = await startedNode(['--db', folder, ...FILTER]);
     expect((await json<{ entries: unknown[] }>(`${node.url}/streams/$scavengePoints`)).entries).toHaveLength(1);
     await node.stop();
   });
 
   test('a directory in use, one without a database, and none: 3', async () => {
-    const node = await startedNode(['--db', folder]);
+    const node = await startedNode(['--db', folder, ...FILTER]);
     for (const words of [['scavenge', 'offline', folder], ['explain', 'kept', '--db', folder]]) {
       expect(await run(words)).toMatchObject({ code: 3, out: '', err: expect.stringContaining('error directory_locked: ') });
     }
