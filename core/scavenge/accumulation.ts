@@ -4,11 +4,10 @@ import type { Chunk } from '../log/chunk.ts';
 import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, SYSTEM, type RecordFrame } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
-import { ChunkWeights } from './chunk-weights.ts';
+import { ChunkWeights, TimeRange } from './logical-chunks.ts';
 import { Learner, Lessons } from './lessons.ts';
-import type { RunFiles, RunSettings } from './run-files.ts';
-import { type LearningParts, withLearningParts } from './run-sources.ts';
-import { TimeRange } from './time-range.ts';
+import type { RunFiles, RunSettings } from './sources/run-settings.ts';
+import { type LearningParts, withLearningParts } from './sources/run-sources.ts';
 
 /** Learning from the log what streams' metadata, tombstones and shared hashes are; scavenge.md section 4. */
 export const ACCUMULATE_JOB = 'scavenge.accumulate';

@@ -1,4 +1,12 @@
+import { isSkuaError, SkuaError } from '../errors.ts';
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import type { Ids } from '../ports/ids.ts';
 import type { ScavengeCheckpoint, ScavengePoint } from '../ports/scavenge-state.ts';
+import { NO_STREAM } from '../streams/api.ts';
+import type { StoredEvent } from '../streams/api.ts';
+import type { EventStoreInternals } from '../streams/event-store.ts';
+import { POINT_TYPE, POINTS_STREAM } from '../streams/names.ts';
+import { decodeText, encodeText } from '../text.ts';
 
 /** What a run does first. */
 export type Beginning =
@@ -24,4 +32,86 @@ export function decideBeginning(checkpoint: ScavengeCheckpoint | null, latest: S
   if (latest !== null && latest.eventNumber > point.eventNumber) return { kind: 'use', point: latest, fromChunk };
   if (syncOnly) return { kind: 'nothing' };
   return { kind: 'write', after: latest === null ? -1 : point.eventNumber, fromChunk };
+}
+
+/** Scavenge points; scavenge.md section 1. */
+
+const NO_BYTES = new Uint8Array(0);
+type PointStore = Pick<EventStoreInternals, 'appendInternal' | 'readStream'>;
+const I32_MIN = -2_147_483_648;
+const I32_MAX = 2_147_483_647;
+
+/** The latest scavenge point of the log, or null. Throws `scavenge_failed` when the last event of the stream is none. */
+export async function readLatestPoint(store: PointStore): Promise<ScavengePoint | null> {
+  let last: StoredEvent | undefined;
+  try {
+    last = (await store.readStream(POINTS_STREAM, { direction: 'backward', from: 'end', count: 1 })).events[0];
+  } catch (error) {
+    if (isSkuaError(error, 'stream_not_found')) return null;
+    throw error;
+  }
+  return last === undefined ? null : pointOf(last);
+}
+
+/**
+ * Writes a new scavenge point, which also completes its chunk, and reads it back. `after` is the number of the last one
+ * that is known, -1 for none. Throws `scavenge_failed` when another point was written meanwhile, and what the store throws.
+ */
+export async function writePoint(store: PointStore, ids: Ids, after: number, threshold: number): Promise<ScavengePoint> {
+  const id = guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
+  const expected = after < 0 ? NO_STREAM : after;
+  let number: number;
+  try {
+    number = (await store.appendInternal(POINTS_STREAM, expected, [{ id, type: POINT_TYPE, isJson: true, data: pointJson(threshold), metadata: NO_BYTES }])).lastEventNumber;
+  } catch (error) {
+    if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+    throw new SkuaError('scavenge_failed', 'Failed to add new scavenge point: WrongExpectedVersion', { expected }, error);
+  }
+  const point = await readLatestPoint(store);
+  // A single node reads its own write at once. Where metadata of the stream hide even its last event, no point can be used.
+  if (point === null || point.eventNumber < number) throw new SkuaError('scavenge_failed', `The scavenge point ${number} that was just written can't be read: look at the metadata of ${POINTS_STREAM}`, { eventNumber: number });
+  return point;
+}
+
+/**
+ * The point as it counts for a run of this node: its time, by which ages are judged, is not ahead of the clock by which
+ * readers see events. A record that was written after the clock had stepped back a little has the time of the one before it.
+ */
+export function notAhead(point: ScavengePoint, nowMs: number): ScavengePoint {
+  const ms = Math.floor(nowMs);
+  const ticks = Math.floor((nowMs - ms) * 10_000);
+  const { effectiveNowMs, effectiveNowTicks = 0, ...rest } = point;
+  if (effectiveNowMs < ms || (effectiveNowMs === ms && effectiveNowTicks <= ticks)) return point;
+  return { ...rest, effectiveNowMs: ms, ...(ticks !== 0 && { effectiveNowTicks: ticks }) };
+}
+
+/** The type's default is left out. */
+export function pointJson(threshold: number): Uint8Array {
+  return encodeText(threshold === 0 ? '{}' : `{\n  "threshold": ${threshold}\n}`);
+}
+
+/** Throws `scavenge_failed` when the event is no scavenge point. */
+export function pointOf(event: StoredEvent): ScavengePoint {
+  if (event.type !== POINT_TYPE) throw new SkuaError('scavenge_failed', `Event ${event.number} of ${POINTS_STREAM} has the type ${event.type} and is no scavenge point`, { eventNumber: event.number });
+  return {
+    position: event.preparePosition,
+    eventNumber: event.number,
+    effectiveNowMs: event.createdMs,
+    ...(event.createdTicks !== 0 && { effectiveNowTicks: event.createdTicks }),
+    threshold: thresholdOf(event),
+  };
+}
+
+function thresholdOf(event: StoredEvent): number {
+  let value: unknown;
+  try {
+    value = JSON.parse(decodeText(event.data));
+  } catch {
+    value = null;
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    const threshold = (value as { threshold?: unknown }).threshold ?? 0;
+    if (Number.isInteger(threshold) && (threshold as number) >= I32_MIN && (threshold as number) <= I32_MAX) return threshold as number;
+  }
+  throw new SkuaError('scavenge_failed', `The data of event ${event.number} of ${POINTS_STREAM} are those of no scavenge point`, { eventNumber: event.number });
 }

@@ -6,10 +6,10 @@ import type { JobContext } from '../ports/jobs.ts';
 import type { ActiveOriginal, StreamHandle } from '../ports/scavenge-state.ts';
 import { type Decision, DISCARD, DiscardPoints, MAYBE, Retention, statusOf, STAYS, TOMBSTONE_I32, YOUNG } from '../streams/retention.ts';
 import { encodeText } from '../text.ts';
-import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './chunk-weights.ts';
-import { type RunFiles, type RunSettings, setRetention } from './run-files.ts';
-import type { IndexKey } from './run-index.ts';
-import { type LearningParts, withLearningParts } from './run-sources.ts';
+import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './logical-chunks.ts';
+import { type RunFiles, type RunSettings, setRetention } from './sources/run-settings.ts';
+import type { IndexKey } from './sources/run-index.ts';
+import { type LearningParts, withLearningParts } from './sources/run-sources.ts';
 
 /** Discard points and weights of all active streams; scavenge.md section 5. */
 export const CALCULATE_JOB = 'scavenge.calculate';

@@ -1,7 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { STATUS_ARCHIVED, STATUS_SPENT } from '../ports/scavenge-state.ts';
-import type { RunSettings } from './run-files.ts';
+import type { RunSettings } from './sources/run-settings.ts';
 
 export const CLEAN_JOB = 'scavenge.clean';
 

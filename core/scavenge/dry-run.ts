@@ -7,11 +7,11 @@ import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { Accumulation } from './accumulation.ts';
 import type { DryRunChunk, DryRunReport } from './api.ts';
 import { Calculation } from './calculation.ts';
-import { KeepRule } from './keep.ts';
-import { MAP_ENTRY_BYTES } from './position-map.ts';
-import type { RunFiles, RunSettings } from './run-files.ts';
-import { RunSources } from './run-sources.ts';
-import { Throttle } from './throttle.ts';
+import { KeepRule } from './keep-rule.ts';
+import { MAP_ENTRY_BYTES } from './chunk-writer.ts';
+import type { RunFiles, RunSettings } from './sources/run-settings.ts';
+import { RunSources } from './sources/run-sources.ts';
+import { Throttle } from './sources/run-settings.ts';
 
 /** A scavenge that only counts: it learns into a state of its own, and writes nothing to the directory. */
 export const DRY_RUN_JOB = 'scavenge.dry-run';

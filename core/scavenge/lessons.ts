@@ -7,8 +7,8 @@ import { parseMetadata } from '../streams/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/names.ts';
 import { shownData } from '../streams/retention.ts';
 import { decodeText, encodeText } from '../text.ts';
-import { type ChunkWeights, WEIGHT_DISCARD } from './chunk-weights.ts';
-import type { IndexKey, RunIndex } from './run-index.ts';
+import { type ChunkWeights, WEIGHT_DISCARD } from './logical-chunks.ts';
+import type { IndexKey, RunIndex } from './sources/run-index.ts';
 import { SeenHashes, SeenNames } from './seen-names.ts';
 
 /** Names, and code units of them, that wait at most. */

@@ -13,10 +13,10 @@ import type { Storage } from '../ports/storage.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
 import type { SwitchParts } from './chunk-switch.ts';
 import type { RunHistory } from './history.ts';
-import type { RunProgress } from './progress.ts';
-import type { ChunkFile, RunFiles, RunSettings } from './run-files.ts';
+import type { RunProgress } from './run-progress.ts';
+import type { ChunkFile, RunFiles, RunSettings } from './sources/run-settings.ts';
 import type { RunLog } from './run-log.ts';
-import { Throttle } from './throttle.ts';
+import { Throttle } from './sources/run-settings.ts';
 
 /** How often a job begins again because files were replaced while it opened them. */
 const FILE_TRIES_MAX = 10;

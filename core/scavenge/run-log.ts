@@ -3,8 +3,7 @@ import type { Chunk } from '../log/chunk.ts';
 import type { Log } from '../ports/log.ts';
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
 import type { ScavengeOptions, ScavengePhase, ScavengeProgress, ScavengeResult } from './api.ts';
-import { pointName } from './points.ts';
-import { timeSpanText } from './time-span.ts';
+import { timeSpanText } from '../time.ts';
 
 /** Known collisions named in the log at a start; the rest is only counted. */
 const COLLISIONS_LISTED_MAX = 100;
@@ -132,4 +131,8 @@ export class RunLog {
     else this.#info(`Scavenge Stopped. Total time taken: ${total}.`);
     for (const [phase, ms] of this.#durations) this.#debug(`${phase} took ${timeSpanText(ms)}.`);
   }
+}
+
+export function pointName(point: ScavengePoint): string {
+  return `SP-${point.eventNumber}`;
 }

@@ -1,15 +1,19 @@
 import { SkuaError } from '../errors.ts';
 import type { ScavengeCheckpoint, ScavengeStage, ScavengeState, StreamHandle } from '../ports/scavenge-state.ts';
-import { ACCUMULATE_JOB, type AccumulateArgs, type AccumulateResult } from './accumulation.ts';
+import { ACCUMULATE_JOB } from './accumulation.ts';
+import type { AccumulateArgs, AccumulateResult } from './accumulation.ts';
 import type { ScavengePhase } from './api.ts';
-import { decideBeginning } from './beginning.ts';
-import { CALCULATE_JOB, type CalculateArgs, type CalculateResult } from './calculation.ts';
-import { CLEAN_JOB, type CleanArgs } from './cleaning.ts';
-import { executeChunks } from './phase-chunks.ts';
-import { executeIndex } from './phase-index.ts';
-import { mergeChunks } from './phase-merging.ts';
-import { notAhead, pointName, readLatestPoint, writePoint } from './points.ts';
-import { commit, type RunContext, withFiles } from './run-context.ts';
+import { decideBeginning, notAhead, readLatestPoint, writePoint } from './beginning.ts';
+import { CALCULATE_JOB } from './calculation.ts';
+import type { CalculateArgs, CalculateResult } from './calculation.ts';
+import { CLEAN_JOB } from './cleaning.ts';
+import type { CleanArgs } from './cleaning.ts';
+import { runChunkExecution } from './chunk-execution.ts';
+import { runIndexExecution } from './index-execution.ts';
+import { runChunkMerging } from './chunk-merging.ts';
+import { commit, withFiles } from './run-context.ts';
+import type { RunContext } from './run-context.ts';
+import { pointName } from './run-log.ts';
 
 /** What an administrator asked for that matters only at the beginning. */
 export interface BeginningOptions {
@@ -128,14 +132,14 @@ async function execute(run: RunContext, state: ScavengeState, first: ScavengeChe
   const { point } = run;
   if (stage <= 2) {
     if (stage < 2) commit(state, { point, stage: 'ExecutingChunks' });
-    await phase(run, 'Chunk execution', () => executeChunks(run, state, stage === 2 ? first.doneChunk : undefined));
+    await phase(run, 'Chunk execution', () => runChunkExecution(run, state, stage === 2 ? first.doneChunk : undefined));
   }
   if (stage <= 3 && !run.deps.config.disableMerging) {
     if (stage < 3) commit(state, { point, stage: 'MergingChunks' });
-    await phase(run, 'Chunk merging', () => mergeChunks(run));
+    await phase(run, 'Chunk merging', () => runChunkMerging(run));
   }
   if (stage < 4) commit(state, { point, stage: 'ExecutingIndex' });
-  await phase(run, 'Index execution', () => executeIndex(run));
+  await phase(run, 'Index execution', () => runIndexExecution(run));
   commit(state, { point, stage: 'Cleaning' });
 }
 

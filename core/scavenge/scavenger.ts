@@ -1,10 +1,9 @@
 import { SkuaError } from '../errors.ts';
 import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, ScavengeResult, Scavenger } from './api.ts';
-import { type ActiveRun, launchDryRun, launchRun } from './launch.ts';
-import { explainStream } from './foresight.ts';
-import { HistoryWriter } from './history-writer.ts';
-import { repairHistory } from './orphans.ts';
-import { checkedOptions, type LaunchOptions, THREADS_MAX } from './options.ts';
+import { checkedOptions, explainStream, launchDryRun, launchRun, THREADS_MAX } from './launch.ts';
+import type { ActiveRun, LaunchOptions } from './launch.ts';
+import { HistoryWriter } from './history.ts';
+import { repairHistory } from './history-repair.ts';
 import { newId, type ScavengeDeps } from './run-context.ts';
 
 /** Dry runs whose reports are kept. */

@@ -1,9 +1,9 @@
 import { isSkuaError } from '../errors.ts';
 import type { StoredEvent } from '../streams/api.ts';
 import { decodeText } from '../text.ts';
-import { completedMembers, type RunTotals } from './history.ts';
-import { CHUNK_TYPE, COMPLETED_TYPE, HISTORY_STREAM, historyStreamOf, type HistoryWriter, MERGE_TYPE, STARTED_TYPE, TABLE_TYPE } from './history-writer.ts';
-import { parseTimeSpan } from './time-span.ts';
+import { CHUNK_TYPE, COMPLETED_TYPE, completedMembers, HISTORY_STREAM, historyStreamOf, MERGE_TYPE, STARTED_TYPE, TABLE_TYPE } from './history.ts';
+import type { HistoryWriter, RunTotals } from './history.ts';
+import { parseTimeSpan } from '../time.ts';
 
 /** Repairs the history after a start of the node; scavenge.md section 10.3. */
 
