@@ -2,14 +2,68 @@ import { isSkuaError, SkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { ScavengeCheckpoint, ScavengePoint } from '../ports/scavenge-state.ts';
-import { NO_STREAM } from '../streams/api.ts';
-import type { StoredEvent } from '../streams/api.ts';
+import { NO_STREAM, type StoredEvent } from '../streams/api.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
 import { POINT_TYPE, POINTS_STREAM } from '../streams/names.ts';
 import { decodeText, encodeText } from '../text.ts';
+import type { RunContext } from './run-context.ts';
+import { pointName } from './run-log.ts';
+
+const NO_BYTES = new Uint8Array(0);
+/** Of a threshold. */
+const I32_MIN = -2_147_483_648;
+const I32_MAX = 2_147_483_647;
+
+/** What an administrator asked for that matters only at the beginning. */
+export interface BeginningOptions {
+  readonly threshold: number;
+  readonly syncOnly: boolean;
+}
+
+/** Finds out where to begin. Null when there is nothing to do. */
+export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | null, options: BeginningOptions): Promise<ScavengeCheckpoint | null> {
+  const { data: { store, table }, ports: { ids } } = run.deps;
+  if (stored !== null) checkBelongsToLog(stored, table.end);
+  const isResumed = stored !== null && stored.stage !== 'Done';
+  const latest = isResumed ? null : await run.orAborted(readLatestPoint(store));
+  const beginning = decideBeginning(stored, latest, options.syncOnly, table.chunkSize);
+  if (beginning.kind === 'nothing') {
+    run.lines.nothingToDo();
+    return null;
+  }
+  if (beginning.kind === 'resume') {
+    run.point = beginning.checkpoint.point;
+    run.lines.resumed(beginning.checkpoint.stage, run.point);
+    return beginning.checkpoint;
+  }
+  run.check();
+  const point = beginning.kind === 'use' ? beginning.point : await run.deps.data.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
+  run.point = notAhead(point, run.deps.ports.clock.nowMs());
+  run.lines.usesPoint(run.point, beginning.kind === 'use' ? 'existing' : 'created', stored === null ? null : pointName(stored.point));
+  return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
+}
+
+/**
+ * Sees to it that the chunk of the point is complete: a full disk or the end of the process can come between the two.
+ * Nothing may be accumulated before, as an open chunk is not read and would never be read later.
+ */
+export async function completePointsChunk(run: RunContext): Promise<void> {
+  const { store, table } = run.deps.data;
+  const { position } = run.point;
+  const isComplete = () => table.chunkAt(position)?.isCompleted === true;
+  if (isComplete()) return;
+  await run.orAborted(store.completeChunk(position));
+  if (!isComplete()) throw new SkuaError('scavenge_failed', `The chunk of ${pointName(run.point)} could not be completed: free some disk space, and start again`, { position });
+}
+
+/** What was learnt of another log, or of a part of this one that was cut off since, must not be applied. */
+function checkBelongsToLog({ point }: ScavengeCheckpoint, logEnd: number): void {
+  if (point.position < logEnd) return;
+  throw new SkuaError('scavenge_state_invalid', `The scavenge database reaches to position ${point.position}, beyond the end of the log at ${logEnd}: it belongs to another log, or this one was truncated. Delete index/scavenging/scavenging.db, which is always safe, and start again`, { position: point.position, logEnd });
+}
 
 /** What a run does first. */
-export type Beginning =
+type Beginning =
   /** Goes on from this checkpoint, for its scavenge point. */
   | { readonly kind: 'resume'; readonly checkpoint: ScavengeCheckpoint }
   /** Scavenges to a point that is in the log, accumulating from this logical chunk on. */
@@ -34,12 +88,7 @@ export function decideBeginning(checkpoint: ScavengeCheckpoint | null, latest: S
   return { kind: 'write', after: latest === null ? -1 : point.eventNumber, fromChunk };
 }
 
-/** Scavenge points; scavenge.md section 1. */
-
-const NO_BYTES = new Uint8Array(0);
 type PointStore = Pick<EventStoreInternals, 'appendInternal' | 'readStream'>;
-const I32_MIN = -2_147_483_648;
-const I32_MAX = 2_147_483_647;
 
 /** The latest scavenge point of the log, or null. Throws `scavenge_failed` when the last event of the stream is none. */
 export async function readLatestPoint(store: PointStore): Promise<ScavengePoint | null> {
@@ -57,7 +106,7 @@ export async function readLatestPoint(store: PointStore): Promise<ScavengePoint 
  * Writes a new scavenge point, which also completes its chunk, and reads it back. `after` is the number of the last one
  * that is known, -1 for none. Throws `scavenge_failed` when another point was written meanwhile, and what the store throws.
  */
-export async function writePoint(store: PointStore, ids: Ids, after: number, threshold: number): Promise<ScavengePoint> {
+async function writePoint(store: PointStore, ids: Ids, after: number, threshold: number): Promise<ScavengePoint> {
   const id = guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
   const expected = after < 0 ? NO_STREAM : after;
   let number: number;
@@ -86,12 +135,12 @@ export function notAhead(point: ScavengePoint, nowMs: number): ScavengePoint {
 }
 
 /** The type's default is left out. */
-export function pointJson(threshold: number): Uint8Array {
+function pointJson(threshold: number): Uint8Array {
   return encodeText(threshold === 0 ? '{}' : `{\n  "threshold": ${threshold}\n}`);
 }
 
 /** Throws `scavenge_failed` when the event is no scavenge point. */
-export function pointOf(event: StoredEvent): ScavengePoint {
+function pointOf(event: StoredEvent): ScavengePoint {
   if (event.type !== POINT_TYPE) throw new SkuaError('scavenge_failed', `Event ${event.number} of ${POINTS_STREAM} has the type ${event.type} and is no scavenge point`, { eventNumber: event.number });
   return {
     position: event.preparePosition,

@@ -1,20 +1,18 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import { guidFromUuidBytes } from '../guid.ts';
+import type { Chunk } from '../log/chunk.ts';
 import { HEADER_BYTES } from '../log/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';
-import type { Chunk } from '../log/chunk.ts';
-import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields } from '../log/records.ts';
-import type { RecordFrame } from '../log/records.ts';
+import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';
-import { commit, newId } from './run-context.ts';
-import type { RunContext } from './run-context.ts';
-import type { RunSettings } from './sources/run-settings.ts';
+import { commit, newId, type RunContext } from './run-context.ts';
 import { chunkName } from './run-log.ts';
+import type { RunSettings } from './sources/run-settings.ts';
 
 /** Chunks whose weights are asked for between two chances for other work. */
 const WEIGHTS_SLICE = 128;
@@ -149,7 +147,7 @@ class ChunkExecution {
 }
 
 /** A chunk that was taken. */
-export interface Taken {
+interface Taken {
   readonly endNumber: number;
   isDone: boolean;
 }
@@ -183,6 +181,7 @@ export class TrailingCheckpoint {
   }
 }
 
+/** The job that rewrites one chunk. */
 export const EXECUTE_CHUNK_JOB = 'scavenge.execute-chunk';
 /** Records between two looks at whether the run is to stop. */
 const CHECK_EVERY_RECORDS = 1_024;

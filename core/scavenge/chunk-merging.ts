@@ -1,16 +1,15 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import { guidFromUuidBytes } from '../guid.ts';
+import type { Chunk } from '../log/chunk.ts';
 import { HEADER_BYTES, mapActual, mapLogical } from '../log/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';
-import type { Chunk } from '../log/chunk.ts';
 import { FRAME_BYTES } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import { doubtIfDamaged } from './chunk-execution.ts';
 import { switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
-import { newId } from './run-context.ts';
-import type { RunContext } from './run-context.ts';
+import { newId, type RunContext } from './run-context.ts';
 
 const CANCELLED_TEXT = 'Scavenge cancelled';
 
@@ -69,13 +68,14 @@ async function mergeGroup(run: RunContext, group: readonly Chunk[]): Promise<boo
   return isMerged;
 }
 
+/** The job that merges neighbours into one file. */
 export const MERGE_CHUNKS_JOB = 'scavenge.merge-chunks';
 /** Bytes copied at once. */
 const COPY_BYTES = 1_048_576;
 /** Records of an unscavenged chunk between two looks at whether the run is to stop. */
 const CHECK_EVERY_RECORDS = 1_024;
 
-export interface MergeChunksArgs {
+interface MergeChunksArgs {
   readonly chunkSize: number;
   /** Names of the chunk files in force, neighbours in the order of the log. */
   readonly sources: readonly string[];
@@ -85,14 +85,14 @@ export interface MergeChunksArgs {
   readonly chunkId: Uint8Array;
 }
 
-export interface MergeChunksResult {
+interface MergeChunksResult {
   /** Sizes of all old files and of the new one. */
   readonly bytesBefore: number;
   readonly bytesAfter: number;
 }
 
 /** What grouping needs of a physical chunk. */
-export interface MergeCandidate {
+interface MergeCandidate {
   readonly startNumber: number;
   readonly endNumber: number;
   /** Bytes of records, without header, map and footer. */

@@ -1,9 +1,8 @@
 import { putI32, putI64 } from '../bytes.ts';
 import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
-import { completeChunkFile, encodeHeader, HEADER_BYTES } from '../log/chunk-format.ts';
-import type { ChunkHeader } from '../log/chunk-format.ts';
 import type { Chunk } from '../log/chunk.ts';
+import { type ChunkHeader, completeChunkFile, encodeHeader, HEADER_BYTES } from '../log/chunk-format.ts';
 import { openCompleted } from '../log/open-chunks.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
@@ -21,7 +20,7 @@ export async function openSource(storage: Storage, name: string, chunkSize: numb
   throw new SkuaError('log_corrupt', `${name} is of a log with another chunk size than ${chunkSize} bytes. It does not belong here: restore the file from a backup.`, { file: name, offset: 2 });
 }
 
-export interface ChunkTarget {
+interface ChunkTarget {
   /** Temporary path; only the switch gives the file its name. */
   readonly path: string;
   readonly chunkSize: number;
@@ -177,13 +176,14 @@ export class ChunkWriter {
   }
 }
 
+/** Of an entry of the position map. */
 export const MAP_ENTRY_BYTES = 12;
 /** Entries of one page: a chunk of a few hundred thousand records takes a handful. */
 const PAGE_ENTRIES = 65_536;
 const FIRST_PAGE_ENTRIES = 1_024;
 
 /** The position map of a chunk that is being written, in the bytes of the file; disk-format.md section 2.5. */
-export class PositionMap {
+class PositionMap {
   readonly #full: Uint8Array[] = [];
   #page = new Uint8Array(FIRST_PAGE_ENTRIES * MAP_ENTRY_BYTES);
   #used = 0;

@@ -1,20 +1,16 @@
 import { SkuaError } from '../errors.ts';
 import { EntryList } from '../index/entries.ts';
-import { Hash64 } from '../stream-hash.ts';
-import {
-  FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RecordFrame, timestampMsAt, timestampTicksAt, TOMBSTONE,
-} from '../log/records.ts';
+import { FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RecordFrame, timestampMsAt, timestampTicksAt, TOMBSTONE } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
+import { Hash64 } from '../stream-hash.ts';
 import { jsonMembers } from '../streams/json-members.ts';
 import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from '../streams/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/names.ts';
-import { keepsTransactionRecord, Retention, shownData, TOMBSTONE_I32 } from '../streams/retention.ts';
-import type { RetentionRule } from '../streams/retention.ts';
+import { keepsTransactionRecord, Retention, type RetentionRule, shownData, TOMBSTONE_I32 } from '../streams/retention.ts';
 import { decodeText, encodeText } from '../text.ts';
 import type { Explanation } from './api.ts';
-import { setRetention } from './sources/run-settings.ts';
-import type { RunFiles, RunSettings } from './sources/run-settings.ts';
 import type { IndexKey } from './sources/run-index.ts';
+import { type RunFiles, type RunSettings, setRetention } from './sources/run-settings.ts';
 import { RunSources } from './sources/run-sources.ts';
 
 /** What a scavenge with the given point would do to one stream, event by event, and why. Reads only. */

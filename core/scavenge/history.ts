@@ -3,19 +3,31 @@ import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { TableReport } from '../index/table-scavenge.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
-import { ANY } from '../streams/api.ts';
-import type { StreamMetadata } from '../streams/api.ts';
+import { ANY, type StreamMetadata } from '../streams/api.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
 import { formatMetadata } from '../streams/metadata.ts';
 import { LINK_TYPE, METADATA_TYPE, metastreamOf } from '../streams/names.ts';
 import { encodeText } from '../text.ts';
-import type { ScavengeResult } from './api.ts';
 import { timeSpanText } from '../time.ts';
+import type { ScavengeResult } from './api.ts';
+
+/** Links to the first and last event of every run; scavenge.md section 10.1. */
+export const HISTORY_STREAM = '$scavenges';
+export const STARTED_TYPE = '$scavengeStarted';
+export const CHUNK_TYPE = '$scavengeChunksCompleted';
+export const MERGE_TYPE = '$scavengeMergeCompleted';
+export const TABLE_TYPE = '$scavengeIndexCompleted';
+export const COMPLETED_TYPE = '$scavengeCompleted';
+
+/** The stream of one run's events. */
+export function historyStreamOf(scavengeId: string): string {
+  return `${HISTORY_STREAM}-${scavengeId}`;
+}
 
 /** Events of one run that may wait to be written; more are dropped with an error in the log. */
 const PENDING_MAX = 10_000;
 
-export interface MergeReport {
+interface MergeReport {
   readonly startNumber: number;
   readonly endNumber: number;
   readonly elapsedMs: number;
@@ -162,16 +174,6 @@ export function completedMembers(scavengeId: string, nodeEndpoint: string, total
   };
 }
 
-/** The history streams of scavenges; scavenge.md section 10.1. */
-
-/** Links to the first and last event of every run. */
-export const HISTORY_STREAM = '$scavenges';
-export const STARTED_TYPE = '$scavengeStarted';
-export const CHUNK_TYPE = '$scavengeChunksCompleted';
-export const MERGE_TYPE = '$scavengeMergeCompleted';
-export const TABLE_TYPE = '$scavengeIndexCompleted';
-export const COMPLETED_TYPE = '$scavengeCompleted';
-
 /** A write that fails is repeated at once, this often in all. */
 const TRIES_MAX = 5;
 /** Who may read the history; writing and deleting is for the system alone. */
@@ -179,11 +181,7 @@ const READER = '$ops';
 const SECONDS_PER_DAY = 86_400;
 const NO_BYTES = new Uint8Array(0);
 
-export function historyStreamOf(scavengeId: string): string {
-  return `${HISTORY_STREAM}-${scavengeId}`;
-}
-
-export interface HistoryParts {
+interface HistoryParts {
   readonly store: Pick<EventStoreInternals, 'append' | 'readStream' | 'streamInfo'>;
   readonly ids: Ids;
   readonly log: Log;

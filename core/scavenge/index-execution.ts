@@ -1,18 +1,14 @@
-import { TABLE_VERSION } from '../index/table-format.ts';
-import type { TableEntry } from '../index/table-format.ts';
+import { TABLE_VERSION, type TableEntry } from '../index/table-format.ts';
 import { TableSource } from '../index/table-scan.ts';
 import type { TableExecuted, TableExecution } from '../index/table-store.ts';
-import { withWriter } from '../index/table-write.ts';
-import type { TableWriter } from '../index/table-write.ts';
+import { type TableWriter, withWriter } from '../index/table-write.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { isMetastream } from '../streams/names.ts';
 import type { StoredRetention } from '../streams/retention.ts';
+import { type RunContext, withFiles } from './run-context.ts';
 import { RecordNames } from './sources/run-chunks.ts';
-import { withFiles } from './run-context.ts';
-import type { RunContext } from './run-context.ts';
-import { storedRetention, Throttle } from './sources/run-settings.ts';
-import type { RunFiles, RunSettings } from './sources/run-settings.ts';
+import { type RunFiles, type RunSettings, storedRetention, Throttle } from './sources/run-settings.ts';
 
 /** Index execution, scavenge.md section 8: the entries of what was removed leave the tables there are now. */
 export async function runIndexExecution(run: RunContext): Promise<void> {
@@ -57,6 +53,7 @@ async function scavengeTables(run: RunContext, sizes: ReadonlyMap<string, number
   });
 }
 
+/** The job that copies what stays of one table. */
 export const EXECUTE_TABLE_JOB = 'scavenge.execute-table';
 
 export interface ExecuteTableArgs extends TableExecution {
@@ -65,7 +62,7 @@ export interface ExecuteTableArgs extends TableExecution {
   readonly settings: RunSettings;
 }
 
-export interface ExecuteTableResult extends TableExecuted {
+interface ExecuteTableResult extends TableExecuted {
   /** Of the whole run. */
   readonly restedMs: number;
 }
@@ -206,7 +203,7 @@ const NAMES_MAX = 1_024;
  * Says which index entries stay; scavenge.md section 8. Entries come sorted by hash, so a stream's data are looked up
  * once. Where streams share a hash the record tells whose entry it is, and an entry without a record goes.
  */
-export class EntryJudge {
+class EntryJudge {
   readonly #state: ScavengeState;
   readonly #pointPosition: number;
   readonly #rule: StoredRetention;

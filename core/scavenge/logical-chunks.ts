@@ -3,6 +3,25 @@ import { timestampMsAt, timestampTicksAt } from '../log/records.ts';
 import type { ChunkTimeRange, ScavengeState } from '../ports/scavenge-state.ts';
 import type { Retention } from '../streams/retention.ts';
 
+/** What a record that goes, or may go, adds to the weight of its chunk; scavenge.md section 5.4. */
+export const WEIGHT_DISCARD = 2;
+export const WEIGHT_MAYBE = 1;
+
+/** Weights found since the last transaction, summed in memory. */
+export class ChunkWeights {
+  readonly #weights = new Map<number, number>();
+
+  add(chunk: number, weight: number): void {
+    this.#weights.set(chunk, (this.#weights.get(chunk) ?? 0) + weight);
+  }
+
+  /** Adds them to the state, within its transaction, and begins anew. */
+  moveTo(state: ScavengeState): void {
+    for (const [chunk, weight] of this.#weights) state.addWeight(chunk, weight);
+    this.#weights.clear();
+  }
+}
+
 /** The least and the greatest timestamp of a logical chunk, compared as the tick counts in two halves that records hold. */
 export class TimeRange {
   #minHigh = 0;
@@ -44,25 +63,6 @@ function timestampBytes(high: number, low: number): Uint8Array {
   putI32(bytes, 0, low | 0);
   putI32(bytes, 4, high | 0);
   return bytes;
-}
-
-/** scavenge.md section 5.4. */
-export const WEIGHT_DISCARD = 2;
-export const WEIGHT_MAYBE = 1;
-
-/** Weights found since the last transaction, summed in memory. */
-export class ChunkWeights {
-  readonly #weights = new Map<number, number>();
-
-  add(chunk: number, weight: number): void {
-    this.#weights.set(chunk, (this.#weights.get(chunk) ?? 0) + weight);
-  }
-
-  /** Adds them to the state, within its transaction, and begins anew. */
-  moveTo(state: ScavengeState): void {
-    for (const [chunk, weight] of this.#weights) state.addWeight(chunk, weight);
-    this.#weights.clear();
-  }
 }
 
 /** The timestamp ranges of chunks, each read from the state once. */

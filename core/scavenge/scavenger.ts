@@ -1,9 +1,8 @@
 import { SkuaError } from '../errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, ScavengeResult, Scavenger } from './api.ts';
-import { checkedOptions, explainStream, launchDryRun, launchRun, THREADS_MAX } from './launch.ts';
-import type { ActiveRun, LaunchOptions } from './launch.ts';
+import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult } from './api.ts';
 import { HistoryWriter } from './history.ts';
 import { repairHistory } from './history-repair.ts';
+import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch.ts';
 import { newId, type ScavengeDeps } from './run-context.ts';
 
 /** Dry runs whose reports are kept. */

@@ -5,8 +5,7 @@ import type { TableShape } from '../../index/table-format.ts';
 import { shapeOf } from '../../index/table-scan.ts';
 import { decodeHeader, HEADER_BYTES } from '../../log/chunk-format.ts';
 import { hasFooter } from '../../log/open-chunks.ts';
-import { folderOf } from '../../ports/storage.ts';
-import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 
 export const DATABASE_FOLDER = `${INDEX_FOLDER}/scavenging`;
 

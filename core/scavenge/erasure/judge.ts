@@ -3,8 +3,7 @@ import { HEADER_BYTES } from '../../index/table-format.ts';
 import { eventNumber64, FLAG_COMMITTED, FLAG_DATA, FLAG_STREAM_DELETE, PREPARE, RECORD_BYTES_MAX } from '../../log/records.ts';
 import { decodeText, encodeText } from '../../text.ts';
 import type { FileFacts, FileWindow } from './files.ts';
-import { sqliteTextType, textLength } from './needles.ts';
-import type { Needle, PatternSearch } from './needles.ts';
+import { type Needle, type PatternSearch, sqliteTextType, textLength } from './needles.ts';
 
 /** SQLite announces a text this far before it at most: row header and the columns before it. */
 const SQLITE_REACH_BYTES = 40;
@@ -200,7 +199,7 @@ const NAME_BYTES_MAX = 4_096;
 const POSITION_HIGH_MAX = 0x001f_ffff;
 
 /** A prepare record, or its beginning, found among bytes that need not be a log. */
-export interface StrayRecord {
+interface StrayRecord {
   /** File offset of its frame. */
   readonly offset: number;
   readonly position: number;
@@ -212,7 +211,7 @@ export interface StrayRecord {
 }
 
 /** The record whose stream field, which begins with its length, lies at `offset` of the file; null when there is none. */
-export async function recordAtStream(window: FileWindow, offset: number): Promise<StrayRecord | null> {
+async function recordAtStream(window: FileWindow, offset: number): Promise<StrayRecord | null> {
   if (offset < BEFORE_STREAM_V1) return null;
   const got = window.peek(offset - BEFORE_STREAM_V1, BEFORE_STREAM_V1);
   const bytes = got instanceof Uint8Array ? got : await got;
@@ -237,7 +236,7 @@ function ofVersion(b: Uint8Array, at: number, version: number, offset: number): 
 }
 
 /** The record whose event id lies at `offset` of the file, with the name of its stream; null when there is none. */
-export async function recordAtEventId(window: FileWindow, offset: number): Promise<{ readonly record: StrayRecord; readonly stream: string } | null> {
+async function recordAtEventId(window: FileWindow, offset: number): Promise<{ readonly record: StrayRecord; readonly stream: string } | null> {
   const reach = Math.min(offset, NAME_BYTES_MAX + BEFORE_STREAM_V1 + 5);
   const bytes = await window.peek(offset - reach, reach);
   for (let nameAt = reach - 1; nameAt >= BEFORE_STREAM_V1 + 1; nameAt--) {

@@ -1,8 +1,7 @@
 import { putI32 } from '../../bytes.ts';
 import { SkuaError } from '../../errors.ts';
 import { guidFromText, guidFromUuidBytes } from '../../guid.ts';
-import { Hash64 } from '../../stream-hash.ts';
-import type { StreamHasher } from '../../stream-hash.ts';
+import { Hash64, type StreamHasher } from '../../stream-hash.ts';
 import { encodeText } from '../../text.ts';
 
 /** Shorter names occur anywhere by chance, and are only looked for where a record names its stream. */
@@ -10,7 +9,7 @@ const FREE_NAME_BYTES_MIN = 4;
 /** A hash that SQLite could store in fewer bytes (one in 30 000) is found by its fixed form only. */
 const HASH_BYTES_MIN = 8;
 /** Events looked for at once. */
-export const EVENTS_MAX = 1_000;
+const EVENTS_MAX = 1_000;
 
 /** Bytes to look for, and what finding them means. */
 export type Needle =

@@ -1,13 +1,12 @@
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
 import { INDEX_FOLDER } from '../../index/index-map.ts';
-import { streamHasher, type StreamHasher } from '../../stream-hash.ts';
 import { parseChunkFileNames, takeInventory } from '../../log/chunk-format.ts';
 import { readHeader } from '../../log/open-chunks.ts';
-import { folderOf } from '../../ports/storage.ts';
-import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
+import { streamHasher, type StreamHasher } from '../../stream-hash.ts';
 import { DATABASE_FOLDER, fileFacts, FileWindow } from './files.ts';
-import { ErasureJudge, type ErasureFinding } from './judge.ts';
+import { type ErasureFinding, ErasureJudge } from './judge.ts';
 import { idNeedles, PatternSearch, streamNeedles } from './needles.ts';
 
 /** Every folder of a data directory. */

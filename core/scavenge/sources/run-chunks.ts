@@ -1,12 +1,11 @@
 import { BlockCache } from '../../cache/block-cache.ts';
 import { HIT, untilHit } from '../../cache/step.ts';
 import { isSkuaError, SkuaError } from '../../errors.ts';
-import { chunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames } from '../../log/chunk-format.ts';
 import { Chunk } from '../../log/chunk.ts';
+import { chunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames } from '../../log/chunk-format.ts';
 import { openCompleted, readHeader } from '../../log/open-chunks.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../../log/records.ts';
-import { fileNotFound } from '../../ports/storage.ts';
-import type { Storage } from '../../ports/storage.ts';
+import { fileNotFound, type Storage } from '../../ports/storage.ts';
 import type { ChunkFile, RunFiles } from './run-settings.ts';
 
 /** Chunks held open for single records. */

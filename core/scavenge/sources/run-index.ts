@@ -1,7 +1,6 @@
 import { equalBytes } from '../../bytes.ts';
 import type { BlockCache } from '../../cache/block-cache.ts';
-import { END, HIT, isMiss, untilHit } from '../../cache/step.ts';
-import type { Outcome } from '../../cache/step.ts';
+import { END, HIT, isMiss, type Outcome, untilHit } from '../../cache/step.ts';
 import { EntryList, IndexEntry } from '../../index/entries.ts';
 import type { MemTableColumns } from '../../index/mem-table.ts';
 import type { TableReader } from '../../index/table-search.ts';
@@ -21,7 +20,7 @@ export interface IndexKey {
   readonly name: Uint8Array | null;
 }
 
-export interface RunIndexParts {
+interface RunIndexParts {
   readonly tables: readonly TableReader[];
   readonly memTables: readonly FrozenMemTable[];
   readonly chunks: RunChunks;

@@ -1,7 +1,6 @@
 import type { MemTableColumns } from '../../index/mem-table.ts';
 import type { ScavengePoint, ScavengeStateOptions } from '../../ports/scavenge-state.ts';
-import { StoredRetention } from '../../streams/retention.ts';
-import type { Retention, RetentionLimits } from '../../streams/retention.ts';
+import { type Retention, type RetentionLimits, StoredRetention } from '../../streams/retention.ts';
 
 /**
  * What the jobs of a run are given; structured-cloneable. All files named are complete and immutable, so that a worker
@@ -43,7 +42,7 @@ export function storedRetention({ point, unsafeIgnoreHardDelete }: RunSettings):
 }
 
 /** Where the throttle stands when a job begins; scavenge.md section 12. */
-export interface ThrottleStart {
+interface ThrottleStart {
   /** 1 to 100. */
   readonly percent: number;
   /** Since the run was created, pauses included. */
@@ -56,7 +55,7 @@ export interface ThrottleStart {
 const PAUSE_MS_MIN = 1_000;
 
 /** What a throttle needs of the world; a `JobContext` has both. */
-export interface ThrottleWorld {
+interface ThrottleWorld {
   monotonicMs(): number;
   /** Rejects with `aborted` when the run is to stop. */
   sleep(ms: number): Promise<void>;

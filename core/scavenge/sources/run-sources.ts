@@ -4,13 +4,12 @@ import { TableReader } from '../../index/table-search.ts';
 import type { JobContext } from '../../ports/jobs.ts';
 import { silentLog } from '../../ports/log.ts';
 import type { ScavengeState } from '../../ports/scavenge-state.ts';
-import { FrozenMemTable, RunIndex } from './run-index.ts';
 import { RunChunks } from './run-chunks.ts';
-import type { RunFiles, RunSettings } from './run-settings.ts';
-import { Throttle } from './run-settings.ts';
+import { FrozenMemTable, RunIndex } from './run-index.ts';
+import { type RunFiles, type RunSettings, Throttle } from './run-settings.ts';
 
 /** Bytes that a job caches of chunks and tables together. */
-export const RUN_CACHE_BYTES = 16_777_216;
+const RUN_CACHE_BYTES = 16_777_216;
 /** Midpoints of a table kept in memory, as a power of two. */
 const CACHE_DEPTH = 16;
 
