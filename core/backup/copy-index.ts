@@ -4,7 +4,7 @@ import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../index/existen
 import { INDEX_FOLDER, INDEX_MAP_PATH } from '../index/index-map.ts';
 import type { Clock } from '../ports/clock.ts';
 import { folderOf } from '../ports/storage.ts';
-import { DATABASE_FOLDER } from '../scavenge/erasure-files.ts';
+import { DATABASE_FOLDER } from '../scavenge/erasure/files.ts';
 import { bytesOf } from './copy-target.ts';
 import type { CopyTarget } from './copy-target.ts';
 import type { BackupSource, SnapshotFile, SnapshotKind } from './source.ts';

@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import { folderOf } from '../ports/storage.ts';
 import type { Storage } from '../ports/storage.ts';
-import { DATABASE_FOLDER } from '../scavenge/erasure-files.ts';
+import { DATABASE_FOLDER } from '../scavenge/erasure/files.ts';
 import { encodeText } from '../text.ts';
 import { copyIndexPart } from './copy-index.ts';
 import type { CopySource } from './copy-index.ts';

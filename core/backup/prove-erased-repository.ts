@@ -1,6 +1,6 @@
 import type { StreamHasher } from '../stream-hash.ts';
-import { proveErased } from '../scavenge/prove-erased.ts';
-import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../scavenge/prove-erased.ts';
+import { proveErased } from '../scavenge/erasure/prove-erased.ts';
+import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../scavenge/erasure/prove-erased.ts';
 import type { Storage } from '../ports/storage.ts';
 import { timestampText } from '../time.ts';
 import { blobPart, filesOfBackup, PartStorage } from './manifest-storage.ts';

@@ -7,7 +7,7 @@ import { HEADER_BYTES } from '../log/chunk-format.ts';
 import type { ChunkTable } from '../log/chunk-table.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Storage } from '../ports/storage.ts';
-import { DATABASE_FOLDER } from '../scavenge/erasure-files.ts';
+import { DATABASE_FOLDER } from '../scavenge/erasure/files.ts';
 import type { ManifestCheckpoints } from './manifest.ts';
 import type { Snapshot, SnapshotFile, SnapshotKind } from './source.ts';
 

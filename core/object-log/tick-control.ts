@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import type { ScavengeOptions } from '../scavenge/api.ts';
-import { checkedOptions } from '../scavenge/options.ts';
+import { checkedOptions } from '../scavenge/launch.ts';
 import { decodeText, encodeText } from '../text.ts';
 import type { ObjectWorld } from './api.ts';
 import { newUuid } from './keys.ts';

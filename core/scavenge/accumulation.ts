@@ -1,19 +1,19 @@
 import { u32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import type { Chunk } from '../log/chunk.ts';
-import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, SYSTEM, type RecordFrame } from '../log/records.ts';
+import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, type RecordFrame, SYSTEM } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
-import { ChunkWeights } from './chunk-weights.ts';
 import { Learner, Lessons } from './lessons.ts';
-import type { RunFiles, RunSettings } from './run-files.ts';
-import { type LearningParts, withLearningParts } from './run-sources.ts';
-import { TimeRange } from './time-range.ts';
+import { ChunkWeights, TimeRange } from './logical-chunks.ts';
+import { type RunContext, withFiles } from './run-context.ts';
+import type { RunFiles, RunSettings } from './sources/run-settings.ts';
+import { type LearningParts, withLearningParts } from './sources/run-sources.ts';
 
 /** Learning from the log what streams' metadata, tombstones and shared hashes are; scavenge.md section 4. */
 export const ACCUMULATE_JOB = 'scavenge.accumulate';
 
-export interface AccumulateArgs {
+interface AccumulateArgs {
   readonly files: RunFiles;
   readonly settings: RunSettings;
   /** The first logical chunk to read. */
@@ -35,6 +35,22 @@ export interface AccumulateResult {
 const PAUSE_RECORDS = 1_024;
 const DOLLAR = 36;
 
+/** Runs the phase from this logical chunk on, and returns what it counted. */
+export async function runAccumulation(run: RunContext, fromChunk: number): Promise<AccumulationCounts> {
+  let from = fromChunk;
+  const result = await withFiles(run.deps.data, false, (files) => {
+    const args: AccumulateArgs = { files, settings: run.settings(), fromChunk: from };
+    return run.job<AccumulateResult>(ACCUMULATE_JOB, args, (progress) => run.progress.ofPhase(progress)).catch(async (error: unknown) => {
+      // Where the files have to be listed anew, the chunks that are done are not read again.
+      from = await run.withState((state) => (state.checkpoint()?.doneChunk ?? -1) + 1);
+      throw error;
+    });
+  }, (file) => run.lines.filesVanished(ACCUMULATE_JOB, file));
+  run.throttle.restedMs = result.restedMs;
+  return { chunks: result.chunks, records: result.records, metadata: result.metadata, tombstones: result.tombstones };
+}
+
+/** The job. */
 export function accumulate(args: AccumulateArgs, context: JobContext): Promise<AccumulateResult> {
   return withLearningParts(args, context, async (parts) => {
     const counts = await new Accumulation({ ...parts, fromChunk: args.fromChunk }, context).run();
@@ -42,11 +58,11 @@ export function accumulate(args: AccumulateArgs, context: JobContext): Promise<A
   });
 }
 
-export interface AccumulationParts extends LearningParts {
+interface AccumulationParts extends LearningParts {
   readonly fromChunk: number;
 }
 
-export type AccumulationCounts = Omit<AccumulateResult, 'restedMs'>;
+type AccumulationCounts = Omit<AccumulateResult, 'restedMs'>;
 
 /** Ends the scan of a chunk when what lies behind the scavenge point begins. */
 const reachedPoint = new SkuaError('aborted', 'The scavenge point is reached.');

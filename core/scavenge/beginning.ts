@@ -1,7 +1,69 @@
+import { isSkuaError, SkuaError } from '../errors.ts';
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import type { Ids } from '../ports/ids.ts';
 import type { ScavengeCheckpoint, ScavengePoint } from '../ports/scavenge-state.ts';
+import { NO_STREAM, type StoredEvent } from '../streams/api.ts';
+import type { EventStoreInternals } from '../streams/event-store.ts';
+import { POINT_TYPE, POINTS_STREAM } from '../streams/names.ts';
+import { decodeText, encodeText } from '../text.ts';
+import type { RunContext } from './run-context.ts';
+import { pointName } from './run-log.ts';
+
+const NO_BYTES = new Uint8Array(0);
+/** Of a threshold. */
+const I32_MIN = -2_147_483_648;
+const I32_MAX = 2_147_483_647;
+
+/** What an administrator asked for that matters only at the beginning. */
+export interface BeginningOptions {
+  readonly threshold: number;
+  readonly syncOnly: boolean;
+}
+
+/** Finds out where to begin. Null when there is nothing to do. */
+export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | null, options: BeginningOptions): Promise<ScavengeCheckpoint | null> {
+  const { data: { store, table }, ports: { ids } } = run.deps;
+  if (stored !== null) checkBelongsToLog(stored, table.end);
+  const isResumed = stored !== null && stored.stage !== 'Done';
+  const latest = isResumed ? null : await run.orAborted(readLatestPoint(store));
+  const beginning = decideBeginning(stored, latest, options.syncOnly, table.chunkSize);
+  if (beginning.kind === 'nothing') {
+    run.lines.nothingToDo();
+    return null;
+  }
+  if (beginning.kind === 'resume') {
+    run.point = beginning.checkpoint.point;
+    run.lines.resumed(beginning.checkpoint.stage, run.point);
+    return beginning.checkpoint;
+  }
+  run.check();
+  const point = beginning.kind === 'use' ? beginning.point : await run.deps.data.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
+  run.point = notAhead(point, run.deps.ports.clock.nowMs());
+  run.lines.usesPoint(run.point, beginning.kind === 'use' ? 'existing' : 'created', stored === null ? null : pointName(stored.point));
+  return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
+}
+
+/**
+ * Sees to it that the chunk of the point is complete: a full disk or the end of the process can come between the two.
+ * Nothing may be accumulated before, as an open chunk is not read and would never be read later.
+ */
+export async function completePointsChunk(run: RunContext): Promise<void> {
+  const { store, table } = run.deps.data;
+  const { position } = run.point;
+  const isComplete = () => table.chunkAt(position)?.isCompleted === true;
+  if (isComplete()) return;
+  await run.orAborted(store.completeChunk(position));
+  if (!isComplete()) throw new SkuaError('scavenge_failed', `The chunk of ${pointName(run.point)} could not be completed: free some disk space, and start again`, { position });
+}
+
+/** What was learnt of another log, or of a part of this one that was cut off since, must not be applied. */
+function checkBelongsToLog({ point }: ScavengeCheckpoint, logEnd: number): void {
+  if (point.position < logEnd) return;
+  throw new SkuaError('scavenge_state_invalid', `The scavenge database reaches to position ${point.position}, beyond the end of the log at ${logEnd}: it belongs to another log, or this one was truncated. Delete index/scavenging/scavenging.db, which is always safe, and start again`, { position: point.position, logEnd });
+}
 
 /** What a run does first. */
-export type Beginning =
+type Beginning =
   /** Goes on from this checkpoint, for its scavenge point. */
   | { readonly kind: 'resume'; readonly checkpoint: ScavengeCheckpoint }
   /** Scavenges to a point that is in the log, accumulating from this logical chunk on. */
@@ -24,4 +86,81 @@ export function decideBeginning(checkpoint: ScavengeCheckpoint | null, latest: S
   if (latest !== null && latest.eventNumber > point.eventNumber) return { kind: 'use', point: latest, fromChunk };
   if (syncOnly) return { kind: 'nothing' };
   return { kind: 'write', after: latest === null ? -1 : point.eventNumber, fromChunk };
+}
+
+type PointStore = Pick<EventStoreInternals, 'appendInternal' | 'readStream'>;
+
+/** The latest scavenge point of the log, or null. Throws `scavenge_failed` when the last event of the stream is none. */
+export async function readLatestPoint(store: PointStore): Promise<ScavengePoint | null> {
+  let last: StoredEvent | undefined;
+  try {
+    last = (await store.readStream(POINTS_STREAM, { direction: 'backward', from: 'end', count: 1 })).events[0];
+  } catch (error) {
+    if (isSkuaError(error, 'stream_not_found')) return null;
+    throw error;
+  }
+  return last === undefined ? null : pointOf(last);
+}
+
+/**
+ * Writes a new scavenge point, which also completes its chunk, and reads it back. `after` is the number of the last one
+ * that is known, -1 for none. Throws `scavenge_failed` when another point was written meanwhile, and what the store throws.
+ */
+async function writePoint(store: PointStore, ids: Ids, after: number, threshold: number): Promise<ScavengePoint> {
+  const id = guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
+  const expected = after < 0 ? NO_STREAM : after;
+  let number: number;
+  try {
+    number = (await store.appendInternal(POINTS_STREAM, expected, [{ id, type: POINT_TYPE, isJson: true, data: pointJson(threshold), metadata: NO_BYTES }])).lastEventNumber;
+  } catch (error) {
+    if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+    throw new SkuaError('scavenge_failed', 'Failed to add new scavenge point: WrongExpectedVersion', { expected }, error);
+  }
+  const point = await readLatestPoint(store);
+  // A single node reads its own write at once. Where metadata of the stream hide even its last event, no point can be used.
+  if (point === null || point.eventNumber < number) throw new SkuaError('scavenge_failed', `The scavenge point ${number} that was just written can't be read: look at the metadata of ${POINTS_STREAM}`, { eventNumber: number });
+  return point;
+}
+
+/**
+ * The point as it counts for a run of this node: its time, by which ages are judged, is not ahead of the clock by which
+ * readers see events. A record that was written after the clock had stepped back a little has the time of the one before it.
+ */
+export function notAhead(point: ScavengePoint, nowMs: number): ScavengePoint {
+  const ms = Math.floor(nowMs);
+  const ticks = Math.floor((nowMs - ms) * 10_000);
+  const { effectiveNowMs, effectiveNowTicks = 0, ...rest } = point;
+  if (effectiveNowMs < ms || (effectiveNowMs === ms && effectiveNowTicks <= ticks)) return point;
+  return { ...rest, effectiveNowMs: ms, ...(ticks !== 0 && { effectiveNowTicks: ticks }) };
+}
+
+/** The type's default is left out. */
+function pointJson(threshold: number): Uint8Array {
+  return encodeText(threshold === 0 ? '{}' : `{\n  "threshold": ${threshold}\n}`);
+}
+
+/** Throws `scavenge_failed` when the event is no scavenge point. */
+function pointOf(event: StoredEvent): ScavengePoint {
+  if (event.type !== POINT_TYPE) throw new SkuaError('scavenge_failed', `Event ${event.number} of ${POINTS_STREAM} has the type ${event.type} and is no scavenge point`, { eventNumber: event.number });
+  return {
+    position: event.preparePosition,
+    eventNumber: event.number,
+    effectiveNowMs: event.createdMs,
+    ...(event.createdTicks !== 0 && { effectiveNowTicks: event.createdTicks }),
+    threshold: thresholdOf(event),
+  };
+}
+
+function thresholdOf(event: StoredEvent): number {
+  let value: unknown;
+  try {
+    value = JSON.parse(decodeText(event.data));
+  } catch {
+    value = null;
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    const threshold = (value as { threshold?: unknown }).threshold ?? 0;
+    if (Number.isInteger(threshold) && (threshold as number) >= I32_MIN && (threshold as number) <= I32_MAX) return threshold as number;
+  }
+  throw new SkuaError('scavenge_failed', `The data of event ${event.number} of ${POINTS_STREAM} are those of no scavenge point`, { eventNumber: event.number });
 }

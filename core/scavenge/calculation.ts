@@ -1,20 +1,21 @@
-import { EntryList } from '../index/entries.ts';
-import { Hash64 } from '../stream-hash.ts';
 import { SkuaError } from '../errors.ts';
+import { EntryList } from '../index/entries.ts';
 import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ActiveOriginal, StreamHandle } from '../ports/scavenge-state.ts';
+import { Hash64 } from '../stream-hash.ts';
 import { type Decision, DISCARD, DiscardPoints, MAYBE, Retention, statusOf, STAYS, TOMBSTONE_I32, YOUNG } from '../streams/retention.ts';
 import { encodeText } from '../text.ts';
-import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './chunk-weights.ts';
-import { type RunFiles, type RunSettings, setRetention } from './run-files.ts';
-import type { IndexKey } from './run-index.ts';
-import { type LearningParts, withLearningParts } from './run-sources.ts';
+import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './logical-chunks.ts';
+import { type RunContext, withFiles } from './run-context.ts';
+import type { IndexKey } from './sources/run-index.ts';
+import { type RunFiles, type RunSettings, setRetention } from './sources/run-settings.ts';
+import { type LearningParts, withLearningParts } from './sources/run-sources.ts';
 
 /** Discard points and weights of all active streams; scavenge.md section 5. */
 export const CALCULATE_JOB = 'scavenge.calculate';
 
-export interface CalculateArgs {
+interface CalculateArgs {
   readonly files: RunFiles;
   readonly settings: RunSettings;
   /** The last stream that is done, or null. */
@@ -34,6 +35,21 @@ const SLICE_NUMBERS = 8_192;
 /** Index entries, and streams, after which it is asked whether to stop or to rest. */
 const PAUSE_ENTRIES = 1_024;
 
+/** Runs the phase from behind this stream on, and returns how many streams it calculated. */
+export async function runCalculation(run: RunContext, after: StreamHandle | null): Promise<{ readonly streams: number }> {
+  let from = after;
+  const result = await withFiles(run.deps.data, false, (files) => {
+    const args: CalculateArgs = { files, settings: run.settings(), after: from };
+    return run.job<CalculateResult>(CALCULATE_JOB, args, (progress) => run.progress.ofPhase(progress)).catch(async (error: unknown) => {
+      from = await run.withState((state) => state.checkpoint()?.doneStream ?? null);
+      throw error;
+    });
+  }, (file) => run.lines.filesVanished(CALCULATE_JOB, file));
+  run.throttle.restedMs = result.restedMs;
+  return { streams: result.streams };
+}
+
+/** The job. */
 export function calculate(args: CalculateArgs, context: JobContext): Promise<CalculateResult> {
   return withLearningParts(args, context, async (parts) => {
     const streams = await new Calculation(parts, context).run(args.after);

@@ -1,19 +1,81 @@
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
+import { guidFromUuidBytes } from '../guid.ts';
 import type { Chunk } from '../log/chunk.ts';
-import { ChunkProof } from '../log/chunk-proof.ts';
 import { HEADER_BYTES, mapActual, mapLogical } from '../log/chunk-format.ts';
+import { ChunkProof } from '../log/chunk-proof.ts';
 import { FRAME_BYTES } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
+import { doubtIfDamaged } from './chunk-execution.ts';
+import { switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
+import { newId, type RunContext } from './run-context.ts';
 
+const CANCELLED_TEXT = 'Scavenge cancelled';
+
+/** Merging, scavenge.md section 7: passes over the whole log until one merges nothing. */
+export async function runChunkMerging(run: RunContext): Promise<void> {
+  const { table } = run.deps.data;
+  for (let pass = 1, merges = -1; merges !== 0; pass++) {
+    const completed = [...table.all()].filter((chunk) => chunk.isCompleted);
+    const candidates = completed.map((chunk) => ({ chunk, startNumber: chunk.startNumber, endNumber: chunk.endNumber, dataBytes: chunk.physicalBytes }));
+    const groups = mergeGroups(candidates, table.chunkSize).map((group) => group.map(({ chunk }) => chunk));
+    run.progress.begin('Chunk merging', groups.reduce((sum, group) => sum + group.length, 0), groups.reduce((sum, group) => sum + bytesOf(group), 0));
+    merges = 0;
+    for (const group of groups) {
+      run.check();
+      if (await mergeGroup(run, group)) merges++;
+      await run.throttle.rest();
+    }
+    run.check();
+    run.lines.mergePass(pass, merges);
+  }
+}
+
+function bytesOf(group: readonly Chunk[]): number {
+  return group.reduce((sum, chunk) => sum + chunk.physicalBytes, 0);
+}
+
+/** Merges one group. A failure leaves its chunks as they are and is only told; the next pass or run tries again. */
+async function mergeGroup(run: RunContext, group: readonly Chunk[]): Promise<boolean> {
+  const { deps, progress, history, lines } = run;
+  const startedMs = deps.ports.clock.monotonicMs();
+  const startNumber = group[0]!.startNumber;
+  const endNumber = group.at(-1)!.endNumber;
+  const target = `${newId(deps.ports.ids)}.merge.scavenge.tmp`;
+  const part = Symbol();
+  const bytes = bytesOf(group);
+  let isMerged = false;
+  try {
+    const args: MergeChunksArgs = { chunkSize: deps.data.table.chunkSize, sources: group.map((chunk) => chunk.name), target, chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()) };
+    const { bytesBefore, bytesAfter } = await run.job<MergeChunksResult>(MERGE_CHUNKS_JOB, args, (told) => progress.ofPart(part, told, bytes));
+    const replacement = await switchChunk(run.switchParts(), target, startNumber, endNumber);
+    isMerged = true;
+    const elapsedMs = deps.ports.clock.monotonicMs() - startedMs;
+    const spaceSaved = bytesBefore - bytesAfter;
+    progress.bytesReclaimed += spaceSaved;
+    history.merged({ startNumber, endNumber, elapsedMs, spaceSaved, error: null });
+    lines.merged(group, replacement, elapsedMs, spaceSaved);
+  } catch (error) {
+    await deps.ports.storage.remove(target).catch(() => {});
+    const text = isSkuaError(error, 'aborted') ? CANCELLED_TEXT : error instanceof Error ? error.message : String(error);
+    history.merged({ startNumber, endNumber, elapsedMs: deps.ports.clock.monotonicMs() - startedMs, spaceSaved: 0, error: text });
+    lines.mergeFailed(group, error);
+    for (const chunk of group) doubtIfDamaged(chunk, error);
+  } finally {
+    progress.endPart(part, isMerged ? bytes : 0, isMerged ? group.length : 0);
+  }
+  return isMerged;
+}
+
+/** The job that merges neighbours into one file. */
 export const MERGE_CHUNKS_JOB = 'scavenge.merge-chunks';
 /** Bytes copied at once. */
 const COPY_BYTES = 1_048_576;
 /** Records of an unscavenged chunk between two looks at whether the run is to stop. */
 const CHECK_EVERY_RECORDS = 1_024;
 
-export interface MergeChunksArgs {
+interface MergeChunksArgs {
   readonly chunkSize: number;
   /** Names of the chunk files in force, neighbours in the order of the log. */
   readonly sources: readonly string[];
@@ -23,14 +85,14 @@ export interface MergeChunksArgs {
   readonly chunkId: Uint8Array;
 }
 
-export interface MergeChunksResult {
+interface MergeChunksResult {
   /** Sizes of all old files and of the new one. */
   readonly bytesBefore: number;
   readonly bytesAfter: number;
 }
 
 /** What grouping needs of a physical chunk. */
-export interface MergeCandidate {
+interface MergeCandidate {
   readonly startNumber: number;
   readonly endNumber: number;
   /** Bytes of records, without header, map and footer. */

@@ -1,11 +1,11 @@
+import { putI32, putI64 } from '../bytes.ts';
 import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import type { Chunk } from '../log/chunk.ts';
+import { type ChunkHeader, completeChunkFile, encodeHeader, HEADER_BYTES } from '../log/chunk-format.ts';
 import { openCompleted } from '../log/open-chunks.ts';
-import { completeChunkFile, encodeHeader, HEADER_BYTES, type ChunkHeader } from '../log/chunk-format.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { PositionMap } from './position-map.ts';
 
 /** Bytes collected before they are written. */
 const BUFFER_BYTES = 1_048_576;
@@ -20,7 +20,7 @@ export async function openSource(storage: Storage, name: string, chunkSize: numb
   throw new SkuaError('log_corrupt', `${name} is of a log with another chunk size than ${chunkSize} bytes. It does not belong here: restore the file from a backup.`, { file: name, offset: 2 });
 }
 
-export interface ChunkTarget {
+interface ChunkTarget {
   /** Temporary path; only the switch gives the file its name. */
   readonly path: string;
   readonly chunkSize: number;
@@ -173,5 +173,43 @@ export class ChunkWriter {
     await Promise.allSettled([this.#writing]);
     await this.#file.close().catch(() => {});
     await this.#storage.remove(this.#file.path).catch(() => {});
+  }
+}
+
+/** Of an entry of the position map. */
+export const MAP_ENTRY_BYTES = 12;
+/** Entries of one page: a chunk of a few hundred thousand records takes a handful. */
+const PAGE_ENTRIES = 65_536;
+const FIRST_PAGE_ENTRIES = 1_024;
+
+/** The position map of a chunk that is being written, in the bytes of the file; disk-format.md section 2.5. */
+class PositionMap {
+  readonly #full: Uint8Array[] = [];
+  #page = new Uint8Array(FIRST_PAGE_ENTRIES * MAP_ENTRY_BYTES);
+  #used = 0;
+  count = 0;
+
+  get sizeBytes(): number { return this.count * MAP_ENTRY_BYTES; }
+
+  /** `actual`: data offset of the record; `logical`: its position relative to the start of the first chunk. Both ascend. */
+  add(actual: number, logical: number): void {
+    if (this.#used === this.#page.length) this.#turn();
+    const page = this.#page;
+    const at = this.#used;
+    putI32(page, at, actual);
+    putI64(page, at + 4, logical);
+    this.#used = at + MAP_ENTRY_BYTES;
+    this.count++;
+  }
+
+  #turn(): void {
+    this.#full.push(this.#page);
+    this.#page = new Uint8Array(PAGE_ENTRIES * MAP_ENTRY_BYTES);
+    this.#used = 0;
+  }
+
+  /** All entries, in pieces. */
+  pieces(): readonly Uint8Array[] {
+    return [...this.#full, this.#page.subarray(0, this.#used)];
   }
 }

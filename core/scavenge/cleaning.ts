@@ -1,12 +1,19 @@
 import { SkuaError } from '../errors.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { STATUS_ARCHIVED, STATUS_SPENT } from '../ports/scavenge-state.ts';
-import type { RunSettings } from './run-files.ts';
+import type { RunContext } from './run-context.ts';
+import type { RunSettings } from './sources/run-settings.ts';
 
 export const CLEAN_JOB = 'scavenge.clean';
 
-export interface CleanArgs { readonly settings: RunSettings }
-export type CleanResult = Record<string, never>;
+interface CleanArgs { readonly settings: RunSettings }
+type CleanResult = Record<string, never>;
+
+/** Runs the phase. */
+export async function runCleaning(run: RunContext): Promise<void> {
+  const args: CleanArgs = { settings: run.settings() };
+  await run.job(CLEAN_JOB, args, () => {});
+}
 
 /**
  * The last stage: forgets what no later run needs, and marks the scavenge point as done; scavenge.md section 9. While a

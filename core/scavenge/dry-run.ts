@@ -1,5 +1,5 @@
-import { align4096, FOOTER_BYTES, HEADER_BYTES } from '../log/chunk-format.ts';
 import type { Chunk } from '../log/chunk.ts';
+import { align4096, FOOTER_BYTES, HEADER_BYTES } from '../log/chunk-format.ts';
 import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
@@ -7,11 +7,10 @@ import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { Accumulation } from './accumulation.ts';
 import type { DryRunChunk, DryRunReport } from './api.ts';
 import { Calculation } from './calculation.ts';
-import { KeepRule } from './keep.ts';
-import { MAP_ENTRY_BYTES } from './position-map.ts';
-import type { RunFiles, RunSettings } from './run-files.ts';
-import { RunSources } from './run-sources.ts';
-import { Throttle } from './throttle.ts';
+import { MAP_ENTRY_BYTES } from './chunk-writer.ts';
+import { KeepRule } from './keep-rule.ts';
+import { type RunFiles, type RunSettings, Throttle } from './sources/run-settings.ts';
+import { RunSources } from './sources/run-sources.ts';
 
 /** A scavenge that only counts: it learns into a state of its own, and writes nothing to the directory. */
 export const DRY_RUN_JOB = 'scavenge.dry-run';

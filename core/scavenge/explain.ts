@@ -1,18 +1,17 @@
 import { SkuaError } from '../errors.ts';
 import { EntryList } from '../index/entries.ts';
-import { Hash64 } from '../stream-hash.ts';
 import { FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RecordFrame, timestampMsAt, timestampTicksAt, TOMBSTONE } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
+import { Hash64 } from '../stream-hash.ts';
 import { jsonMembers } from '../streams/json-members.ts';
 import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from '../streams/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/names.ts';
 import { keepsTransactionRecord, Retention, type RetentionRule, shownData, TOMBSTONE_I32 } from '../streams/retention.ts';
 import { decodeText, encodeText } from '../text.ts';
 import type { Explanation } from './api.ts';
-import { ExplainRanges } from './explain-ranges.ts';
-import { type RunFiles, type RunSettings, setRetention } from './run-files.ts';
-import type { IndexKey } from './run-index.ts';
-import { RunSources } from './run-sources.ts';
+import type { IndexKey } from './sources/run-index.ts';
+import { type RunFiles, type RunSettings, setRetention } from './sources/run-settings.ts';
+import { RunSources } from './sources/run-sources.ts';
 
 /** What a scavenge with the given point would do to one stream, event by event, and why. Reads only. */
 export const EXPLAIN_JOB = 'scavenge.explain';
@@ -194,4 +193,35 @@ function writtenMembers(data: Uint8Array): Record<string, unknown> {
     return [key, typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value) ? raw : value];
   });
   return Object.fromEntries(members);
+}
+
+/** Ranges of either kind that are told apart; from there on the last range of its kind is extended over what lies between. */
+const RANGES_MAX = 1_000;
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Puts decisions about single events together to ranges of event numbers. Memory does not grow with the stream. */
+export class ExplainRanges {
+  readonly removed: Mutable<Explanation['removed'][number]>[] = [];
+  readonly kept: Mutable<Explanation['kept'][number]>[] = [];
+  #isLastRemoved = false;
+
+  remove(number: number, bytes: number, rule: RetentionRule): void {
+    const last = this.removed.at(-1);
+    if (last !== undefined && last.rule === rule && (this.#isLastRemoved || this.removed.length >= RANGES_MAX)) {
+      last.to = number;
+      last.count++;
+      last.bytes += bytes;
+    } else this.removed.push({ from: number, to: number, count: 1, bytes, rule });
+    this.#isLastRemoved = true;
+  }
+
+  keep(number: number, why: string): void {
+    const last = this.kept.at(-1);
+    if (last !== undefined && last.why === why && (!this.#isLastRemoved || this.kept.length >= RANGES_MAX)) {
+      last.to = number;
+      last.count++;
+    } else this.kept.push({ from: number, to: number, count: 1, why });
+    this.#isLastRemoved = false;
+  }
 }

@@ -1,13 +1,59 @@
 import { TABLE_VERSION, type TableEntry } from '../index/table-format.ts';
-import { withWriter, type TableWriter } from '../index/table-write.ts';
-import type { TableExecuted, TableExecution } from '../index/table-store.ts';
 import { TableSource } from '../index/table-scan.ts';
+import type { TableExecuted, TableExecution } from '../index/table-store.ts';
+import { type TableWriter, withWriter } from '../index/table-write.ts';
 import type { JobContext } from '../ports/jobs.ts';
-import { EntryJudge } from './entry-judge.ts';
-import { RecordNames } from './record-names.ts';
-import type { RunFiles, RunSettings } from './run-files.ts';
-import { Throttle } from './throttle.ts';
+import type { ScavengeState } from '../ports/scavenge-state.ts';
+import { isMetastream } from '../streams/names.ts';
+import type { StoredRetention } from '../streams/retention.ts';
+import { type RunContext, withFiles } from './run-context.ts';
+import { RecordNames } from './sources/run-chunks.ts';
+import { type RunFiles, type RunSettings, storedRetention, Throttle } from './sources/run-settings.ts';
 
+/** Index execution, scavenge.md section 8: the entries of what was removed leave the tables there are now. */
+export async function runIndexExecution(run: RunContext): Promise<void> {
+  const { data: { index }, ports: { storage } } = run.deps;
+  const sizes = new Map<string, number>();
+  for (const { file } of index.tables()) sizes.set(file, (await storage.size(file)) ?? 0);
+  run.progress.begin('Index execution', 0, [...sizes.values()].reduce((sum, size) => sum + size, 0));
+  // A large merge may be under way, for which a stop does not wait.
+  const holding = index.holdMerges();
+  let release: () => void;
+  try {
+    release = await run.orAborted(holding);
+  } catch (error) {
+    void holding.then((letGo) => letGo(), () => {});
+    throw error;
+  }
+  try {
+    await scavengeTables(run, sizes);
+  } finally {
+    release();
+  }
+}
+
+async function scavengeTables(run: RunContext, sizes: ReadonlyMap<string, number>): Promise<void> {
+  await run.deps.data.index.scavengeTables({
+    jobOptions: { signal: run.signal },
+    execute: (execution) => {
+      const part = Symbol();
+      const bytes = sizes.get(execution.source) ?? 0;
+      return withFiles(run.deps.data, false, async (files) => {
+        const args: ExecuteTableArgs = { ...execution, files, settings: run.settings() };
+        const result = await run.job<ExecuteTableResult>(EXECUTE_TABLE_JOB, args, (told) => run.progress.ofPart(part, told, bytes));
+        run.throttle.restedMs = result.restedMs;
+        return result;
+      }).finally(() => run.progress.endPart(part, bytes, 0));
+    },
+    onTable: (report) => {
+      run.history.tableDone(report);
+      run.progress.bytesReclaimed += report.spaceSaved;
+      run.lines.table(report);
+    },
+  });
+}
+
+/** The job that copies what stays of one table. */
 export const EXECUTE_TABLE_JOB = 'scavenge.execute-table';
 
 export interface ExecuteTableArgs extends TableExecution {
@@ -16,7 +62,7 @@ export interface ExecuteTableArgs extends TableExecution {
   readonly settings: RunSettings;
 }
 
-export interface ExecuteTableResult extends TableExecuted {
+interface ExecuteTableResult extends TableExecuted {
   /** Of the whole run. */
   readonly restedMs: number;
 }
@@ -147,5 +193,67 @@ class TableExecutor {
     if (this.#sinceThrottle < THROTTLE_ENTRIES) return;
     this.#sinceThrottle = 0;
     await this.#throttle.rest();
+  }
+}
+
+/** Streams of one shared hash that are remembered at a time. */
+const NAMES_MAX = 1_024;
+
+/**
+ * Says which index entries stay; scavenge.md section 8. Entries come sorted by hash, so a stream's data are looked up
+ * once. Where streams share a hash the record tells whose entry it is, and an entry without a record goes.
+ */
+class EntryJudge {
+  readonly #state: ScavengeState;
+  readonly #pointPosition: number;
+  readonly #rule: StoredRetention;
+  readonly #names: RecordNames;
+  readonly #keepFromByName = new Map<string, number>();
+  #hi = -1;
+  #lo = -1;
+  #keepFrom = 0;
+  /** Whether several streams have the hash of the last entry. */
+  isShared = false;
+
+  constructor(state: ScavengeState, settings: RunSettings, names: RecordNames) {
+    this.#state = state;
+    this.#pointPosition = settings.point.position;
+    this.#rule = storedRetention(settings);
+    this.#names = names;
+  }
+
+  /** True when the entry stays. A promise only where its record has to be read. */
+  keeps(entry: TableEntry): boolean | Promise<boolean> {
+    if (entry.hi !== this.#hi || entry.lo !== this.#lo) this.#begin(entry.hi, entry.lo);
+    if (entry.position >= this.#pointPosition) return true;
+    return this.isShared ? this.#keepsShared(entry.version, entry.position) : entry.version >= this.#keepFrom;
+  }
+
+  #begin(hi: number, lo: number): void {
+    this.#hi = hi;
+    this.#lo = lo;
+    this.#keepFromByName.clear();
+    this.isShared = this.#state.isSharedHash(hi, lo);
+    if (this.isShared) return;
+    const original = this.#state.originalByHash(hi, lo);
+    if (original === undefined) this.#rule.ofMetastream(this.#state.metastreamByHash(hi, lo));
+    else this.#rule.ofOriginal(original);
+    this.#keepFrom = this.#rule.firstEntry;
+  }
+
+  async #keepsShared(version: number, position: number): Promise<boolean> {
+    const name = await this.#names.streamAt(position);
+    return name !== null && version >= this.#keepFromOf(name);
+  }
+
+  #keepFromOf(name: string): number {
+    const known = this.#keepFromByName.get(name);
+    if (known !== undefined) return known;
+    if (isMetastream(name)) this.#rule.ofMetastream(this.#state.metastream(name, this.#hi, this.#lo));
+    else this.#rule.ofOriginal(this.#state.original(name, this.#hi, this.#lo));
+    const keepFrom = this.#rule.firstEntry;
+    if (this.#keepFromByName.size >= NAMES_MAX) this.#keepFromByName.clear();
+    this.#keepFromByName.set(name, keepFrom);
+    return keepFrom;
   }
 }

@@ -1,11 +1,11 @@
 import type { Job } from '../ports/jobs.ts';
-import { ACCUMULATE_JOB, accumulate } from './accumulation.ts';
-import { CALCULATE_JOB, calculate } from './calculation.ts';
+import { accumulate, ACCUMULATE_JOB } from './accumulation.ts';
+import { calculate, CALCULATE_JOB } from './calculation.ts';
 import { CHUNK_EXECUTION_JOBS } from './chunk-execution.ts';
 import { CHUNK_MERGING_JOBS } from './chunk-merging.ts';
-import { CLEAN_JOB, clean } from './cleaning.ts';
+import { clean, CLEAN_JOB } from './cleaning.ts';
 import { DRY_RUN_JOB, dryRun } from './dry-run.ts';
-import { EXPLAIN_JOB, explain } from './explain.ts';
+import { explain, EXPLAIN_JOB } from './explain.ts';
 import { EXECUTE_TABLE_JOB, executeTable } from './index-execution.ts';
 
 /** The jobs of scavenges, by name. */

@@ -1,13 +1,47 @@
-import { isSkuaError } from '../errors.ts';
-import type { DryRunReport, ScavengeProgress, ScavengeResult } from './api.ts';
-import { dryRunReport } from './foresight.ts';
-import { RunHistory } from './history.ts';
-import type { HistoryWriter } from './history-writer.ts';
-import type { LaunchOptions } from './options.ts';
-import { RunProgress } from './progress.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
+import type { JobProgress } from '../ports/jobs.ts';
+import type { ScavengePoint } from '../ports/scavenge-state.ts';
+import { checkReadableName } from '../streams/names.ts';
+import { notFoundError } from '../streams/store-context.ts';
+import type { DryRunReport, Explanation, ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
+import { readLatestPoint } from './beginning.ts';
+import { DRY_RUN_JOB, type DryRunArgs } from './dry-run.ts';
+import { EXPLAIN_JOB, type ExplainArgs } from './explain.ts';
+import { type HistoryWriter, RunHistory } from './history.ts';
 import { runScavenge } from './run.ts';
-import { RunContext, type ScavengeDeps } from './run-context.ts';
+import { RunContext, type ScavengeDeps, stateOptionsOf, withFiles } from './run-context.ts';
 import { queryOf, RunLog } from './run-log.ts';
+import { RunProgress } from './run-progress.ts';
+import type { RunSettings } from './sources/run-settings.ts';
+
+/** Chunks at a time, whatever was asked for. */
+export const THREADS_MAX = 4;
+const I32_MIN = -2_147_483_648;
+const I32_MAX = 2_147_483_647;
+
+/** Options of a run that have been checked and completed. */
+export interface LaunchOptions {
+  readonly threads: number;
+  readonly threshold: number;
+  readonly throttlePercent: number;
+  readonly syncOnly: boolean;
+  /** As they came in. */
+  readonly asked: ScavengeOptions;
+}
+
+/** Throws `bad_option`. */
+export function checkedOptions(options: ScavengeOptions): LaunchOptions {
+  const { threads = 1, threshold = 0, throttlePercent = 100, syncOnly = false } = options;
+  checkNumber('threads', threads, 1, I32_MAX);
+  checkNumber('threshold', threshold, I32_MIN, I32_MAX);
+  checkNumber('throttlePercent', throttlePercent, 1, 100);
+  if (throttlePercent < 100 && threads > 1) throw new SkuaError('bad_option', 'throttlePercent must be 100 for a multi-threaded scavenge.', { option: 'throttlePercent', value: throttlePercent });
+  return { threads: Math.min(threads, THREADS_MAX), threshold, throttlePercent, syncOnly, asked: options };
+}
+
+function checkNumber(option: string, value: number, min: number, max: number): void {
+  if (!Number.isInteger(value) || value < min || value > max) throw new SkuaError('bad_option', `${option} is ${value}; it must be a whole number from ${min} to ${max}.`, { option, value });
+}
 
 /** A run or dry run that has not ended. */
 export interface ActiveRun {
@@ -19,11 +53,6 @@ export interface ActiveRun {
   /** `interrupted`: the node shuts down, and the run ends without its completion event. */
   stop(how: 'stopped' | 'interrupted'): void;
   progress(): ScavengeProgress;
-}
-
-/** Text of what ended a run, as the history, the log and `last` have it. */
-function failureText(error: unknown): string {
-  return `Error while scavenging DB: ${error instanceof Error ? error.message : String(error)}.`;
 }
 
 /**
@@ -71,6 +100,11 @@ export function launchRun(
   };
 }
 
+/** Text of what ended a run, as the history, the log and `last` have it. */
+function failureText(error: unknown): string {
+  return `Error while scavenging DB: ${error instanceof Error ? error.message : String(error)}.`;
+}
+
 /** Starts a run that only counts. */
 export function launchDryRun(deps: ScavengeDeps, scavengeId: string, options: LaunchOptions, onEnd: (outcome: { readonly report: DryRunReport } | { readonly error: unknown }) => void): ActiveRun {
   const ending = new AbortController();
@@ -84,4 +118,37 @@ export function launchDryRun(deps: ScavengeDeps, scavengeId: string, options: La
     }
   };
   return { scavengeId, isDry: true, ended: work(), stop: () => ending.abort(), progress: () => progress.current() };
+}
+
+/** Counts what a scavenge that began now would remove. Rejects with `aborted` when the signal ends it. */
+export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, options: { readonly threshold: number; readonly throttlePercent: number }, signal: AbortSignal, onProgress: (progress: JobProgress) => void): Promise<DryRunReport> {
+  const settings = settingsNow(deps, await pointNow(deps, options.threshold), options.throttlePercent);
+  return withFiles(deps.data, true, (files) => {
+    const args: DryRunArgs = { files, settings, scavengeId };
+    return deps.ports.jobs.run(DRY_RUN_JOB, args, { signal, onProgress }) as Promise<DryRunReport>;
+  });
+}
+
+/** Says for one stream which events would go, by which rule, and which stay. */
+export async function explainStream(deps: ScavengeDeps, stream: string, signal: AbortSignal): Promise<Explanation> {
+  const refusal = checkReadableName(stream);
+  if (refusal !== null) throw refusal;
+  if (signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no stream is explained.');
+  const { lastEventNumber, metadataVersion } = await deps.data.store.streamInfo(stream);
+  if (lastEventNumber < 0 && metadataVersion < 0) throw notFoundError(stream);
+  const settings = settingsNow(deps, await pointNow(deps, 0), 100);
+  return withFiles(deps.data, true, (files) => {
+    const args: ExplainArgs = { files, settings, stream };
+    return deps.ports.jobs.run(EXPLAIN_JOB, args, { signal }) as Promise<Explanation>;
+  });
+}
+
+/** The scavenge point that would be written now. */
+async function pointNow({ data: { store, table }, ports: { clock } }: ScavengeDeps, threshold: number): Promise<ScavengePoint> {
+  const latest = await readLatestPoint(store);
+  return { position: table.end, eventNumber: (latest?.eventNumber ?? -1) + 1, effectiveNowMs: Math.floor(clock.nowMs()), threshold };
+}
+
+function settingsNow({ config }: ScavengeDeps, point: ScavengePoint, percent: number): RunSettings {
+  return { point, unsafeIgnoreHardDelete: config.unsafeIgnoreHardDelete, state: stateOptionsOf(config, 1), throttle: { percent, elapsedMs: 0, restedMs: 0 } };
 }

@@ -1,24 +1,24 @@
 import { SkuaError } from '../errors.ts';
 import { EntryList } from '../index/entries.ts';
-import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { type PrepareFields, type RecordFrame, streamOf } from '../log/records.ts';
 import { type OriginalStreamData, type ScavengeState, STATUS_ACTIVE } from '../ports/scavenge-state.ts';
+import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { parseMetadata } from '../streams/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/names.ts';
 import { shownData } from '../streams/retention.ts';
 import { decodeText, encodeText } from '../text.ts';
-import { type ChunkWeights, WEIGHT_DISCARD } from './chunk-weights.ts';
-import type { IndexKey, RunIndex } from './run-index.ts';
+import { type ChunkWeights, WEIGHT_DISCARD } from './logical-chunks.ts';
 import { SeenHashes, SeenNames } from './seen-names.ts';
+import type { IndexKey, RunIndex } from './sources/run-index.ts';
 
 /** Names, and code units of them, that wait at most. */
 const NAMES_MAX = 65_536;
 const UNITS_MAX = 8_388_608;
 
-export interface HashedName { readonly name: string; readonly hi: number; readonly lo: number }
+interface HashedName { readonly name: string; readonly hi: number; readonly lo: number }
 
 /** What a metadata record or a tombstone teaches. */
-export interface Lesson {
+interface Lesson {
   readonly original: HashedName;
   readonly metastream: HashedName;
   readonly position: number;
@@ -26,7 +26,7 @@ export interface Lesson {
   readonly metadata: MetadataLesson | null;
 }
 
-export interface MetadataLesson {
+interface MetadataLesson {
   readonly number: number;
   readonly maxAge: number | null;
   readonly maxCount: number | null;

@@ -13,10 +13,9 @@ import type { Storage } from '../ports/storage.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
 import type { SwitchParts } from './chunk-switch.ts';
 import type { RunHistory } from './history.ts';
-import type { RunProgress } from './progress.ts';
-import type { ChunkFile, RunFiles, RunSettings } from './run-files.ts';
 import type { RunLog } from './run-log.ts';
-import { Throttle } from './throttle.ts';
+import type { RunProgress } from './run-progress.ts';
+import { type ChunkFile, type RunFiles, type RunSettings, Throttle } from './sources/run-settings.ts';
 
 /** How often a job begins again because files were replaced while it opened them. */
 const FILE_TRIES_MAX = 10;
@@ -53,7 +52,7 @@ export const DEFAULT_CONFIG: ScavengeConfig = {
 export type ScavengeStore = Pick<EventStoreInternals, 'append' | 'appendInternal' | 'completeChunk' | 'forgetTombstones' | 'readStream' | 'streamInfo'>;
 
 /** What scavenging reads of the log and the index, and changes in them. */
-export interface ScavengedData {
+interface ScavengedData {
   readonly store: ScavengeStore;
   readonly index: StreamIndex;
   readonly table: ChunkTable;
@@ -63,7 +62,7 @@ export interface ScavengedData {
 }
 
 /** The world around a scavenge. */
-export interface ScavengePorts {
+interface ScavengePorts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -80,7 +79,7 @@ export interface ScavengeDeps {
   readonly config: ScavengeConfig;
 }
 
-export interface RunParts {
+interface RunParts {
   readonly deps: ScavengeDeps;
   readonly scavengeId: string;
   readonly threads: number;
@@ -95,7 +94,7 @@ export function newId(ids: Ids): string {
   return guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
 }
 
-export function abortedError(): SkuaError {
+function abortedError(): SkuaError {
   return new SkuaError('aborted', 'The scavenge was stopped.');
 }
 
@@ -104,7 +103,7 @@ export function stateOptionsOf(config: ScavengeConfig, connections: number): Sca
 }
 
 /** The files in force. `withMemory` also lists what is not in complete files yet. */
-export function filesOf({ table, index }: Pick<ScavengedData, 'table' | 'index'>, withMemory: boolean): RunFiles {
+function filesOf({ table, index }: Pick<ScavengedData, 'table' | 'index'>, withMemory: boolean): RunFiles {
   const chunks: ChunkFile[] = [];
   for (const chunk of table.all()) {
     if (chunk.isCompleted || withMemory) chunks.push({ name: chunk.name, ongoingBytes: chunk.isCompleted ? null : chunk.physicalBytes });

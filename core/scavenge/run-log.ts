@@ -2,9 +2,8 @@ import type { TableReport } from '../index/table-scavenge.ts';
 import type { Chunk } from '../log/chunk.ts';
 import type { Log } from '../ports/log.ts';
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
+import { timeSpanText } from '../time.ts';
 import type { ScavengeOptions, ScavengePhase, ScavengeProgress, ScavengeResult } from './api.ts';
-import { pointName } from './points.ts';
-import { timeSpanText } from './time-span.ts';
 
 /** Known collisions named in the log at a start; the rest is only counted. */
 const COLLISIONS_LISTED_MAX = 100;
@@ -15,6 +14,11 @@ const PAUSE_LOGGED_MS = 10_000;
 export function queryOf(options: ScavengeOptions, threads: number): string {
   const { threshold, throttlePercent, syncOnly = false } = options;
   return `startFromChunk=0&threads=${threads}${threshold === undefined ? '' : `&threshold=${threshold}`}${throttlePercent === undefined ? '' : `&throttlePercent=${throttlePercent}`}&syncOnly=${syncOnly ? 'True' : 'False'}`;
+}
+
+/** `SP-<event number>`. */
+export function pointName(point: ScavengePoint): string {
+  return `SP-${point.eventNumber}`;
 }
 
 /** `#<first>-<last> (<file name>)`. */

@@ -1,10 +1,8 @@
 import { SkuaError } from '../errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, ScavengeResult, Scavenger } from './api.ts';
-import { type ActiveRun, launchDryRun, launchRun } from './launch.ts';
-import { explainStream } from './foresight.ts';
-import { HistoryWriter } from './history-writer.ts';
-import { repairHistory } from './orphans.ts';
-import { checkedOptions, type LaunchOptions, THREADS_MAX } from './options.ts';
+import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult } from './api.ts';
+import { HistoryWriter } from './history.ts';
+import { repairHistory } from './history-repair.ts';
+import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch.ts';
 import { newId, type ScavengeDeps } from './run-context.ts';
 
 /** Dry runs whose reports are kept. */

@@ -1,7 +1,6 @@
 import type { AutoScavenge, AutoScavengeStatus, NodeOutcome } from '../../core/auto-scavenge/api.ts';
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
-import { timeSpanText } from '../../core/scavenge/time-span.ts';
-import { timestampText } from '../../core/time.ts';
+import { timeSpanText, timestampText } from '../../core/time.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';

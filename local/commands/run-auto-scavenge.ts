@@ -1,6 +1,5 @@
 import type { NodeOutcome } from '../../core/auto-scavenge/api.ts';
-import { parseTimeSpan } from '../../core/scavenge/time-span.ts';
-import { timestampText } from '../../core/time.ts';
+import { parseTimeSpan, timestampText } from '../../core/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { AutoScavengeClient } from '../auto-scavenge/client.ts';
 import type { StatusDocument } from '../auto-scavenge/client.ts';

@@ -1,8 +1,8 @@
 import * as path from 'node:path';
 import { proveErasedInRepository } from '../../core/backup/prove-erased-repository.ts';
 import { isSkuaError } from '../../core/errors.ts';
-import { proveErased } from '../../core/scavenge/prove-erased.ts';
-import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../core/scavenge/prove-erased.ts';
+import { proveErased } from '../../core/scavenge/erasure/prove-erased.ts';
+import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../core/scavenge/erasure/prove-erased.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { placeOf, withRepository } from '../backup/world.ts';

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { proveErased } from '../../core/scavenge/prove-erased.ts';
+import { proveErased } from '../../core/scavenge/erasure/prove-erased.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import type { Io } from '../cli/io.ts';
 import type { NodeClient } from '../cli/node-client.ts';

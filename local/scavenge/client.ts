@@ -1,5 +1,5 @@
 import type { DryRunReport, Explanation } from '../../core/scavenge/api.ts';
-import { parseTimeSpan } from '../../core/scavenge/time-span.ts';
+import { parseTimeSpan } from '../../core/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';

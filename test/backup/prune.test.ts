@@ -8,7 +8,7 @@ import { verifyRepository } from '../../core/backup/verify-repository.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
-import type { ErasureFinding, ErasureSummary } from '../../core/scavenge/prove-erased.ts';
+import type { ErasureFinding, ErasureSummary } from '../../core/scavenge/erasure/prove-erased.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { backUpNode, danglingIn } from '../support/backup/backup-kit.ts';
 import { FakeLog } from '../support/backup/fake-log.ts';

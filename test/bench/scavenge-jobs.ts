@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadIndexMap } from '../../core/index/index-map.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
-import type { RunFiles, RunSettings } from '../../core/scavenge/run-files.ts';
+import type { RunFiles, RunSettings } from '../../core/scavenge/sources/run-settings.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';

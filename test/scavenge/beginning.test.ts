@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ScavengeCheckpoint, ScavengePoint, ScavengeStage } from '../../core/ports/scavenge-state.ts';
 import { decideBeginning } from '../../core/scavenge/beginning.ts';
-import { TrailingCheckpoint } from '../../core/scavenge/trailing-checkpoint.ts';
+import { TrailingCheckpoint } from '../../core/scavenge/chunk-execution.ts';
 
 /** The table of scavenge.md section 3, row by row; chunks of 100 bytes, point n in chunk n. */
 const CHUNK = 100;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { streamHasher } from '../../core/stream-hash.ts';
 import { parsePrepare, PrepareFields, RecordFrame, TOMBSTONE } from '../../core/log/records.ts';
 import type { ScavengeState } from '../../core/ports/scavenge-state.ts';
-import { KeepRule } from '../../core/scavenge/keep.ts';
+import { KeepRule } from '../../core/scavenge/keep-rule.ts';
 import { collidingHasher } from '../support/colliding-hasher.ts';
 import { Random } from '../support/random.ts';
 import { event, NOW_MS, runSettings, statesWith } from './chunk-kit.ts';

@@ -10,7 +10,7 @@ import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts'
 import { STATUS_ACTIVE } from '../../core/ports/scavenge-state.ts';
 import type { MetastreamData, OriginalStreamData, ScavengeState } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { RunSettings } from '../../core/scavenge/run-files.ts';
+import type { RunSettings } from '../../core/scavenge/sources/run-settings.ts';
 import { verifyDirectory } from '../../core/verify/verify.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Explanation } from '../../core/scavenge/api.ts';
-import { ExplainRanges } from '../../core/scavenge/explain-ranges.ts';
+import { ExplainRanges } from '../../core/scavenge/explain.ts';
 import { Learner } from './learn-kit.ts';
 import type { LearnerOptions } from './learn-kit.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { OpenStore } from '../../core/store/open-store.ts';
-import { parseTimeSpan, timeSpanText } from '../../core/scavenge/time-span.ts';
+import { parseTimeSpan, timeSpanText } from '../../core/time.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 import { append, eventsOf, fill, historyOf, openWorld, runToEnd, type World } from './control-kit.ts';
 

@@ -10,7 +10,7 @@ import type { DryRunReport, Explanation } from '../../core/scavenge/api.ts';
 import { calculate, CALCULATE_JOB, type CalculateResult } from '../../core/scavenge/calculation.ts';
 import { dryRun, DRY_RUN_JOB } from '../../core/scavenge/dry-run.ts';
 import { explain, EXPLAIN_JOB } from '../../core/scavenge/explain.ts';
-import type { RunFiles, RunSettings } from '../../core/scavenge/run-files.ts';
+import type { RunFiles, RunSettings } from '../../core/scavenge/sources/run-settings.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { E_MS } from './notation.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EntryList, IndexEntry } from '../../core/index/entries.ts';
 import { MemTable } from '../../core/index/mem-table.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
-import { FrozenMemTable } from '../../core/scavenge/frozen-mem-table.ts';
+import { FrozenMemTable } from '../../core/scavenge/sources/run-index.ts';
 import { SeenHashes, SeenNames } from '../../core/scavenge/seen-names.ts';
 import { type Decision, DISCARD, DiscardPoints, GONE, MAYBE, Retention, type RetentionLimits, statusOf, STAYS, YOUNG } from '../../core/streams/retention.ts';
 import { Random } from '../support/random.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ScavengeProgress } from '../../core/scavenge/api.ts';
-import { RunProgress } from '../../core/scavenge/progress.ts';
+import { RunProgress } from '../../core/scavenge/run-progress.ts';
 import { queryOf, RunLog, weightText } from '../../core/scavenge/run-log.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { ManualClock } from '../support/manual-clock.ts';

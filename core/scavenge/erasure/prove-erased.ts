@@ -1,16 +1,13 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
-import { EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
-import { INDEX_FOLDER } from '../index/index-map.ts';
-import { streamHasher, type StreamHasher } from '../stream-hash.ts';
-import { parseChunkFileNames, takeInventory } from '../log/chunk-format.ts';
-import { readHeader } from '../log/open-chunks.ts';
-import { folderOf } from '../ports/storage.ts';
-import type { Storage, StorageFile } from '../ports/storage.ts';
-import { DATABASE_FOLDER, fileFacts } from './erasure-files.ts';
-import { ErasureJudge, type ErasureFinding } from './erasure-judge.ts';
-import { idNeedles, streamNeedles } from './erasure-needles.ts';
-import { FileWindow } from './file-window.ts';
-import { PatternSearch } from './pattern-search.ts';
+import { isSkuaError, SkuaError } from '../../errors.ts';
+import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
+import { INDEX_FOLDER } from '../../index/index-map.ts';
+import { parseChunkFileNames, takeInventory } from '../../log/chunk-format.ts';
+import { readHeader } from '../../log/open-chunks.ts';
+import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
+import { streamHasher, type StreamHasher } from '../../stream-hash.ts';
+import { DATABASE_FOLDER, fileFacts, FileWindow } from './files.ts';
+import { type ErasureFinding, ErasureJudge } from './judge.ts';
+import { idNeedles, PatternSearch, streamNeedles } from './needles.ts';
 
 /** Every folder of a data directory. */
 const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER];
@@ -29,7 +26,7 @@ export interface ProveErasedOptions {
   readonly findingsMax?: number;
 }
 
-export type { ErasureFinding } from './erasure-judge.ts';
+export type { ErasureFinding } from './judge.ts';
 
 export interface ErasureProgress {
   readonly kind: 'progress';

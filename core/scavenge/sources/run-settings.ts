@@ -1,6 +1,6 @@
-import type { MemTableColumns } from '../index/mem-table.ts';
-import type { ScavengePoint, ScavengeStateOptions } from '../ports/scavenge-state.ts';
-import { type Retention, type RetentionLimits, StoredRetention } from '../streams/retention.ts';
+import type { MemTableColumns } from '../../index/mem-table.ts';
+import type { ScavengePoint, ScavengeStateOptions } from '../../ports/scavenge-state.ts';
+import { type Retention, type RetentionLimits, StoredRetention } from '../../streams/retention.ts';
 
 /**
  * What the jobs of a run are given; structured-cloneable. All files named are complete and immutable, so that a worker
@@ -42,11 +42,51 @@ export function storedRetention({ point, unsafeIgnoreHardDelete }: RunSettings):
 }
 
 /** Where the throttle stands when a job begins; scavenge.md section 12. */
-export interface ThrottleStart {
+interface ThrottleStart {
   /** 1 to 100. */
   readonly percent: number;
   /** Since the run was created, pauses included. */
   readonly elapsedMs: number;
   /** Of it, spent in pauses. */
   readonly restedMs: number;
+}
+
+/** Shorter pauses are saved up. */
+const PAUSE_MS_MIN = 1_000;
+
+/** What a throttle needs of the world; a `JobContext` has both. */
+interface ThrottleWorld {
+  monotonicMs(): number;
+  /** Rejects with `aborted` when the run is to stop. */
+  sleep(ms: number): Promise<void>;
+}
+
+/** Keeps the share of active time over the whole run at `percent`; scavenge.md section 12. */
+export class Throttle {
+  readonly #world: ThrottleWorld;
+  readonly #restShare: number;
+  readonly #createdMs: number;
+  restedMs: number;
+
+  constructor(start: ThrottleStart, world: ThrottleWorld) {
+    this.#world = world;
+    this.#restShare = 1 - start.percent / 100;
+    this.#createdMs = world.monotonicMs() - start.elapsedMs;
+    this.restedMs = start.restedMs;
+  }
+
+  /** Where another throttle of the same run would begin now. */
+  start(percent: number): ThrottleStart {
+    return { percent, elapsedMs: this.#world.monotonicMs() - this.#createdMs, restedMs: this.restedMs };
+  }
+
+  /** Pauses when a second or more is due. Returns at once otherwise, without a promise. */
+  rest(): Promise<void> | undefined {
+    if (this.#restShare <= 0) return undefined;
+    const elapsedMs = this.#world.monotonicMs() - this.#createdMs;
+    const dueMs = (this.#restShare * elapsedMs - this.restedMs) / (1 - this.#restShare);
+    if (dueMs < PAUSE_MS_MIN) return undefined;
+    this.restedMs += dueMs;
+    return this.#world.sleep(dueMs);
+  }
 }

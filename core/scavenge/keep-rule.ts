@@ -1,9 +1,9 @@
 import { equalBytes } from '../bytes.ts';
-import { Hash64, type StreamHasher } from '../stream-hash.ts';
-import { streamOf, timestampMsAt, timestampTicksAt, type PrepareFields, type RecordFrame } from '../log/records.ts';
+import { type PrepareFields, type RecordFrame, streamOf, timestampMsAt, timestampTicksAt } from '../log/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
+import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { StoredRetention } from '../streams/retention.ts';
-import { type RunSettings, storedRetention } from './run-files.ts';
+import { type RunSettings, storedRetention } from './sources/run-settings.ts';
 
 /** Slots of the memory of streams at the beginning and at most: 37 bytes each. */
 const SLOTS_MIN = 1_024;

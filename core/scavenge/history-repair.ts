@@ -1,9 +1,8 @@
 import { isSkuaError } from '../errors.ts';
 import type { StoredEvent } from '../streams/api.ts';
 import { decodeText } from '../text.ts';
-import { completedMembers, type RunTotals } from './history.ts';
-import { CHUNK_TYPE, COMPLETED_TYPE, HISTORY_STREAM, historyStreamOf, type HistoryWriter, MERGE_TYPE, STARTED_TYPE, TABLE_TYPE } from './history-writer.ts';
-import { parseTimeSpan } from './time-span.ts';
+import { parseTimeSpan } from '../time.ts';
+import { CHUNK_TYPE, COMPLETED_TYPE, completedMembers, HISTORY_STREAM, historyStreamOf, type HistoryWriter, MERGE_TYPE, type RunTotals, STARTED_TYPE, TABLE_TYPE } from './history.ts';
 
 /** Repairs the history after a start of the node; scavenge.md section 10.3. */
 
@@ -72,7 +71,7 @@ export async function tellEnd(writer: HistoryWriter, id: string, sums: RunSums, 
   if (number !== null) await writer.writeLink(id, number);
 }
 
-export interface RunSums extends Pick<RunTotals, 'elapsedMs' | 'spaceSaved' | 'maxChunk'> {
+interface RunSums extends Pick<RunTotals, 'elapsedMs' | 'spaceSaved' | 'maxChunk'> {
   /** Number of the event of its end; null when there is none. */
   readonly completed: number | null;
 }

@@ -1,17 +1,15 @@
-import { BlockCache } from '../cache/block-cache.ts';
-import { BloomBudget } from '../index/table-bloom.ts';
-import { TableReader } from '../index/table-search.ts';
-import type { JobContext } from '../ports/jobs.ts';
-import { silentLog } from '../ports/log.ts';
-import type { ScavengeState } from '../ports/scavenge-state.ts';
-import { FrozenMemTable } from './frozen-mem-table.ts';
+import { BlockCache } from '../../cache/block-cache.ts';
+import { BloomBudget } from '../../index/table-bloom.ts';
+import { TableReader } from '../../index/table-search.ts';
+import type { JobContext } from '../../ports/jobs.ts';
+import { silentLog } from '../../ports/log.ts';
+import type { ScavengeState } from '../../ports/scavenge-state.ts';
 import { RunChunks } from './run-chunks.ts';
-import type { RunFiles, RunSettings } from './run-files.ts';
-import { RunIndex } from './run-index.ts';
-import { Throttle } from './throttle.ts';
+import { FrozenMemTable, RunIndex } from './run-index.ts';
+import { type RunFiles, type RunSettings, Throttle } from './run-settings.ts';
 
 /** Bytes that a job caches of chunks and tables together. */
-export const RUN_CACHE_BYTES = 16_777_216;
+const RUN_CACHE_BYTES = 16_777_216;
 /** Midpoints of a table kept in memory, as a power of two. */
 const CACHE_DEPTH = 16;
 
