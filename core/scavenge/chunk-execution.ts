@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { SkuaError } from '../errors.ts';
 import { guidFromUuidBytes } from '../guid.ts';
 import type { Chunk } from '../log/chunk.ts';
 import { HEADER_BYTES } from '../log/chunk-format.ts';
@@ -7,7 +7,7 @@ import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } f
 import { scanChunk } from '../log/scan.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
-import { switchChunk } from './chunk-switch.ts';
+import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';
 import { commit, newId, type RunContext } from './run-context.ts';
@@ -50,11 +50,6 @@ async function planChunks(run: RunContext, state: ScavengeState, done = -1): Pro
     }
   }
   return plan;
-}
-
-/** What an earlier proof said counts no more: the chunk is looked at anew in the background, and ends the node if it is damaged. */
-export function doubtIfDamaged(chunk: Chunk, error: unknown): void {
-  if (isSkuaError(error, 'log_corrupt') && error.data.file === chunk.name) chunk.provenMs = null;
 }
 
 class ChunkExecution {

@@ -6,8 +6,7 @@ import { ChunkProof } from '../log/chunk-proof.ts';
 import { FRAME_BYTES } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
-import { doubtIfDamaged } from './chunk-execution.ts';
-import { switchChunk } from './chunk-switch.ts';
+import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
 import { newId, type RunContext } from './run-context.ts';
 

@@ -1,4 +1,5 @@
 import type { BlockCache } from '../cache/block-cache.ts';
+import { isSkuaError } from '../errors.ts';
 import type { Chunk } from '../log/chunk.ts';
 import { chunkFileName, parseChunkFileNames } from '../log/chunk-format.ts';
 import type { ChunkTable } from '../log/chunk-table.ts';
@@ -58,4 +59,9 @@ async function retireAll(parts: SwitchParts, chunks: readonly Chunk[]): Promise<
       parts.onLeftover?.(old.name, error);
     }
   }
+}
+
+/** What an earlier proof said counts no more: the chunk is looked at anew in the background, and ends the node if it is damaged. */
+export function doubtIfDamaged(chunk: Chunk, error: unknown): void {
+  if (isSkuaError(error, 'log_corrupt') && error.data.file === chunk.name) chunk.provenMs = null;
 }

@@ -3,14 +3,13 @@ import { align4096, FOOTER_BYTES, HEADER_BYTES } from '../log/chunk-format.ts';
 import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
-import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { Accumulation } from './accumulation.ts';
 import type { DryRunChunk, DryRunReport } from './api.ts';
 import { Calculation } from './calculation.ts';
 import { MAP_ENTRY_BYTES } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';
 import { type RunFiles, type RunSettings, Throttle } from './sources/run-settings.ts';
-import { RunSources } from './sources/run-sources.ts';
+import { type LearningParts, RunSources } from './sources/run-sources.ts';
 
 /** A scavenge that only counts: it learns into a state of its own, and writes nothing to the directory. */
 export const DRY_RUN_JOB = 'scavenge.dry-run';
@@ -40,23 +39,15 @@ export async function dryRun(args: DryRunArgs, context: JobContext): Promise<Dry
   }
 }
 
-interface DryRunParts {
-  readonly state: ScavengeState;
-  readonly sources: RunSources;
-  readonly settings: RunSettings;
-  readonly throttle: Throttle;
-  readonly chunkSize: number;
-}
-
 class DryRun {
-  readonly #parts: DryRunParts;
+  readonly #parts: LearningParts;
   readonly #context: JobContext;
   readonly #keep: KeepRule;
   readonly #fields = new PrepareFields();
   readonly #bytesTotal: number;
   #sincePause = 0;
 
-  constructor(parts: DryRunParts, context: JobContext) {
+  constructor(parts: LearningParts, context: JobContext) {
     this.#parts = parts;
     this.#context = context;
     this.#keep = new KeepRule(parts.state, parts.settings, context.hasher);
