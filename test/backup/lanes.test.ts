@@ -179,7 +179,9 @@ describe('a backup whose large files are stored in lanes', () => {
       target.create = async (path) => {
         const file = await create(path);
         const close = file.close.bind(file);
-        most = Math.max(most, ++open);
+        // `writer.chk` is written last; then a store is opened, which has an index table and its bloom filter open together.
+        if (await target.size('writer.chk') === null) most = Math.max(most, open + 1);
+        open++;
         file.close = async () => { open--; await close(); };
         return file;
       };
