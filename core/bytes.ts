@@ -30,3 +30,14 @@ export function equalBytes(a: Uint8Array, aAt: number, b: Uint8Array, bAt: numbe
   for (let i = 0; i < count; i++) if (a[aAt + i] !== b[bAt + i]) return false;
   return true;
 }
+
+/** All bytes of short content. */
+export async function gather(content: AsyncIterable<Uint8Array>, length: number): Promise<Uint8Array> {
+  const out = new Uint8Array(length);
+  let at = 0;
+  for await (const piece of content) {
+    out.set(piece.subarray(0, length - at), at);
+    at += piece.length;
+  }
+  return out;
+}

@@ -1,13 +1,14 @@
 import type { Job, JobContext } from '../ports/jobs.ts';
-import { createBackup } from './create.ts';
-import type { BackupReport } from './create.ts';
-import { FILE_JOBS } from './file-jobs.ts';
-import { openForJob } from './lanes.ts';
-import type { RepositorySpec } from './lanes.ts';
-import { summaryOf } from './manifests.ts';
-import type { Manifest, ManifestSummary } from './manifest.ts';
-import type { Snapshot } from './source.ts';
-import { StorageSource } from './storage-source.ts';
+import { createBackup } from './create/create.ts';
+import type { BackupReport } from './create/create.ts';
+import { STORE_PART_JOB, storePartJob } from './create/store-part.ts';
+import { summaryOf } from './repository/manifest.ts';
+import type { Manifest, ManifestSummary } from './repository/manifest.ts';
+import { openForJob } from './repository/repository.ts';
+import type { RepositorySpec } from './repository/repository.ts';
+import { RESTORE_FILE_JOB, restoreFileJob } from './restore/files.ts';
+import { StorageSource } from './source/source.ts';
+import type { Snapshot } from './source/source.ts';
 
 /** Name of the job that backs up a snapshot of the node's own files into a repository. */
 export const BACKUP_JOB = 'backup.create';
@@ -60,4 +61,4 @@ async function backUp(args: BackupJobArgs, context: JobContext): Promise<BackupJ
   }
 }
 
-export const BACKUP_JOBS: Readonly<Record<string, Job>> = { [BACKUP_JOB]: backUp as Job, ...FILE_JOBS };
+export const BACKUP_JOBS: Readonly<Record<string, Job>> = { [BACKUP_JOB]: backUp as Job, [STORE_PART_JOB]: storePartJob as Job, [RESTORE_FILE_JOB]: restoreFileJob as Job };

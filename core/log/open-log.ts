@@ -1,4 +1,4 @@
-import { refuseUnfinishedRestore } from '../backup/restore-marker.ts';
+import { refuseUnfinishedRestore } from './markers.ts';
 import type { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';

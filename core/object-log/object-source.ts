@@ -1,6 +1,6 @@
-import { chunksUpTo, takeSnapshot } from '../backup/snapshot.ts';
-import type { BackupSource, Snapshot } from '../backup/source.ts';
-import { StorageSource } from '../backup/storage-source.ts';
+import { chunksUpTo, takeSnapshot } from '../backup/source/snapshot.ts';
+import type { BackupSource, Snapshot } from '../backup/source/source.ts';
+import { StorageSource } from '../backup/source/source.ts';
 import type { Storage } from '../ports/storage.ts';
 import type { ObjectLogOptions, ObjectWorld } from './api.ts';
 import type { ObjectManifest } from './manifest.ts';

@@ -1,4 +1,4 @@
-import type { Manifest, ManifestChunk, ManifestFile } from '../backup/manifest.ts';
+import type { Manifest, ManifestChunk, ManifestFile } from '../backup/repository/manifest.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
 import { decodeText, encodeText } from '../text.ts';
 import type { ObjectWorld } from './api.ts';

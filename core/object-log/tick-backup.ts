@@ -1,9 +1,9 @@
-import { createBackup } from '../backup/create.ts';
-import type { Manifest } from '../backup/manifest.ts';
-import { pruneRepository } from '../backup/prune.ts';
-import type { Repository } from '../backup/repository-api.ts';
-import type { Retention } from '../backup/retention.ts';
-import type { BackupSource, SnapshotFile } from '../backup/source.ts';
+import { createBackup } from '../backup/create/create.ts';
+import type { Manifest } from '../backup/repository/manifest.ts';
+import { pruneRepository } from '../backup/prune/prune.ts';
+import type { Repository } from '../backup/repository/api.ts';
+import type { Retention } from '../backup/prune/retention.ts';
+import type { BackupSource, SnapshotFile } from '../backup/source/source.ts';
 import { isSkuaError } from '../errors.ts';
 import type { ObjectLogOptions, ObjectWorld } from './api.ts';
 import type { Scratch } from './foresight.ts';

@@ -1,7 +1,7 @@
-import { type StoreHold, takeHold } from '../backup/hold.ts';
-import { shippableLog } from '../backup/node-backups-log.ts';
-import { ensureNodeId } from '../backup/node-id.ts';
-import type { ShippableLog } from '../backup/shipper-log.ts';
+import { type StoreHold, takeHold } from '../backup/node/hold.ts';
+import { shippableLog } from '../backup/ship/log.ts';
+import { ensureNodeId } from '../backup/source/node-id.ts';
+import type { ShippableLog } from '../backup/ship/log.ts';
 import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';

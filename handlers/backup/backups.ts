@@ -1,5 +1,5 @@
-import type { ManifestSummary } from '../../core/backup/manifest.ts';
-import type { BackupOptions, BackupProgress } from '../../core/backup/node-backups-api.ts';
+import type { ManifestSummary } from '../../core/backup/repository/manifest.ts';
+import type { BackupOptions, BackupProgress } from '../../core/backup/node/backups.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
 import { beginHold, listFiles, readFile, releaseHold, renewHold } from './files.ts';

@@ -1,5 +1,5 @@
-import type { HoldView } from '../../core/backup/holds.ts';
-import type { SnapshotFile } from '../../core/backup/source.ts';
+import type { HoldView } from '../../core/backup/node/hold.ts';
+import type { SnapshotFile } from '../../core/backup/source/source.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
 import { queryOf } from '../http/context.ts';

@@ -1,7 +1,7 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
-import type { Holds } from '../../core/backup/holds.ts';
-import type { Backups } from '../../core/backup/node-backups-api.ts';
+import type { Holds } from '../../core/backup/node/hold.ts';
+import type { Backups } from '../../core/backup/node/backups.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import type { Log } from '../../core/ports/log.ts';

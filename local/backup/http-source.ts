@@ -1,4 +1,4 @@
-import type { BackupSource, Snapshot } from '../../core/backup/source.ts';
+import type { BackupSource, Snapshot } from '../../core/backup/source/source.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { CommandError } from '../cli/failure.ts';

@@ -1,6 +1,6 @@
 import * as path from 'node:path';
-import { snapshotOfDirectory } from '../../core/backup/snapshot-directory.ts';
-import type { BackupSource } from '../../core/backup/source.ts';
+import { snapshotOfDirectory } from '../../core/backup/source/snapshot.ts';
+import type { BackupSource } from '../../core/backup/source/source.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { systemClock } from '../../infra/clock.ts';

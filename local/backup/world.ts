@@ -1,7 +1,7 @@
-import type { BackupLanes, RepositorySpec } from '../../core/backup/lanes.ts';
-import type { CompressionMode, Repository } from '../../core/backup/repository-api.ts';
-import { openRepository } from '../../core/backup/repository.ts';
-import type { RestoreWorld } from '../../core/backup/restore-world.ts';
+import type { BackupLanes, RepositorySpec } from '../../core/backup/repository/repository.ts';
+import type { CompressionMode, Repository } from '../../core/backup/repository/api.ts';
+import { openRepository } from '../../core/backup/repository/repository.ts';
+import type { RestoreWorld } from '../../core/backup/restore/files.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { silentMeter } from '../../core/ports/meter.ts';

@@ -1,4 +1,4 @@
-import type { CompressionMode } from '../../core/backup/repository-api.ts';
+import type { CompressionMode } from '../../core/backup/repository/api.ts';
 import { parseTimestamp } from '../../core/time.ts';
 import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
 import { nodeOption } from '../cli/command.ts';

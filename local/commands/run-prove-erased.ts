@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { proveErasedInRepository } from '../../core/backup/prove-erased-repository.ts';
+import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import { proveErased } from '../../core/scavenge/erasure/prove-erased.ts';
 import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../core/scavenge/erasure/prove-erased.ts';

@@ -1,12 +1,11 @@
 import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import type { RestoreChoice } from '../../core/backup/choose.ts';
-import type { Repository } from '../../core/backup/repository-api.ts';
-import { REPOSITORY_KEY } from '../../core/backup/repository-file.ts';
-import { restoreCopy } from '../../core/backup/restore-copy.ts';
-import type { RestoreReport } from '../../core/backup/restore-report.ts';
-import type { RestoreProgress, RestoreWorld } from '../../core/backup/restore-world.ts';
-import { restoreBackup } from '../../core/backup/restore.ts';
+import type { RestoreChoice } from '../../core/backup/restore/choose.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
+import { REPOSITORY_KEY } from '../../core/backup/repository/objects.ts';
+import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
+import type { RestoreProgress, RestoreReport, RestoreWorld } from '../../core/backup/restore/files.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';

@@ -1,8 +1,8 @@
 import { BACKUP_JOB } from '../../core/backup/jobs.ts';
 import type { BackupJobArgs } from '../../core/backup/jobs.ts';
-import type { StoreHold } from '../../core/backup/hold.ts';
-import { holdEnded } from '../../core/backup/hold.ts';
-import type { Snapshot } from '../../core/backup/source.ts';
+import type { StoreHold } from '../../core/backup/node/hold.ts';
+import { holdEnded } from '../../core/backup/node/hold.ts';
+import type { Snapshot } from '../../core/backup/source/source.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { JOBS } from '../../core/store/jobs.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';

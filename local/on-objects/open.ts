@@ -1,6 +1,6 @@
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
-import { NODE_ID_FILE } from '../../core/backup/node-id.ts';
+import { NODE_ID_FILE } from '../../core/backup/source/node-id.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { ObjectInstance, ObjectWorld } from '../../core/object-log/api.ts';
 import { Foresight } from '../../core/object-log/foresight.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { openRepository } from '../../core/backup/repository.ts';
+import { openRepository } from '../../core/backup/repository/repository.ts';
 import { openObjectStore } from '../../core/object-log/instance.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chooseRestore } from '../../core/backup/choose.ts';
+import { chooseRestore } from '../../core/backup/restore/choose.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { RawRecord } from '../scavenge/raw-log.ts';
 import { CHUNK_BYTES, endOf, endsWrite, type History, type Past, playHistory } from '../support/backup/restore-history.ts';

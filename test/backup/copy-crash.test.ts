@@ -1,12 +1,12 @@
 import { beforeAll, expect, test } from 'vitest';
-import { COPY_MARKER } from '../../core/backup/copy-marker.ts';
-import type { BackupSource } from '../../core/backup/source.ts';
+import { COPY_MARKER } from '../../core/log/markers.ts';
+import type { BackupSource } from '../../core/backup/source/source.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import type { CrashMoment } from '../support/faulty-storage.ts';
-import { append, clone, copy, filesOf, hashesOf, openSource, restored, withSource } from './copy-kit.ts';
 import { inLongRun } from '../support/long-run.ts';
+import { append, clone, copy, filesOf, hashesOf, openSource, restored, withSource } from './copy-kit.ts';
 
 /**
  * The power fails at every operation of a copy. Before the marker stands, the former copy is what it was; behind it the marker

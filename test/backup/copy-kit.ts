@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { CopyOptions, CopyReport } from '../../core/backup/copy.ts';
-import { copyFiles } from '../../core/backup/copy.ts';
-import type { CopyStep } from '../../core/backup/copy-target.ts';
-import { snapshotOfDirectory } from '../../core/backup/snapshot-directory.ts';
-import type { BackupSource } from '../../core/backup/source.ts';
+import type { CopyOptions, CopyReport } from '../../core/backup/copy/copy.ts';
+import { copyFiles } from '../../core/backup/copy/copy.ts';
+import type { CopyStep } from '../../core/backup/copy/target.ts';
+import { snapshotOfDirectory } from '../../core/backup/source/snapshot.ts';
+import type { BackupSource } from '../../core/backup/source/source.ts';
 import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';

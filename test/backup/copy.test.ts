@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { CopySource } from '../../core/backup/copy-index.ts';
-import type { SnapshotFile } from '../../core/backup/source.ts';
+import type { CopySource } from '../../core/backup/copy/index-part.ts';
+import type { SnapshotFile } from '../../core/backup/source/source.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';

@@ -9,7 +9,7 @@ import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { JobProgress } from '../../core/ports/jobs.ts';
-import type { StoreHold } from '../../core/backup/hold.ts';
+import type { StoreHold } from '../../core/backup/node/hold.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { SEGMENTS_MAX } from '../../core/backup/create-chunks.ts';
-import { BytePace } from '../../core/backup/byte-pace.ts';
-import { restoreBackup } from '../../core/backup/restore.ts';
-import type { Manifest } from '../../core/backup/manifest.ts';
-import { StorageSource } from '../../core/backup/storage-source.ts';
+import { SEGMENTS_MAX } from '../../core/backup/create/create.ts';
+import { BytePace } from '../../core/byte-pace.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
+import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import { StorageSource } from '../../core/backup/source/source.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';

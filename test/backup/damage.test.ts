@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createBackup, type CreateBackupOptions } from '../../core/backup/create.ts';
-import type { Manifest } from '../../core/backup/manifest.ts';
-import type { Repository } from '../../core/backup/repository-api.ts';
-import { restoreBackup } from '../../core/backup/restore.ts';
-import { restoreCopy } from '../../core/backup/restore-copy.ts';
-import { RESTORE_MARKER } from '../../core/backup/restore-marker.ts';
+import { createBackup, type CreateBackupOptions } from '../../core/backup/create/create.ts';
+import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
+import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
+import { RESTORE_MARKER } from '../../core/log/markers.ts';
 import { JOBS } from '../../core/store/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { drillBackup, type DrillOptions, type Scratch } from '../../core/backup/drill.ts';
-import { lastProven } from '../../core/backup/drill-proven.ts';
-import { blobKeyOf } from '../../core/backup/repository.ts';
+import { drillBackup, type DrillOptions, type Scratch } from '../../core/backup/verify/drill.ts';
+import { lastProven } from '../../core/backup/repository/notes.ts';
+import { blobKeyOf } from '../../core/backup/repository/repository.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { verifyDirectory, type VerifySummary } from '../../core/verify/verify.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -1,4 +1,4 @@
-import type { BackupSource } from '../../core/backup/source.ts';
+import type { BackupSource } from '../../core/backup/source/source.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Holds, HOLD_MS, HOLDS_MAX } from '../../core/backup/holds.ts';
+import { Holds, HOLD_MS, HOLDS_MAX } from '../../core/backup/node/hold.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';

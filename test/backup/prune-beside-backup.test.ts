@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { createBackup } from '../../core/backup/create.ts';
-import { pruneRepository } from '../../core/backup/prune.ts';
-import { StorageSource } from '../../core/backup/storage-source.ts';
-import type { Snapshot } from '../../core/backup/source.ts';
+import { createBackup } from '../../core/backup/create/create.ts';
+import { pruneRepository } from '../../core/backup/prune/prune.ts';
+import { StorageSource } from '../../core/backup/source/source.ts';
+import type { Snapshot } from '../../core/backup/source/source.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';

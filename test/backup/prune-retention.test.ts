@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { restorableFrom, heldFromBeforeScavenges } from '../../core/backup/erased.ts';
-import type { Manifest, ManifestChunk } from '../../core/backup/manifest.ts';
-import { retained } from '../../core/backup/retention.ts';
-import type { Retention } from '../../core/backup/retention.ts';
+import { heldFromBeforeScavenges, restorableFrom, retained } from '../../core/backup/prune/retention.ts';
+import type { Retention } from '../../core/backup/prune/retention.ts';
+import type { Manifest, ManifestChunk } from '../../core/backup/repository/manifest.ts';
 
 const NOTHING: Retention = { last: 0, hourly: 0, daily: 0, weekly: 0 };
 

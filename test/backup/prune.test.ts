@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/manifest.ts';
-import { pruneRepository } from '../../core/backup/prune.ts';
-import type { PruneOptions } from '../../core/backup/prune.ts';
-import { proveErasedInRepository } from '../../core/backup/prove-erased-repository.ts';
-import type { Repository } from '../../core/backup/repository-api.ts';
-import { verifyRepository } from '../../core/backup/verify-repository.ts';
+import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import { pruneRepository } from '../../core/backup/prune/prune.ts';
+import type { PruneOptions } from '../../core/backup/prune/prune.ts';
+import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
+import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/manifest.ts';
-import { restoreBackup } from '../../core/backup/restore.ts';
-import { RESTORE_MARKER } from '../../core/backup/restore-marker.ts';
+import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
+import { RESTORE_MARKER } from '../../core/log/markers.ts';
 import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../core/log/verify-chunk-job.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';

@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { COPY_MARKER } from '../../core/backup/copy-marker.ts';
-import { readNodeId } from '../../core/backup/node-id.ts';
-import { type CopyRestoreOptions, restoreCopy } from '../../core/backup/restore-copy.ts';
-import { RESTORE_MARKER } from '../../core/backup/restore-marker.ts';
+import { readNodeId } from '../../core/backup/source/node-id.ts';
+import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
+import type { CopyRestoreOptions } from '../../core/backup/restore/restore-copy.ts';
+import { COPY_MARKER, RESTORE_MARKER } from '../../core/log/markers.ts';
 import { putI64 } from '../../core/bytes.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
+import { readRawLog } from '../scavenge/raw-log.ts';
 import { CHUNK_BYTES, endOf, endsWrite, playHistory } from '../support/backup/restore-history.ts';
 import { logText, restoreWorld, verifyErrors } from '../support/backup/restore-kit.ts';
 import { findFormatErrors } from '../support/check-directory.ts';
@@ -15,7 +16,6 @@ import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { installFiles, unpackSet } from '../support/fixtures.ts';
 import { openTestStore } from '../support/test-store.ts';
-import { readRawLog } from '../scavenge/raw-log.ts';
 
 const FOLDERS = ['', 'index', 'index/stream-existence'];
 let source: MemoryStorage;

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { restoreBackup } from '../../core/backup/restore.ts';
-import { RESTORE_MARKER } from '../../core/backup/restore-marker.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
+import { RESTORE_MARKER } from '../../core/log/markers.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import { MOMENTS } from '../support/crash-run.ts';
 import { isCrash } from '../support/crash.ts';

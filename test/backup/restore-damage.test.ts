@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { blobKeyOf } from '../../core/backup/repository.ts';
-import { restoreBackup } from '../../core/backup/restore.ts';
-import { RESTORE_MARKER } from '../../core/backup/restore-marker.ts';
-import type { Manifest } from '../../core/backup/manifest.ts';
-import type { Repository } from '../../core/backup/repository-api.ts';
+import { blobKeyOf } from '../../core/backup/repository/repository.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
+import { RESTORE_MARKER } from '../../core/log/markers.ts';
+import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { chooseRestore } from '../../core/backup/choose.ts';
-import type { Manifest } from '../../core/backup/manifest.ts';
-import type { Repository } from '../../core/backup/repository-api.ts';
-import { restoreBackup } from '../../core/backup/restore.ts';
+import { chooseRestore } from '../../core/backup/restore/choose.ts';
+import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';

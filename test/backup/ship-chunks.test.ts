@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Repository } from '../../core/backup/repository-api.ts';
-import { verifyRepository } from '../../core/backup/verify-repository.ts';
-import type { RepositoryFinding } from '../../core/backup/verify-repository.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
+import { verifyRepository } from '../../core/backup/verify/verify.ts';
+import type { RepositoryFinding } from '../../core/backup/verify/verify.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { FakeLog, NODE_ID } from '../support/backup/fake-log.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { chooseRestore } from '../../core/backup/choose.ts';
-import { manifestKey } from '../../core/backup/manifests.ts';
-import type { Manifest } from '../../core/backup/manifest.ts';
-import type { Repository } from '../../core/backup/repository-api.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
+import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import { manifestKey } from '../../core/backup/repository/manifests.ts';
+import { chooseRestore } from '../../core/backup/restore/choose.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { FakeLog, NODE_ID } from '../support/backup/fake-log.ts';
 import { copyOfObjects, expectShippedChunks, shipperOf } from '../support/backup/shipping-kit.ts';

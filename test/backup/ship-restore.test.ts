@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/manifest.ts';
-import { proveErasedInRepository } from '../../core/backup/prove-erased-repository.ts';
-import type { Repository } from '../../core/backup/repository-api.ts';
-import { restoreBackup } from '../../core/backup/restore.ts';
+import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import { JOBS } from '../../core/store/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';

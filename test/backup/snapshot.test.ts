@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { snapshotOfDirectory } from '../../core/backup/snapshot-directory.ts';
-import { takeSnapshot } from '../../core/backup/snapshot.ts';
+import { snapshotOfDirectory, takeSnapshot } from '../../core/backup/source/snapshot.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { restoreBackup } from '../../core/backup/restore.ts';
-import type { Repository } from '../../core/backup/repository-api.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
 import type { Scratch } from '../../core/object-log/foresight.ts';
 import { TickBackups } from '../../core/object-log/tick-backup.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createBackup } from '../../core/backup/create.ts';
+import { createBackup } from '../../core/backup/create/create.ts';
 import { openObjectStore } from '../../core/object-log/instance.ts';
 import { objectSource } from '../../core/object-log/object-source.ts';
 import { startScavenge } from '../../core/object-log/tick-control.ts';

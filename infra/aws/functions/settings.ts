@@ -1,6 +1,6 @@
 import type { AutoScavengeConfig } from '../../../core/auto-scavenge/lead.ts';
-import type { CompressionMode } from '../../../core/backup/repository-api.ts';
-import type { Retention } from '../../../core/backup/retention.ts';
+import type { CompressionMode } from '../../../core/backup/repository/api.ts';
+import type { Retention } from '../../../core/backup/prune/retention.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import type { ObjectPlace } from '../../../core/ports/object-store.ts';

@@ -1,6 +1,6 @@
 import type { Context, EventBridgeEvent } from 'aws-lambda';
-import type { Repository } from '../../../core/backup/repository-api.ts';
-import { openRepository } from '../../../core/backup/repository.ts';
+import type { Repository } from '../../../core/backup/repository/api.ts';
+import { openRepository } from '../../../core/backup/repository/repository.ts';
 import type { ObjectWorld } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance.ts';
 import { tick } from '../../../core/object-log/tick.ts';

@@ -1,9 +1,9 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import type { BackupLanes } from '../../../core/backup/lanes.ts';
-import type { Repository } from '../../../core/backup/repository-api.ts';
-import { restoreBackup } from '../../../core/backup/restore.ts';
+import type { BackupLanes } from '../../../core/backup/repository/repository.ts';
+import type { Repository } from '../../../core/backup/repository/api.ts';
+import { restoreBackup } from '../../../core/backup/restore/restore.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { systemClock } from '../../../infra/clock.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
-import { HOLD_MS } from '../../../core/backup/holds.ts';
+import { HOLD_MS } from '../../../core/backup/node/hold.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentLog } from '../../../core/ports/log.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { StoreHold } from '../../../core/backup/hold.ts';
-import { Holds } from '../../../core/backup/holds.ts';
+import type { StoreHold } from '../../../core/backup/node/hold.ts';
+import { Holds } from '../../../core/backup/node/hold.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';

@@ -1,8 +1,8 @@
-import { Holds } from '../../../core/backup/holds.ts';
-import type { StoreHold } from '../../../core/backup/hold.ts';
-import type { ManifestSummary } from '../../../core/backup/manifest.ts';
-import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/node-backups-api.ts';
-import type { Snapshot } from '../../../core/backup/source.ts';
+import { Holds } from '../../../core/backup/node/hold.ts';
+import type { StoreHold } from '../../../core/backup/node/hold.ts';
+import type { ManifestSummary } from '../../../core/backup/repository/manifest.ts';
+import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/node/backups.ts';
+import type { Snapshot } from '../../../core/backup/source/source.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import { silentLog } from '../../../core/ports/log.ts';

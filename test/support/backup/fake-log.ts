@@ -1,6 +1,6 @@
-import type { Manifest } from '../../../core/backup/manifest.ts';
-import type { Repository } from '../../../core/backup/repository-api.ts';
-import type { ShippableLog } from '../../../core/backup/shipper-log.ts';
+import type { Manifest } from '../../../core/backup/repository/manifest.ts';
+import type { Repository } from '../../../core/backup/repository/api.ts';
+import type { ShippableLog } from '../../../core/backup/ship/log.ts';
 import { encodeHeader, HEADER_BYTES } from '../../../core/log/chunk-format.ts';
 import { encodePrepare, FLAG_DATA, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FLAG_COMMITTED, prepareFrameBytes } from '../../../core/log/records.ts';
 import { guidFromUuidBytes, guidToText } from '../../../core/guid.ts';

@@ -1,5 +1,5 @@
-import type { Manifest } from '../../../core/backup/manifest.ts';
-import type { Repository } from '../../../core/backup/repository-api.ts';
+import type { Manifest } from '../../../core/backup/repository/manifest.ts';
+import type { Repository } from '../../../core/backup/repository/api.ts';
 import { isSkuaError } from '../../../core/errors.ts';
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
 import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { RestoreOptions } from '../../../core/backup/restore.ts';
-import { createBackup } from '../../../core/backup/create.ts';
-import type { Manifest } from '../../../core/backup/manifest.ts';
-import type { Repository } from '../../../core/backup/repository-api.ts';
-import type { RestoreWorld } from '../../../core/backup/restore-world.ts';
-import { snapshotOfDirectory } from '../../../core/backup/snapshot-directory.ts';
+import type { RestoreOptions } from '../../../core/backup/restore/restore.ts';
+import { createBackup } from '../../../core/backup/create/create.ts';
+import type { Manifest } from '../../../core/backup/repository/manifest.ts';
+import type { Repository } from '../../../core/backup/repository/api.ts';
+import type { RestoreWorld } from '../../../core/backup/restore/files.ts';
+import { snapshotOfDirectory } from '../../../core/backup/source/snapshot.ts';
 import { JOBS } from '../../../core/store/jobs.ts';
 import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
 import { silentLog } from '../../../core/ports/log.ts';

@@ -1,5 +1,5 @@
-import { openRepository } from '../../../core/backup/repository.ts';
-import type { Repository, RepositoryOptions, RepositoryWorld } from '../../../core/backup/repository-api.ts';
+import { openRepository } from '../../../core/backup/repository/repository.ts';
+import type { Repository, RepositoryOptions, RepositoryWorld } from '../../../core/backup/repository/api.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import { nodeCompression } from '../../../infra/compression.ts';
 import { nodeDigests } from '../../../infra/digests.ts';

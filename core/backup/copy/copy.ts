@@ -1,0 +1,216 @@
+import { putI64 } from '../../bytes.ts';
+import { isSkuaError, SkuaError } from '../../errors.ts';
+import { inParallel } from '../../in-parallel.ts';
+import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
+import { INDEX_FOLDER } from '../../index/index-map.ts';
+import { ongoingFileBytes, parseChunkFileNames } from '../../log/chunk-format.ts';
+import { COPY_MARKER } from '../../log/markers.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
+import { folderOf } from '../../ports/storage.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
+import { decodeText, encodeText } from '../../text.ts';
+import { NODE_ID_FILE, readNodeId } from '../source/node-id.ts';
+import type { BackupSource, Snapshot, SnapshotFile, SnapshotKind } from '../source/source.ts';
+import { copyIndexPart } from './index-part.ts';
+import type { CopySource } from './index-part.ts';
+import { CopyTarget, UNFINISHED } from './target.ts';
+import type { CopyProgress, CopyStep } from './target.ts';
+
+/** Every folder of a data directory. */
+const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER];
+/** Rule 6: index checkpoint files, other index files; the files of the log follow. */
+const INDEX_ORDER: readonly SnapshotKind[] = ['existence-checkpoint', 'index-map', 'index-table', 'bloom-filter', 'existence-filter', 'scavenge-database'];
+/** Written from the snapshot's own figures. */
+const OWN_CHECKPOINTS: ReadonlySet<string> = new Set((['chaser', 'epoch', 'writer', 'proposal'] as const).map(checkpointFile));
+
+export interface CopyOptions {
+  readonly source: CopySource;
+  /** The directory of the copy: empty for a full one, any copy of the same node for a differential one. */
+  readonly target: Storage;
+  readonly mode: 'full' | 'differential';
+  readonly clock: Clock;
+  readonly digests: Digests;
+  /** Told of each step before it is taken, in order. */
+  readonly onStep?: (step: CopyStep) => void;
+  readonly onProgress?: (progress: CopyProgress) => void;
+  /** Ends the copy; its reason is thrown. A repeat completes it. */
+  readonly signal?: AbortSignal;
+}
+
+export interface CopyReport {
+  readonly mode: CopyOptions['mode'];
+  readonly nodeId: string;
+  /** End of the log that the copy holds. */
+  readonly logEnd: number;
+  /** It completed a copy that had not been finished. */
+  readonly wasUnfinished: boolean;
+  /** Files that were copied, that the copy had already, and that were removed from it. */
+  readonly copied: number;
+  readonly kept: number;
+  readonly removed: number;
+  readonly bytesCopied: number;
+}
+
+/**
+ * Copies the files of a node into a directory, in the orders of the interface document (section 8, rules 6 to 8). A node, of
+ * the reference database too, starts on the result when `chaser.chk` has been copied over `truncate.chk`.
+ *
+ * What a crash leaves: before the marker, what was there; after it, a copy that says it is unfinished and that a repeat
+ * completes. Chunks of the former copy go only when all that replaces them is durable, and the marker goes last.
+ *
+ * Rejects with `log_corrupt` for a completed chunk that is not as it was written; and with `other_node` when the directory holds files of another node, `directory_not_empty` for a full copy into
+ * one that holds anything, and before anything has changed.
+ */
+export async function copyFiles(options: CopyOptions): Promise<CopyReport> {
+  const { source, target: storage, mode, clock } = options;
+  const { nodeId, checkpoints } = source.snapshot;
+  const wasUnfinished = await checkTarget(storage, nodeId, mode);
+  const target = new CopyTarget({ ...options, storage });
+  await target.removeTemporaries(FOLDERS);
+  await target.writeQuietly(COPY_MARKER, copyMarkerBytes({ nodeId, begunMs: Math.round(clock.nowMs()) }));
+  await target.writeQuietly(NODE_ID_FILE, encodeText(`${nodeId}\n`));
+  if (mode === 'full') await copyAll(options, target);
+  else {
+    await copyIndexPart(source, target, clock);
+    await copyLogPart(source, target);
+  }
+  await storage.remove(COPY_MARKER);
+  const { copied, kept, removed, bytesCopied } = target;
+  return { mode, nodeId, logEnd: checkpoints.writer, wasUnfinished, copied, kept, removed, bytesCopied };
+}
+
+/** Whether there is a copy of this node that was not finished. */
+async function checkTarget(storage: Storage, nodeId: string, mode: CopyOptions['mode']): Promise<boolean> {
+  const names = (await Promise.all(FOLDERS.map((folder) => storage.list(folder)))).flat().filter((name) => !name.endsWith(UNFINISHED));
+  if (names.length === 0) return false;
+  const isUnfinished = await readCopyMarker(storage) !== null;
+  const holds = await nodeIdOfCopy(storage);
+  if (holds !== nodeId) {
+    const whose = holds === null ? 'files that do not say of which node they are' : `files of node ${holds}`;
+    throw new SkuaError('other_node', `The directory holds ${whose}, and those of node ${nodeId} must not mix with them. A node that was restored has a new id and needs a full copy. Name an empty directory.`, { holds, nodeId });
+  }
+  if (mode === 'full' && !isUnfinished) throw new SkuaError('directory_not_empty', 'The directory holds a copy of this node already. Make a full copy into an empty directory, or bring this one up to date with a differential copy.', { files: names.length });
+  return isUnfinished;
+}
+
+/** Rule 6. Into a directory that an unfinished copy left, it copies what is not there whole, and removes what it has not copied. */
+async function copyAll({ source }: CopyOptions, target: CopyTarget): Promise<void> {
+  const { snapshot } = source;
+  const chunks = chunksOf(snapshot);
+  const before = (await target.storage.list(INDEX_FOLDER)).map((name) => `${INDEX_FOLDER}/${name}`);
+  for (const kind of INDEX_ORDER) {
+    for (const file of snapshot.files) if (file.kind === kind) await target.copy(file, { isSealed: kind === 'index-table' });
+  }
+  const indexFiles = new Set(snapshot.files.map(({ path }) => path));
+  for (const path of before) if (!indexFiles.has(path)) await target.remove(path);
+  await copyCheckpoints(snapshot, target);
+  for (const file of snapshot.files) if (file.kind === 'checkpoint' && !OWN_CHECKPOINTS.has(file.path)) await target.copy(file);
+  await copyChunks(snapshot, chunks, target);
+  await removeOthers(chunks, target);
+}
+
+/** What the last chunk of a copy is called while a newer one takes its place. */
+const REPLACED = '.old';
+const REPLACED_CHUNK = /^chunk-\d{6}\.\d{6}\.old$/;
+/** Chunk files that are copied at once: while one waits for its sync, the other one is read. */
+const PARALLEL = 2;
+
+/** Checkpoint files in the order of rule 8: what the reader has done, then the writer's. */
+const CHECKPOINT_ORDER = ['chaser', 'epoch', 'writer', 'proposal'] as const;
+
+/**
+ * The log part of a differential copy. The last chunk of the copy may have been incomplete, so it gets another name and is
+ * copied anew; old chunks go last, when everything that takes their place is there.
+ */
+async function copyLogPart(source: BackupSource, target: CopyTarget): Promise<void> {
+  const last = parseChunkFileNames(await target.storage.list('')).at(-1);
+  if (last !== undefined) await target.rename(last.name, `${last.name}${REPLACED}`);
+  await copyCheckpoints(source.snapshot, target);
+  const chunks = chunksOf(source.snapshot);
+  await copyChunks(source.snapshot, chunks, target);
+  await removeOthers(chunks, target);
+}
+
+/** As the snapshot has them: in the files of a running node they go on. */
+async function copyCheckpoints({ checkpoints }: Snapshot, target: CopyTarget): Promise<void> {
+  for (const name of CHECKPOINT_ORDER) {
+    const bytes = new Uint8Array(8);
+    putI64(bytes, 0, checkpoints[name]);
+    await target.write(checkpointFile(name), bytes);
+  }
+}
+
+function checkpointFile(name: (typeof CHECKPOINT_ORDER)[number]): string {
+  return `${name}.chk`;
+}
+
+/** Chunk files that the log needs up to its end: a node refuses to start with one beyond. Ascending. */
+function chunksOf({ files, checkpoints, chunkSizeBytes }: Snapshot): readonly SnapshotFile[] {
+  const lastNumber = Math.floor(checkpoints.writer / chunkSizeBytes);
+  const byPath = new Map(files.filter(({ kind }) => kind === 'chunk' || kind === 'ongoing-chunk').map((file) => [file.path, file]));
+  return parseChunkFileNames([...byPath.keys()]).filter(({ number }) => number <= lastNumber).map(({ name }) => byPath.get(name)!);
+}
+
+/** Copies the chunks that the copy lacks; all have to succeed. */
+async function copyChunks({ chunkSizeBytes }: Snapshot, chunks: readonly SnapshotFile[], target: CopyTarget): Promise<void> {
+  await inParallel(chunks.length, PARALLEL, async (i) => {
+    const chunk = chunks[i]!;
+    if (chunk.kind === 'ongoing-chunk') await target.copy(chunk, { fileBytes: ongoingFileBytes(chunkSizeBytes) });
+    else if (await target.hasChunk(chunk)) target.keep(chunk);
+    else await target.copy(chunk, { isSealed: true });
+  });
+}
+
+/** Removes chunk files that are not in the list, and those that were renamed. */
+async function removeOthers(chunks: readonly SnapshotFile[], target: CopyTarget): Promise<void> {
+  const listed = new Set(chunks.map(({ path }) => path));
+  const names = await target.storage.list('');
+  for (const { name } of parseChunkFileNames(names)) if (!listed.has(name)) await target.remove(name);
+  for (const name of names) if (REPLACED_CHUNK.test(name)) await target.remove(name);
+}
+
+const MARKER_BYTES_MAX = 4_096;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+interface CopyMarker {
+  readonly nodeId: string;
+  /** When the copy that was not finished began: milliseconds since 1970. */
+  readonly begunMs: number;
+}
+
+/** Null when the copy is finished, or none. Throws `checkpoint_corrupt` when it can't be read. */
+async function readCopyMarker(target: Storage): Promise<CopyMarker | null> {
+  if (await target.size(COPY_MARKER) === null) return null;
+  const file = await target.open(COPY_MARKER, 'read');
+  const marker = await parseOf(file).finally(() => file.close());
+  if (marker === null) throw new SkuaError('checkpoint_corrupt', `The file ${COPY_MARKER} can't be read, so it is not known whose files these are. Copy into an empty directory.`, { path: COPY_MARKER });
+  return marker;
+}
+
+async function parseOf(file: StorageFile): Promise<CopyMarker | null> {
+  try {
+    const { nodeId, begunMs } = JSON.parse(decodeText(await file.read(0, MARKER_BYTES_MAX))) as Partial<CopyMarker>;
+    return typeof nodeId === 'string' && UUID.test(nodeId) && typeof begunMs === 'number' ? { nodeId, begunMs } : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function copyMarkerBytes(marker: CopyMarker): Uint8Array {
+  return encodeText(`${JSON.stringify(marker)}\n`);
+}
+
+/** The id of the node whose files a copy holds; null when it says nothing. */
+async function nodeIdOfCopy(target: Storage): Promise<string | null> {
+  const marker = await readCopyMarker(target);
+  if (marker !== null) return marker.nodeId;
+  try {
+    return await readNodeId(target);
+  } catch (error) {
+    if (isSkuaError(error, 'checkpoint_corrupt')) return null;
+    throw error;
+  }
+}

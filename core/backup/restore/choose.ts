@@ -1,0 +1,282 @@
+import { SkuaError } from '../../errors.ts';
+import { timestampText } from '../../time.ts';
+import type { Repository } from '../repository/api.ts';
+import { aheadOfNewest } from '../repository/manifest.ts';
+import type { Manifest, ManifestChunk, ManifestSummary, ShippedPiece } from '../repository/manifest.ts';
+import { RecordWalk } from '../repository/record-walk.ts';
+import { chunkEnd, chunkStart, keptEnd, placeOf, stretches } from './places.ts';
+import type { Kept, Stretch } from './places.ts';
+
+/** What somebody wants to have back. */
+export type RestoreChoice =
+  /** The newest backup, with all that was shipped after it, or one shortly before it where that reaches further. */
+  | { readonly kind: 'latest' }
+  /** A backup as it was when it was made. */
+  | { readonly kind: 'backup'; readonly id: string }
+  /** The log up to a position, which must be a place where it can end. */
+  | { readonly kind: 'position'; readonly position: number }
+  /** The log up to the last write before the first record later than this, to the millisecond: milliseconds since 1970. */
+  | { readonly kind: 'time'; readonly timeMs: number };
+
+export interface ChooseOptions {
+  /** Positions and times are those of this node's log. Default: the node of the newest backup. */
+  readonly nodeId?: string;
+  /** Damaged manifests are passed over, and warned of. Default false: they end the search. */
+  readonly allowDamaged?: boolean;
+}
+
+/** Which backup serves a wish, and how far. */
+export interface RestorePlan {
+  readonly manifest: Manifest;
+  /** What was shipped after it, as far as it is needed. */
+  readonly pieces: readonly ShippedPiece[];
+  /** Where the restored log ends. */
+  readonly position: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Finds the backup and the place for a wish. All chunk files of a restore come from one manifest, so that they are a set that
+ * was once in force together: for a position or a time the newest one in which that place stands unscavenged.
+ * Rejects with `backup_not_found`, `not_restorable` (data: position or timeMs, below, above, earliestMs), `repository_damaged`.
+ */
+export async function chooseRestore(repository: Repository, choice: RestoreChoice, options: ChooseOptions = {}): Promise<RestorePlan> {
+  return new Chooser(repository, options).choose(choice);
+}
+
+class Chooser {
+  readonly #repository: Repository;
+  readonly #options: ChooseOptions;
+  readonly #warnings: string[] = [];
+
+  constructor(repository: Repository, options: ChooseOptions) {
+    this.#repository = repository;
+    this.#options = options;
+  }
+
+  async choose(choice: RestoreChoice): Promise<RestorePlan> {
+    if (choice.kind === 'backup') return this.#plan({ manifest: await this.#repository.manifest(choice.id), pieces: [] });
+    if (choice.kind === 'latest') return this.#plan(await this.#latest());
+    const summaries = await this.#summaries();
+    switch (choice.kind) {
+      case 'position': return this.#toPosition(summaries, choice.position);
+      case 'time': return this.#toTime(summaries, choice.timeMs);
+    }
+  }
+
+  async #latest(): Promise<Kept> {
+    if (this.#options.nodeId !== undefined || this.#options.allowDamaged === true) return this.#furthest(await this.#summaries());
+    // Damage to older manifests is no obstacle, and few of them need be read.
+    const newest = await this.#repository.manifest('latest');
+    const recent = (await this.#repository.backups(() => {}, RECENT_MAX)).filter(({ nodeId }) => nodeId === newest.nodeId);
+    // Where what was shipped after the newest is damaged, that shows now.
+    if (recent[0]?.id !== newest.id) return { manifest: newest, pieces: await this.#repository.shipped(newest.id) };
+    return this.#furthest(recent);
+  }
+
+  #furthest(summaries: readonly ManifestSummary[]): Promise<Kept> {
+    return furthest(summaries, (summary) => this.#keptOf(summary));
+  }
+
+  /** The backups of one node, newest first: at least one. */
+  async #summaries(): Promise<readonly ManifestSummary[]> {
+    const { allowDamaged, nodeId } = this.#options;
+    const onDamaged = (key: string, error: Error) => { this.#warnings.push(`The manifest ${key} is damaged and was passed over: ${error.message}`); };
+    const all = await (allowDamaged === true ? this.#repository.backups(onDamaged) : this.#repository.backups());
+    const wanted = nodeId ?? all[0]?.nodeId;
+    const summaries = all.filter((summary) => summary.nodeId === wanted);
+    if (summaries.length > 0) return summaries;
+    throw new SkuaError('backup_not_found', nodeId === undefined ? `There is no backup in ${this.#repository.place}.` : `There is no backup of node ${nodeId} in ${this.#repository.place}. List what is there with \`skua backup list\`.`, { place: this.#repository.place });
+  }
+
+  async #keptOf({ id, logEnd, shippedEnd }: ManifestSummary): Promise<Kept> {
+    const manifest = await this.#repository.manifest(id);
+    if (shippedEnd === logEnd) return { manifest, pieces: [] };
+    if (this.#options.allowDamaged !== true) return { manifest, pieces: await this.#repository.shipped(id) };
+    const pieces = await this.#repository.shipped(id, (key, error) => { this.#warnings.push(`Shipped log from ${key} on, up to position ${shippedEnd} at least, is damaged and was passed over: ${error.message}`); });
+    return { manifest, pieces };
+  }
+
+  async #toPosition(summaries: readonly ManifestSummary[], position: number): Promise<RestorePlan> {
+    if (!Number.isSafeInteger(position) || position < 0) throw new SkuaError('bad_option', `A position is a whole number from 0 on, not ${position}.`, { position });
+    let near = NOTHING_NEAR;
+    for (const summary of summaries) {
+      const kept = await this.#keptOf(summary);
+      const place = placeOf(this.#repository, kept, position);
+      if (place.kind === 'end' && position > 0) return this.#plan(kept, position, summaries);
+      if (place.kind === 'beyond') near = nearer(near, { below: await this.#endOf(kept), above: null });
+      else if (place.kind === 'scavenged') near = nearer(near, endsOf(kept, place.chunk));
+      else if (place.kind === 'log') {
+        const { isEnd, ...around } = await lookAround(place.stretch, position);
+        if (isEnd) return this.#plan(kept, position, summaries);
+        near = nearer(near, around);
+        // Records stand at the same places in every backup.
+        if (around.above !== null) break;
+      }
+    }
+    throw notRestorable(`position ${position}`, near, { position });
+  }
+
+  async #toTime(summaries: readonly ManifestSummary[], timeMs: number): Promise<RestorePlan> {
+    if (!Number.isFinite(timeMs)) throw new SkuaError('bad_option', 'The time to restore to is none.', { timeMs });
+    const when = timestampText(timeMs, 0);
+    let near = NOTHING_NEAR;
+    for (const summary of summaries) {
+      const kept = await this.#keptOf(summary);
+      const found = await findTime(this.#repository, kept, timeMs);
+      if (found.kind === 'at') return this.#plan(kept, found.position, summaries);
+      if (found.kind === 'all') {
+        if (summary === summaries[0]) return this.#beyond(kept, summaries, timeMs);
+        near = nearer(near, { below: await this.#endOf(kept), above: null });
+      } else if (found.kind === 'scavenged') near = nearer(near, endsOf(kept, found.chunk));
+      else {
+        throw new SkuaError('not_restorable', `There was nothing yet at ${when}: the earliest time that can be restored is ${timestampText(found.earliestMs, 0)}.`, { timeMs, earliestMs: found.earliestMs, below: null, above: null });
+      }
+    }
+    throw notRestorable(when, near, { timeMs });
+  }
+
+  /** All of the newest backup is of that time: what was shipped behind one before it may be too. */
+  async #beyond(newest: Kept, summaries: readonly ManifestSummary[], timeMs: number): Promise<RestorePlan> {
+    const kept = await this.#furthest(summaries);
+    if (kept.manifest.id !== newest.manifest.id) {
+      const found = await findTime(this.#repository, kept, timeMs);
+      if (found.kind === 'all') return this.#plan(kept);
+      if (found.kind === 'at' && found.position >= keptEnd(newest)) return this.#plan(kept, found.position, summaries);
+    }
+    return this.#plan(newest);
+  }
+
+  /** Where the log of a backup can end last. Pieces are whole records, but the last one may break off inside a write. */
+  async #endOf({ manifest, pieces }: Kept): Promise<number> {
+    for (const piece of [...pieces].reverse()) {
+      const walk = new RecordWalk(piece.from);
+      walk.push(await this.#repository.readShipped(piece), () => true);
+      if (walk.end > piece.from) return walk.end;
+    }
+    return manifest.checkpoints.writer;
+  }
+
+  async #plan(kept: Kept, wanted?: number, summaries: readonly ManifestSummary[] = []): Promise<RestorePlan> {
+    const { manifest } = kept;
+    const position = wanted ?? await this.#endOf(kept);
+    if (position === 0) throw new SkuaError('not_restorable', `The backup ${manifest.id} holds no events: a start in an empty directory gives the same.`, { position, below: null, above: null });
+    if (position < manifest.checkpoints.writer) await this.#warnOfLaterScavenges(manifest, position, summaries);
+    return { manifest, pieces: kept.pieces.filter((piece) => piece.from < position), position, warnings: this.#warnings };
+  }
+
+  /** A scavenge after the place may have removed what was still there then; a backup from before the place tells which chunks looked the same. */
+  async #warnOfLaterScavenges(manifest: Manifest, position: number, summaries: readonly ManifestSummary[]): Promise<void> {
+    const scavenged = manifest.chunks.filter((chunk) => chunk.isScavenged && chunkEnd(manifest, chunk) <= position);
+    if (scavenged.length === 0) return;
+    const earlier = summaries.find((summary) => summary.logEnd <= position);
+    const same = new Set(earlier === undefined ? [] : (await this.#repository.manifest(earlier.id)).chunks.map(({ blob }) => blob));
+    const changed = scavenged.filter(({ blob }) => !same.has(blob));
+    if (changed.length === 0) return;
+    const from = chunkStart(manifest, changed[0]!);
+    const to = chunkEnd(manifest, changed.at(-1)!);
+    this.#warnings.push(`${changed.length} of the chunks before position ${position} (between ${from} and ${to}) were scavenged later than that, or possibly so: events that were deleted or had expired by then are gone, though they could be read at that position.`);
+  }
+}
+
+function notRestorable(what: string, { below, above }: Nearest, data: Record<string, unknown>): SkuaError {
+  const near = below === null && above === null ? 'No place near it can.' : `The nearest that can are ${[below, above].filter((place) => place !== null).join(' and ')} (positions).`;
+  return new SkuaError('not_restorable', `The log can't be restored to exactly ${what}: it lies inside a write, in a chunk that was scavenged since, or behind all that was backed up. ${near}`, { ...data, below, above });
+}
+
+/** Backups among which a restore of the latest looks for the one that reaches furthest: more are never made while one is. */
+const RECENT_MAX = 16;
+
+/** Of the backups of one node, newest first and at least one, the one that gives most back. */
+async function furthest(summaries: readonly ManifestSummary[], keptOf: (summary: ManifestSummary) => Promise<Kept>): Promise<Kept> {
+  let best: Kept | null = null;
+  // Damage may have taken the end of what a summary promises.
+  for (const summary of [...aheadOfNewest(summaries).toSorted((a, b) => b.shippedEnd - a.shippedEnd), summaries[0]!]) {
+    if (best !== null && keptEnd(best) >= summary.shippedEnd) break;
+    const kept = await keptOf(summary);
+    if (best === null || keptEnd(kept) > keptEnd(best)) best = kept;
+  }
+  return best!;
+}
+
+/** The places nearest to a position, or to a time, where the log can end; null where there is none. */
+interface Nearest {
+  readonly below: number | null;
+  readonly above: number | null;
+}
+
+const NOTHING_NEAR: Nearest = { below: null, above: null };
+
+/** The nearer ones of two. */
+function nearer(a: Nearest, b: Nearest): Nearest {
+  const below = Math.max(a.below ?? 0, b.below ?? 0);
+  const above = Math.min(a.above ?? Number.MAX_SAFE_INTEGER, b.above ?? Number.MAX_SAFE_INTEGER);
+  return { below: below === 0 ? null : below, above: above === Number.MAX_SAFE_INTEGER ? null : above };
+}
+
+/** The ends of a chunk of which nothing in between can be restored. */
+function endsOf(kept: Kept, chunk: ManifestChunk): Nearest {
+  return { below: chunkStart(kept.manifest, chunk) || null, above: chunkEnd(kept.manifest, chunk) };
+}
+
+/** Looks around a position inside a stretch. `isEnd` when the log can end exactly there. */
+async function lookAround({ from, to, content }: Stretch, position: number): Promise<Nearest & { readonly isEnd: boolean }> {
+  const walk = new RecordWalk(from);
+  let below = from;
+  let above: number | null = null;
+  let isEnd = false;
+  const look = ({ end }: RecordWalk): boolean => {
+    if (end < position) below = end;
+    else if (end === position) isEnd = true;
+    else above = end;
+    return above === null;
+  };
+  for await (const bytes of content()) if (!walk.push(bytes, look)) break;
+  if (above === null && to > position) above = to;
+  return { isEnd, below: below === 0 ? null : below, above };
+}
+
+/** What a backup says of a time. */
+type FoundTime =
+  /** Everything in it is of that time or before. */
+  | { readonly kind: 'all' }
+  /** The place behind the last write before the first later record. */
+  | { readonly kind: 'at'; readonly position: number }
+  /** Already the first write has a later record; from `earliestMs` on it has none. */
+  | { readonly kind: 'before'; readonly earliestMs: number }
+  /** The place lies in a chunk that was scavenged. */
+  | { readonly kind: 'scavenged'; readonly chunk: ManifestChunk };
+
+/**
+ * Finds the end of the last write before the first record later than `timeMs`, first in the order of the log, whatever the
+ * clock did meanwhile. Chunks without a later record are passed over unread.
+ */
+async function findTime(repository: Repository, kept: Kept, timeMs: number): Promise<FoundTime> {
+  for (const { chunk, stretch } of stretches(repository, kept)) {
+    if (chunk !== null && (chunk.toMs === null || chunk.toMs <= timeMs)) continue;
+    if (chunk?.isScavenged === true) {
+      if ((chunk.fromMs ?? timeMs) <= timeMs) return { kind: 'scavenged', chunk };
+      return stretch.from === 0 ? { kind: 'before', earliestMs: chunk.fromMs! } : { kind: 'at', position: stretch.from };
+    }
+    const found = await firstLater(stretch, timeMs);
+    if (found !== null) return found;
+  }
+  return { kind: 'all' };
+}
+
+async function firstLater({ from, content }: Stretch, timeMs: number): Promise<FoundTime | null> {
+  const walk = new RecordWalk(from);
+  let position = -1;
+  let writeMs = -Infinity;
+  const look = (): boolean => {
+    writeMs = Math.max(writeMs, walk.timeMs);
+    if (position < 0 && walk.timeMs > timeMs) position = walk.before;
+    // The first write of all is read to its end, since its latest record says from when on something can be restored.
+    if (position > 0 || (position === 0 && walk.endsWrite)) return false;
+    if (walk.endsWrite) writeMs = -Infinity;
+    return true;
+  };
+  for await (const bytes of content()) if (!walk.push(bytes, look)) break;
+  if (position < 0) return null;
+  return position === 0 ? { kind: 'before', earliestMs: writeMs } : { kind: 'at', position };
+}

@@ -1,0 +1,110 @@
+import { SkuaError } from '../../errors.ts';
+import { readBloomHeader } from '../../index/bloom.ts';
+import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
+import { PROOFS_FILE } from '../../log/chunk-proofs.ts';
+import { COPY_MARKER, putRestoreMarker, RESTORE_MARKER } from '../../log/markers.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { openStore } from '../../store/open-store.ts';
+import { NODE_ID_FILE } from '../source/node-id.ts';
+import { endRestoreWhenAborted } from './files.ts';
+import type { RestoreWorld } from './files.ts';
+
+/** Folders with files of Skua, in the order in which they are cleared. The log goes last. */
+export const DATA_FOLDERS = ['index/scavenging', 'index/stream-existence', 'index', ''];
+const GUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+/** Names that Skua gives: what it keeps, what is being made, and what it is about to remove. */
+const OWN: Readonly<Record<string, RegExp>> = {
+  'index/scavenging': /^scavenging\.db/,
+  'index/stream-existence': /^streamExistenceFilter\.(dat|chk)/,
+  index: new RegExp(`^(indexmap.*|${GUID}(\\.bloomfilter)?(\\..+)?)$`),
+  '': new RegExp(`^(chunk-\\d{6}[.-].*|(writer|chaser|epoch|proposal|truncate)\\.chk(\\.tmp)?|(${NODE_ID_FILE}|${PROOFS_FILE})(\\.tmp)?|${RESTORE_MARKER}|${COPY_MARKER})$`),
+};
+const CHUNK = /^chunk-/;
+/** Names that an error message lists. */
+const LISTED_MAX = 5;
+
+/** Files in the folders that Skua uses, whoever made them. */
+async function filesOf(storage: Storage): Promise<string[]> {
+  const paths: string[] = [];
+  for (const folder of DATA_FOLDERS) for (const name of await storage.list(folder)) paths.push(folder === '' ? name : `${folder}/${name}`);
+  return paths;
+}
+
+/** Throws `directory_not_empty` (data: files, isUnfinished). */
+export async function requireEmpty(storage: Storage): Promise<void> {
+  const files = await filesOf(storage);
+  if (files.length === 0) return;
+  const isUnfinished = files.includes(RESTORE_MARKER);
+  const what = isUnfinished ? 'holds a restore that has not ended' : `is not empty: it holds ${files.slice(0, LISTED_MAX).join(', ')}${files.length > LISTED_MAX ? ` and ${files.length - LISTED_MAX} more` : ''}`;
+  throw new SkuaError('directory_not_empty', `The directory to restore to ${what}. Name an empty one, or give --force to remove the data in it first.`, { files: files.length, isUnfinished });
+}
+
+/**
+ * Removes what Skua keeps in a directory, and nothing else; the marker of a restore stands from before the first removal, so that no
+ * start takes what a crash leaves for a whole. The caller holds the lock.
+ */
+export async function clearForRestore(storage: Storage, from: string): Promise<void> {
+  await putRestoreMarker(storage, from);
+  for (const folder of DATA_FOLDERS) {
+    const names = (await storage.list(folder)).filter((name) => OWN[folder]!.test(name) && (folder !== '' || name !== RESTORE_MARKER));
+    // The end of the log goes first, so that what is left is never a log with gaps.
+    const ordered = folder === '' ? [...names.filter((name) => !CHUNK.test(name)), ...names.filter((name) => CHUNK.test(name)).reverse()] : names;
+    for (const name of ordered) await storage.remove(folder === '' ? name : `${folder}/${name}`);
+  }
+}
+
+/** Bytes that hold the header of an existence filter. */
+const BLOOM_HEADER_BYTES = 64;
+
+/** Bytes of bits of the restored existence filter, so that the dry start does not take it for one of another size; null without one. */
+export async function existenceBytesOf({ target }: RestoreWorld): Promise<number | null> {
+  const size = await target.size(EXISTENCE_DATA_PATH);
+  if (size === null) return null;
+  const file = await target.open(EXISTENCE_DATA_PATH, 'read');
+  try {
+    return readBloomHeader(await file.read(0, BLOOM_HEADER_BYTES), size)?.logicalBytes ?? null;
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Opens what was restored as a node does, without writing to its log: that does what `truncate.chk` asks, builds the index or brings it up
+ * to the log, and proves that the directory can be opened; `verifyIndex` for tables whose checksums nobody has compared. The caller holds
+ * the lock. Throws `backup_failed` when the log ends
+ * somewhere else than at `position`, and what opening a store throws.
+ */
+export async function dryStart(world: RestoreWorld, position: number, verifyIndex = false): Promise<void> {
+  const { ids, digests, clock, start: { jobs, log, meter, scavengeStates, cacheBytes, ...index }, onProgress, signal } = world;
+  endRestoreWhenAborted(signal);
+  const open = await openStore({
+    world: { storage: underLock(world.target), ids, digests, clock, jobs, log, meter },
+    // What comes from a repository was verified on its way.
+    log: { isRestoring: true, writeEpoch: false, verifyChunks: false, truncationBytesMax: -1 },
+    index: { ...index, verify: verifyIndex },
+    scavenge: { config: { repairHistory: false }, ...(scavengeStates !== undefined && { states: scavengeStates }) },
+    ...(cacheBytes !== undefined && { cacheBytes }),
+    onProgress: ({ bytesDone, bytesTotal }) => {
+      onProgress?.({ phase: 'opening', bytesDone, bytesTotal });
+      endRestoreWhenAborted(signal);
+    },
+  });
+  const end = open.status().checkpoints.writer;
+  await open.close();
+  if (end !== position) throw new SkuaError('backup_failed', `The restored log ends at ${end} instead of ${position}: the backup is not whole. Restore from another backup, and run \`skua backup verify\` on this one.`, { expected: position, actual: end });
+}
+
+/** The same storage for somebody who works while its lock is held for him. */
+function underLock(storage: Storage): Storage {
+  return {
+    list: (folder) => storage.list(folder),
+    size: (path) => storage.size(path),
+    modifiedMs: (path) => storage.modifiedMs(path),
+    open: (path, access) => storage.open(path, access),
+    create: (path) => storage.create(path),
+    rename: (from, to) => storage.rename(from, to),
+    remove: (path) => storage.remove(path),
+    freeBytes: () => storage.freeBytes(),
+    lock: async () => ({ release: async () => {} }),
+  };
+}

@@ -1,0 +1,247 @@
+import { putI64 } from '../../bytes.ts';
+import { SkuaError } from '../../errors.ts';
+import { ChunkProof } from '../../log/chunk-proof.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { JobContext } from '../../ports/jobs.ts';
+import type { ScavengeStates } from '../../ports/scavenge-state.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
+import type { StoreIndexOptions, StoreWorld } from '../../store/open-store.ts';
+import type { Repository } from '../repository/api.ts';
+import type { BlobRef, ManifestFile } from '../repository/manifest.ts';
+import { isLocal, lanesFor, openForJob } from '../repository/repository.ts';
+import type { BackupLanes, RepositorySpec } from '../repository/repository.ts';
+
+/** What the dry start opens the store with, besides what every restore needs. `jobs` work on the directory to restore to. */
+interface DryStart extends Pick<StoreWorld, 'jobs' | 'log' | 'meter'>, Omit<StoreIndexOptions, 'verify'> {
+  readonly scavengeStates?: ScavengeStates;
+  readonly cacheBytes?: number;
+}
+
+/** What restoring needs of the world, whatever is restored. */
+export interface RestoreWorld {
+  /** Over the directory to restore to. */
+  readonly target: Storage;
+  /** Removes first what Skua keeps in a directory that is not empty. Default false: `directory_not_empty`. */
+  readonly force?: boolean;
+  readonly ids: Ids;
+  readonly digests: Digests;
+  readonly clock: Clock;
+  readonly start: DryStart;
+  /** Files that are written at the same time. Default 2 from a directory by one thread, else 4; RESTORE_PARALLEL_MAX at most. */
+  readonly parallel?: number;
+  readonly onProgress?: (progress: RestoreProgress) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface RestoreProgress {
+  readonly phase: 'copying' | 'opening';
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+}
+
+/** From one disk to another, more than two files at a time on one thread only push each other out of the processor's cache. */
+const PARALLEL_DEFAULT = 4;
+const PARALLEL_LOCAL_DEFAULT = 2;
+/** As many jobs may wait without one being refused, and so many pieces are in memory. */
+const RESTORE_PARALLEL_MAX = 32;
+
+/** `isLocal`: from one disk of this machine to another. `hasThreads`: by threads of their own. */
+export function parallelOf({ parallel }: RestoreWorld, isLocal: boolean, hasThreads: boolean): number {
+  return Math.max(1, Math.min(parallel ?? (isLocal && !hasThreads ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT), RESTORE_PARALLEL_MAX));
+}
+
+/** Ends a restore, which leaves its marker. Throws `aborted`. */
+export function endRestoreWhenAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new SkuaError('aborted', 'The restore was ended before it was complete. Repeat it with --force: nothing opens the directory before.');
+}
+
+/** What a restore did. */
+export interface RestoreReport {
+  /** Null for a copy of files, which has none. */
+  readonly backupId: string | null;
+  /** Where the restored log ends. */
+  readonly position: number;
+  /** The new id of the directory, so that its backups never mix with those of the node that was backed up. */
+  readonly nodeId: string;
+  readonly files: number;
+  readonly bytes: number;
+  readonly warnings: readonly string[];
+  /** What was damaged and left out: empty unless damage was allowed. */
+  readonly skipped: readonly Skipped[];
+}
+
+export interface Skipped {
+  /** Of the damaged object; null where it is a file that was damaged before it was backed up. */
+  readonly key: string | null;
+  /** The file of the data directory that it would have become. */
+  readonly path: string;
+  readonly reason: string;
+  /** What of the log is lost by it, in positions; null where the loss is made good, as that of an index is. */
+  readonly lost: { readonly from: number; readonly to: number; readonly chunks: number } | null;
+}
+
+/** Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short. */
+const SYNC_EVERY_BYTES = 33_554_432;
+
+/** Sees the bytes of a file as they pass, in order; what it throws ends the writing. */
+type Watch = (bytes: Uint8Array) => void;
+
+/**
+ * Creates a file of exactly `sizeBytes` from content that comes in pieces, and makes it durable with one sync. A file that could not be
+ * written whole stays, for the marker of the restore keeps everybody from using it. `check` is asked before the sync.
+ */
+export async function writeFile(storage: Storage, path: string, content: AsyncIterable<Uint8Array>, sizeBytes: number, { watch, check, isSealed }: { watch?: Watch; check?: () => void; isSealed?: boolean } = {}): Promise<void> {
+  const file = await storage.create(path);
+  try {
+    const end = await writeContent(file, 0, content, watch);
+    if (end !== sizeBytes) throw new SkuaError('repository_damaged', `The backup gave ${end} of the ${sizeBytes} bytes of ${path}. Restore from another backup.`, { path, key: path });
+    check?.();
+    await file.sync();
+    if (isSealed === true) await file.seal();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Writes pieces one behind the other from `at` on, and returns where they end. What has been written is durable after a sync of the caller's. */
+export async function writeContent(file: StorageFile, at: number, content: AsyncIterable<Uint8Array>, watch?: Watch): Promise<number> {
+  let end = at;
+  let synced = at;
+  let syncing: Promise<void> = Promise.resolve();
+  let written: void | Promise<void> = undefined;
+  try {
+    for await (const bytes of content) {
+      // A piece may be used again after the next one was asked for, so it is written before. Its bytes are looked at meanwhile.
+      written = file.writeAt(end, bytes);
+      // What it rejects with is met below, unless the look at the bytes ends the writing.
+      written?.catch(() => {});
+      watch?.(bytes);
+      if (written !== undefined) await written;
+      written = undefined;
+      end += bytes.length;
+      if (end - synced < SYNC_EVERY_BYTES) continue;
+      await syncing;
+      synced = end;
+      syncing = file.sync();
+      syncing.catch(() => {});
+    }
+  } finally {
+    // The file must not be closed or cut under a write or a sync.
+    await written?.catch(() => {});
+    await syncing.catch(() => {});
+  }
+  await syncing;
+  return end;
+}
+
+/** A chunk file that is as it was backed up, and was damaged already then. */
+export function damagedBefore(path: string): SkuaError {
+  return new SkuaError('log_corrupt', `${path} does not fit the MD5 in its footer: the file was damaged before it was backed up. Restore from an earlier backup, or pass over it with --allow-damaged where that can be given; \`skua verify\` on the directory that was backed up tells whether it is damaged there.`, { file: path });
+}
+
+/** A small file, durable on return. */
+async function writeSmall(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
+  const file = await storage.create(path);
+  try {
+    await file.writeAt(0, bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+export async function writeCheckpoint(storage: Storage, path: string, value: number): Promise<void> {
+  const bytes = new Uint8Array(8);
+  putI64(bytes, 0, value);
+  await writeSmall(storage, path, bytes);
+}
+
+export interface FileRestore {
+  readonly repository: Repository;
+  readonly world: RestoreWorld;
+  readonly lanes?: BackupLanes | undefined;
+  readonly onBytes: (count: number) => void;
+}
+
+/** Files that are written at a time. */
+export function filesAtOnce({ world, repository, lanes }: FileRestore): number {
+  return parallelOf(world, isLocal(repository.place), lanes !== undefined);
+}
+
+/** Writes one file of a backup, verified and durable (a chunk that nobody has proved against its MD5 too), on a thread of its own where there are lanes and the file is worth it. */
+export async function restoreFile({ repository, world, lanes, onBytes }: FileRestore, file: ManifestFile, { isSealed = false, isUnproven = false }: { readonly isSealed?: boolean; readonly isUnproven?: boolean } = {}): Promise<void> {
+  const { target, signal } = world;
+  const { blob, sizeBytes, path } = file;
+  endRestoreWhenAborted(signal);
+  const lane = lanesFor(lanes, sizeBytes);
+  if (lane === null) {
+    const proof = isUnproven ? new ChunkProof(world.digests, path, sizeBytes) : null;
+    const watch = (bytes: Uint8Array): void => {
+      endRestoreWhenAborted(signal);
+      proof?.add(bytes);
+      onBytes(bytes.length);
+    };
+    return writeFile(target, path, repository.readWholeBlob(file, signal), sizeBytes, { watch, isSealed, check: () => proof?.check(damagedBefore) });
+  }
+  await restoreInLane(lane, { world, onBytes }, { path, ref: { blob, sizeBytes }, at: null, isSealed, isUnproven });
+}
+
+/** Writes a blob by a job, and waits until it is durable. */
+export async function restoreInLane({ jobs, repository }: BackupLanes, { world: { signal, clock }, onBytes }: Pick<FileRestore, 'world' | 'onBytes'>, what: Pick<RestoreFileArgs, 'path' | 'ref' | 'at' | 'isSealed' | 'isUnproven'>): Promise<void> {
+  let counted = 0;
+  const onDone = (done: number): void => {
+    onBytes(done - counted);
+    counted = done;
+  };
+  const args: RestoreFileArgs = { repository, ...what, nowMs: clock.nowMs() };
+  await jobs.run(RESTORE_FILE_JOB, args, { ...(signal && { signal }), onProgress: ({ done }) => onDone(done) });
+  onDone(what.ref.sizeBytes);
+}
+
+/** Name of the job that restores one file in a lane. It rejects as doing the same on the spot does. */
+export const RESTORE_FILE_JOB = 'backup.restore-file';
+
+export interface RestoreFileArgs {
+  readonly repository: RepositorySpec;
+  readonly path: string;
+  readonly ref: BlobRef;
+  /** Where the content begins in a file that is there already; null for a file that is made. */
+  readonly at: number | null;
+  readonly isSealed: boolean;
+  /** It is a chunk that nobody has proved: one that does not fit its MD5 is refused. */
+  readonly isUnproven?: boolean;
+  readonly nowMs: number;
+}
+
+export async function restoreFileJob({ repository: spec, path, ref, at, isSealed, isUnproven = false, nowMs }: RestoreFileArgs, context: JobContext): Promise<void> {
+  const { repository } = await openForJob(spec, false, nowMs, context);
+  const proof = isUnproven ? new ChunkProof(context.digests, path, ref.sizeBytes) : null;
+  let done = 0;
+  async function* content(): AsyncGenerator<Uint8Array, void, undefined> {
+    for await (const piece of repository.readWholeBlob(ref)) {
+      await context.checkpoint();
+      proof?.add(piece);
+      done += piece.length;
+      context.progress({ done, total: ref.sizeBytes, unit: 'bytes' });
+      yield piece;
+    }
+  }
+  try {
+    if (at === null) await writeFile(context.storage, path, content(), ref.sizeBytes, { isSealed, check: () => proof?.check(damagedBefore) });
+    else await writePart(context.storage, path, at, content());
+  } finally {
+    await repository.close();
+  }
+}
+
+async function writePart(storage: Storage, path: string, at: number, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await storage.open(path, 'write');
+  try {
+    await writeContent(file, at, content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,180 @@
+import { i64 } from '../../bytes.ts';
+import { isSkuaError, SkuaError } from '../../errors.ts';
+import { inParallel } from '../../in-parallel.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames } from '../../log/chunk-format.ts';
+import type { ChunkFileName } from '../../log/chunk-format.ts';
+import { ChunkProof } from '../../log/chunk-proof.ts';
+import { COPY_MARKER, putRestoreMarker, refuseUnfinishedRestore, removeRestoreMarker } from '../../log/markers.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { renewNodeId } from '../source/node-id.ts';
+import { clearForRestore, DATA_FOLDERS, dryStart, existenceBytesOf, requireEmpty } from './directory.ts';
+import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeContent, writeFile } from './files.ts';
+import type { RestoreReport, RestoreWorld } from './files.ts';
+
+export interface CopyRestoreOptions extends RestoreWorld {
+  /** Over the directory with the copied files, which nobody uses meanwhile. */
+  readonly source: Storage;
+  /** The directory, for messages. */
+  readonly place: string;
+  /** Leaves `index/` out, so that it is built anew from the log. Default false. */
+  readonly indexless?: boolean;
+}
+
+const READ_BYTES = 1_048_576;
+const CHECKPOINTS = ['writer.chk', 'chaser.chk', 'epoch.chk', 'proposal.chk'] as const;
+const INDEX_FILE = /^(index\/(indexmap|[0-9a-f-]{36}(\.bloomfilter)?)|index\/stream-existence\/streamExistenceFilter\.(dat|chk)|index\/scavenging\/scavenging\.db(-wal)?)$/;
+
+/**
+ * Restores a copy of files: all of them, then `chaser.chk` as `truncate.chk`, by which the dry start cuts off what was copied in part. Marker,
+ * clearing and errors are those of `restoreBackup`; and `file_not_found` where there is no copy, `backup_failed` for one that was not
+ * finished, `log_corrupt` for a chunk file that does not fit its MD5. A wish that can't be met changes nothing.
+ */
+export async function restoreCopy(options: CopyRestoreOptions): Promise<RestoreReport> {
+  const { source, place, target, force = false } = options;
+  const lock = await target.lock();
+  let release = async (): Promise<void> => {};
+  try {
+    release = await lockSource(source);
+    if (!force) await requireEmpty(target);
+    const copy = await planCopy(source, place, options.indexless === true);
+    if (force) await clearForRestore(target, place);
+    else await putRestoreMarker(target, place);
+    const report = await new CopyRestore(options, copy).run();
+    await removeRestoreMarker(target);
+    return report;
+  } finally {
+    await release();
+    await lock.release();
+  }
+}
+
+/** A directory that a node uses is no copy. One that can't be written to, such as a read-only disk, can't be used by a node either. */
+async function lockSource(source: Storage): Promise<() => Promise<void>> {
+  try {
+    const lock = await source.lock();
+    return () => lock.release();
+  } catch (error) {
+    if (isSkuaError(error, 'directory_locked')) throw error;
+    return async () => {};
+  }
+}
+
+interface CopyPlan {
+  readonly checkpoints: Readonly<Record<(typeof CHECKPOINTS)[number], number>>;
+  readonly chunkSize: number;
+  readonly chunks: readonly ChunkFileName[];
+  /** Paths under `index/`. */
+  readonly index: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+async function planCopy(source: Storage, place: string, indexless: boolean): Promise<CopyPlan> {
+  if (await source.size(COPY_MARKER) !== null) throw new SkuaError('backup_failed', `The copy in ${place} was not finished: repeat \`skua backup copy\` into it, or restore another one.`, { place });
+  await refuseUnfinishedRestore(source);
+  const chunks = parseChunkFileNames(await source.list(''));
+  const checkpoints = { 'writer.chk': await valueOf(source, 'writer.chk', place), 'chaser.chk': await valueOf(source, 'chaser.chk', place), 'epoch.chk': await valueOf(source, 'epoch.chk', null), 'proposal.chk': await valueOf(source, 'proposal.chk', null) };
+  if (chunks.length === 0) throw new SkuaError('file_not_found', `There are no chunk files in ${place}: it is no copy of a data directory.`, { place });
+  const { chunkSize } = decodeHeader(chunks[0]!.name, await firstBytes(source, chunks[0]!.name, HEADER_BYTES));
+  const writer = checkpoints['writer.chk'];
+  const inside = chunks.filter(({ number }) => number * chunkSize < writer);
+  const beyond = chunks.filter(({ number }) => number * chunkSize > writer);
+  const warnings = beyond.length === 0 ? [] : [`${beyond.length} chunk files behind the copied writer.chk (position ${writer}) were left out, ${beyond[0]!.name} first: they were copied after it.`];
+  const index: string[] = [];
+  for (const folder of indexless ? [] : DATA_FOLDERS.filter((name) => name !== '')) for (const name of await source.list(folder)) if (INDEX_FILE.test(`${folder}/${name}`)) index.push(`${folder}/${name}`);
+  return { checkpoints, chunkSize, chunks: inside, index, warnings };
+}
+
+/** The value of a checkpoint file. Where it is missing: -1, or `file_not_found` naming the place. */
+async function valueOf(source: Storage, name: string, place: string | null): Promise<number> {
+  const size = await source.size(name);
+  if (size === 8) return i64(await firstBytes(source, name, 8), 0);
+  if (size === null && place === null) return -1;
+  if (size === null) throw new SkuaError('file_not_found', `There is no ${name} in ${place}: it is no copy of a data directory.`, { path: name, place });
+  throw new SkuaError('checkpoint_corrupt', `${name} has ${size} bytes instead of 8: the copy is damaged. Restore another one.`, { file: name, offset: 0 });
+}
+
+async function firstBytes(source: Storage, path: string, length: number): Promise<Uint8Array> {
+  const file = await source.open(path, 'read');
+  try {
+    return (await file.read(0, length)).slice();
+  } finally {
+    await file.close();
+  }
+}
+
+class CopyRestore {
+  readonly #options: CopyRestoreOptions;
+  readonly #copy: CopyPlan;
+  #bytesTotal = 0;
+  #bytes = 0;
+
+  constructor(options: CopyRestoreOptions, copy: CopyPlan) {
+    this.#options = options;
+    this.#copy = copy;
+  }
+
+  async run(): Promise<RestoreReport> {
+    const { source, target, ids } = this.#options;
+    const parallel = parallelOf(this.#options, true, false);
+    const { checkpoints, chunks, index, warnings } = this.#copy;
+    for (const path of [...index, ...chunks.map(({ name }) => name)]) this.#bytesTotal += await source.size(path) ?? 0;
+    const free = await target.freeBytes();
+    if (free < this.#bytesTotal) throw new SkuaError('disk_full', `The restore needs ${this.#bytesTotal} bytes, and ${free} are free. Make room, then repeat it with --force.`, { bytes: this.#bytesTotal, free });
+    await inParallel(chunks.length, parallel, (i) => this.#reading(chunks[i]!.name, (file) => this.#chunk(chunks[i]!, file)));
+    await inParallel(index.length, parallel, (i) => this.#reading(index[i]!, (file) => writeFile(target, index[i]!, this.#contentOf(file, file.size), file.size)));
+    const nodeId = await renewNodeId(target, ids);
+    const position = Math.min(checkpoints['chaser.chk'], checkpoints['writer.chk']);
+    for (const name of CHECKPOINTS.filter((one) => one !== 'writer.chk')) await writeCheckpoint(target, name, checkpoints[name]);
+    await writeCheckpoint(target, 'truncate.chk', checkpoints['chaser.chk']);
+    await writeCheckpoint(target, 'writer.chk', checkpoints['writer.chk']);
+    const existenceFilterBytes = await existenceBytesOf(this.#options);
+    await dryStart(existenceFilterBytes === null ? this.#options : { ...this.#options, start: { existenceFilterBytes, ...this.#options.start } }, position, true);
+    return { backupId: null, position, nodeId, files: chunks.length + index.length + CHECKPOINTS.length + 1, bytes: this.#bytes, warnings, skipped: [] };
+  }
+
+  async #reading(path: string, work: (file: StorageFile) => Promise<void>): Promise<void> {
+    const file = await this.#options.source.open(path, 'read');
+    try {
+      await work(file);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #chunk({ name, number }: ChunkFileName, file: StorageFile): Promise<void> {
+    const { digests, target } = this.#options;
+    const { checkpoints, chunkSize } = this.#copy;
+    const local = checkpoints['writer.chk'] - number * chunkSize;
+    const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
+    // In the chunk with the log's end only what lies before it was copied for certain.
+    if (local < chunkSize && !header.isScavenged) return this.#lastChunk(name, file, local);
+    decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size);
+    const proof = new ChunkProof(digests, name, file.size);
+    await writeFile(target, name, this.#contentOf(file, file.size), file.size, { watch: (bytes) => proof.add(bytes), check: () => proof.check(damagedBefore), isSealed: true });
+  }
+
+  async #lastChunk(name: string, file: StorageFile, local: number): Promise<void> {
+    const { target } = this.#options;
+    const created = await target.create(name);
+    try {
+      const end = await writeContent(created, 0, this.#contentOf(file, HEADER_BYTES + local));
+      if (end !== HEADER_BYTES + local) throw new SkuaError('log_corrupt', `${name} has ${end} bytes, and writer.chk names a position behind them: the copy is not whole. Restore another one.`, { file: name, offset: end });
+      await created.truncate(ongoingFileBytes(this.#copy.chunkSize));
+      await created.sync();
+    } finally {
+      await created.close();
+    }
+  }
+
+  async *#contentOf(file: StorageFile, to: number): AsyncGenerator<Uint8Array, void, undefined> {
+    const { signal, onProgress } = this.#options;
+    const block = new Uint8Array(Math.min(READ_BYTES, to));
+    for (let at = 0; at < to; at += READ_BYTES) {
+      endRestoreWhenAborted(signal);
+      const bytes = await file.read(at, Math.min(READ_BYTES, to - at), block);
+      yield bytes;
+      this.#bytes += bytes.length;
+      onProgress?.({ phase: 'copying', bytesDone: this.#bytes, bytesTotal: this.#bytesTotal });
+    }
+  }
+}
