@@ -4,7 +4,7 @@ import type { StoreHold } from '../../core/backup/node/hold.ts';
 import { holdEnded } from '../../core/backup/node/hold.ts';
 import type { Snapshot } from '../../core/backup/source/source.ts';
 import { SkuaError } from '../../core/errors.ts';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
 import type { Scratch } from '../../core/object-log/foresight.ts';
 import { objectSource, type ObjectSource } from '../../core/object-log/object-source.ts';

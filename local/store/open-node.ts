@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isSkuaError } from '../../core/errors.ts';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';

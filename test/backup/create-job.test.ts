@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BACKUP_JOB } from '../../core/backup/jobs.ts';
 import type { BackupJobArgs, BackupJobResult } from '../../core/backup/jobs.ts';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';

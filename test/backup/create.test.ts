@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SEGMENTS_MAX } from '../../core/backup/create/create.ts';
-import { BytePace } from '../../core/byte-pace.ts';
+import { BytePace } from '../../core/backup/create/store-part.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import type { Manifest } from '../../core/backup/repository/manifest.ts';
 import { StorageSource } from '../../core/backup/source/source.ts';

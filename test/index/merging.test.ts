@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { isSkuaError } from '../../core/errors.ts';
 import type { StreamIndex } from '../../core/index/stream-index.ts';
 import { TableSource } from '../../core/index/table-scan.ts';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';

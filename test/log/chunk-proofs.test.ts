@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { PROOFS_FILE, PROVE_AGAIN_AFTER_MS, PROVE_AGAIN_BYTES_PER_SECOND } from '../../core/log/chunk-proofs.ts';
 import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../core/log/verify-chunk-job.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';

@@ -1,6 +1,6 @@
 import { BlockCache } from '../../core/cache/block-cache.ts';
 import { StreamIndex } from '../../core/index/stream-index.ts';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { openLog } from '../../core/log/open-log.ts';
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import { encodeCommit } from '../../core/object-log/commit-object.ts';

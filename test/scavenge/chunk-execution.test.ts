@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
 import { chunkFileName, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, parseChunkFileNames } from '../../core/log/chunk-format.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';

@@ -1,4 +1,4 @@
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';

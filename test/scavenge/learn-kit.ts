@@ -1,6 +1,6 @@
 import { MemTable, type MemTableColumns } from '../../core/index/mem-table.ts';
 import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/table-write.ts';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Job, JobContext, JobOptions } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';

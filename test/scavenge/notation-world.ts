@@ -5,7 +5,7 @@ import { MemTable } from '../../core/index/mem-table.ts';
 import { Hash64, streamHasher, type StreamHasher } from '../../core/stream-hash.ts';
 import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/table-write.ts';
 import { TableSource } from '../../core/index/table-scan.ts';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { parseChunkFileNames, takeInventory } from '../../core/log/chunk-format.ts';
 import { openCompleted, readHeader } from '../../core/log/open-chunks.ts';
 import { scanChunk } from '../../core/log/scan.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isSkuaError } from '../../core/errors.ts';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { JOBS } from '../../core/store/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';

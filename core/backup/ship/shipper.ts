@@ -1,4 +1,4 @@
-import { BytePace } from '../../byte-pace.ts';
+import { BytePace } from '../create/store-part.ts';
 import { equalBytes, gather } from '../../bytes.ts';
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';

@@ -1,0 +1,41 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const IMPORT = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g;
+
+/** What each file of the sources imports, types and late imports too. */
+function importsOfFiles(): Map<string, Set<string>> {
+  const files = globSync(['core', 'handlers', 'infra', 'local'].map((folder) => `${folder}/**/*.ts`), { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] });
+  return new Map(files.map((file) => [file, new Set([...readFileSync(resolve(ROOT, file), 'utf8').matchAll(IMPORT)].map(([, path]) => relative(ROOT, resolve(ROOT, dirname(file), path!))))]));
+}
+
+function importsOfFolders(files: Map<string, Set<string>>): Map<string, Set<string>> {
+  const folders = new Map<string, Set<string>>();
+  for (const [file, imports] of files) {
+    const from = dirname(file);
+    const found = folders.get(from) ?? new Set();
+    for (const to of imports) if (dirname(to) !== from && files.has(to)) found.add(dirname(to));
+    folders.set(from, found);
+  }
+  return folders;
+}
+
+/** Takes away what imports nothing that is left, again and again; a circle, and what imports one, stays. */
+function circles(imports: Map<string, Set<string>>): string[] {
+  const left = new Map(imports);
+  for (let size = -1; size !== left.size;) {
+    size = left.size;
+    for (const [name, wanted] of left) if (![...wanted].some((other) => left.has(other))) left.delete(name);
+  }
+  return [...left.keys()].sort();
+}
+
+test('no file and no folder of the sources imports itself by way of others, so each can be read on its own', () => {
+  const files = importsOfFiles();
+  expect(files.size).toBeGreaterThan(300);
+  expect(circles(files)).toEqual([]);
+  expect(circles(importsOfFolders(files))).toEqual([]);
+});
