@@ -5,7 +5,7 @@ import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
 import type { EventStore } from '../streams/api.ts';
-import type { EventStoreOptions } from '../streams/deps.ts';
+import type { EventStoreOptions } from '../streams/store-context.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
 
 /** What an instance or a tick needs of the world. */

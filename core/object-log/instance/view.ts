@@ -1,18 +1,22 @@
 import { BlockCache } from '../../cache/block-cache.ts';
-import { END, HIT, isMiss, type Miss, type Outcome } from '../../cache/step.ts';
+import { END, HIT, isMiss } from '../../cache/step.ts';
+import type { Miss, Outcome } from '../../cache/step.ts';
 import { SkuaError } from '../../errors.ts';
-import { type EntryList, IndexEntry } from '../../index/entries.ts';
+import { IndexEntry } from '../../index/entries.ts';
+import type { EntryList } from '../../index/entries.ts';
 import { MemTable } from '../../index/mem-table.ts';
-import { chunkFileName, type ChunkFooter, type ChunkHeader, encodeHeader, HEADER_BYTES } from '../../log/chunk-format.ts';
+import { chunkFileName, encodeHeader, HEADER_BYTES } from '../../log/chunk-format.ts';
+import type { ChunkFooter, ChunkHeader } from '../../log/chunk-format.ts';
 import { ChunkTable } from '../../log/chunk-table.ts';
 import { Chunk } from '../../log/chunk.ts';
 import type { LogReader } from '../../log/log-reader.ts';
 import type { RecordFrame } from '../../log/records.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
-import type { EventIndex } from '../../streams/deps.ts';
+import type { EventIndex } from '../../streams/lookup.ts';
 import type { Commit } from '../commit-object.ts';
-import { type ObjectManifest, TABLE_NAME } from '../manifest.ts';
+import { TABLE_NAME } from '../manifest.ts';
+import type { ObjectManifest } from '../manifest.ts';
 import { ObjectFileReader, ObjectTable, OngoingFile } from './files.ts';
 
 const NO_ID = new Uint8Array(16);
