@@ -21,7 +21,8 @@ const slotText: string[] = Array.from({ length: SLOTS }, () => '');
 /**
  * Decodes the UTF-8 text at `at`, giving back the same string for the same bytes where it can: stream names and event
  * types repeat, and a comparison is several times cheaper than a decoder call and leaves no garbage. It is a
- * direct-mapped cache of fixed size and holds no state that a caller can observe.
+ * direct-mapped cache of fixed size and holds no state that a caller can observe: what it answers depends on the bytes
+ * alone. So it belongs to no store, and the readers of records need not hand it down to every record.
  */
 export function internText(b: Uint8Array, at: number, length: number): string {
   if (length === 0) return '';

@@ -5,6 +5,7 @@ import type { LogReader } from './log-reader.ts';
 import { decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, SYSTEM } from './records.ts';
 import { decodeText } from '../text.ts';
 
+/** The stream of epoch events, which are kept out of `$all`. */
 export const EPOCH_STREAM = '$epoch-information';
 
 /** A start writes an epoch record and one event behind it; a few more do no harm. */

@@ -1,11 +1,9 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import { CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES } from '../log/chunk-format.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
-import type { ObjectLogOptions, ObjectWorld } from './api.ts';
+import { CHUNK_SIZE_DEFAULT_BYTES, type ObjectLogOptions, type ObjectWorld } from './api.ts';
 import { newUuid, PROBE_PREFIX } from './keys.ts';
-import { CHUNK_SIZE_DEFAULT_BYTES } from './limits.ts';
-import { createManifest, newestManifest } from './manifests.ts';
-import type { ObjectManifest } from './manifest.ts';
+import { createManifest, newestManifest, type ObjectManifest } from './manifest.ts';
 
 /** Creates of one key that race in a probe; exactly one may win. */
 const PROBE_CREATES = 8;

@@ -1,4 +1,12 @@
+import { equalBytes } from '../bytes.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Digests } from '../ports/digests.ts';
+import type { ObjectStore } from '../ports/object-store.ts';
 import type { ScavengePhase } from '../scavenge/api.ts';
+import { decodeText, encodeText } from '../text.ts';
+import { LOADS_MAX, UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from './api.ts';
+import { MANIFEST_PREFIX, manifestKey, manifestNumberOf } from './keys.ts';
 
 /**
  * What makes files on object storage real: the newest manifest names all of them, and the commit number at which the tail
@@ -116,4 +124,112 @@ export function keysOf({ chunks, ongoing, files }: Pick<ObjectManifest, 'chunks'
   for (const { key } of ongoing?.segments ?? []) keys.add(key);
   for (const { key } of files) if (key !== null) keys.add(key);
   return keys;
+}
+
+/** A manifest is text: the SHA-256 of everything behind the first line, in hex, and the manifest as JSON. */
+
+const DIGEST_CHARACTERS = 64;
+/** Names of index tables among the files of a manifest. */
+export const TABLE_NAME = /^index\/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function encodeManifest(manifest: ObjectManifest, digests: Digests): Uint8Array {
+  const body = `${JSON.stringify(manifest)}\n`;
+  return encodeText(`${digestOf(encodeText(body), digests)}\n${body}`);
+}
+
+/** Throws `manifest_invalid`. `number` is the one in the key. */
+export function decodeManifest(key: string, number: number, bytes: Uint8Array, digests: Digests): ObjectManifest {
+  const fail = (what: string) => new SkuaError('manifest_invalid', `The manifest ${key} ${what}. Manifests are never changed, so something else wrote it: restore it from a version or a backup of the bucket.`, { key });
+  const body = bytes.subarray(DIGEST_CHARACTERS + 1);
+  if (body.length === 0 || bytes[DIGEST_CHARACTERS] !== 10) throw fail('is cut short');
+  if (decodeText(bytes.subarray(0, DIGEST_CHARACTERS)) !== digestOf(body, digests)) throw fail('has a digest that does not fit its text');
+  const manifest = JSON.parse(decodeText(body)) as ObjectManifest;
+  if (manifest.format !== 1) throw fail(`is of format ${String(manifest.format)}, which is not known: use a newer version`);
+  const wrong = firstWrong(manifest, number);
+  if (wrong !== null) throw fail(`has no sound ${wrong}`);
+  return manifest;
+}
+
+/** The digest vouches for the text, so this finds what a defect of a writer left. Null when all is well. */
+function firstWrong(m: ObjectManifest, number: number): string | null {
+  if (m.number !== number) return 'number';
+  for (const name of ['chunkSizeBytes', 'boundary'] as const) if (!Number.isSafeInteger(m[name]) || m[name] < 1) return name;
+  if (!Number.isSafeInteger(m.logEnd) || m.logEnd < 0) return 'logEnd';
+  // Instances search tables by range, so one that stood in the manifest itself would be overlooked.
+  for (const { name, key } of m.files) if (key === null && TABLE_NAME.test(name)) return `object for the index table ${name}`;
+  let nextChunk = 0;
+  for (const chunk of m.chunks) {
+    if (chunk.startNumber !== nextChunk || chunk.endNumber < chunk.startNumber) return `place for the chunk ${chunk.name}`;
+    nextChunk = chunk.endNumber + 1;
+  }
+  if (m.ongoing === null) return m.logEnd > nextChunk * m.chunkSizeBytes ? 'file for the end of the log' : null;
+  let at = m.ongoing.number * m.chunkSizeBytes;
+  if (m.ongoing.number !== nextChunk) return `place for the chunk ${m.ongoing.name}`;
+  for (const segment of m.ongoing.segments) {
+    if (segment.from !== at || segment.to <= segment.from) return `order of segments in ${m.ongoing.name}`;
+    at = segment.to;
+  }
+  return at === m.logEnd ? null : 'logEnd';
+}
+
+function digestOf(body: Uint8Array, digests: Digests): string {
+  const digest = digests.sha256();
+  digest.update(body);
+  let text = '';
+  for (const byte of digest.finish()) text += byte.toString(16).padStart(2, '0');
+  return text;
+}
+
+/** Number of the newest manifest: one LIST of one key. Null when there is none. */
+export async function newestManifestNumber(objects: ObjectStore): Promise<number | null> {
+  const page = await objects.list(MANIFEST_PREFIX, { max: 1 });
+  const first = page.objects[0];
+  if (first === undefined) return null;
+  const number = manifestNumberOf(first.key);
+  if (number === null) throw new SkuaError('manifest_invalid', `${objects.place} has the object ${first.key} among its manifests: remove it, nothing of the store has that name.`, { key: first.key });
+  return number;
+}
+
+/** The newest manifest; null when there is none, and the prefix holds no store. Throws `manifest_invalid`. */
+export async function newestManifest(objects: ObjectStore, digests: Digests): Promise<ObjectManifest | null> {
+  for (let tries = 0; tries < LOADS_MAX; tries++) {
+    const number = await newestManifestNumber(objects);
+    if (number === null) return null;
+    // An old one may be swept away between the two requests; the newest never is.
+    const manifest = await readManifest(objects, number, digests);
+    if (manifest !== null) return manifest;
+  }
+  throw new SkuaError('manifest_invalid', `The newest manifest under ${objects.place} is listed and can't be read: check that the store lists what it holds.`, {});
+}
+
+/** Null when there is none with this number (any more). */
+export async function readManifest(objects: ObjectStore, number: number, digests: Digests): Promise<ObjectManifest | null> {
+  const key = manifestKey(number);
+  const bytes = await objects.get(key);
+  return bytes === null ? null : decodeManifest(key, number, bytes, digests);
+}
+
+/**
+ * Puts a manifest in force under its number, unless another took that number: then `lost`, and whoever made it
+ * discards its work. When the store does not say what became of it the same bytes are put there again; two manifests never
+ * have the same bytes, since the keys of their files are drawn anew. Rejects with `outcome_unknown` after `deadlineMs`.
+ */
+export async function createManifest(world: { readonly objects: ObjectStore; readonly clock: Clock; readonly digests: Digests }, manifest: ObjectManifest, deadlineMs = 60_000): Promise<'created' | 'lost'> {
+  const { objects, clock, digests } = world;
+  const key = manifestKey(manifest.number);
+  const bytes = encodeManifest(manifest, digests);
+  const untilMs = clock.monotonicMs() + deadlineMs;
+  let isUndecided = false;
+  for (let waitMs = UNDECIDED_WAIT_FIRST_MS; ; waitMs = Math.min(2 * waitMs, UNDECIDED_WAIT_MAX_MS)) {
+    try {
+      if (await objects.create(key, bytes) === 'created') return 'created';
+      const there = await objects.get(key);
+      return there !== null && there.length === bytes.length && equalBytes(there, 0, bytes, 0, bytes.length) ? 'created' : 'lost';
+    } catch (error) {
+      if (!isUndecided && !isSkuaError(error, 'outcome_unknown')) throw error;
+      isUndecided = true;
+      if (clock.monotonicMs() >= untilMs) throw new SkuaError('outcome_unknown', `It could not be found out whether the manifest ${key} was written: ${objects.place} does not answer.`, { key }, error);
+      await clock.sleep(waitMs);
+    }
+  }
 }

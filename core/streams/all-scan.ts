@@ -1,15 +1,11 @@
 import { equalBytes } from '../bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../cache/step.ts';
-import {
-  COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, PrepareFields, streamOf, TOMBSTONE,
-} from '../log/records.ts';
+import { EPOCH_STREAM } from '../log/epochs.ts';
+import { COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, PrepareFields, streamOf, TOMBSTONE } from '../log/records.ts';
 import { encodeText, internText } from '../text.ts';
 import type { AllFilter, AllPosition, StoredEvent } from './api.ts';
-import { passesFilter } from './all-filter.ts';
 import type { Lookup } from './lookup.ts';
-import { EPOCH_STREAM } from './names.ts';
-import { PAUSE } from './page-scan.ts';
-import { storedEvent } from './stored-event.ts';
+import { PAUSE, storedEvent } from './page-scan.ts';
 
 const EPOCH_STREAM_BYTES = encodeText(EPOCH_STREAM);
 
@@ -220,4 +216,18 @@ export class BackwardScan extends AllScan {
     if (frame.position === commit.transactionPosition) this.transaction = null;
     return HIT;
   }
+}
+
+/** True when the filter lets an event of this stream and type pass. A regular expression wins over prefixes. */
+function passesFilter(filter: AllFilter, stream: string, type: string): boolean {
+  if (filter.excludeSystemEvents === true && type.startsWith('$')) return false;
+  const text = filter.on === 'stream' ? stream : type;
+  if (filter.regex !== undefined) {
+    // A `g` or `y` expression remembers where it stopped; every event is a new text.
+    filter.regex.lastIndex = 0;
+    return filter.regex.test(text);
+  }
+  if (filter.prefixes === undefined) return true;
+  for (const prefix of filter.prefixes) if (text.startsWith(prefix)) return true;
+  return false;
 }

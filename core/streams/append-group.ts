@@ -1,6 +1,7 @@
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import { putI32 } from '../bytes.ts';
 import { EventColumns } from '../index/event-columns.ts';
+import { EPOCH_STREAM } from '../log/epochs.ts';
 import {
   encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE,
 } from '../log/records.ts';
@@ -10,12 +11,12 @@ import { timestampText } from '../time.ts';
 import type { AppendRequest, EpochInput, EventsRequest, EventTypes } from './append-request.ts';
 import type { CommittedRecords } from './apply-committed.ts';
 import type { StreamKey } from './lookup.ts';
-import { EPOCH_STREAM, METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
+import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTimestamp } from './record-time.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
-import type { Waiters } from './waiters.ts';
+import type { Waiters } from './subscriptions.ts';
 
 const NO_BYTES = new Uint8Array(0);
 const METADATA_TYPE_BYTES = encodeText(METADATA_TYPE);

@@ -17,9 +17,9 @@ export const TAKEN = 20;
 /** It does not fit into the rest of the chunk. */
 export const FULL = 21;
 /** A promise: something must be read first, the step is taken again behind it. */
-export type Placed = typeof TAKEN | typeof FULL | typeof WAIT | Promise<unknown>;
+type Placed = typeof TAKEN | typeof FULL | typeof WAIT | Promise<unknown>;
 
-export interface PlacerParts {
+interface PlacerParts {
   readonly states: StreamStates;
   readonly recent: RecentIds;
   readonly repeat: RepeatCheck;
@@ -197,14 +197,14 @@ function refuse(request: AppendRequest, error: SkuaError): typeof TAKEN {
  * What a request may do, by the expected version and the state of the stream (http-api.md 2.1 and 2.4, grpc-api.md
  * 3.7). `compare-*`: it may be a repeat, which the ids of the events decide.
  */
-export type Decision = 'write' | 'conflict' | 'deleted' | 'compare-ids' | 'compare-numbers';
+type Decision = 'write' | 'conflict' | 'deleted' | 'compare-ids' | 'compare-numbers';
 
 /** Last event number of a stream or of its metastream. */
-export function lastNumberOf(version: StreamVersion, isMeta: boolean): number {
+function lastNumberOf(version: StreamVersion, isMeta: boolean): number {
   return isMeta ? version.metadataVersion : version.lastNumber;
 }
 
-export function decideAppend(version: StreamVersion, isMeta: boolean, expected: number): Decision {
+function decideAppend(version: StreamVersion, isMeta: boolean, expected: number): Decision {
   if (version.isTombstoned) return 'deleted';
   const last = lastNumberOf(version, isMeta);
   if (expected === STREAM_EXISTS) {
@@ -217,14 +217,14 @@ export function decideAppend(version: StreamVersion, isMeta: boolean, expected: 
   return expected > last ? 'conflict' : 'compare-numbers';
 }
 
-export function decideSoftDelete(version: StreamVersion, expected: number): Decision {
+function decideSoftDelete(version: StreamVersion, expected: number): Decision {
   if (version.isTombstoned) return 'deleted';
   if (version.isSoftDeleted) return decideOnSoftDeleted(version, expected);
   if (version.lastNumber < 0) return version.metadataVersion >= 0 && expected < 0 ? 'write' : 'conflict';
   return decideOnEvents(version, expected);
 }
 
-export function decideHardDelete(version: StreamVersion, expected: number): Decision {
+function decideHardDelete(version: StreamVersion, expected: number): Decision {
   if (version.isTombstoned) return 'deleted';
   if (version.isSoftDeleted) return decideOnSoftDeleted(version, expected);
   if (version.lastNumber >= 0) return decideOnEvents(version, expected);
@@ -243,7 +243,7 @@ function decideOnEvents(version: StreamVersion, expected: number): Decision {
 
 const EXPECTATIONS: Readonly<Record<number, string>> = { [NO_STREAM]: 'no events', [STREAM_EXISTS]: 'an existing stream' };
 
-export function conflictError(stream: string, expected: number, actual: number): SkuaError {
+function conflictError(stream: string, expected: number, actual: number): SkuaError {
   const found = actual < 0 ? 'it has no events' : `its last event is ${actual}`;
   const message = expected === ANY
     ? `The write to ${stream} was refused: ${found}. A part of it had been written before, or there is nothing to delete: read the stream and decide anew.`

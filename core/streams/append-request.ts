@@ -1,9 +1,10 @@
 import { SkuaError } from '../errors.ts';
 import { guidFromText, guidIsEmpty } from '../guid.ts';
+import { EPOCH_STREAM } from '../log/epochs.ts';
 import { prepareFrameBytes } from '../log/records.ts';
 import { encodeText } from '../text.ts';
 import { ANY, type AppendResult, type Authorize, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';
-import { EPOCH_STREAM, isMetastream, originalOf, POINTS_STREAM, utf8Length } from './names.ts';
+import { isMetastream, originalOf, POINTS_STREAM, utf8Length } from './names.ts';
 
 /** One request to write, from its arrival to its answer. */
 export type AppendRequest = EventsRequest | DeleteRequest | EpochRequest | CompleteChunkRequest;

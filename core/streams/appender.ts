@@ -4,11 +4,11 @@ import { AppendGroup } from './append-group.ts';
 import { AppendPlacer, FULL, TAKEN } from './append-placer.ts';
 import { AppendQueue, type AppendRequest, type EventTypes } from './append-request.ts';
 import { applyCommitted, type CommittedParts } from './apply-committed.ts';
-import type { EventStoreDeps, EventStoreOptions } from './deps.ts';
+import type { EventStoreDeps, EventStoreOptions } from './store-context.ts';
 import type { Lookup } from './lookup.ts';
 import { RepeatCheck } from './repeat-check.ts';
 import { SharedLogPolicy } from './shared-log-policy.ts';
-import { closedError } from './waiters.ts';
+import { closedError } from './subscriptions.ts';
 
 /** Microtask turns given to clients that wait for one append before they send the next. */
 const TURNS_MAX = 12;
@@ -23,7 +23,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** The request was rejected, or all has to be decided anew, while its state was being read. */
 const GONE = 23;
 
-export interface AppenderParts {
+interface AppenderParts {
   readonly deps: EventStoreDeps;
   readonly options: EventStoreOptions;
   readonly lookup: Lookup;

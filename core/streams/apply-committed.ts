@@ -1,19 +1,19 @@
 import { i32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { EventColumns } from '../index/event-columns.ts';
-import type { StreamHasher } from '../stream-hash.ts';
 import {
-  FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, streamOf, timestampMsAt, timestampTicksAt, TOMBSTONE,
+  FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, streamOf, timestampMsAt,
+  timestampTicksAt, TOMBSTONE,
 } from '../log/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
-import type { EventIndex } from './deps.ts';
-import { StreamKey } from './lookup.ts';
+import type { StreamHasher } from '../stream-hash.ts';
+import { type EventIndex, StreamKey } from './lookup.ts';
 import { isMetastream, metastreamOf, originalOf } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTime } from './record-time.ts';
 import { shownData } from './retention.ts';
 import type { StreamStates } from './stream-states.ts';
-import type { Waiters } from './waiters.ts';
+import type { Waiters } from './subscriptions.ts';
 
 /** Durable records of the log, one behind the other, as what follows from them. A group of this store has noted it while it was written; `ReadRecords` has read it from bytes. */
 export interface CommittedRecords {

@@ -7,7 +7,7 @@ import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
 import { applyCommitted, type CommittedParts, type CommittedRecords } from './apply-committed.ts';
 import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes } from './append-request.ts';
-import { DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions } from './deps.ts';
+import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, stateOf, type StoreContext, viewOf } from './store-context.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
 import { METASTREAM_METADATA } from './metadata.ts';
@@ -16,14 +16,11 @@ import { readAllPage } from './read-all.ts';
 import { readPage, readVisible } from './read-stream.ts';
 import { primeRecentIds, RecentIds } from './recent-ids.ts';
 import { RecordTime } from './record-time.ts';
-import { assertReadable, countRead, type StoreContext, stateOf, viewOf } from './store-context.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import { StreamStates } from './stream-states.ts';
-import { subscribeToAll } from './subscribe-all.ts';
-import { subscribeToStream } from './subscribe-stream.ts';
-import { Waiters } from './waiters.ts';
+import { subscribeToAll, subscribeToStream, Waiters } from './subscriptions.ts';
 
-export interface InternalAppendOptions {
+interface InternalAppendOptions {
   /** End the chunk behind this write, as a scavenge point needs it. */
   readonly completeChunkAfter?: boolean;
 }

@@ -11,7 +11,7 @@ const AT = 64;
 const I64_MAX_TEXT = '9223372036854775807';
 
 /** Where a link points. */
-export interface LinkTarget {
+interface LinkTarget {
   readonly number: number;
   readonly stream: string;
 }

@@ -1,13 +1,17 @@
 import { equalBytes } from '../bytes.ts';
-import { IndexEntry } from '../index/entries.ts';
-import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { END, HIT, type Outcome, untilHit } from '../cache/step.ts';
+import { EntryList, IndexEntry } from '../index/entries.ts';
+import type { StreamIndex } from '../index/stream-index.ts';
 import type { LogReader } from '../log/log-reader.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
+import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { encodeText } from '../text.ts';
-import type { EventIndex } from './deps.ts';
 
+/** Filled and read within the constructor of one key, and never across an await: nobody sees what another one left in it. */
 const scratch = new Hash64();
+/** Lists that are kept, and entries of the largest one. */
+const SPARE_LISTS_MAX = 16;
+const SPARE_LIST_ENTRIES_MAX = 65_536;
 const POSITION_MAX = Number.MAX_SAFE_INTEGER;
 
 /** A stream's name in the forms in which lookups need it. */
@@ -41,6 +45,23 @@ export class StreamKey {
   }
 }
 
+/** What the streams need of the index. */
+export type EventIndex = Pick<StreamIndex,
+  'hasher' | 'add' | 'endBulk' | 'ready' | 'floor' | 'ceiling' | 'range' | 'mightContain' | 'addStream' | 'noteExistenceCheckpoint'>;
+
+/** Lists of index entries that pages give back, so that the next one does not allocate columns. */
+class SpareLists {
+  readonly #lists: EntryList[] = [];
+
+  take(): EntryList {
+    return this.#lists.pop() ?? new EntryList();
+  }
+
+  give(list: EntryList): void {
+    if (this.#lists.length < SPARE_LISTS_MAX && list.length <= SPARE_LIST_ENTRIES_MAX) this.#lists.push(list);
+  }
+}
+
 /**
  * Index and log together: every entry found in the index is confirmed by the record it points to, so that streams whose
  * hashes collide are told apart exactly, and entries of records that a scavenge removed are passed over.
@@ -50,6 +71,7 @@ export class StreamKey {
 export class Lookup {
   readonly reader: LogReader;
   readonly index: EventIndex;
+  readonly spareLists = new SpareLists();
   readonly frame = new RecordFrame();
   readonly fields = new PrepareFields();
 

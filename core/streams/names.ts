@@ -3,8 +3,6 @@ import { STREAM_NAME_LENGTH_MAX } from './api.ts';
 
 /** Names of streams; disk-format.md section 6.1. */
 
-/** The stream of epoch events, which are kept out of `$all`. */
-export const EPOCH_STREAM = '$epoch-information';
 /** The stream of scavenge points, and the type of their events; scavenge.md section 1.1. */
 export const POINTS_STREAM = '$scavengePoints';
 export const POINT_TYPE = '$scavengePoint';
@@ -29,7 +27,7 @@ export function originalOf(metastream: string): string {
 }
 
 /** True for `$$$$S`: metadata of a metastream has no effect and can't be written. */
-export function isMetastreamOfMetastream(name: string): boolean {
+function isMetastreamOfMetastream(name: string): boolean {
   return isMetastream(name) && name.charCodeAt(2) === DOLLAR && name.charCodeAt(3) === DOLLAR;
 }
 

@@ -1,10 +1,35 @@
-import { EntryList } from '../index/entries.ts';
 import { END, HIT, isMiss, type Miss } from '../cache/step.ts';
-import { FLAG_COMMITTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/records.ts';
+import { guidToText } from '../guid.ts';
+import type { EntryList } from '../index/entries.ts';
+import { FLAG_COMMITTED, FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/records.ts';
+import { internText } from '../text.ts';
 import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup.ts';
-import type { Retention } from './retention.ts';
-import { storedEvent } from './stored-event.ts';
+import { type Retention, shownData } from './retention.ts';
+
+const NO_BYTES = new Uint8Array(0);
+
+/** The event in a parsed prepare. All events are made here, so that they have one shape. */
+export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string, number: number, commitPosition: number): StoredEvent {
+  const b = frame.bytes;
+  const flags = f.flags;
+  return {
+    stream,
+    number,
+    type: internText(b, f.typeAt, f.typeLength),
+    id: guidToText(b, f.eventIdAt),
+    isJson: (flags & FLAG_JSON) !== 0,
+    isRedacted: (flags & FLAG_REDACTED) !== 0,
+    data: shownData(frame, f),
+    metadata: f.metadataLength === 0 ? NO_BYTES : b.subarray(f.metadataAt, f.metadataAt + f.metadataLength),
+    position: commitPosition,
+    preparePosition: frame.position,
+    createdMs: timestampMsAt(b, f.timestampAt),
+    createdTicks: timestampTicksAt(b, f.timestampAt),
+    link: null,
+    linkTargetMissing: false,
+  };
+}
 
 /** The step did its share: let other work run and take it again. */
 export const PAUSE = 3;
@@ -18,12 +43,8 @@ const SPARSE_COST = 4;
 /** Records whose blocks are loaded at once when one had to be waited for. */
 const PREFETCHED_RECORDS = 16;
 
-/** Lists kept for the next pages, so that a page does not allocate columns. */
-const SPARE_LISTS_MAX = 16;
-const spareLists: EntryList[] = [];
-
 /** What a scan is for: the events, or only the number of the first or the last one that has not expired. */
-export type ScanAim = 'events' | 'first' | 'last';
+type ScanAim = 'events' | 'first' | 'last';
 
 /**
  * Looks for the events of a stream with numbers in [from, to] that have not expired, ascending, in steps. A number that
@@ -41,6 +62,7 @@ export class PageScan {
   newestTicks = 0;
   /** Index entries looked at. */
   get examined(): number { return this.#at; }
+  readonly #lookup: Lookup;
   readonly #key: StreamKey;
   readonly #from: number;
   readonly #to: number;
@@ -53,17 +75,19 @@ export class PageScan {
   #isSparse = false;
   #judgedTo = 0;
 
-  constructor(key: StreamKey, from: number, to: number, retention: Retention, aim: ScanAim) {
+  constructor(lookup: Lookup, key: StreamKey, from: number, to: number, retention: Retention, aim: ScanAim) {
+    this.#lookup = lookup;
     this.#key = key;
     this.#from = from;
     this.#to = to;
     this.#retention = retention;
     this.#aim = aim;
-    this.#list = spareLists.pop() ?? new EntryList();
+    this.#list = lookup.spareLists.take();
   }
 
   /** HIT when all is found. At most `slice` entries are looked at. */
-  step(lookup: Lookup, slice: number): typeof HIT | typeof PAUSE | Miss {
+  step(slice: number): typeof HIT | typeof PAUSE | Miss {
+    const lookup = this.#lookup;
     const list = this.#list;
     if (!this.#isListed) {
       list.clear();
@@ -129,7 +153,7 @@ export class PageScan {
 
   /** Gives its columns back. The scan is over. */
   release(): void {
-    if (spareLists.length < SPARE_LISTS_MAX && this.#list.length <= 65_536) spareLists.push(this.#list);
+    this.#lookup.spareLists.give(this.#list);
   }
 }
 

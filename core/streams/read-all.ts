@@ -8,7 +8,7 @@ import type { StoreContext } from './store-context.ts';
 
 const START: AllPosition = { commit: 0, prepare: 0 };
 
-export function invalidPosition(position: AllPosition, why: string): SkuaError {
+function invalidPosition(position: AllPosition, why: string): SkuaError {
   return new SkuaError('invalid_position', `The position ${position.commit}/${position.prepare} ${why}: use one that a read returned.`, { ...position });
 }
 

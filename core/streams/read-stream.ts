@@ -1,10 +1,9 @@
 import { HIT, isMiss } from '../cache/step.ts';
 import type { ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, runSearch, type StreamKey } from './lookup.ts';
-import { PageScan, commitPositionOf } from './page-scan.ts';
+import { commitPositionOf, PageScan, storedEvent } from './page-scan.ts';
 import { type KnownStretches, Retention } from './retention.ts';
 import type { StoreContext } from './store-context.ts';
-import { storedEvent } from './stored-event.ts';
 
 /** What a page is read of: a stream up to an event number. */
 export interface PageSource {
@@ -37,7 +36,7 @@ async function readUpwards(context: StoreContext, source: PageSource, from: numb
   const to = Math.min(from + count - 1, lastNumber);
   const lowest = Math.max(from, retention.firstNumber);
   const start = retention.hasAge ? source.expired.above(lowest, retention) : lowest;
-  const scan = await scanned(context, new PageScan(key, start, to, retention, 'events'));
+  const scan = await scanned(context, new PageScan(context.lookup, key, start, to, retention, 'events'));
   const { events } = scan;
   if (scan.sawExpired && events.length === 0) source.expired.note(start, to + 1, scan.newestMs, scan.newestTicks, retention);
   if (to >= lastNumber) return { events, next: lastNumber + 1, isEnd: true };
@@ -52,7 +51,7 @@ async function readDownwards(context: StoreContext, source: PageSource, from: nu
   const { key, lastNumber } = source;
   const top = Math.min(from, lastNumber);
   const bottom = Math.max(top - count + 1, retention.firstNumber);
-  const scan = await scanned(context, new PageScan(key, bottom, top, retention, 'events'));
+  const scan = await scanned(context, new PageScan(context.lookup, key, bottom, top, retention, 'events'));
   const events = scan.events.reverse();
   if (scan.sawExpired && events.length === 0) source.expired.note(bottom, top + 1, scan.newestMs, scan.newestTicks, retention);
   if (bottom <= retention.firstNumber) return { events, next: -1, isEnd: true };
@@ -63,7 +62,7 @@ async function readDownwards(context: StoreContext, source: PageSource, from: nu
 
 async function scanned(context: StoreContext, scan: PageScan): Promise<PageScan> {
   for (;;) {
-    const outcome = scan.step(context.lookup, context.options.readSliceEvents);
+    const outcome = scan.step(context.options.readSliceEvents);
     if (outcome === HIT) break;
     if (isMiss(outcome)) await outcome;
     else await context.clock.yield();
@@ -98,7 +97,7 @@ async function firstAlive(context: StoreContext, { key, lastNumber, expired }: P
   for (let left = context.options.expiredScanEventsMax; at <= lastNumber && left > 0;) {
     const start = await firstAtOrAbove(context, key, at, lastNumber);
     const to = Math.min(lastNumber, start + Math.min(window, left) - 1);
-    const scan = await scanned(context, new PageScan(key, start, to, retention, 'first'));
+    const scan = await scanned(context, new PageScan(context.lookup, key, start, to, retention, 'first'));
     const next = scan.alive < 0 ? Math.max(start, to + 1) : scan.alive;
     expired.note(at, next, scan.newestMs, scan.newestTicks, retention);
     if (scan.alive >= 0) return next;
@@ -117,7 +116,7 @@ async function lastAlive(context: StoreContext, { key, expired }: PageSource, fr
   for (let left = context.options.expiredScanEventsMax; at >= firstNumber && left > 0;) {
     const start = await lastAtOrBelow(context, key, at);
     const to = Math.max(firstNumber, start - Math.min(window, left) + 1);
-    const scan = await scanned(context, new PageScan(key, to, start, retention, 'last'));
+    const scan = await scanned(context, new PageScan(context.lookup, key, to, start, retention, 'last'));
     const next = scan.alive < 0 ? Math.min(start, to - 1) : scan.alive;
     expired.note(next + 1, at + 1, scan.newestMs, scan.newestTicks, retention);
     if (scan.alive >= 0) return next;

@@ -6,7 +6,7 @@ import type { Meter } from '../ports/meter.ts';
 import type { Lookup } from './lookup.ts';
 
 /** Up to this far behind the last record of the log, the clock is taken to have been set right: records get that record's time until it has caught up. */
-export const CLOCK_STEP_MAX_MS = 300_000;
+const CLOCK_STEP_MAX_MS = 300_000;
 /** A line about a clock that steps back further comes at most this often: writers of one log whose clocks differ step back in turns. */
 const WARNINGS_EVERY_MS = 60_000;
 
@@ -16,7 +16,7 @@ export interface RecordTimestamp {
   readonly ticks: number;
 }
 
-export interface RecordTimeParts {
+interface RecordTimeParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;

@@ -1,12 +1,72 @@
 import { SkuaError } from '../errors.ts';
+import type { LogReader } from '../log/log-reader.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { StoredEvent } from './api.ts';
-import type { EventStoreOptions } from './deps.ts';
-import type { Lookup } from './lookup.ts';
+import type { EventIndex, Lookup } from './lookup.ts';
 import { isMetastream, originalOf } from './names.ts';
-import { StreamView, type StreamState } from './stream-state.ts';
+import { type StreamState, StreamView } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
+
+export interface EventStoreDeps {
+  readonly reader: LogReader;
+  readonly commitLog: CommitLog;
+  readonly index: EventIndex;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly options?: Partial<EventStoreOptions>;
+}
+
+/** Limits; the defaults are what a node uses. */
+export interface EventStoreOptions {
+  /** Stream states kept in memory. */
+  readonly streamStatesMax: number;
+  /** Appends that may wait, and the bytes of their records. Beyond either: `too_busy`. */
+  readonly appendsQueuedMax: number;
+  readonly appendQueueBytesMax: number;
+  /** A group takes no further request once it holds this much. A single larger request is a group of its own. */
+  readonly groupBytesMax: number;
+  readonly groupRequestsMax: number;
+  /** Data and metadata of one append together. */
+  readonly appendBytesMax: number;
+  /** Recently committed event ids remembered to recognise repeats. */
+  readonly recentIds: number;
+  /**
+   * How many events back in its stream an id is looked for that is not among the recent ones, when the write expects no
+   * particular version. 0: not at all, which is right where all writes to the log go through this process.
+   */
+  readonly idLookbackEvents: number;
+  /** Subscriptions and waits open at once. */
+  readonly subscriptionsMax: number;
+  readonly subscriptionPageEvents: number;
+  /** Events (or log records) read between two chances for other work: at most a few milliseconds. */
+  readonly readSliceEvents: number;
+  /** Log records that one page of `$all` examines at most. */
+  readonly allScanRecordsMax: number;
+  /** Expired events of a stream that one page passes over at most to find where the next one starts. */
+  readonly expiredScanEventsMax: number;
+}
+
+export const DEFAULT_OPTIONS: EventStoreOptions = {
+  streamStatesMax: 50_000,
+  appendsQueuedMax: 10_000,
+  appendQueueBytesMax: 268_435_456,
+  groupBytesMax: 4_194_304,
+  groupRequestsMax: 4_096,
+  appendBytesMax: Number.MAX_SAFE_INTEGER,
+  recentIds: 131_072,
+  idLookbackEvents: 0,
+  subscriptionsMax: 10_000,
+  subscriptionPageEvents: 256,
+  readSliceEvents: 1_024,
+  allScanRecordsMax: 65_536,
+  expiredScanEventsMax: 16_384,
+};
 
 /** What all reading needs. */
 export interface StoreContext {

@@ -18,8 +18,6 @@ interface Loading {
 /** A state, or the last event number of a stream that has no metadata. */
 type Packed = StreamState | number;
 
-const metaHash = new Hash64();
-
 /**
  * The states of the streams used last, by stream name (a metastream's is part of its stream's).
  *
@@ -31,6 +29,7 @@ const metaHash = new Hash64();
 export class StreamStates {
   readonly #lookup: Lookup;
   readonly #hasher: StreamHasher;
+  readonly #metaHash = new Hash64();
   readonly #wholeMax: number;
   readonly #half: number;
   /** Number of whole states at which they are packed. */
@@ -92,8 +91,9 @@ export class StreamStates {
   #isNew(state: StreamState): boolean {
     const { index } = this.#lookup;
     if (index.mightContain(state.key.hi, state.key.lo)) return false;
-    this.#hasher.hash(metastreamOf(state.key.name), metaHash);
-    return !index.mightContain(metaHash.hi, metaHash.lo);
+    const hash = this.#metaHash;
+    this.#hasher.hash(metastreamOf(state.key.name), hash);
+    return !index.mightContain(hash.hi, hash.lo);
   }
 
   async #finish(name: string, load: StateLoad, first: Miss): Promise<StreamState> {

@@ -1,9 +1,9 @@
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { ObjectWorld } from '../../core/object-log/api.ts';
-import type { Foresight } from '../../core/object-log/foresight.ts';
-import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/object-log/tick-control.ts';
-import type { ScavengeStatus } from '../../core/object-log/tick-control.ts';
+import type { Foresight } from '../../core/object-log/overlay/foresight.ts';
+import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/object-log/tick/control.ts';
+import type { ScavengeStatus } from '../../core/object-log/tick/control.ts';
 import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult } from '../../core/scavenge/api.ts';
 
 /** Milliseconds for the answer behind a wait. */

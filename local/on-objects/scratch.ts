@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import type { Scratch } from '../../core/object-log/foresight.ts';
+import type { Scratch } from '../../core/object-log/overlay/overlay.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 

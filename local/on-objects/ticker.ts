@@ -1,7 +1,7 @@
 import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
-import { openObjectStore } from '../../core/object-log/instance.ts';
-import { tick } from '../../core/object-log/tick.ts';
-import type { TickParts, TickReport } from '../../core/object-log/tick.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import { tick } from '../../core/object-log/tick/tick.ts';
+import type { TickParts, TickReport } from '../../core/object-log/tick/tick.ts';
 import { newScratch } from './scratch.ts';
 
 /** Between two ticks when there is nothing to do, and after one that failed, in milliseconds. */

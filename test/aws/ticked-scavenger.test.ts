@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openPrefix } from '../../core/object-log/create-prefix.ts';
 import type { ObjectScavenge } from '../../core/object-log/manifest.ts';
-import { createManifest, newestManifest } from '../../core/object-log/manifests.ts';
+import { createManifest, newestManifest } from '../../core/object-log/manifest.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
-import { openObjectStore } from '../../core/object-log/instance.ts';
-import { tick } from '../../core/object-log/tick.ts';
-import type { TickReport, TickSettings } from '../../core/object-log/tick.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import { tick } from '../../core/object-log/tick/tick.ts';
+import type { TickReport, TickSettings } from '../../core/object-log/tick/tick.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';

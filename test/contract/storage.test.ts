@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BaseFile } from '../../core/object-log/storage-base.ts';
-import { ObjectStorage } from '../../core/object-log/storage.ts';
+import { BaseFile } from '../../core/object-log/tick/storage-base.ts';
+import { ObjectStorage } from '../../core/object-log/tick/storage.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
-import type { Scratch } from '../../core/object-log/foresight.ts';
-import { TickBackups } from '../../core/object-log/tick-backup.ts';
+import { restoreBackup } from '../../core/backup/restore/restore.ts';
+import { TickBackups } from '../../core/object-log/overlay/backups.ts';
+import type { Scratch } from '../../core/object-log/overlay/overlay.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createBackup } from '../../core/backup/create/create.ts';
-import { openObjectStore } from '../../core/object-log/instance.ts';
-import { objectSource } from '../../core/object-log/object-source.ts';
-import { startScavenge } from '../../core/object-log/tick-control.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import { objectSource } from '../../core/object-log/overlay/overlay.ts';
+import { startScavenge } from '../../core/object-log/tick/control.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import type { GetOptions, ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Carry } from '../../core/object-log/carry.ts';
-import { type Commit, COMMIT_HEADER_BYTES, decodeCommitObject, encodeCommit } from '../../core/object-log/commit-object.ts';
+import { Carry, COMMIT_HEADER_BYTES, decodeCommitObject, encodeCommit } from '../../core/object-log/commit-object.ts';
+import type { Commit } from '../../core/object-log/commit-object.ts';
 import { commitKey, commitNumberOf, manifestKey, manifestNumberOf, newFileKey } from '../../core/object-log/keys.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { Random } from '../support/random.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
 import type { ObjectLogOptions } from '../../core/object-log/api.ts';
 import { commitKey } from '../../core/object-log/keys.ts';
-import { newestManifest } from '../../core/object-log/manifests.ts';
+import { newestManifest } from '../../core/object-log/manifest.ts';
 import { ANY, NO_STREAM } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';

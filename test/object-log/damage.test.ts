@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { openObjectStore } from '../../core/object-log/instance.ts';
-import { startScavenge } from '../../core/object-log/tick-control.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import { startScavenge } from '../../core/object-log/tick/control.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { findingsOf } from '../support/damage.ts';

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { Foresight, type Scratch } from '../../core/object-log/foresight.ts';
-import { openObjectStore } from '../../core/object-log/instance.ts';
-import { scavengeStatus, startScavenge } from '../../core/object-log/tick-control.ts';
+import { Foresight } from '../../core/object-log/overlay/foresight.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import type { Scratch } from '../../core/object-log/overlay/overlay.ts';
+import { scavengeStatus, startScavenge } from '../../core/object-log/tick/control.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import { listAll, type ObjectStore } from '../../core/ports/object-store.ts';
+import { listAll } from '../../core/ports/object-store.ts';
+import type { ObjectStore } from '../../core/ports/object-store.ts';
 import type { DryRunReport } from '../../core/scavenge/api.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { openPrefix } from '../../core/object-log/create-prefix.ts';
 import { manifestKey } from '../../core/object-log/keys.ts';
+import { createManifest, decodeManifest, encodeManifest, newestManifest, newestManifestNumber, readManifest } from '../../core/object-log/manifest.ts';
 import type { ObjectManifest } from '../../core/object-log/manifest.ts';
-import { decodeManifest, encodeManifest } from '../../core/object-log/manifest-text.ts';
-import { createManifest, newestManifest, newestManifestNumber, readManifest } from '../../core/object-log/manifests.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { nodeDigests } from '../../infra/digests.ts';

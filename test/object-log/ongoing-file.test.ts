@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BLOCK_BYTES, BlockCache } from '../../core/cache/block-cache.ts';
 import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
-import { OngoingFile } from '../../core/object-log/ongoing-file.ts';
+import { OngoingFile } from '../../core/object-log/instance/files.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { Random } from '../support/random.ts';

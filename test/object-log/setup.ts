@@ -5,7 +5,7 @@ import { silentMeter } from '../../core/ports/meter.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
-import { openObjectStore } from '../../core/object-log/instance.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';

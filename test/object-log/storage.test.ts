@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { BaseFile, READ_AHEAD_BYTES_MAX } from '../../core/object-log/storage-base.ts';
-import { ObjectStorage } from '../../core/object-log/storage.ts';
+import { BaseFile, READ_AHEAD_BYTES_MAX } from '../../core/object-log/tick/storage-base.ts';
+import { ObjectStorage } from '../../core/object-log/tick/storage.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { GetOptions } from '../../core/ports/object-store.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { Carry } from '../../core/object-log/carry.ts';
-import { type Commit, encodeCommit } from '../../core/object-log/commit-object.ts';
+import { Carry, encodeCommit } from '../../core/object-log/commit-object.ts';
+import type { Commit } from '../../core/object-log/commit-object.ts';
 import { commitKey } from '../../core/object-log/keys.ts';
-import { listTail, readTail } from '../../core/object-log/tail-reader.ts';
+import { listTail, readTail } from '../../core/object-log/instance/refresh.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
-import { openObjectStore } from '../../core/object-log/instance.ts';
-import { scavengeStatus } from '../../core/object-log/tick-control.ts';
-import { createObjectNodes } from '../../core/object-log/tick-nodes.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import { createObjectNodes, scavengeStatus } from '../../core/object-log/tick/control.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { createSchedule } from '../../infra/schedule.ts';

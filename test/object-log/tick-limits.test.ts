@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { openObjectStore } from '../../core/object-log/instance.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { keysOf } from '../../core/object-log/manifest.ts';
-import { startScavenge } from '../../core/object-log/tick-control.ts';
-import { STATE_PATH } from '../../core/object-log/tick-slice.ts';
+import { startScavenge } from '../../core/object-log/tick/control.ts';
+import { STATE_PATH } from '../../core/object-log/tick/scavenge-slice.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { AutoClock } from './auto-clock.ts';

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { openObjectStore } from '../../core/object-log/instance.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { commitKey, manifestNumberOf } from '../../core/object-log/keys.ts';
-import { readManifest } from '../../core/object-log/manifests.ts';
-import { keysOf } from '../../core/object-log/manifest.ts';
-import { LEFTOVERS_EVERY, listManifests } from '../../core/object-log/sweep.ts';
-import { askToStop } from '../../core/object-log/tick-control.ts';
+import { keysOf, readManifest } from '../../core/object-log/manifest.ts';
+import { LEFTOVERS_EVERY, listManifests } from '../../core/object-log/tick/sweep.ts';
+import { askToStop } from '../../core/object-log/tick/control.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';

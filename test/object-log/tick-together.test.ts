@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { isSkuaError } from '../../core/errors.ts';
-import { openObjectStore } from '../../core/object-log/instance.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';

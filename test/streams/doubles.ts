@@ -1,11 +1,13 @@
+import { END, HIT } from '../../core/cache/step.ts';
+import type { Miss, Outcome } from '../../core/cache/step.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { EntryList, IndexEntry } from '../../core/index/entries.ts';
-import { Hash64, type StreamHasher, streamHasher } from '../../core/stream-hash.ts';
-import { END, HIT, type Miss, type Outcome } from '../../core/cache/step.ts';
 import type { LogReader } from '../../core/log/log-reader.ts';
 import type { RecordFrame } from '../../core/log/records.ts';
 import type { CommitLog } from '../../core/ports/commit-log.ts';
-import type { EventIndex } from '../../core/streams/deps.ts';
+import { Hash64, streamHasher } from '../../core/stream-hash.ts';
+import type { StreamHasher } from '../../core/stream-hash.ts';
+import type { EventIndex } from '../../core/streams/lookup.ts';
 import { Random } from '../support/random.ts';
 
 /** Makes steps miss at random, so that every step is also taken again. */

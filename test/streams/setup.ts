@@ -3,7 +3,7 @@ import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 import type { AppendResult, NewEvent, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
-import type { EventStoreOptions } from '../../core/streams/deps.ts';
+import type { EventStoreOptions } from '../../core/streams/store-context.ts';
 import { createEventStore, type EventStoreInternals } from '../../core/streams/event-store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

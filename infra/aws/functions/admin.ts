@@ -1,6 +1,6 @@
 import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
-import { Foresight } from '../../../core/object-log/foresight.ts';
-import { createObjectNodes } from '../../../core/object-log/tick-nodes.ts';
+import { Foresight } from '../../../core/object-log/overlay/foresight.ts';
+import { createObjectNodes } from '../../../core/object-log/tick/control.ts';
 import { createApp } from '../../../handlers/app.ts';
 import { newScratch } from '../../../local/on-objects/scratch.ts';
 import { createSchedule } from '../../schedule.ts';

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../../core/errors.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/object-log/api.ts';
-import { openObjectStore } from '../../../core/object-log/instance.ts';
+import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { createSecurity } from '../../../core/security/security.ts';

@@ -1,7 +1,7 @@
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
 import type { ObjectCounts } from '../../support/counting-objects.ts';
 import { CountingObjects } from '../../support/counting-objects.ts';
-import { startScavenge } from '../../../core/object-log/tick-control.ts';
+import { startScavenge } from '../../../core/object-log/tick/control.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { events, openCounted, tickOnce, worldOver } from '../object-stores.ts';
 import type { CountedInstance } from '../object-stores.ts';

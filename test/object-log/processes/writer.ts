@@ -1,6 +1,6 @@
 import { hrtime } from 'node:process';
 import { isSkuaError } from '../../../core/errors.ts';
-import { openObjectStore } from '../../../core/object-log/instance.ts';
+import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { NewEvent } from '../../../core/streams/api.ts';

@@ -1,7 +1,7 @@
 import { isSkuaError } from '../../../core/errors.ts';
 import { streamHasher } from '../../../core/stream-hash.ts';
-import { FRESH_DEFAULT_MS } from '../../../core/object-log/limits.ts';
-import { startScavenge } from '../../../core/object-log/tick-control.ts';
+import { FRESH_DEFAULT_MS } from '../../../core/object-log/api.ts';
+import { startScavenge } from '../../../core/object-log/tick/control.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { latestPoint, type Reason } from '../../scavenge/model.ts';
 import { checkClosed, findReadErrors, judge } from '../../scavenge/random-check.ts';

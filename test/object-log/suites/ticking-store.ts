@@ -1,6 +1,6 @@
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/object-log/api.ts';
-import { openObjectStore } from '../../../core/object-log/instance.ts';
-import { FRESH_DEFAULT_MS } from '../../../core/object-log/limits.ts';
+import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
+import { FRESH_DEFAULT_MS } from '../../../core/object-log/api.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { EventStoreInternals } from '../../../core/streams/event-store.ts';

@@ -1,9 +1,8 @@
-import { listAll, type ObjectInfo, type ObjectStore } from '../ports/object-store.ts';
-import type { ObjectWorld } from './api.ts';
-import { commitKey, commitNumberOf, FILES_PREFIX, LOG_PREFIX, manifestNumberOf, MANIFEST_PREFIX } from './keys.ts';
-import { keysOf, type ObjectManifest } from './manifest.ts';
-import { readManifest } from './manifests.ts';
-import { CONTROL_PREFIX, isOldNote } from './tick-control.ts';
+import { listAll, type ObjectInfo, type ObjectStore } from '../../ports/object-store.ts';
+import type { ObjectWorld } from '../api.ts';
+import { commitKey, commitNumberOf, FILES_PREFIX, LOG_PREFIX, manifestNumberOf, MANIFEST_PREFIX } from '../keys.ts';
+import { keysOf, type ObjectManifest, readManifest } from '../manifest.ts';
+import { CONTROL_PREFIX, isOldNote } from './control.ts';
 
 /** Objects removed by one tick at most; the rest goes with the next. */
 const REMOVE_MAX = 10_000;
@@ -19,7 +18,7 @@ export const LEFTOVERS_EVERY = 64;
  * everybody has taken in a newer one: what it had dropped by then may go, and the commits before its boundary. Both times are those that the
  * store gave the manifests, so no clock of a process counts.
  */
-export interface Horizon {
+interface Horizon {
   /** The newest manifest that is old enough; null when there is none. */
   readonly old: ObjectManifest | null;
   /** Keys of manifests before it. */
@@ -96,4 +95,3 @@ class Gone {
     if (keys.length > 0) await this.#objects.remove(keys);
   }
 }
-

@@ -1,17 +1,16 @@
-import { SkuaError } from '../errors.ts';
-import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../index/index-map.ts';
-import { bloomPathOf } from '../index/table-format.ts';
-import type { Chunk } from '../log/chunk.ts';
-import { HEADER_BYTES, parseChunkFileNames } from '../log/chunk-format.ts';
-import { ChunkProof } from '../log/chunk-proof.ts';
-import type { StorageFile } from '../ports/storage.ts';
-import { encodeBase64 } from '../base64.ts';
-import type { ObjectWorld } from './api.ts';
-import { newFileKey } from './keys.ts';
-import { type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectScavenge, type ObjectSegment } from './manifest.ts';
-import { createManifest } from './manifests.ts';
+import { SkuaError } from '../../errors.ts';
+import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../../index/index-map.ts';
+import { bloomPathOf } from '../../index/table-format.ts';
+import type { Chunk } from '../../log/chunk.ts';
+import { HEADER_BYTES, parseChunkFileNames } from '../../log/chunk-format.ts';
+import { ChunkProof } from '../../log/chunk-proof.ts';
+import type { StorageFile } from '../../ports/storage.ts';
+import { encodeBase64 } from '../../base64.ts';
+import type { ObjectWorld } from '../api.ts';
+import { newFileKey } from '../keys.ts';
+import { createManifest, type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectScavenge, type ObjectSegment } from '../manifest.ts';
 import type { ObjectStorage } from './storage.ts';
-import { STATE_PATH } from './tick-slice.ts';
+import { STATE_PATH } from './scavenge-slice.ts';
 import type { TickLog } from './tick-log.ts';
 
 /** Bytes given to an upload at once. */
@@ -21,7 +20,7 @@ const AT_ONCE = 4;
 /** Shortest time in milliseconds for finding out what became of a manifest. */
 const DECIDE_MS_MIN = 5_000;
 
-export interface PublishParts {
+interface PublishParts {
   readonly world: ObjectWorld;
   readonly storage: ObjectStorage;
   readonly log: TickLog;

@@ -1,34 +1,23 @@
-import { SkuaError } from '../errors.ts';
-import type { StreamHasher } from '../stream-hash.ts';
-import { TABLE_JOBS } from '../index/table-jobs.ts';
-import { InlineJobs } from '../ports/inline-jobs.ts';
-import type { ScavengeStates } from '../ports/scavenge-state.ts';
-import type { Storage } from '../ports/storage.ts';
-import type { DryRunReport, Explanation, ScavengeOptions, ScavengeProgress } from '../scavenge/api.ts';
-import { checkedOptions, dryRunReport, explainStream } from '../scavenge/launch.ts';
-import { SCAVENGE_JOBS } from '../scavenge/jobs.ts';
-import { RunProgress } from '../scavenge/run-progress.ts';
-import { DEFAULT_CONFIG, newId, type ScavengeConfig, type ScavengeDeps } from '../scavenge/run-context.ts';
-import { RunLog } from '../scavenge/run-log.ts';
-import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from './api.ts';
-import { indexLog, openIndex } from './tick-index.ts';
-import { openOverlay } from './tick-overlay.ts';
+import { SkuaError } from '../../errors.ts';
+import { TABLE_JOBS } from '../../index/table-jobs.ts';
+import { InlineJobs } from '../../ports/inline-jobs.ts';
+import type { DryRunReport, Explanation, ScavengeOptions, ScavengeProgress } from '../../scavenge/api.ts';
+import { SCAVENGE_JOBS } from '../../scavenge/jobs.ts';
+import { checkedOptions, dryRunReport, explainStream } from '../../scavenge/launch.ts';
+import { DEFAULT_CONFIG, newId, type ScavengeConfig, type ScavengeDeps } from '../../scavenge/run-context.ts';
+import { RunLog } from '../../scavenge/run-log.ts';
+import { RunProgress } from '../../scavenge/run-progress.ts';
+import type { StreamHasher } from '../../stream-hash.ts';
+import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../api.ts';
+import { openOverlay, type Scratch } from './overlay.ts';
+import { indexLog, openIndex } from '../tick/compaction.ts';
 
 /** Streams explained at once. */
 const EXPLAINS_MAX = 2;
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;
 
-/** A place for files of one piece of work. */
-export interface Scratch {
-  readonly storage: Storage;
-  /** Of a scavenge database that has its place in it, and of temporary ones. */
-  readonly states: ScavengeStates;
-  /** Removes it with all that is in it. */
-  remove(): Promise<void>;
-}
-
-export interface ForesightParts {
+interface ForesightParts {
   readonly world: ObjectWorld;
   readonly options: ObjectLogOptions;
   /** How ticks scavenge this store. */

@@ -1,11 +1,15 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
-import type { ScavengeOptions } from '../scavenge/api.ts';
-import { checkedOptions } from '../scavenge/launch.ts';
-import { decodeText, encodeText } from '../text.ts';
-import type { ObjectWorld } from './api.ts';
-import { newUuid } from './keys.ts';
-import type { ObjectManifest, ObjectScavengeProgress } from './manifest.ts';
-import { newestManifest } from './manifests.ts';
+import { orderInStream } from '../../auto-scavenge/orders.ts';
+import type { CyclesStore } from '../../auto-scavenge/streams.ts';
+import { isSkuaError, SkuaError } from '../../errors.ts';
+import { guidToText } from '../../guid.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
+import type { ScavengeOptions } from '../../scavenge/api.ts';
+import { checkedOptions } from '../../scavenge/launch.ts';
+import { decodeText, encodeText } from '../../text.ts';
+import type { ObjectWorld } from '../api.ts';
+import { newUuid } from '../keys.ts';
+import { newestManifest, type ObjectManifest, type ObjectScavengeProgress } from '../manifest.ts';
 
 /**
  * What is asked of ticks, as objects under `control/`. Ticks scavenge and nobody else does, so a request only leaves a note:
@@ -27,7 +31,7 @@ const STOP_LOOK_MS = 1_000;
 /** After this the request is worth repeating: the next tick has begun by then. */
 const RETRY_AFTER_SECONDS = 60;
 
-export interface ScavengeRequest {
+interface ScavengeRequest {
   readonly scavengeId: string;
   readonly threshold: number;
   readonly syncOnly: boolean;
@@ -54,7 +58,7 @@ export function stopKey(scavengeId: string): string {
 }
 
 /** Where the request for the next run stands; null while one is running. */
-export function startKey({ scavenge, storeId }: ObjectManifest): string | null {
+function startKey({ scavenge, storeId }: ObjectManifest): string | null {
   if (scavenge?.state === 'running') return null;
   return START_PREFIX + (scavenge?.scavengeId ?? storeId);
 }
@@ -160,4 +164,81 @@ async function manifestOf({ objects, digests }: Notes): Promise<ObjectManifest> 
   const manifest = await newestManifest(objects, digests);
   if (manifest === null) throw new SkuaError('manifest_invalid', `There is no store under ${objects.place}: open it first, which creates it.`, { place: objects.place });
   return manifest;
+}
+
+/** The same id for the same text, in the form of a UUID. */
+export function derivedId(text: string, digests: Digests): string {
+  const digest = digests.sha256();
+  digest.update(encodeText(text));
+  const bytes = digest.finish().slice(0, 16);
+  bytes[7] = (bytes[7]! & 0x0f) | 0x80;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return guidToText(bytes, 0);
+}
+
+interface ObjectNodesParts {
+  readonly world: Pick<ObjectWorld, 'objects' | 'digests' | 'clock' | 'ids'>;
+  readonly store: CyclesStore & { readonly end: number };
+  /** Under which the store's only member appears in cycles. */
+  readonly self: NodeAddress;
+}
+
+/**
+ * A store on object storage as a cluster of one, for auto-scavenge: orders become notes that ticks carry out. Any process may drive
+ * it, several at once too: the streams of auto-scavenge decide between them, and the id of a run is made of its order, so that an
+ * order that is repeated finds the run that it has started.
+ */
+export function createObjectNodes(parts: ObjectNodesParts): Nodes {
+  return new ObjectNodes(parts);
+}
+
+class ObjectNodes implements Nodes {
+  readonly #parts: ObjectNodesParts;
+
+  constructor(parts: ObjectNodesParts) {
+    this.#parts = parts;
+  }
+
+  view(): NodesView {
+    const { self, store } = this.#parts;
+    return { self, clusterSize: 1, leadsSinceMs: 0, members: [{ node: self, isLeader: true, isReadOnlyReplica: false, isAlive: true, writerCheckpoint: store.end }] };
+  }
+
+  async startScavenge(_: NodeAddress, order: ScavengeOrder): Promise<StartReply> {
+    const { world, store } = this.#parts;
+    try {
+      const known = await orderInStream(store, order);
+      if (known.isLate) return { kind: 'late' };
+      const scavengeId = known.scavengeId ?? derivedId(`scavenge ${order.clusterScavengeId} ${order.attempt}`, world.digests);
+      return { kind: 'started', scavengeId: (await startScavenge(world, {}, scavengeId)).scavengeId };
+    } catch (error) {
+      return isSkuaError(error, 'scavenge_in_progress') ? { kind: 'busy' } : { kind: 'failed', reason: String(error) };
+    }
+  }
+
+  async lastScavenge(): Promise<LastReply> {
+    const status = await this.#status();
+    if (typeof status === 'string') return { kind: 'unreachable', reason: status };
+    return { kind: 'last', scavengeId: status?.scavengeId ?? null, result: status === null ? 'Unknown' : status.result ?? 'InProgress' };
+  }
+
+  async stopScavenge(_: NodeAddress, __: ScavengeOrder, scavengeId: string | null): Promise<StopReply> {
+    const status = await this.#status();
+    if (typeof status === 'string') return { kind: 'unreachable', reason: status };
+    if (scavengeId === null || status === null || status.scavengeId !== scavengeId || status.state === 'ended') return { kind: 'stopped' };
+    try {
+      await askToStop(this.#parts.world, scavengeId);
+      return { kind: 'stopping' };
+    } catch (error) {
+      return { kind: 'unreachable', reason: String(error) };
+    }
+  }
+
+  /** There is no other that could lead. */
+  async resign(): Promise<void> {}
+
+  /** A text says why it can't be told. */
+  #status(): ReturnType<typeof scavengeStatus> | Promise<string> {
+    return scavengeStatus(this.#parts.world).catch((error: unknown) => String(error)) as ReturnType<typeof scavengeStatus> | Promise<string>;
+  }
 }

@@ -1,19 +1,14 @@
-import { SkuaError } from '../errors.ts';
-import type { StreamHasher } from '../stream-hash.ts';
-import type { BlockCache } from '../cache/block-cache.ts';
-import type { ObjectWorld } from './api.ts';
-import { Carry } from './carry.ts';
-import type { Look } from './commit-attempt.ts';
-import { type Commit, encodeCommit } from './commit-object.ts';
-import { type CurrentView, ViewIndex } from './current-view.ts';
-import { LOADS_MAX, LOOK_TAIL_BYTES } from './limits.ts';
-import { newestManifestNumber, readManifest } from './manifests.ts';
-import type { ObjectManifest } from './manifest.ts';
-import { applyToIndex, type CommittedRecords, ReadRecords } from '../streams/apply-committed.ts';
-import { ObjectView, type ViewParts } from './object-view.ts';
-import { sinceMs, type Stamp, stampOf } from './stamp.ts';
+import { SkuaError } from '../../errors.ts';
+import type { StreamHasher } from '../../stream-hash.ts';
+import type { BlockCache } from '../../cache/block-cache.ts';
+import { LOADS_MAX, LOOK_TAIL_BYTES, type ObjectWorld } from '../api.ts';
+import { Carry, type Commit, encodeCommit } from '../commit-object.ts';
+import { type Look, sinceMs, type Stamp, stampOf } from './commit-attempt.ts';
+import { type CurrentView, ObjectView, ViewIndex, type ViewParts } from './view.ts';
+import { newestManifestNumber, type ObjectManifest, readManifest } from '../manifest.ts';
+import { applyToIndex, type CommittedRecords, ReadRecords } from '../../streams/apply-committed.ts';
 
-export interface HeadOptions {
+interface HeadOptions {
   readonly world: ObjectWorld;
   readonly cache: BlockCache;
   readonly hasher: StreamHasher;
@@ -24,7 +19,7 @@ export interface HeadOptions {
 }
 
 /** What the store over the log has to be told. */
-export interface HeadListener {
+interface HeadListener {
   follow(records: CommittedRecords): void;
   forgetStreams(end: number): void;
   forgetTombstones(): void;

@@ -1,10 +1,13 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
-import type { Commit } from './commit-object.ts';
-import { GALLOP_MAX, LOADS_MAX } from './limits.ts';
+import { isSkuaError, SkuaError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { ObjectPage } from '../../ports/object-store.ts';
+import { CARRY_SPAN_COMMITS, GALLOP_MAX, LOADS_MAX, type ObjectWorld, POLL_MS, TAIL_COMMITS_MAX, TAIL_READS_MAX } from '../api.ts';
+import { type Commit, decodeCommitObject } from '../commit-object.ts';
+import { sinceMs, type Stamp, stampOf } from './commit-attempt.ts';
 import type { LogHead } from './log-head.ts';
-import { keysOf } from './manifest.ts';
-import { sinceMs, stampOf } from './stamp.ts';
-import { listTail, readCommits, readTail } from './tail-reader.ts';
+import { commitKey, commitNumberOf, LOG_PREFIX } from '../keys.ts';
+import { keysOf } from '../manifest.ts';
 
 /** Commits that come one by one before larger steps are taken. */
 const STEPS_MAX = 1_000_000;
@@ -145,3 +148,132 @@ export class Refresher {
 }
 
 function ignore(): void {}
+
+/** The commits of a tail as they were listed. */
+interface TailList {
+  /** Number of the last commit listed; the one before the first where there are none. */
+  readonly last: number;
+  /** When `last` + 1 was proved free. */
+  readonly at: Stamp;
+  /** A number below `last` was not listed. */
+  readonly hasGap: boolean;
+}
+
+/** Lists the commits behind `known`: one LIST a thousand. Throws `too_busy` beyond TAIL_COMMITS_MAX. */
+export async function listTail(world: ObjectWorld, known: number): Promise<TailList> {
+  let last = known;
+  for (;;) {
+    const at = stampOf(world.clock);
+    const page: ObjectPage = await world.objects.list(LOG_PREFIX, { after: commitKey(last) });
+    for (const { key } of page.objects) {
+      if (commitNumberOf(key) !== last + 1) return { last, at, hasGap: true };
+      last++;
+    }
+    if (!page.isMore) return { last, at, hasGap: false };
+    if (last - known >= TAIL_COMMITS_MAX) throw new SkuaError('too_busy', `More than ${TAIL_COMMITS_MAX} commits have not been taken into files yet: the tick, which does that, does not run. Look at its log, and at its alarms.`, { commits: last - known, commitsMax: TAIL_COMMITS_MAX });
+  }
+}
+
+/** The commit with this number and those that it carries, by number; null when there is no such object. */
+async function readCommits(world: ObjectWorld, number: number, into: Map<number, Commit>): Promise<Commit | null> {
+  const key = commitKey(number);
+  const bytes = await world.objects.get(key);
+  if (bytes === null) return null;
+  const { commit, carried } = decodeCommitObject(key, number, bytes, world.digests);
+  into.set(number, commit);
+  for (const one of carried) into.set(one.number, one);
+  return commit;
+}
+
+/**
+ * The commits from `from` to `to`, ascending; null when an object among them is not there. Every commit that carries a
+ * whole span is asked for at once; what these do not carry, because it was too much, is asked for after that.
+ */
+export async function readTail(world: ObjectWorld, from: number, to: number, into = new Map<number, Commit>()): Promise<Commit[] | null> {
+  const anchors: number[] = to >= from ? [to] : [];
+  for (let number = Math.floor((to - 1) / CARRY_SPAN_COMMITS) * CARRY_SPAN_COMMITS - 1; number >= from; number -= CARRY_SPAN_COMMITS) anchors.push(number);
+  let isWhole = true;
+  const read = async (): Promise<void> => {
+    for (let number = anchors.shift(); number !== undefined && isWhole; number = anchors.shift()) {
+      if (!into.has(number) && await readCommits(world, number, into) === null) isWhole = false;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(TAIL_READS_MAX, anchors.length) }, read));
+  for (let number = to; isWhole && number >= from; number--) {
+    if (!into.has(number) && await readCommits(world, number, into) === null) isWhole = false;
+  }
+  if (!isWhole) return null;
+  return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => into.get(from + i)!);
+}
+
+/** Asks for other writers' commits while somebody waits for events. One line of requests serves all who wait. */
+export class Poller {
+  readonly #refresher: Refresher;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #closing = new AbortController();
+  #waiting = 0;
+  #running: Promise<void> | null = null;
+  #idle: AbortController | null = null;
+
+  constructor(refresher: Refresher, clock: Clock, log: Log) {
+    this.#refresher = refresher;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** The messages of a subscription, which hears of other writers' commits meanwhile. Files that were replaced are found again by whoever subscribes anew. */
+  async *follow<T>(subscribe: () => AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+    this.#enter();
+    try {
+      await this.#refresher.refresh();
+      yield* subscribe();
+    } catch (error) {
+      if (!isSkuaError(error, 'file_not_found')) throw error;
+      await this.#refresher.replaced(error);
+      throw new SkuaError('too_busy', 'The subscription read files that were being replaced: subscribe again behind the last event.', {}, error);
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    this.#enter();
+    try {
+      return await work();
+    } finally {
+      this.#leave();
+    }
+  }
+
+  #enter(): void {
+    if (this.#waiting++ === 0) this.#idle = new AbortController();
+    this.#running ??= this.#run();
+  }
+
+  #leave(): void {
+    if (--this.#waiting === 0) this.#idle?.abort();
+  }
+
+  async #run(): Promise<void> {
+    let wasFailing = false;
+    while (this.#waiting > 0 && !this.#closing.signal.aborted) {
+      await this.#clock.sleep(POLL_MS, AbortSignal.any([this.#closing.signal, this.#idle!.signal]));
+      if (this.#waiting === 0 || this.#closing.signal.aborted) break;
+      try {
+        await this.#refresher.refresh();
+        wasFailing = false;
+      } catch (error) {
+        if (!wasFailing) this.#log.warn('Other writers\' events could not be asked for; whoever waits for them waits on.', { error });
+        wasFailing = true;
+      }
+    }
+    this.#running = null;
+    if (this.#waiting > 0 && !this.#closing.signal.aborted) this.#running = this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+}

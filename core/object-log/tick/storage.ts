@@ -1,16 +1,15 @@
-import { SkuaError } from '../errors.ts';
-import type { ObjectStore } from '../ports/object-store.ts';
-import { checkPath, checkRename, fileExists, fileNotFound, folderOf } from '../ports/storage.ts';
-import type { Storage, StorageFile, StorageLock } from '../ports/storage.ts';
-import { decodeBase64 } from '../base64.ts';
-import type { ObjectManifest } from './manifest.ts';
+import { SkuaError } from '../../errors.ts';
+import type { ObjectStore } from '../../ports/object-store.ts';
+import { checkPath, checkRename, fileExists, fileNotFound, folderOf, type Storage, type StorageFile, type StorageLock } from '../../ports/storage.ts';
+import { decodeBase64 } from '../../base64.ts';
+import type { ObjectManifest } from '../manifest.ts';
 import { BaseFile, BaseHandle } from './storage-base.ts';
 
 /** Bytes copied at once when a file of the manifest is opened for writing. */
 const COPY_BYTES = 1_048_576;
 
 /** What has to happen to make the state of an ObjectStorage real. */
-export interface StorageChanges {
+interface StorageChanges {
   /** Names of files that were written here, ascending: they have to be uploaded. */
   readonly added: readonly string[];
   /** Names that the manifest has and that are gone or written anew, ascending. */

@@ -1,14 +1,15 @@
-import { BlockCache } from '../cache/block-cache.ts';
-import { SkuaError } from '../errors.ts';
-import { HEADER_BYTES } from '../log/chunk-format.ts';
-import type { Storage } from '../ports/storage.ts';
-import type { ObjectLogOptions, ObjectWorld } from './api.ts';
-import { CACHE_DEFAULT_BYTES, LOADS_MAX, TAIL_BYTES_MAX, TAIL_COMMITS_MAX } from './limits.ts';
-import type { ObjectManifest } from './manifest.ts';
-import { newestManifest, newestManifestNumber } from './manifests.ts';
-import { ObjectStorage } from './storage.ts';
-import { TickLog } from './tick-log.ts';
-import { listTail, readTail } from './tick-tail.ts';
+import { chunksUpTo, takeSnapshot } from '../../backup/source/snapshot.ts';
+import { type BackupSource, type Snapshot, StorageSource } from '../../backup/source/source.ts';
+import { BlockCache } from '../../cache/block-cache.ts';
+import { SkuaError } from '../../errors.ts';
+import { HEADER_BYTES } from '../../log/chunk-format.ts';
+import type { ScavengeStates } from '../../ports/scavenge-state.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { CACHE_DEFAULT_BYTES, LOADS_MAX, type ObjectLogOptions, type ObjectWorld, TAIL_BYTES_MAX, TAIL_COMMITS_MAX } from '../api.ts';
+import { newestManifest, newestManifestNumber, type ObjectManifest } from '../manifest.ts';
+import { listTail, readTail } from '../tick/compaction.ts';
+import { ObjectStorage } from '../tick/storage.ts';
+import { TickLog } from '../tick/tick-log.ts';
 
 /** Bytes copied at once of the chunk that is being filled. */
 const COPY_BYTES = 1_048_576;
@@ -18,7 +19,7 @@ const COPY_BYTES = 1_048_576;
  * over into the scratch storage, and the chunk that is being filled as a file up to its end. For work that changes nothing:
  * nobody else ever sees what is written here.
  */
-export interface Overlay {
+interface Overlay {
   readonly manifest: ObjectManifest;
   readonly storage: ObjectStorage;
   readonly log: TickLog;
@@ -95,4 +96,50 @@ async function copyFilling({ filling }: TickLog, storage: ObjectStorage): Promis
 async function discard(log: TickLog, storage: ObjectStorage): Promise<void> {
   await log.close();
   for (const path of storage.changes().added) await storage.remove(path);
+}
+
+/** A place for files of one piece of work. */
+export interface Scratch {
+  readonly storage: Storage;
+  /** Of a scavenge database that has its place in it, and of temporary ones. */
+  readonly states: ScavengeStates;
+  /** Removes it with all that is in it. */
+  remove(): Promise<void>;
+}
+
+/** The files of a store on object storage at one moment, as a backup takes them. */
+export interface ObjectSource extends BackupSource {
+  /** The manifest that names them. */
+  readonly manifest: ObjectManifest;
+  /** In which the listed files have their names. */
+  readonly storage: Storage;
+}
+
+/**
+ * The newest manifest and the tail behind it as the data directory of a node whose id is that of the store. Costs what opening
+ * an instance costs, and the bytes of the chunk that is being filled; the files themselves are read by large ranges when they
+ * are asked for. No scavenge has to wait: what a manifest names belongs together, also in the middle of a run. The database of a run that has
+ * not ended is left out, since a restored node begins anew. `scratch` is empty, and cleared by its owner after `release`.
+ */
+export async function objectSource(world: ObjectWorld, options: ObjectLogOptions, scratch: Storage): Promise<ObjectSource> {
+  const overlay = await openOverlay(world, options, scratch);
+  try {
+    const snapshot = await snapshotOf(overlay, world);
+    const { manifest, storage } = overlay;
+    const source = new StorageSource(storage, snapshot, { release: () => overlay.close() });
+    return { manifest, storage, snapshot, read: (path, position, length) => source.read(path, position, length), release: () => source.release() };
+  } catch (error) {
+    await overlay.close();
+    throw error;
+  }
+}
+
+async function snapshotOf({ manifest, storage, log, end, takenMs }: Overlay, { digests }: ObjectWorld): Promise<Snapshot> {
+  const { storeId, chunkSizeBytes, scavenge } = manifest;
+  const snapshot = await takeSnapshot({
+    storage, digests, chunkSizeBytes, nodeId: storeId,
+    // There are no epochs on object storage.
+    log: () => Promise.resolve({ takenMs, checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1 }, chunks: chunksUpTo(log.table, end) }),
+  });
+  return scavenge?.state === 'running' ? { ...snapshot, files: snapshot.files.filter(({ kind }) => kind !== 'scavenge-database') } : snapshot;
 }

@@ -1,27 +1,22 @@
-import type { BlockCache } from '../cache/block-cache.ts';
-import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
-import { guidToText } from '../guid.ts';
-import type { StreamHasher } from '../stream-hash.ts';
-import type { StreamIndex } from '../index/stream-index.ts';
-import type { Digests } from '../ports/digests.ts';
-import { InlineJobs } from '../ports/inline-jobs.ts';
-import type { Job, JobContext } from '../ports/jobs.ts';
-import type { ScavengeStates } from '../ports/scavenge-state.ts';
-import type { Storage } from '../ports/storage.ts';
-import type { ScavengeResult } from '../scavenge/api.ts';
-import { HistoryWriter } from '../scavenge/history.ts';
-import { SCAVENGE_JOBS } from '../scavenge/jobs.ts';
-import { checkedOptions, launchRun } from '../scavenge/launch.ts';
-import type { ActiveRun } from '../scavenge/launch.ts';
-import { sumsOf, tellEnd } from '../scavenge/history-repair.ts';
-import type { ScavengeConfig, ScavengeDeps, ScavengeStore } from '../scavenge/run-context.ts';
-import type { EventStoreInternals } from '../streams/event-store.ts';
-import { encodeText } from '../text.ts';
-import type { ObjectWorld } from './api.ts';
-import type { ObjectScavenge, ObjectScavengeProgress } from './manifest.ts';
-import { newestManifestNumber } from './manifests.ts';
+import type { BlockCache } from '../../cache/block-cache.ts';
+import { type ErrorCode, isSkuaError, SkuaError } from '../../errors.ts';
+import type { StreamIndex } from '../../index/stream-index.ts';
+import { InlineJobs } from '../../ports/inline-jobs.ts';
+import type { Job, JobContext } from '../../ports/jobs.ts';
+import type { ScavengeStates } from '../../ports/scavenge-state.ts';
+import type { Storage } from '../../ports/storage.ts';
+import type { ScavengeResult } from '../../scavenge/api.ts';
+import { sumsOf, tellEnd } from '../../scavenge/history-repair.ts';
+import { HistoryWriter } from '../../scavenge/history.ts';
+import { SCAVENGE_JOBS } from '../../scavenge/jobs.ts';
+import { type ActiveRun, checkedOptions, launchRun } from '../../scavenge/launch.ts';
+import type { ScavengeConfig, ScavengeDeps, ScavengeStore } from '../../scavenge/run-context.ts';
+import type { StreamHasher } from '../../stream-hash.ts';
+import type { EventStoreInternals } from '../../streams/event-store.ts';
+import type { ObjectWorld } from '../api.ts';
+import { newestManifestNumber, type ObjectScavenge, type ObjectScavengeProgress } from '../manifest.ts';
 import type { ObjectStorage } from './storage.ts';
-import { stopKey } from './tick-control.ts';
+import { derivedId, stopKey } from './control.ts';
 import type { TickLog } from './tick-log.ts';
 
 export const STATE_PATH = 'index/scavenging/scavenging.db';
@@ -34,7 +29,7 @@ const LOOK_MS = 2_000;
 /** Errors that say that the object store can't be reached: the run is sound, and the next tick goes on with it. */
 const OUTAGES: ReadonlySet<string> = new Set(['storage_unreachable', 'storage_throttled', 'storage_denied', 'outcome_unknown', 'commit_outcome_unknown', 'commit_contended', 'clock_skewed']);
 
-export interface SliceParts {
+interface SliceParts {
   readonly world: ObjectWorld;
   readonly storage: ObjectStorage;
   /** The files of the scavenge database are in it under their own names. */
@@ -227,14 +222,4 @@ class Slice {
   async #isToStop(): Promise<boolean> {
     return (await this.#parts.world.objects.head(stopKey(this.#running.scavengeId))) !== null;
   }
-}
-
-/** The same id for the same text, in the form of a UUID. */
-export function derivedId(text: string, digests: Digests): string {
-  const digest = digests.sha256();
-  digest.update(encodeText(text));
-  const bytes = digest.finish().slice(0, 16);
-  bytes[7] = (bytes[7]! & 0x0f) | 0x80;
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  return guidToText(bytes, 0);
 }

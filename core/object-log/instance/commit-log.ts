@@ -1,15 +1,14 @@
-import { u32 } from '../bytes.ts';
-import { SkuaError } from '../errors.ts';
-import type { CommitLog, SharedLog } from '../ports/commit-log.ts';
-import { OBJECT_PUT_BYTES_MAX } from '../ports/object-store.ts';
-import { CommitAttempt, type Outcome } from './commit-attempt.ts';
-import { type Commit, COMMIT_HEADER_BYTES, encodeCommit } from './commit-object.ts';
-import { CARRY_BYTES_MAX, LOST_WAIT_FIRST_MS, LOST_WAIT_MAX_MS } from './limits.ts';
+import { u32 } from '../../bytes.ts';
+import { SkuaError } from '../../errors.ts';
+import type { CommitLog, SharedLog } from '../../ports/commit-log.ts';
+import { OBJECT_PUT_BYTES_MAX } from '../../ports/object-store.ts';
+import { CommitAttempt, type Outcome, sinceMs } from './commit-attempt.ts';
+import { type Commit, COMMIT_HEADER_BYTES, encodeCommit } from '../commit-object.ts';
+import { CARRY_BYTES_MAX, LOST_WAIT_FIRST_MS, LOST_WAIT_MAX_MS } from '../api.ts';
 import type { LogHead } from './log-head.ts';
-import type { Refresher } from './refresher.ts';
-import { sinceMs } from './stamp.ts';
+import type { Refresher } from './refresh.ts';
 
-export interface CommitLimits {
+interface CommitLimits {
   readonly attemptsMax: number;
   readonly deadlineMs: number;
 }

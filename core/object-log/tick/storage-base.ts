@@ -1,7 +1,6 @@
-import { SkuaError } from '../errors.ts';
-import type { ObjectStore } from '../ports/object-store.ts';
-import { fileClosed, fileReadOnly } from '../ports/storage.ts';
-import type { StorageFile } from '../ports/storage.ts';
+import { SkuaError } from '../../errors.ts';
+import type { ObjectStore } from '../../ports/object-store.ts';
+import { fileClosed, fileReadOnly, type StorageFile } from '../../ports/storage.ts';
 
 /** Most bytes that one handle reads ahead of a sequential reader. */
 export const READ_AHEAD_BYTES_MAX = 4_194_304;

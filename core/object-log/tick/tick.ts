@@ -1,29 +1,83 @@
-import { createAutoScavenge } from '../auto-scavenge/auto-scavenge.ts';
-import { BlockCache } from '../cache/block-cache.ts';
-import { isSkuaError } from '../errors.ts';
-import type { StreamIndex } from '../index/stream-index.ts';
-import { TABLE_JOBS } from '../index/table-jobs.ts';
-import { InlineJobs } from '../ports/inline-jobs.ts';
-import type { ObjectInfo } from '../ports/object-store.ts';
-import { DEFAULT_CONFIG, type ScavengeConfig } from '../scavenge/run-context.ts';
-import type { ObjectInstance } from './api.ts';
-import { openPrefix } from './create-prefix.ts';
-import { manifestNumberOf } from './keys.ts';
-import { CACHE_DEFAULT_BYTES, REMOVE_AFTER_DEFAULT_MS } from './limits.ts';
-import type { ObjectManifest, ObjectScavenge } from './manifest.ts';
-import { newestManifestNumber, readManifest } from './manifests.ts';
+import { type AutoScavengeConfig, createAutoScavenge } from '../../auto-scavenge/auto-scavenge.ts';
+import { BlockCache } from '../../cache/block-cache.ts';
+import { isSkuaError } from '../../errors.ts';
+import type { StreamIndex } from '../../index/stream-index.ts';
+import { TABLE_JOBS } from '../../index/table-jobs.ts';
+import { InlineJobs } from '../../ports/inline-jobs.ts';
+import type { NodeAddress } from '../../ports/nodes.ts';
+import type { ObjectInfo } from '../../ports/object-store.ts';
+import type { ScavengeStates } from '../../ports/scavenge-state.ts';
+import type { Schedule } from '../../ports/schedule.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { DEFAULT_CONFIG, type ScavengeConfig } from '../../scavenge/run-context.ts';
+import type { StreamHasher } from '../../stream-hash.ts';
+import { CACHE_DEFAULT_BYTES, type ObjectInstance, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
+import { openPrefix } from '../create-prefix.ts';
+import { manifestNumberOf } from '../keys.ts';
+import { newestManifestNumber, type ObjectManifest, type ObjectScavenge, readManifest } from '../manifest.ts';
+import { indexLog, listTail, openIndex, readTail, settleTables, type Tail, type TickIndexParts } from './compaction.ts';
+import { createObjectNodes, requestedScavenge } from './control.ts';
 import { publish } from './publish.ts';
+import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd } from './scavenge-slice.ts';
 import { ObjectStorage } from './storage.ts';
 import { horizonOf, listManifests, sweep } from './sweep.ts';
-import { requestedScavenge } from './tick-control.ts';
-import { indexLog, openIndex, settleTables, type TickIndexParts } from './tick-index.ts';
 import { TickLog } from './tick-log.ts';
-import { createObjectNodes } from './tick-nodes.ts';
-import { TICK_DEFAULTS, type TickParts, type TickReport, type TickSettings } from './tick-parts.ts';
-import { runSlice, tellOfEnd } from './tick-slice.ts';
-import { listTail, readTail, type Tail } from './tick-tail.ts';
 
-export type { TickParts, TickReport, TickSettings } from './tick-parts.ts';
+/** What a tick is given, and what it says. */
+
+export interface TickSettings {
+  /** A tail is taken over when it has this many commits, ... */
+  readonly compactCommitsMin: number;
+  /** ... or this many bytes, ... */
+  readonly compactBytesMin: number;
+  /** ... or when the newest manifest is this old. */
+  readonly compactAfterMs: number;
+  /** New files that a tick writes before it publishes, in bytes; the last one may exceed it. The scratch storage must hold twice as much. */
+  readonly ownBytesMax: number;
+  /** Largest scavenge database in bytes, which ticks bring to and fro; the scratch storage must hold it besides. A larger one ends its run. */
+  readonly stateBytesMax: number;
+  readonly scavenge: Partial<ScavengeConfig>;
+}
+
+const TICK_DEFAULTS: TickSettings = { compactCommitsMin: 64, compactBytesMin: 1_048_576, compactAfterMs: 600_000, ownBytesMax: 201_326_592, stateBytesMax: SCAVENGE_STATE_BYTES_MAX, scavenge: {} };
+
+export interface TickParts {
+  readonly world: ObjectWorld;
+  readonly options?: ObjectLogOptions;
+  readonly settings?: Partial<TickSettings>;
+  /** Empty, and of this tick alone. Whoever gives it clears it afterwards. */
+  readonly scratch: Storage;
+  /** The scavenge database at its place in the scratch storage. */
+  readonly scavengeStates: ScavengeStates;
+  /** By the monotonic clock: everything is published by then. */
+  readonly deadlineMs: number;
+  /** Left out where scavenges are not scheduled. */
+  readonly autoScavenge?: { readonly schedule: Schedule; readonly config: AutoScavengeConfig; readonly self: NodeAddress };
+  /** Called at the end with the time that is left. What it throws ends the tick with that error; everything else is done by then. */
+  readonly shipBackup?: (deadlineMs: number) => Promise<unknown>;
+  /** Tests inject a hash with collisions. */
+  readonly hasher?: StreamHasher;
+  /** `openObjectStore`. Called when a scavenge or a schedule needs the streams; the tick closes what it gets. */
+  readonly open: (world: ObjectWorld, options: ObjectLogOptions) => Promise<ObjectInstance>;
+}
+
+export interface TickReport {
+  /**
+   * `idle`: there was nothing to do. `published`: a manifest was written. `superseded`: another tick was first, and nothing of
+   * this one counts.
+   */
+  readonly outcome: 'idle' | 'published' | 'superseded';
+  /** Number of the manifest that this tick wrote, or else began with. */
+  readonly manifest: number;
+  /** What was taken over from the tail. */
+  readonly commits: number;
+  readonly bytes: number;
+  readonly chunksCompleted: number;
+  /** The scavenge that goes on, or that was the last. */
+  readonly scavenge: ObjectScavenge | null;
+  /** Objects removed that nobody reads any more. */
+  readonly removed: number;
+}
 
 /** Of the time that a tick has, this part is kept for publishing what it did, and never more than this. */
 const PUBLISH_SHARE = 1 / 4;

@@ -1,17 +1,34 @@
-import { equalBytes } from '../bytes.ts';
-import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { ObjectStore } from '../ports/object-store.ts';
-import { type Commit, type CommitObject, decodeCommitObject } from './commit-object.ts';
-import { commitKey } from './keys.ts';
-import { UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from './limits.ts';
-import { sinceMs, type Stamp, stampOf } from './stamp.ts';
+import { equalBytes } from '../../bytes.ts';
+import { type ErrorCode, isSkuaError, SkuaError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { ObjectStore } from '../../ports/object-store.ts';
+import { UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from '../api.ts';
+import { type Commit, type CommitObject, decodeCommitObject } from '../commit-object.ts';
+import { commitKey } from '../keys.ts';
+
+/** A moment by both clocks of a process. */
+export interface Stamp {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
+
+export function stampOf(clock: Clock): Stamp {
+  return { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
+}
+
+/**
+ * Milliseconds since the stamp, by the clock that says more: a frozen process may have a monotonic clock that stood
+ * still, and a wall clock may be set back.
+ */
+export function sinceMs(stamp: Stamp, clock: Clock): number {
+  return Math.max(clock.nowMs() - stamp.wallMs, clock.monotonicMs() - stamp.monotonicMs);
+}
 
 /** What the newest manifest said, and when it was asked. */
 export interface Look { readonly boundary: number; readonly at: Stamp }
 
-export interface AttemptWorld {
+interface AttemptWorld {
   readonly objects: ObjectStore;
   readonly clock: Clock;
   readonly digests: Digests;

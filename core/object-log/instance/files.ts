@@ -1,8 +1,129 @@
-import { BLOCK_BYTES } from '../cache/block-cache.ts';
-import { HEADER_BYTES } from '../log/chunk-format.ts';
-import type { ObjectStore } from '../ports/object-store.ts';
-import type { ObjectSegment } from './manifest.ts';
-import { getRange, ReadOnlyFile } from './object-file.ts';
+import { BLOCK_BYTES, type BlockCache } from '../../cache/block-cache.ts';
+import { END, HIT } from '../../cache/step.ts';
+import { SkuaError } from '../../errors.ts';
+import { BloomFilter, checkLines, isTooCorrupt, LINE_BYTES, readBloomHeader } from '../../index/bloom.ts';
+import type { TableBloom } from '../../index/table-bloom.ts';
+import { ENTRY_BYTES, FOOTER_BYTES, HEADER_BYTES as TABLE_HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, readShape, tableCorrupt } from '../../index/table-format.ts';
+import { Midpoints, TableReader } from '../../index/table-search.ts';
+import { HEADER_BYTES } from '../../log/chunk-format.ts';
+import type { ObjectStore } from '../../ports/object-store.ts';
+import type { StorageFile } from '../../ports/storage.ts';
+import type { ObjectFile, ObjectSegment } from '../manifest.ts';
+
+/** Bytes [from, from + length) of an object. Throws `file_not_found`, with the key, when there is no such object, and `io_error` when it is too short. */
+async function getRange(objects: ObjectStore, key: string, from: number, length: number): Promise<Uint8Array> {
+  const bytes = await objects.get(key, { from, length });
+  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, is not there (any more): the manifest in use may be an old one, and the newest names what has taken its place.`, { path: key, key });
+  if (bytes.length !== length) throw new SkuaError('io_error', `The object ${key} gave ${bytes.length} of ${length} bytes at offset ${from}: it is shorter than its manifest says. Restore it from a version or a backup of the bucket.`, { path: key, key, offset: from });
+  return bytes;
+}
+
+/** Read-only files: what nobody may do with them. */
+abstract class ReadOnlyFile implements StorageFile {
+  abstract readonly path: string;
+  abstract readonly size: number;
+  readonly isRemote = true;
+  abstract read(position: number, length: number): Uint8Array | Promise<Uint8Array>;
+
+  writeAt(): void { throw this.#refusal(); }
+  truncate(): Promise<void> { return Promise.reject(this.#refusal()); }
+  async sync(): Promise<void> {}
+  async seal(): Promise<void> {}
+  async close(): Promise<void> {}
+
+  #refusal(): SkuaError {
+    return new SkuaError('io_error', `${this.path} is an object that never changes: this is a defect.`, { path: this.path });
+  }
+}
+
+/** A whole object as a file, read by range. Opening and closing it costs nothing. */
+export class ObjectFileReader extends ReadOnlyFile {
+  readonly path: string;
+  readonly size: number;
+  readonly #objects: ObjectStore;
+  readonly #key: string;
+
+  constructor(objects: ObjectStore, path: string, key: string, size: number) {
+    super();
+    this.path = path;
+    this.size = size;
+    this.#objects = objects;
+    this.#key = key;
+  }
+
+  read(position: number, length: number): Promise<Uint8Array> | Uint8Array {
+    const count = Math.min(length, this.size - position);
+    return count <= 0 ? new Uint8Array(0) : getRange(this.#objects, this.#key, position, count);
+  }
+}
+
+/** A filter up to this size is read whole, with one request; a table with a larger one is searched without: that costs one request too, at most. */
+const BLOOM_BYTES_MAX = 1_048_576;
+const TAIL_BYTES = FOOTER_BYTES + MD5_BYTES;
+
+/** An index table among the files of a manifest, opened when it is first searched. */
+export class ObjectTable {
+  readonly file: ObjectFile;
+  reader: TableReader | null = null;
+  readonly #objects: ObjectStore;
+  readonly #cache: BlockCache;
+  readonly #bloom: ObjectFile | null;
+  readonly #cacheDepth: number;
+  #opening: Promise<void> | null = null;
+
+  constructor(objects: ObjectStore, cache: BlockCache, file: ObjectFile, bloom: ObjectFile | null, cacheDepth: number) {
+    this.#objects = objects;
+    this.#cache = cache;
+    this.file = file;
+    this.#bloom = bloom !== null && bloom.key !== null && bloom.sizeBytes <= BLOOM_BYTES_MAX ? bloom : null;
+    this.#cacheDepth = cacheDepth;
+  }
+
+  /** Entries in it; as many as fit into the file while it has not been opened. */
+  get entries(): number {
+    return this.reader?.shape.entries ?? Math.max(0, Math.floor((this.file.sizeBytes - TABLE_HEADER_BYTES - TAIL_BYTES) / ENTRY_BYTES));
+  }
+
+  /** Sets `reader`. Two requests at once: one for footer and midpoints, one for the filter. */
+  open(): Promise<void> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = null;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
+    const { name, key, sizeBytes } = this.file;
+    const file = new ObjectFileReader(this.#objects, name, key!, sizeBytes);
+    const guessed = Math.min(sizeBytes, 2 ** this.#cacheDepth * MIDPOINT_BYTES + TAIL_BYTES);
+    const [end, bloom] = await Promise.all([file.read(sizeBytes - guessed, guessed), this.#openBloom()]);
+    // The footer repeats what the header says, so the header need not be read.
+    const footer = end.subarray(end.length - TAIL_BYTES);
+    const shape = readShape(name, sizeBytes, footer.subarray(0, 2), footer);
+    const midpointBytes = shape.midpoints * MIDPOINT_BYTES;
+    const missing = midpointBytes + TAIL_BYTES - end.length;
+    const stored = missing <= 0 ? end.subarray(-missing, -missing + midpointBytes) : await file.read(TABLE_HEADER_BYTES + shape.entries * shape.entryBytes, midpointBytes);
+    const midpoints = Midpoints.ofStored(stored, shape);
+    if (midpoints === null) throw tableCorrupt(name, 'has midpoints that do not belong to its entries');
+    this.reader = new TableReader({ path: name, file, shape, midpoints, bloom, cache: this.#cache });
+  }
+
+  async #openBloom(): Promise<TableBloom | null> {
+    if (this.#bloom === null) return null;
+    const { name, key, sizeBytes } = this.#bloom;
+    const bytes = (await new ObjectFileReader(this.#objects, name, key!, sizeBytes).read(0, sizeBytes)).slice();
+    // A damaged filter would hide events; without one the table is searched.
+    if (readBloomHeader(bytes, sizeBytes) === null || isTooCorrupt(checkLines(bytes, LINE_BYTES, sizeBytes), sizeBytes)) return null;
+    const filter = new BloomFilter(bytes);
+    return { mayContain: (hi, lo) => (filter.mayContain(hi, lo) ? HIT : END), close: async () => {} };
+  }
+
+  /** Forgets its blocks. */
+  async close(): Promise<void> {
+    await this.reader?.close();
+  }
+}
 
 /** Blocks that are fetched with the seam. */
 const SEAM_BLOCKS_BEFORE = 2;

@@ -1,0 +1,237 @@
+import { HIT } from '../cache/step.ts';
+import { SkuaError } from '../errors.ts';
+import { TOMBSTONE } from '../log/records.ts';
+import type { AllPosition, StoredEvent, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage } from './api.ts';
+import { resolveLinks } from './links.ts';
+import { FloorSearch, runSearch } from './lookup.ts';
+import { checkNumber, checkReadableName, isMetastream } from './names.ts';
+import { readAllAfter, readAllFrom } from './read-all.ts';
+import { type PageSource, readNumber, readPage } from './read-stream.ts';
+import { countRead, deletedError, type StoreContext, viewOf } from './store-context.ts';
+import type { StreamView } from './stream-state.ts';
+
+/** Someone who waits for a stream, or for the log. A wake-up that comes while nobody waits is kept for the next wait. */
+class Waiter {
+  readonly stream: string | null;
+  #isWoken = false;
+  #resume: (() => void) | null = null;
+
+  constructor(stream: string | null) {
+    this.stream = stream;
+  }
+
+  /** Forgets earlier wake-ups. Call it before reading what they would announce. */
+  arm(): void {
+    this.#isWoken = false;
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    const resume = this.#resume;
+    this.#resume = null;
+    resume?.();
+  }
+
+  /** Resolves at the next wake-up since `arm`, or when the signal aborts. */
+  async wait(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#isWoken || signal?.aborted === true) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#resume = resolve;
+    signal?.addEventListener('abort', resolve as () => void, { once: true });
+    try {
+      await promise;
+    } finally {
+      this.#resume = null;
+      signal?.removeEventListener('abort', resolve as () => void);
+    }
+  }
+}
+
+/** All who wait. Only readers of streams that were written to are woken. */
+export class Waiters {
+  readonly #max: number;
+  readonly #streams = new Map<string, Set<Waiter>>();
+  readonly #log = new Set<Waiter>();
+  #count = 0;
+  isClosed = false;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get count(): number { return this.#count; }
+
+  /** A waiter for a stream, or for the log when `stream` is null. The caller removes it. */
+  add(stream: string | null): Waiter {
+    if (this.isClosed) throw closedError();
+    if (this.#count >= this.#max) {
+      throw new SkuaError('too_busy', `There are ${this.#max} subscriptions and waiting readers already: end some, or ask another node.`, { limit: this.#max });
+    }
+    this.#count++;
+    const waiter = new Waiter(stream);
+    if (stream === null) this.#log.add(waiter);
+    else {
+      let set = this.#streams.get(stream);
+      if (set === undefined) this.#streams.set(stream, set = new Set());
+      set.add(waiter);
+    }
+    return waiter;
+  }
+
+  remove(waiter: Waiter): void {
+    const set = waiter.stream === null ? this.#log : this.#streams.get(waiter.stream);
+    if (set === undefined || !set.delete(waiter)) return;
+    this.#count--;
+    if (waiter.stream !== null && set.size === 0) this.#streams.delete(waiter.stream);
+  }
+
+  wakeStream(stream: string): void {
+    if (this.#streams.size === 0) return;
+    for (const waiter of this.#streams.get(stream) ?? []) waiter.wake();
+  }
+
+  wakeLog(): void {
+    for (const waiter of this.#log) waiter.wake();
+  }
+
+  wakeAll(): void {
+    this.wakeLog();
+    for (const set of this.#streams.values()) for (const waiter of set) waiter.wake();
+  }
+
+  /** Wakes everyone for the last time. */
+  close(): void {
+    this.isClosed = true;
+    this.wakeAll();
+  }
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal !== undefined && signal.aborted;
+}
+
+export function closedError(): SkuaError {
+  return new SkuaError('store_closed', 'The store has been closed: start it again.');
+}
+
+/**
+ * A subscription pulls pages. Its waiter is armed before the state is looked at, so what is written after that look
+ * wakes it, and what was written before is in the page: nothing is missed and nothing comes twice.
+ */
+export async function* subscribeToStream(context: StoreContext, waiters: Waiters, stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
+  const { signal } = options;
+  let from = await firstWanted(context, stream, options.after);
+  const waiter = waiters.add(stream);
+  try {
+    let isLive = false;
+    while (!isAborted(signal)) {
+      waiter.arm();
+      const view = await viewOf(context, stream);
+      const part = await readPart(context, view, from);
+      countRead(context.meter, part.events);
+      if (options.resolveLinks === true) await resolveLinks(context, part.events);
+      for (const event of part.events) {
+        yield { kind: 'event', event };
+        if (isAborted(signal)) return;
+      }
+      from = Math.max(from, part.next);
+      if (!part.isEnd) {
+        isLive = false;
+        // A page may have passed over nothing but expired events, and may not have waited for anything.
+        if (part.events.length === 0) await context.clock.yield();
+        continue;
+      }
+      if (view.isTombstoned) {
+        const tombstone = await readTombstone(context, view);
+        if (tombstone !== null) yield { kind: 'event', event: tombstone };
+        throw deletedError(stream);
+      }
+      if (!isLive) yield { kind: 'caught-up' };
+      isLive = true;
+      await waiter.wait(signal);
+      if (waiters.isClosed) throw closedError();
+    }
+  } finally {
+    waiters.remove(waiter);
+  }
+}
+
+/** Number of the first event wanted. Throws when there will never be one. */
+async function firstWanted(context: StoreContext, stream: string, after: number | 'end'): Promise<number> {
+  const refusal = checkReadableName(stream);
+  if (refusal !== null) throw refusal;
+  if (after !== 'end' && after !== -1) checkNumber(after);
+  const view = await viewOf(context, stream);
+  if (view.isTombstoned) throw deletedError(stream);
+  return after === 'end' ? view.lastNumber + 1 : after + 1;
+}
+
+interface Part {
+  readonly events: StoredEvent[];
+  /** Number of the next event to read; may be lower than what the subscription waits for. */
+  readonly next: number;
+  readonly isEnd: boolean;
+}
+
+const NOTHING: Part = { events: [], next: 0, isEnd: true };
+
+function readPart(context: StoreContext, view: StreamView, from: number): Promise<Part> | Part {
+  if (view.isTombstoned) return readRest(context, view, from);
+  return view.isMissing ? NOTHING : readSome(context, view, from);
+}
+
+async function readSome(context: StoreContext, source: PageSource, from: number): Promise<Part> {
+  const page = await readPage(context, source, { direction: 'forward', from, count: context.options.subscriptionPageEvents });
+  return { events: page.events, next: page.nextEventNumber, isEnd: page.isEnd };
+}
+
+/** What was written between the last page and the tombstone: the state says only that the stream is deleted. */
+async function readRest(context: StoreContext, view: StreamView, from: number): Promise<Part> {
+  const search = new FloorSearch(view.key, TOMBSTONE - 1);
+  if (await runSearch(search, context.lookup) !== HIT) return NOTHING;
+  return readSome(context, { key: view.key, lastNumber: search.entry.version, metadata: view.metadata, expired: view.expired }, from);
+}
+
+async function readTombstone(context: StoreContext, view: StreamView): Promise<StoredEvent | null> {
+  return isMetastream(view.key.name) ? null : readNumber(context, view.key, TOMBSTONE);
+}
+
+/** As `subscribeToStream`, over the whole log. */
+export async function* subscribeToAll(context: StoreContext, waiters: Waiters, options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
+  const { signal } = options;
+  const waiter = waiters.add(null);
+  try {
+    let isLive = false;
+    let { from, isAfter } = placeAfter(options.after, context.lookup.reader.end);
+    while (!isAborted(signal)) {
+      waiter.arm();
+      const read = isAfter ? readAllAfter : readAllFrom;
+      const { page, isEnd } = await read(context, from, context.options.subscriptionPageEvents, options.filter);
+      countRead(context.meter, page.events);
+      if (options.resolveLinks === true) await resolveLinks(context, page.events);
+      for (const event of page.events) {
+        yield { kind: 'event', event };
+        if (isAborted(signal)) return;
+      }
+      from = page.next();
+      isAfter = false;
+      if (!isEnd) {
+        isLive = false;
+        continue;
+      }
+      if (!isLive) yield { kind: 'caught-up' };
+      isLive = true;
+      await waiter.wait(signal);
+      if (waiters.isClosed) throw closedError();
+    }
+  } finally {
+    waiters.remove(waiter);
+  }
+}
+
+/** Where to read on; a position beyond the end means what is written from now on. */
+function placeAfter(after: AllPosition | 'start' | 'end', end: number): { from: AllPosition; isAfter: boolean } {
+  if (after === 'start') return { from: { commit: 0, prepare: 0 }, isAfter: false };
+  if (after === 'end' || after.commit > end) return { from: { commit: end, prepare: 0 }, isAfter: false };
+  return { from: after, isAfter: true };
+}
