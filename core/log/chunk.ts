@@ -4,7 +4,7 @@ import { ALONE_BYTES } from '../cache/lone-reads.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import { SkuaError } from '../errors.ts';
 import { HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
-import { FRAME_BYTES, RECORD_BYTES_MAX, type RecordFrame } from './records.ts';
+import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, takeFrame, type RecordFrame } from './records.ts';
 
 /**
  * One chunk file, complete or ongoing, as readers see it. Positions are global; "local" is the offset from the
@@ -131,7 +131,7 @@ export class Chunk {
     const suffix = this.file.bytes(HEADER_BYTES + actual - 4, 4);
     if (suffix instanceof Promise) return suffix;
     const length = i32(suffix, 0);
-    if (length <= 0 || length > RECORD_BYTES_MAX || length + FRAME_BYTES > actual) throw this.corrupt(actual - 4, `a record length of ${length}`);
+    if (!isRecordLength(length) || length + FRAME_BYTES > actual) throw this.corrupt(actual - 4, `a record length of ${length}`);
     const start = actual - length - FRAME_BYTES;
     const outcome = this.#readFrame(start, this.isScavenged ? -1 : this.startPosition + start, frame);
     if (!this.isScavenged || outcome !== HIT || frame.next <= position) return outcome;
@@ -171,7 +171,7 @@ export class Chunk {
       if (prefix instanceof Promise) return prefix;
       length = i32(prefix, 0);
     }
-    if (length <= 0 || length > RECORD_BYTES_MAX || actual + length + FRAME_BYTES > this.physicalBytes) throw this.corrupt(actual, `a record length of ${length}`);
+    if (!isRecordLength(length) || actual + length + FRAME_BYTES > this.physicalBytes) throw this.corrupt(actual, `a record length of ${length}`);
     let bytes = block;
     let at = offset;
     if (offset + length + FRAME_BYTES > block.length) {
@@ -181,14 +181,9 @@ export class Chunk {
       at = 0;
     }
     if (alone !== null) this.file.keepAlone(length + FRAME_BYTES);
-    if (i32(bytes, at + 4 + length) !== length) throw this.corrupt(actual, 'a record whose two lengths differ');
-    frame.bytes = bytes;
-    frame.at = at + 4;
-    frame.length = length;
-    const own = frame.ownPosition;
-    if (expected >= 0 ? own !== expected : own < this.startPosition || own >= this.endPosition) throw this.corrupt(actual, `a record that names position ${own}`);
-    frame.position = own;
-    frame.next = own + length + FRAME_BYTES;
+    const found = takeFrame(frame, bytes, at, length, expected);
+    if (found === FRAME_LENGTHS_DIFFER) throw this.corrupt(actual, 'a record whose two lengths differ');
+    if (found !== FRAME_SOUND || (expected < 0 && !(frame.position >= this.startPosition && frame.position < this.endPosition))) throw this.corrupt(actual, `a record that names position ${frame.position}`);
     return HIT;
   }
 

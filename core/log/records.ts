@@ -54,6 +54,32 @@ export class RecordFrame {
   get ownPosition(): number { return i64(this.bytes, this.at + 2); }
 }
 
+/** Whether a record can be so long: what stands before it is looked at before the place behind it is. */
+export function isRecordLength(length: number): boolean {
+  return length > 0 && length <= RECORD_BYTES_MAX;
+}
+
+/** What `takeFrame` finds. A number, since it is asked for every record. */
+export const FRAME_SOUND = 0;
+export const FRAME_LENGTHS_DIFFER = 1;
+export const FRAME_ELSEWHERE = 2;
+
+/**
+ * Shows in `frame` the record whose frame begins at `at`, all of it in `bytes`, and `length` the one that stands before it. Its
+ * two lengths must be the same, and it must name `position` as its own; -1 where only the record itself knows that, and the
+ * caller how far it can be believed. Every walk over records asks here; what is wrong is told with what the caller reads.
+ */
+export function takeFrame(frame: RecordFrame, bytes: Uint8Array, at: number, length: number, position: number): number {
+  frame.bytes = bytes;
+  frame.at = at + 4;
+  frame.length = length;
+  if (i32(bytes, at + 4 + length) !== length) return FRAME_LENGTHS_DIFFER;
+  const own = i64(bytes, at + 6);
+  frame.position = own;
+  frame.next = own + length + FRAME_BYTES;
+  return position >= 0 && own !== position ? FRAME_ELSEWHERE : FRAME_SOUND;
+}
+
 /** The fixed fields of a prepare and where its variable ones lie, without decoding any text. */
 export class PrepareFields {
   version = 0;

@@ -2,7 +2,7 @@ import { i32 } from '../bytes.ts';
 import type { Chunk } from './chunk.ts';
 import { HEADER_BYTES } from './chunk-format.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import { FRAME_BYTES, RECORD_BYTES_MAX, RecordFrame } from './records.ts';
+import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, RecordFrame, takeFrame } from './records.ts';
 
 /** Bytes read at once. */
 const SCAN_READ_BYTES = 1_048_576;
@@ -102,23 +102,16 @@ class ChunkScan {
   }
 
   #sizeOf(length: number): number {
-    if (length <= 0 || length > RECORD_BYTES_MAX || this.#at + length + FRAME_BYTES > this.#end) throw this.#chunk.corrupt(this.#at - HEADER_BYTES, `a record length of ${length}`);
+    if (!isRecordLength(length) || this.#at + length + FRAME_BYTES > this.#end) throw this.#chunk.corrupt(this.#at - HEADER_BYTES, `a record length of ${length}`);
     return length + FRAME_BYTES;
   }
 
   #take(bytes: Uint8Array, offset: number, size: number): void {
     const chunk = this.#chunk;
     const frame = this.#frame;
-    const length = size - FRAME_BYTES;
-    if (i32(bytes, offset + 4 + length) !== length) throw chunk.corrupt(this.#at - HEADER_BYTES, 'a record whose two lengths differ');
-    frame.bytes = bytes;
-    frame.at = offset + 4;
-    frame.length = length;
-    const position = frame.ownPosition;
-    const expected = chunk.isScavenged ? position : chunk.startPosition + this.#at - HEADER_BYTES;
-    if (position !== expected || position < chunk.startPosition || position >= chunk.endPosition) throw chunk.corrupt(this.#at - HEADER_BYTES, `a record that names position ${position}`);
-    frame.position = position;
-    frame.next = position + size;
+    const found = takeFrame(frame, bytes, offset, size - FRAME_BYTES, chunk.isScavenged ? -1 : chunk.startPosition + this.#at - HEADER_BYTES);
+    if (found === FRAME_LENGTHS_DIFFER) throw chunk.corrupt(this.#at - HEADER_BYTES, 'a record whose two lengths differ');
+    if (found !== FRAME_SOUND || !(frame.position >= chunk.startPosition && frame.position < chunk.endPosition)) throw chunk.corrupt(this.#at - HEADER_BYTES, `a record that names position ${frame.position}`);
     this.#at += size;
   }
 

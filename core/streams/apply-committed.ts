@@ -2,8 +2,8 @@ import { i32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { EventColumns } from '../index/event-columns.ts';
 import {
-  FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, streamOf, timestampMsAt,
-  timestampTicksAt, TOMBSTONE,
+  FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf,
+  takeFrame, timestampMsAt, timestampTicksAt, TOMBSTONE,
 } from '../log/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import type { StreamHasher } from '../stream-hash.ts';
@@ -148,13 +148,7 @@ export class ReadRecords implements CommittedRecords {
 export function eachRecord(records: Uint8Array, start: number, frame: RecordFrame, visit: (frame: RecordFrame) => void): void {
   for (let at = 0; at < records.length;) {
     const length = at + FRAME_BYTES <= records.length ? i32(records, at) : -1;
-    const isWhole = length > 0 && length <= RECORD_BYTES_MAX && at + length + FRAME_BYTES <= records.length && i32(records, at + 4 + length) === length;
-    frame.bytes = records;
-    frame.at = at + 4;
-    frame.length = length;
-    frame.position = start + at;
-    frame.next = start + at + length + FRAME_BYTES;
-    if (!isWhole || frame.ownPosition !== frame.position) {
+    if (!isRecordLength(length) || at + length + FRAME_BYTES > records.length || takeFrame(frame, records, at, length, start + at) !== FRAME_SOUND) {
       throw new SkuaError('log_corrupt', `A commit holds something that is no record at position ${start + at} of the log (offset ${at} of its records). Restore the commit object from a version or a backup of the bucket.`, { position: start + at, offset: at });
     }
     visit(frame);

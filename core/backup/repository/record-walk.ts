@@ -1,7 +1,7 @@
 import { i32 } from '../../bytes.ts';
 import { SkuaError } from '../../errors.ts';
 import {
-  FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame, recordTimestampAt, SYSTEM, timestampMsAt,
+  FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, SYSTEM, takeFrame, timestampMsAt,
 } from '../../log/records.ts';
 
 /**
@@ -49,13 +49,7 @@ export class RecordWalk {
 
   #read(bytes: Uint8Array, at: number, size: number): void {
     const { frame } = this;
-    frame.bytes = bytes;
-    frame.at = at + 4;
-    frame.length = size - FRAME_BYTES;
-    frame.position = this.position;
-    frame.next = this.position + size;
-    if (frame.ownPosition !== this.position || i32(bytes, at + size - 4) !== frame.length) throw noRecord(this.position);
-    if (frame.type > SYSTEM) throw noRecord(this.position);
+    if (takeFrame(frame, bytes, at, size - FRAME_BYTES, this.position) !== FRAME_SOUND || frame.type > SYSTEM) throw noRecord(this.position);
     this.timeMs = timestampMsAt(bytes, recordTimestampAt(frame, this.#fields));
     this.endsWrite = frame.type !== PREPARE || !this.#fields.isCommitted || (this.#fields.flags & FLAG_TRANSACTION_END) !== 0;
   }
@@ -65,7 +59,7 @@ export class RecordWalk {
 function sizeAt(bytes: Uint8Array, at: number, position: number): number {
   if (at + 4 > bytes.length) return 0;
   const length = i32(bytes, at);
-  if (length <= 0 || length > RECORD_BYTES_MAX) throw noRecord(position);
+  if (!isRecordLength(length)) throw noRecord(position);
   return at + length + FRAME_BYTES > bytes.length ? 0 : length + FRAME_BYTES;
 }
 
@@ -149,17 +143,14 @@ export class RecordTimes {
   }
 
   #sizeOf(length: number): number {
-    if (length <= 0 || length > RECORD_BYTES_MAX || this.#at + length + FRAME_BYTES > this.#end) throw this.#corrupt(`a record length of ${length}`);
+    if (!isRecordLength(length) || this.#at + length + FRAME_BYTES > this.#end) throw this.#corrupt(`a record length of ${length}`);
     return length + FRAME_BYTES;
   }
 
   #take(bytes: Uint8Array, offset: number, size: number): void {
     const frame = this.#frame;
-    frame.bytes = bytes;
-    frame.at = offset + PREFIX_BYTES;
-    frame.length = size - FRAME_BYTES;
-    frame.position = frame.ownPosition;
-    if (i32(bytes, offset + size - PREFIX_BYTES) !== frame.length) throw this.#corrupt('a record whose two lengths differ');
+    // Of a chunk file alone nobody knows where its records stood before a scavenge.
+    if (takeFrame(frame, bytes, offset, size - FRAME_BYTES, -1) !== FRAME_SOUND) throw this.#corrupt('a record whose two lengths differ');
     this.#note(bytes);
     this.#at += size;
   }
