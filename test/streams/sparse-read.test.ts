@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
@@ -11,11 +12,10 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
-import { inLongRun } from '../support/long-run.ts';
 
 /** Streams whose events lie far apart are read record by record, and a page of them must be what it was in any case. */
 
-const ROUNDS = inLongRun(150, 50);
+const ROUNDS = 150;
 const STREAMS = ['a', 'b'];
 const NO_BYTES = new Uint8Array(0);
 const root = mkdtempSync(join(tmpdir(), 'skua-sparse-'));
@@ -79,7 +79,11 @@ describe.each<[string, () => Storage]>([
     await expectAll(open, written);
     await open.store.deleteStream('gone', ANY, 'hard');
     await open.scavenger.start({ threads: 1, threshold: 0 });
-    while (open.scavenger.current() !== null) await expectAll(open, written);
+    while (open.scavenger.current() !== null) {
+      await expectAll(open, written);
+      // Reading that finds everything at hand gives nobody else a turn.
+      await turn();
+    }
     expect(open.scavenger.last()).toMatchObject({ result: 'Success' });
     await expectAll(open, written);
     await open.close();
