@@ -1,6 +1,8 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import type { ViteUserConfig } from 'vitest/config';
+import type { TestProjectConfiguration, ViteUserConfig } from 'vitest/config';
 import SummaryReporter from './support/summary-reporter.ts';
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -8,12 +10,24 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** A test that hangs ends after this time; none depends on it, however busy the machine is. */
 const HANG_MS = 600_000;
 
-/** Two files at a time, each in a process of its own: tests bind ports, start workers and hold directory locks. */
+/** What files have in them that leave something behind in the modules that they share with others. */
+const KEEPS_TO_ITSELF = /vi\.mock\(|World\.elsewhere =/;
+
+/**
+ * The files in two groups. Most share a process with others, one after another, and what it has loaded: a process of its own, with all
+ * that a file imports, costs more than most files. The rest have one for themselves.
+ */
+export function inGroups(files: readonly string[]): TestProjectConfiguration[] {
+  const alone = files.filter((file) => KEEPS_TO_ITSELF.test(readFileSync(join(ROOT, file), 'utf8')));
+  return [
+    { extends: true, test: { name: 'together', include: files.filter((file) => !alone.includes(file)), isolate: false } },
+    { extends: true, test: { name: 'alone', include: alone } },
+  ];
+}
+
+/** Two files at a time: tests bind ports, start workers and hold directory locks. */
 export const tests: ViteUserConfig['test'] = {
   environment: 'node',
-  include: ['test/**/*.test.ts'],
-  // Those belong to `npm run test:long`.
-  exclude: ['**/node_modules/**', 'test/**/*.long.test.ts'],
   // Ends the S3 server that tests have started, if any.
   globalSetup: ['test/support/s3/global-setup.ts'],
   testTimeout: HANG_MS,
@@ -29,4 +43,7 @@ export const tests: ViteUserConfig['test'] = {
   reporters: ['default', new SummaryReporter()],
 };
 
-export default defineConfig({ root: ROOT, test: tests });
+export const TEST_FILES = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['**/node_modules'] }).sort();
+
+// The others belong to `npm run test:long`.
+export default defineConfig({ root: ROOT, test: { ...tests, projects: inGroups(TEST_FILES.filter((file) => !file.endsWith('.long.test.ts'))) } });

@@ -56,7 +56,7 @@ export interface ActiveRun {
 }
 
 /**
- * Starts a run in the background. `onEnd` is told its result before its history is written out. The end does not get into the
+ * Starts a run in the background. `onEnd` is told its result once its history is written out. The end does not get into the
  * history where `tellsEnd` is false, since something else decides whether it counts.
  */
 export function launchRun(
@@ -85,8 +85,9 @@ export function launchRun(
     if (result !== 'Interrupted' && tellsEnd) history.completed(result, text, progress.elapsedMs);
     lines.ended(result, progress.elapsedMs, history.spaceSaved, failure);
     progress.end();
-    onEnd(result, text);
     await history.drained();
+    // Not before: whoever reads that it has ended may begin the next one, or a backup, at once.
+    onEnd(result, text);
   };
   return {
     scavengeId,

@@ -98,7 +98,7 @@ export interface Work {
  * because it was ended, the interruption is what is told.
  */
 export async function runInterruptibly<T>(message: string, io: Io, work: (parts: Work) => Promise<T>): Promise<T> {
-  const interrupt = listenForInterrupt(message);
+  const interrupt = listenForInterrupt(message, io);
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (text) => line(io.stderr, text) });
   try {
     return await work({ signal: interrupt.signal, progress });

@@ -1,9 +1,20 @@
-/** Where a command writes and what it may look at; tests give their own. */
+/** Where a command writes, what it may look at, and the process that it runs in; tests give their own. */
 export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly process: Surroundings;
 }
+
+/** What befalls the process from outside, and its way out. */
+export interface Surroundings {
+  on(event: ProcessEvent, listener: (told: string & Error) => void): unknown;
+  off(event: ProcessEvent, listener: (told: string & Error) => void): unknown;
+  /** Ends it at once, whatever is under way. */
+  exit(code: ExitCode): unknown;
+}
+
+export type ProcessEvent = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'uncaughtException';
 
 export interface Output {
   write(text: string): unknown;
@@ -15,7 +26,7 @@ export interface Output {
 export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, refused: 4, interrupted: 130 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-export const processIo: Io = { stdout: process.stdout, stderr: process.stderr, env: process.env };
+export const processIo: Io = { stdout: process.stdout, stderr: process.stderr, env: process.env, process };
 
 export function line(output: Output, text = ''): void {
   output.write(`${text}\n`);

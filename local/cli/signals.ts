@@ -2,6 +2,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { CommandError } from './failure.ts';
 import { EXIT } from './io.ts';
+import type { Io, Surroundings } from './io.ts';
 
 /** The same key press may arrive twice: from the terminal, and passed on by the parent (npm does that). */
 const SAME_PRESS_MS = 500;
@@ -32,25 +33,20 @@ interface HangUp {
   release(): void;
 }
 
-interface Signals {
-  on(signal: 'SIGHUP', listener: () => void): unknown;
-  off(signal: 'SIGHUP', listener: () => void): unknown;
-}
-
 /**
  * SIGHUP asks for a reload (options-and-security.md section 13). Listen before anything slow begins: without a listener the
  * signal ends the process.
  */
-export function listenForHangUp(signals: Signals, log: Log): HangUp {
+export function listenForHangUp(process: Pick<Surroundings, 'on' | 'off'>, log: Log): HangUp {
   let reload: (() => Promise<unknown>) | null = null;
   const listener = () => {
     if (reload === null) log.info('SIGHUP: the node is still starting, there is nothing to reload');
     else reload().catch(() => {});
   };
-  signals.on('SIGHUP', listener);
+  process.on('SIGHUP', listener);
   return {
     attach: (attached) => { reload = attached; },
-    release: () => { signals.off('SIGHUP', listener); },
+    release: () => { process.off('SIGHUP', listener); },
   };
 }
 
@@ -62,7 +58,7 @@ export interface Interrupt {
 }
 
 /** Listens until released; `message` says what became of the work. */
-export function listenForInterrupt(message: string): Interrupt {
+export function listenForInterrupt(message: string, { process }: Pick<Io, 'process'>): Interrupt {
   const controller = new AbortController();
   const handle = signalHandler({
     nowMs: () => systemClock.monotonicMs(),

@@ -25,7 +25,7 @@ export async function runDemoCommand({ options }: Input<typeof demoOptions>, io:
     onStream: (stream, done, total) => { if (isTerminal) io.stderr.write(`\r\u001B[2K[${done + 1}/${total}] ${stream}`); },
   }).finally(() => { if (isTerminal) io.stderr.write('\r\u001B[2K'); });
   if (!options.json) show(report, io);
-  const interrupt = listenForInterrupt('The demo was interrupted; a scavenge that it has started goes on.');
+  const interrupt = listenForInterrupt('The demo was interrupted; a scavenge that it has started goes on.', io);
   const scavenge = await runScavengeDemo(node, report.streams, { io, signal: interrupt.signal, directory: options.db }).finally(() => interrupt.release());
   if (options.json) line(io.stdout, JSON.stringify({ node: node.base, ...report, scavenge }, null, 2));
   else showScavenge(scavenge, io);

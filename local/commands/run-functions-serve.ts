@@ -12,7 +12,7 @@ import type { ServedFunctions } from '../functions/serve.ts';
 import type { functionsServeOptions } from './options.ts';
 
 /** Serves the bundles until it is interrupted. */
-export async function runFunctionsServe({ options }: Input<typeof functionsServeOptions>, io: Io, signal?: AbortSignal): Promise<ExitCode> {
+export async function runFunctionsServe({ options }: Input<typeof functionsServeOptions>, io: Io): Promise<ExitCode> {
   const bundles = bundlesFolder();
   await ensureBundles(bundles, options.build, io.stderr);
   const storage = placeOf(options.storage);
@@ -23,7 +23,7 @@ export async function runFunctionsServe({ options }: Input<typeof functionsServe
   }));
   line(io.stdout, `The functions answer at ${served.url}, with their data in ${storage}`);
   line(io.stdout, options['no-ticks'] ? `POST ${served.url}/tick runs a tick.` : `A tick runs every minute, and at POST ${served.url}/tick.`);
-  await interrupted(signal);
+  await interrupted(io);
   await served.close();
   return EXIT.ok;
 }
@@ -43,15 +43,13 @@ async function listen(port: number, start: () => Promise<ServedFunctions>): Prom
 }
 
 /** Resolves with the first Ctrl+C or SIGTERM; nothing that is acknowledged is in memory only, so the second one may end the process. */
-function interrupted(signal: AbortSignal | undefined): Promise<void> {
+function interrupted({ process }: Io): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, end);
       resolve();
     };
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, end);
-    signal?.addEventListener('abort', end);
-    if (signal?.aborted === true) end();
   });
 }
 

@@ -31,7 +31,7 @@ export async function runScavengeStart({ options, given }: Input<typeof scavenge
   const query = scavengeQueryOf(scavengeOptionsOf(options, given), isDryRun);
   const node = connect(options.node, io);
   // From before the start on, so that an early Ctrl+C does not leave a dry run behind.
-  const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : GOES_ON);
+  const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : GOES_ON, io);
   try {
     const scavengeId = await node.client.start(query).catch((error: unknown) => { throw withCommands(error); });
     if (isDryRun) return await reportDryRun(node, scavengeId, options.json, interrupt, io);
@@ -67,7 +67,7 @@ function withCommands(error: unknown): unknown {
 export async function runScavengeStop({ options, positionals }: Input<typeof scavengeStopOptions>, io: Io): Promise<ExitCode> {
   const { client } = connect(options.node, io);
   const asked = positionals[0] ?? 'current';
-  const interrupt = listenForInterrupt('The scavenge will stop without being waited for.');
+  const interrupt = listenForInterrupt('The scavenge will stop without being waited for.', io);
   try {
     const scavengeId = await client.stop(asked, interrupt.signal);
     line(io.stdout, options.json ? JSON.stringify({ scavengeId }) : `Scavenge ${scavengeId} has stopped. The next start goes on where it stopped.`);
@@ -105,7 +105,7 @@ export async function runScavengeStatus({ options }: Input<typeof scavengeStatus
 
 export async function runScavengeWatch({ options }: Input<typeof scavengeWatchOptions>, io: Io): Promise<ExitCode> {
   const { client, completion } = connect(options.node, io);
-  const interrupt = listenForInterrupt(GOES_ON);
+  const interrupt = listenForInterrupt(GOES_ON, io);
   let watched: string | null = null;
   try {
     const scavengeId = (await client.progress())?.value.scavengeId ?? await lastId(client);

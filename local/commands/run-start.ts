@@ -30,7 +30,7 @@ export async function runStart(config: Config, io: Io): Promise<ExitCode> {
   const { values } = config;
   const log = createNodeLog(io, logSettings(values));
   // Without a listener SIGHUP ends the process, however early it comes.
-  const hangUp = listenForHangUp(process, log);
+  const hangUp = listenForHangUp(io.process, log);
   const ending = listenForSignals(io, log);
   const progress = new Progress({
     output: io.stderr, env: io.env, clock: systemClock,
@@ -90,7 +90,7 @@ interface Ending {
 
 function listenForSignals(io: Io, log: NodeLog): Ending {
   const { promise, resolve } = Promise.withResolvers<string>();
-  const exit = (code: ExitCode) => { void log.close().finally(() => process.exit(code)); };
+  const exit = (code: ExitCode) => { void log.close().finally(() => io.process.exit(code)); };
   const exitNow = (signal: string) => {
     log.warn('interrupted', { signal });
     exit(EXIT.interrupted);
@@ -110,8 +110,8 @@ function listenForSignals(io: Io, log: NodeLog): Ending {
     exit(EXIT.failed);
   };
   const listeners = [['SIGINT', handle], ['SIGTERM', handle], ['uncaughtException', fatal]] as const;
-  for (const [name, listener] of listeners) process.on(name, listener);
-  ending.release = () => { for (const [name, listener] of listeners) process.off(name, listener); };
+  for (const [name, listener] of listeners) io.process.on(name, listener);
+  ending.release = () => { for (const [name, listener] of listeners) io.process.off(name, listener); };
   return ending;
 }
 

@@ -12,6 +12,8 @@ export { logFolder } from './log-files.ts';
 const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, off: 4 };
 const NO_FIELDS = {};
 
+type LogIo = Pick<Io, 'stderr' | 'env'>;
+
 export interface LogSettings {
   readonly level: LogLevel;
   /** Of stderr; null for lines for people on a terminal, and JSON elsewhere. */
@@ -33,7 +35,7 @@ export interface NodeLog extends Log {
 }
 
 /** The structured log on stderr, for commands that need no more. */
-export function createLog(io: Io, level: LogLevel): NodeLog {
+export function createLog(io: LogIo, level: LogLevel): NodeLog {
   return createNodeLog(io, { level });
 }
 
@@ -41,7 +43,7 @@ export function createLog(io: Io, level: LogLevel): NodeLog {
  * The structured log: on stderr, written at once so that no line is missing when the process ends, and in files. Files
  * that can't be written cost a warning on stderr and nothing else.
  */
-export function createNodeLog(io: Io, settings: LogSettings): NodeLog {
+export function createNodeLog(io: LogIo, settings: LogSettings): NodeLog {
   return new ConsoleAndFiles(io, settings);
 }
 
@@ -51,7 +53,7 @@ class ConsoleAndFiles implements NodeLog {
   #files: LogFiles | null;
   #level: LogLevel;
 
-  constructor(io: Io, { level, format = null, files = null, nowMs = Date.now }: LogSettings) {
+  constructor(io: LogIo, { level, format = null, files = null, nowMs = Date.now }: LogSettings) {
     this.#level = level;
     this.#nowMs = nowMs;
     this.#writeConsole = consoleOf(io, format);
@@ -100,7 +102,7 @@ class ConsoleAndFiles implements NodeLog {
   }
 }
 
-function consoleOf({ stderr, env }: Io, format: LogSettings['format']): (event: LogEvent, line: () => string) => void {
+function consoleOf({ stderr, env }: LogIo, format: LogSettings['format']): (event: LogEvent, line: () => string) => void {
   // pino's destination goes on where a pipe is full for a moment, which a plain write to the descriptor does not.
   const direct = stderr === process.stderr && stderr.isTTY !== true ? pino.destination({ fd: 2, sync: true }) : null;
   const write = (text: string) => { (direct ?? stderr).write(text); };

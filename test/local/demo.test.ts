@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadStreams } from '../../local/demo/payloads.ts';
-import { skua, startedNode } from './spawn.ts';
+import { ran, startedNode } from './spawn.ts';
 
 let node: Awaited<ReturnType<typeof startedNode>>;
 let folder: string;
@@ -37,7 +37,7 @@ test('payloads become streams of repositories, with ids that stay', async () => 
 
 test('all is posted with signatures, read back, compared, scavenged and erased; a second run writes nothing', async () => {
   const db = path.join(folder, 'data');
-  const first = await skua(['demo', '--node', node.url, '--db', db, '--json']).ended;
+  const first = await ran(['demo', '--node', node.url, '--db', db, '--json']);
   expect(first).toMatchObject({ code: 0, err: '' });
   const { streams, scavenge, ...report } = JSON.parse(first.out) as Report;
   expect(report).toMatchObject({ isSame: true, isSigned: true, forgedStatus: 401 });
@@ -50,7 +50,7 @@ test('all is posted with signatures, read back, compared, scavenged and erased; 
   expect(scavenge.erasure!.before.length).toBeGreaterThan(0);
   expect(scavenge.bytesAfter).toBeLessThan(scavenge.bytesBefore / 2);
 
-  const second = await skua(['demo', '--db', db, '--json'], { SKUA_NODE: node.url }).ended;
+  const second = await ran(['demo', '--db', db, '--json'], { SKUA_NODE: node.url });
   expect(second.code).toBe(0);
   const again = JSON.parse(second.out) as Report;
   expect(again).toMatchObject({ isSame: true, isSigned: true, forgedStatus: 401 });
@@ -58,7 +58,7 @@ test('all is posted with signatures, read back, compared, scavenged and erased; 
   expect(again.streams.filter(({ wasBefore }) => wasBefore)).toHaveLength(3);
   expect(again.scavenge).toMatchObject({ removable: 0, result: null, erasure: null });
 
-  const shown = await skua(['demo', '--node', node.url]).ended;
+  const shown = await ran(['demo', '--node', node.url]);
   expect(shown.out).toContain('What came back is what was sent.');
   expect(shown.out).toMatch(/^all +130 +80 +130 +130$/m);
   expect(shown.out).toContain('Posted 80 webhooks to /webhook/demo-github in ');
@@ -73,7 +73,7 @@ async function statesOf(url: string): Promise<string[]> {
 
 test('without a data-protection token nothing is signed, and the demo says so', async () => {
   const bare = await startedNode(['--insecure', '--mem-db']);
-  const { code, out } = await skua(['demo', '--node', bare.url]).ended;
+  const { code, out } = await ran(['demo', '--node', bare.url]);
   await bare.stop();
   expect(code).toBe(0);
   expect(out).toContain(' s: 329 accepted, 0 refused.');
@@ -82,17 +82,17 @@ test('without a data-protection token nothing is signed, and the demo says so', 
 
 test('a node without connectors: 4', async () => {
   const bare = await startedNode(['--insecure', '--mem-db', '--connectors-enabled', 'false']);
-  const { code, err } = await skua(['demo', '--node', bare.url]).ended;
+  const { code, err } = await ran(['demo', '--node', bare.url]);
   await bare.stop();
   expect({ code, err }).toEqual({ code: 4, err: expect.stringMatching(/^error connectors_off: /) });
 });
 
 test('no node: 3, and how to start one', async () => {
-  const { code, out, err } = await skua(['demo', '--node', 'http://127.0.0.1:1']).ended;
+  const { code, out, err } = await ran(['demo', '--node', 'http://127.0.0.1:1']);
   expect({ code, out }).toEqual({ code: 3, out: '' });
   expect(err).toMatch(/^error node_unreachable: .*npm start.*--node URL/);
 });
 
 test('an address that is none: 2', async () => {
-  expect(await skua(['demo'], { SKUA_NODE: 'localhost' }).ended).toMatchObject({ code: 2, err: expect.stringContaining('SKUA_NODE must be an address') });
+  expect(await ran(['demo'], { SKUA_NODE: 'localhost' })).toMatchObject({ code: 2, err: expect.stringContaining('SKUA_NODE must be an address') });
 });

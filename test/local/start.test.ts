@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeF
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { skua, startedNode } from './spawn.ts';
+import { ran, skua, startedNode, startedProcess } from './spawn.ts';
 
 const EVENTS = 'application/vnd.eventstore.events+json';
 let folder: string;
@@ -17,7 +17,7 @@ const ID = '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11';
 
 describe('a node', () => {
   test('tells where it is, logs structured lines, keeps its data, stops with SIGTERM', async () => {
-    const first = await startedNode(['--db', folder, '--chunk-size', '1MiB']);
+    const first = await startedProcess(['--db', folder, '--chunk-size', '1MiB']);
     expect(first.process.out).toContain(`Data directory: ${folder} (chunks of 1 MiB)`);
     expect(first.process.out.match(/^curl .*$/gm)).toHaveLength(3);
     expect((await append(first.url, ID)).status).toBe(201);
@@ -25,7 +25,7 @@ describe('a node', () => {
     expect(first.process.logged().map(({ msg }) => msg)).toEqual(expect.arrayContaining(['starting', 'listening', 'stopping', 'stopped']));
     for (const line of first.process.logged()) expect(line).toMatchObject({ level: expect.any(String), time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) });
 
-    const second = await startedNode(['--db', folder]);
+    const second = await startedProcess(['--db', folder]);
     const reply = await fetch(`${second.url}/streams/parcels/0`);
     expect(await reply.json()).toEqual({ grams: 1 });
     expect((await second.stop()).code).toBe(0);
@@ -45,7 +45,7 @@ describe('a node', () => {
   });
 
   test('stops with SIGINT, too', async () => {
-    const node = await startedNode(['--mem-db']);
+    const node = await startedProcess(['--mem-db']);
     node.process.child.kill('SIGINT');
     expect((await node.process.ended).code).toBe(0);
     expect(node.process.out).toContain('Data is kept in memory');
@@ -83,7 +83,7 @@ describe('a node', () => {
 describe('a failed start says why, once, and what to do', () => {
   test('port in use: 3', async () => {
     const node = await startedNode(['--mem-db']);
-    const second = await skua(['start', '--insecure', '--mem-db', '--log-level', 'error', '--node-port', new URL(node.url).port]).ended;
+    const second = await ran(['start', '--insecure', '--mem-db', '--log-level', 'error', '--node-port', new URL(node.url).port]);
     await node.stop();
     expect(second).toMatchObject({ code: 3, out: '', err: expect.stringMatching(/^error port_in_use: Port \d+ of 127\.0\.0\.1 is in use by another process\..*--node-port.*\n$/) });
   });
@@ -91,7 +91,7 @@ describe('a failed start says why, once, and what to do', () => {
   test('directory in use: 3', async () => {
     const node = await startedNode(['--db', folder]);
     const second = await skua(['start', '--insecure', '--db', folder, '--node-port', '0', '--log-level', 'error']).ended;
-    const verified = await skua(['verify', folder]).ended;
+    const verified = await ran(['verify', folder]);
     await node.stop();
     expect(second).toMatchObject({ code: 3, out: '', err: expect.stringMatching(/^error directory_locked: .*--db.*\n$/) });
     expect(verified).toMatchObject({ code: 3, out: '', err: expect.stringContaining('error directory_locked: ') });
@@ -100,7 +100,7 @@ describe('a failed start says why, once, and what to do', () => {
   test('a file where the directory should be: 3', async () => {
     const file = path.join(folder, 'file');
     writeFileSync(file, '');
-    const { code, err } = await skua(['start', '--insecure', '--db', file, '--node-port', '0', '--log-level', 'error']).ended;
+    const { code, err } = await ran(['start', '--insecure', '--db', file, '--node-port', '0', '--log-level', 'error']);
     expect(code).toBe(3);
     expect(err).toMatch(/^error not_a_directory: .*--db.*\n$/);
   });
@@ -109,7 +109,7 @@ describe('a failed start says why, once, and what to do', () => {
     const closed = path.join(folder, 'closed');
     mkdirSync(closed);
     chmodSync(closed, 0o500);
-    const { code, err } = await skua(['start', '--insecure', '--db', closed, '--node-port', '0', '--log-level', 'error']).ended;
+    const { code, err } = await ran(['start', '--insecure', '--db', closed, '--node-port', '0', '--log-level', 'error']);
     expect({ code, err }).toEqual({ code: 3, err: expect.stringContaining('denied') });
   });
 
@@ -118,7 +118,7 @@ describe('a failed start says why, once, and what to do', () => {
     const chunk = path.join(folder, 'chunk-000000.000000');
     const { size } = statSync(chunk);
     writeFileSync(chunk, Buffer.alloc(size, 7));
-    const { code, out, err } = await skua(['start', '--insecure', '--db', folder, '--node-port', '0', '--log-level', 'error']).ended;
+    const { code, out, err } = await ran(['start', '--insecure', '--db', folder, '--node-port', '0', '--log-level', 'error']);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toContain('chunk-000000.000000');
   });
@@ -129,8 +129,8 @@ describe('verify', () => {
     const node = await startedNode(['--db', folder]);
     await append(node.url, ID);
     await node.stop();
-    expect(await skua(['verify', folder]).ended).toMatchObject({ code: 0, out: expect.stringContaining('nothing wrong') });
-    const { code, out } = await skua(['verify', folder, '--json']).ended;
+    expect(await ran(['verify', folder])).toMatchObject({ code: 0, out: expect.stringContaining('nothing wrong') });
+    const { code, out } = await ran(['verify', folder, '--json']);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ kind: 'summary', directory: folder, chunks: 1, errors: 0 });
   });
@@ -140,7 +140,7 @@ describe('verify', () => {
     const chunk = path.join(folder, 'chunk-000000.000000');
     const bytes = Buffer.alloc(statSync(chunk).size, 7);
     writeFileSync(chunk, bytes);
-    const { code, out } = await skua(['verify', folder, '--json']).ended;
+    const { code, out } = await ran(['verify', folder, '--json']);
     expect(code).toBe(1);
     const lines = out.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(lines.find(({ severity }) => severity === 'error')).toMatchObject({ kind: 'finding', file: 'chunk-000000.000000', code: expect.any(String), message: expect.any(String) });
@@ -148,7 +148,7 @@ describe('verify', () => {
   });
 
   test('no directory, and one without a database: 3', async () => {
-    expect(await skua(['verify', path.join(folder, 'absent')]).ended).toMatchObject({ code: 3, err: expect.stringContaining('error not_a_directory: ') });
-    expect(await skua(['verify', folder]).ended).toMatchObject({ code: 3, err: expect.stringContaining('error not_a_data_directory: ') });
+    expect(await ran(['verify', path.join(folder, 'absent')])).toMatchObject({ code: 3, err: expect.stringContaining('error not_a_directory: ') });
+    expect(await ran(['verify', folder])).toMatchObject({ code: 3, err: expect.stringContaining('error not_a_data_directory: ') });
   });
 });

@@ -1,4 +1,14 @@
+import { EventEmitter } from 'node:events';
 import type { Io } from '../../local/cli/io.ts';
+
+/** A process that signals are sent to by `emit`, and that remembers how it was ended. */
+class FakeProcess extends EventEmitter {
+  exitCode: number | null = null;
+
+  exit(code: number): void {
+    this.exitCode = code;
+  }
+}
 
 /** Collects what a command writes. */
 export class FakeIo implements Io {
@@ -7,9 +17,10 @@ export class FakeIo implements Io {
   readonly #waiting: { readonly find: RegExp; readonly resolve: () => void }[] = [];
   readonly stdout;
   readonly stderr;
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly process = new FakeProcess();
 
-  constructor(options: { isTTY?: boolean; env?: Record<string, string> } = {}) {
+  constructor(options: { isTTY?: boolean; env?: Io['env'] } = {}) {
     const isTTY = options.isTTY ?? false;
     this.env = options.env ?? {};
     this.stdout = { isTTY, columns: 100, write: (text: string) => { this.out += text; this.#tell(); } };

@@ -47,6 +47,17 @@ test('a run removes what is to go, and says so everywhere', async () => {
   await world.open.close();
 });
 
+test('whoever reads that a run has ended may begin the next one, or a backup, at once', async () => {
+  const world = await openWorld();
+  await fill(world.open, 10);
+  const { scavenger } = world.open;
+  await scavenger.start();
+  while (scavenger.last()!.result === 'InProgress') await new Promise((resolve) => { setImmediate(resolve); });
+  scavenger.hold()();
+  await scavenger.start();
+  await world.open.close();
+});
+
 test('a second start is refused with the id of the running one, and a stop of another id too', async () => {
   const world = await openWorld();
   await fill(world.open, 10);

@@ -1,24 +1,34 @@
 import { appendFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
 
+/** Failures that are told once more at the end, and how many characters of the reason of each. */
+const FAILURES_TOLD_MAX = 50;
+const REASON_LENGTH_MAX = 300;
+
+function reasonOf(error: unknown): string {
+  const { message = String(error) } = error as { message?: string };
+  return message.replaceAll('\n', ' ').slice(0, REASON_LENGTH_MAX);
+}
+
 /**
- * Prints why tests were skipped, and `N passed, N failed, N skipped` as the very last line, so that a script can read the outcome
- * there; appends the three numbers to the file that `SKUA_TEST_TOTALS` names, for whoever adds up several runs. A file that could not
- * be loaded, and an error outside of any test, count as failed: a run is never green by accident.
+ * Prints why tests were skipped, which failed, and `N passed, N failed, N skipped` as the very last line, so that a script can read the
+ * outcome there. For whoever adds up several runs, the three numbers and the failures are appended to the file that `SKUA_TEST_TOTALS`
+ * names. A file that could not be loaded, and an error outside of any test, count as failed: a run is never green by accident.
  */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     let passed = 0;
-    let failed = unhandledErrors.length;
+    const failures = unhandledErrors.map((error) => `outside of any test: ${reasonOf(error)}`);
     let skipped = 0;
     const reasons = new Map<string, number>();
     for (const module of modules) {
-      failed += module.errors().length;
-      for (const suite of module.children.allSuites()) failed += suite.errors().length;
+      const told = (name: string, errors: readonly unknown[]) => errors.map((error) => `${module.relativeModuleId}${name}: ${reasonOf(error)}`);
+      failures.push(...told('', module.errors()));
+      for (const suite of module.children.allSuites()) failures.push(...told(` > ${suite.fullName}`, suite.errors()));
       for (const test of module.children.allTests()) {
         const result = test.result();
         if (result.state === 'passed') passed++;
-        else if (result.state === 'failed') failed++;
+        else if (result.state === 'failed') failures.push(...told(` > ${test.fullName}`, result.errors.slice(0, 1)));
         else {
           skipped++;
           const reason = (result.state === 'skipped' && result.note) || 'no reason given';
@@ -27,9 +37,10 @@ export default class SummaryReporter implements Reporter {
       }
     }
     const why = [...reasons].sort(([, a], [, b]) => b - a).map(([reason, count]) => `skipped ${count}: ${reason}\n`).join('');
-    const line = `${why}${passed} passed, ${failed} failed, ${skipped} skipped\n`;
+    const what = failures.slice(0, FAILURES_TOLD_MAX).map((failure) => `failed: ${failure}\n`).join('');
+    const line = `${why}${what}${passed} passed, ${failures.length} failed, ${skipped} skipped\n`;
     const totals = process.env['SKUA_TEST_TOTALS'];
-    if (totals !== undefined) appendFileSync(totals, `${passed} ${failed} ${skipped}\n`);
+    if (totals !== undefined) appendFileSync(totals, `${what}${passed} ${failures.length} ${skipped}\n`);
     // The default reporter may still print after this hook; these lines wait for the end of the process.
     process.once('exit', () => process.stdout.write(line));
   }

@@ -58,12 +58,14 @@ test('four parts are on their way at most, and the source is not read far ahead'
 });
 
 test('parts whose requests fail or lose their replies are sent again', async () => {
-  let n = 0;
+  const tries = new Map<string, number>();
   bench.s3.faultWhen((request) => {
-    if (!request.query.has('partNumber')) return undefined;
-    n++;
-    if (n % 3 === 1) return { action: 'drop', moment: 'after' };
-    return n % 3 === 2 ? { action: { status: 503, code: 'SlowDown' } } : undefined;
+    const part = request.query.get('partNumber');
+    if (part === null) return undefined;
+    const n = (tries.get(part) ?? 0) + 1;
+    tries.set(part, n);
+    if (n === 1) return { action: 'drop', moment: 'after' };
+    return n === 2 ? { action: { status: 503, code: 'SlowDown' } } : undefined;
   });
   await bench.objects.upload('k', 40 * MIB, pieces(40 * MIB));
   expect(stored()?.length).toBe(40 * MIB);

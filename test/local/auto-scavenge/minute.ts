@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StatusDocument } from '../../../local/auto-scavenge/client.ts';
-import { startedNode } from '../spawn.ts';
+import { startedProcess } from '../spawn.ts';
 
 /**
  * A schedule of every minute on a real node, outside of the suite since it takes some minutes: the cycle begins by itself, is
@@ -67,7 +67,7 @@ async function fill(url: string): Promise<void> {
 const isRunning = ({ cycle }: StatusDocument) => cycle?.nodes.some(({ state }) => state === 'running') === true;
 
 try {
-  let node = await startedNode(words);
+  let node = await startedProcess(words);
   await fill(node.url);
   say('filled');
   await call(node.url, 'POST', 'configure', '{"schedule":"* * * * *"}');
@@ -82,7 +82,7 @@ try {
   node.process.child.kill('SIGKILL');
   await node.process.ended;
   say('killed');
-  node = await startedNode(words);
+  node = await startedProcess(words);
   const { lastCycle } = await until(node.url, 'completed', (status) => status.lastCycle?.clusterScavengeId === id);
   say(`results: ${lastCycle!.nodes.map(({ node: each, result }) => `${each} ${result}`).join(', ')}`);
   for (const line of node.process.logged().filter(({ msg }) => /auto.?scavenge/i.test(String(msg)))) say(`log: ${String(line['msg'])}`);

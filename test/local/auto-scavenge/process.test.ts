@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { skua, startedNode } from '../spawn.ts';
+import { ran, startedNode } from '../spawn.ts';
 
 /** A node of its own process: what the schedule does by itself, `minute.ts` shows. */
 
@@ -14,7 +14,7 @@ const USERS = ['--disable-tls', '--chunk-size', '131072', '--stream-existence-fi
 const LOGIN = { SKUA_USER: 'ops', SKUA_PASSWORD: 'changeit' };
 
 async function command(url: string, ...words: string[]) {
-  const { code, out, err } = await skua(['auto-scavenge', ...words, '--node', url], LOGIN).ended;
+  const { code, out, err } = await ran(['auto-scavenge', ...words, '--node', url], LOGIN);
   return { code, out, err };
 }
 
@@ -38,7 +38,7 @@ describe('a node', () => {
 
   test('is off without a licence, with the reason, and on with a key of the issuer', async () => {
     const issuer = path.join(folder, 'issuer.key');
-    const license = async (...words: string[]) => (await skua(['license', ...words]).ended).out.trim();
+    const license = async (...words: string[]) => (await ran(['license', ...words])).out.trim();
     await license('issuer', issuer);
     const key = await license('issue', issuer, '--days', '1');
     const words = ['--mem-db', ...USERS, '--licensing-use-built-in', 'false'];
@@ -55,7 +55,7 @@ describe('a node', () => {
   });
 
   test.each([['--dev', 'dev mode'], ['--mem-db', 'mem-db']])('81: does not start with %s when it is switched on', async (word, mode) => {
-    const { code, err } = await skua(['start', word, '--auto-scavenge-enabled', '--node-port', '0']).ended;
+    const { code, err } = await ran(['start', word, '--auto-scavenge-enabled', '--node-port', '0']);
     expect([code, err]).toEqual([2, expect.stringContaining(`AutoScavenge is not compatible with ${mode}`)]);
   });
 });

@@ -5,30 +5,27 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { missingBundles, runFunctionsServe } from '../../../local/commands/run-functions-serve.ts';
+import { FakeIo } from '../support.ts';
 
 let folder: string;
-let stdout: string;
+let io: FakeIo;
 
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'skua-serve-'));
-  stdout = '';
+  io = new FakeIo({ env: { PATH: process.env['PATH'] } });
 });
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-function run(options: { readonly port?: number; readonly build?: boolean }, signal: AbortSignal, onLine: () => void = () => {}) {
-  const io = { stdout: { write: (text: string) => { stdout += text; onLine(); } }, stderr: { write: () => {} }, env: { PATH: process.env['PATH'] } };
-  return runFunctionsServe({ options: { storage: path.join(folder, 'data'), port: 0, instances: 1, build: false, 'no-ticks': true, ...options }, given: new Set(), positionals: [] }, io, signal);
+function run(options: { readonly port?: number; readonly build?: boolean }) {
+  return runFunctionsServe({ options: { storage: path.join(folder, 'data'), port: 0, instances: 1, build: false, 'no-ticks': true, ...options }, given: new Set(), positionals: [] }, io);
 }
 
 it('serves the built functions over a directory: write, tick, and read what was written', async () => {
-  const ending = new AbortController();
-  const { promise: isReady, resolve } = Promise.withResolvers<string>();
-  const running = run({ build: true }, ending.signal, () => {
-    const url = /http:\/\/127\.0\.0\.1:\d+(?=,)/.exec(stdout)?.[0];
-    if (url !== undefined) resolve(url);
-  });
-  const url = await Promise.race([isReady, running.then((code) => { throw new Error(`ended with ${code}: ${stdout}`); })]);
+  const running = run({ build: true });
+  const tick = /POST (\S+)\/tick/;
+  await Promise.race([io.written(tick), running.then((code) => { throw new Error(`ended with ${code}: ${io.out}`); })]);
+  const url = tick.exec(io.out)![1]!;
   const headers = { authorization: `Basic ${Buffer.from('admin:changeit').toString('base64')}` };
   const event = [{ eventId: crypto.randomUUID(), eventType: 'weighed', data: { grams: 750 } }];
   const written = await fetch(`${url}/streams/parcels`, { method: 'POST', headers: { ...headers, 'content-type': 'application/vnd.eventstore.events+json' }, body: JSON.stringify(event) });
@@ -37,7 +34,7 @@ it('serves the built functions over a directory: write, tick, and read what was 
   const found = await (await fetch(`${url}/streams/parcels/0`, { headers: { ...headers, accept: 'application/json' } })).json();
   expect(found).toEqual({ grams: 750 });
   expect((await fetch(`${url}/users`, { headers })).status).toBe(200);
-  ending.abort();
+  io.process.emit('SIGINT');
   expect(await running).toBe(0);
 });
 
@@ -50,6 +47,6 @@ it('says that a port is taken', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => { other.once('listening', resolve); });
   const { port } = other.address() as AddressInfo;
-  await expect(run({ port }, new AbortController().signal)).rejects.toMatchObject({ code: 'port_in_use', exitCode: 3 });
+  await expect(run({ port })).rejects.toMatchObject({ code: 'port_in_use', exitCode: 3 });
   other.close();
 });

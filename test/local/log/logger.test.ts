@@ -17,7 +17,7 @@ afterEach(() => { rmSync(root, { recursive: true, force: true }); });
 function setUp(settings: Partial<LogSettings> = {}, isTTY = false) {
   const written: string[] = [];
   const stderr = { isTTY, write: (text: string) => { written.push(text); } };
-  const log = createNodeLog({ stdout: stderr, stderr, env: {} }, { level: 'info', nowMs: () => NOW_MS, ...settings });
+  const log = createNodeLog({ stderr, env: {} }, { level: 'info', nowMs: () => NOW_MS, ...settings });
   return { log, written, lines: () => written.map((line) => JSON.parse(line) as Record<string, unknown>) };
 }
 
@@ -85,7 +85,7 @@ describe('lines on the console', () => {
   test('createLog is the same without settings', () => {
     const written: string[] = [];
     const output = { write: (text: string) => { written.push(text); } };
-    createLog({ stdout: output, stderr: output, env: {} }, 'warn').warn('a');
+    createLog({ stderr: output, env: {} }, 'warn').warn('a');
     expect(JSON.parse(written[0]!)).toMatchObject({ '@l': 'Warning', '@mt': 'a' });
   });
 });

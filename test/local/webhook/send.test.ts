@@ -6,10 +6,10 @@ import { SCHEME_NAMES } from '../../../core/webhook/signatures/schemes.ts';
 import { runProgram } from '../../../local/cli/run.ts';
 import { COMMANDS } from '../../../local/commands/all.ts';
 import { secretFor, settingsFor } from '../../webhook/signatures/signing.ts';
-import { startedNode } from '../spawn.ts';
+import { startedNode, startedProcess } from '../spawn.ts';
 import { FakeIo } from '../support.ts';
 
-/** Webhooks of a whole node: a process of its own, real files, signals and restarts. */
+/** Webhooks of a whole node: real files, signals and restarts. */
 
 type Node = Awaited<ReturnType<typeof startedNode>>;
 
@@ -31,8 +31,12 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function start(...words: string[]): Promise<Node> {
-  const node = await startedNode(['--disable-tls', '--db', path.join(folder, 'data'), '--chunk-size', '1MiB', ...words]);
+function start(...words: string[]): Promise<Node> {
+  return startBy(startedNode, words);
+}
+
+async function startBy(starter: typeof startedNode, words: readonly string[]): Promise<Node> {
+  const node = await starter(['--disable-tls', '--db', path.join(folder, 'data'), '--chunk-size', '1MiB', ...words]);
   nodes.push(node);
   return node;
 }
@@ -172,7 +176,7 @@ test('202 without the wait, 201 with it, 404 once it is stopped', async () => {
 
 describe('SIGTERM while calls are under way', () => {
   test.each([[true, 201], [false, 202]])('waitForWrite %s: nothing that was answered %i is lost, or written twice', async (waitForWrite, status) => {
-    const first = await start('--log-level', 'error');
+    const first = await startBy(startedProcess, ['--log-level', 'error']);
     await run(first, 'orders', { waitForWrite, deduplication: { header: 'x-delivery' } });
     const accepted: string[] = [];
     let sent = 0;
