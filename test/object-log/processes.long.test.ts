@@ -3,10 +3,9 @@ import { s3ForTests } from '../support/s3/s3-for-tests.ts';
 import { judgeStream } from './processes/history.ts';
 import type { Operation, Outcome } from './processes/history.ts';
 import { runProcesses } from './processes/run.ts';
-import { inLongRun } from '../support/long-run.ts';
 
-const SECONDS = inLongRun(30, 5);
-const WRITERS = inLongRun(16, 4);
+const SECONDS = 30;
+const WRITERS = 16;
 
 describe('the judge of histories', () => {
   const operation = (asked: Operation['asked'], startMs: number, endMs: number, ids: readonly string[], outcome: Outcome): Operation => ({ writer: 1, stream: 's', asked, startMs, endMs, ids, outcome });
