@@ -29,24 +29,31 @@ export function authenticate(call: Call, app: App): Principal | Promise<Principa
   return app.server.peerOf?.(call.request) ?? trustedPrincipalOf(call.request, app) ?? ANONYMOUS;
 }
 
+/** Other credentials that may come over a connection before those that it brought are verified anew, lest a pool of connections helps to guess them. */
+const OTHERS_MAX = 10;
+
 /** Null where the header holds no credentials of the kind that is understood. */
 function loginOf(header: string, call: Call, app: App, security: Security): Principal | Promise<Principal> | null {
   const connection = app.server.connectionOf?.(call.request) ?? null;
+  const address = app.server.addressOf?.(call.request) ?? null;
   const last = connection === null ? undefined : app.logins.get(connection);
-  if (last !== undefined && last.header === header && security.authenticator.stillKnows(last.principal, app.server.addressOf?.(call.request) ?? null)) return last.principal;
+  if (last !== undefined) {
+    if (last.header === header && last.address === address) {
+      if (security.authenticator.stillKnows(last.principal)) return last.principal;
+    } else if (++last.others >= OTHERS_MAX) app.logins.delete(connection!);
+  }
   const credentials = credentialsOf(header);
   if (credentials === null) return null;
-  const caller = login(call, app, security, credentials.name, credentials.password);
+  const caller = login(app, security, credentials, address);
   if (connection === null) return caller;
   const remember = (principal: Principal): Principal => {
-    app.logins.set(connection, { header, principal });
+    app.logins.set(connection, { header, address, principal, others: 0 });
     return principal;
   };
   return caller instanceof Promise ? caller.then(remember) : remember(caller);
 }
 
-function login(call: Call, app: App, security: Security, name: string, password: string): Principal | Promise<Principal> {
-  const address = app.server.addressOf?.(call.request) ?? null;
+function login(app: App, security: Security, { name, password }: Credentials, address: string | null): Principal | Promise<Principal> {
   if (!app.options.logFailedAuthenticationAttempts) return security.authenticator.login(name, password, address);
   try {
     const caller = security.authenticator.login(name, password, address);

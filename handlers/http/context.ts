@@ -135,9 +135,12 @@ export function appOf(context: AppContext): App {
   return { ...context, features: context.features ?? {}, server: context.server ?? {}, options: { ...DEFAULT_OPTIONS, ...context.options }, logins: new WeakMap() };
 }
 
-/** Credentials as they were sent, and whom they named. */
+/** Credentials as they were sent and from where, and whom they named. */
 interface Login {
   readonly header: string;
+  readonly address: string | null;
+  /** Requests with other credentials, or from elsewhere, that came over the connection since. */
+  others: number;
   readonly principal: Principal;
 }
 

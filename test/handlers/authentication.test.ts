@@ -264,4 +264,25 @@ describe('credentials that come again over one connection', () => {
     expect(h.security.logins.map(({ name }) => name)).toEqual(['kim', 'kim', 'olga', 'olga']);
     expect((await h.get('/streams/%24all', undefined, AS.plain)).status).toBe(403);
   });
+
+  test('are verified when they come from another client of the same proxy', async () => {
+    const h = secured({ connectionOf: () => connection, addressOf: (request) => request.headers.get('x-from') });
+    h.security.knows = true;
+    for (const from of ['a', 'a', 'b', 'b', 'a']) await h.get('/streams/s', undefined, { ...AS.plain, 'x-from': from });
+    expect(h.security.logins.map(({ address }) => address)).toEqual(['a', 'b', 'a']);
+  });
+
+  test('are verified anew after ten others came over it, which may be guesses', async () => {
+    const h = again();
+    h.security.knows = true;
+    for (let i = 0; i < 9; i++) {
+      await h.get('/streams/s', undefined, AS.plain);
+      await h.get('/streams/s', undefined, { authorization: basic('kim', `guess${i}`) });
+    }
+    await h.get('/streams/s', undefined, AS.plain);
+    expect(h.security.logins).toHaveLength(10);
+    await h.get('/streams/s', undefined, { authorization: basic('nobody', 'x') });
+    await h.get('/streams/s', undefined, AS.plain);
+    expect(h.security.logins).toHaveLength(12);
+  });
 });
