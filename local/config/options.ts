@@ -92,7 +92,7 @@ const certificates = {
   CertificatePrivateKeyFile: optional(path('FILE'), 'Private key of the certificate in PEM', onReload),
   CertificatePassword: optional(password, 'Password of a certificate in PKCS#12', { ...onReload, isSensitive: true }),
   CertificatePrivateKeyPassword: optional(password, 'Password of an encrypted private key', { ...onReload, isSensitive: true }),
-  TrustedRootCertificatesPath: option(path('DIR'), '/etc/ssl/certs', 'Directory of the root certificates that are trusted', onReload),
+  TrustedRootCertificatesPath: optional(path('DIR'), 'Directory of the root certificates that are trusted: by them the certificate of the node is verified, and clients prove to be nodes, who may do everything. Unless they are named here, no client proves that', { ...onReload, fallbackText: '/etc/ssl/certs, for its own' }),
   CertificateReservedNodeCommonName: optional(text('NAME', { mayBeEmpty: true }), 'Common name in the certificates of nodes, also with a wildcard such as *.example.test', { ...onReload, fallbackText: 'that of its own certificate' }),
 };
 
