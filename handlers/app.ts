@@ -35,7 +35,7 @@ export function createApp(context: AppContext): (request: Request) => Promise<Re
   const app = appOf(context);
   const router = createRouter(app);
   const { toResponse = webResponse } = app.server;
-  return async (request) => toResponse(await answer(callOf(request), app, router));
+  return async (request) => toResponse(await answer(callOf(request, app), app, router));
 }
 
 async function answer(call: Call, app: App, router: Router): Promise<Reply> {
@@ -56,12 +56,13 @@ async function answer(call: Call, app: App, router: Router): Promise<Reply> {
   }
 }
 
-function callOf(request: Request): Call {
+function callOf(request: Request, { server: { isTrustedProxy } }: App): Call {
   const url = request.url;
   const start = pathStart(url);
+  const origin = url.slice(0, start);
   return {
-    request, method: request.method, url, origin: url.slice(0, start), path: pathOf(url, start),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: null,
+    request, method: request.method, url, origin, path: pathOf(url, start),
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin,
   };
 }
 
@@ -79,7 +80,9 @@ function slashRedirect(call: Call): Reply {
   if (!isSlashRedirect(call.path)) throw new SkuaError('not_found', `There is nothing at ${call.path}. Leave the trailing slash out.`);
   call.methods = APPEND_METHODS;
   const query = call.url.slice(call.origin.length + call.path.length);
-  return redirect(call, `${baseOf(call)}${call.path.slice(0, -1)}${query}`, 'Moved Permanently', 'max-age=31536000, public');
+  const base = baseOf(call);
+  // Caches tell replies apart by host and path, not by forwarding headers: what these led to is for this client alone.
+  return redirect(call, `${base}${call.path.slice(0, -1)}${query}`, 'Moved Permanently', base === call.origin ? 'max-age=31536000, public' : 'no-store');
 }
 
 /** Users can't be managed while security is off. */

@@ -26,27 +26,34 @@ export function authenticate(call: Call, app: App): Principal | Promise<Principa
     const caller = loginOf(authorization, call, app, security);
     if (caller !== null) return caller;
   }
-  return app.server.peerOf?.(call.request) ?? (app.options.enableTrustedAuth ? trustedPrincipalOf(headers) : null) ?? ANONYMOUS;
+  return app.server.peerOf?.(call.request) ?? trustedPrincipalOf(call.request, app) ?? ANONYMOUS;
 }
+
+/** Other credentials that may come over a connection before those that it brought are verified anew, lest a pool of connections helps to guess them. */
+const OTHERS_MAX = 10;
 
 /** Null where the header holds no credentials of the kind that is understood. */
 function loginOf(header: string, call: Call, app: App, security: Security): Principal | Promise<Principal> | null {
   const connection = app.server.connectionOf?.(call.request) ?? null;
+  const address = app.server.addressOf?.(call.request) ?? null;
   const last = connection === null ? undefined : app.logins.get(connection);
-  if (last !== undefined && last.header === header && security.authenticator.stillKnows(last.principal, app.server.addressOf?.(call.request) ?? null)) return last.principal;
+  if (last !== undefined) {
+    if (last.header === header && last.address === address) {
+      if (security.authenticator.stillKnows(last.principal)) return last.principal;
+    } else if (++last.others >= OTHERS_MAX) app.logins.delete(connection!);
+  }
   const credentials = credentialsOf(header);
   if (credentials === null) return null;
-  const caller = login(call, app, security, credentials.name, credentials.password);
+  const caller = login(app, security, credentials, address);
   if (connection === null) return caller;
   const remember = (principal: Principal): Principal => {
-    app.logins.set(connection, { header, principal });
+    app.logins.set(connection, { header, address, principal, others: 0 });
     return principal;
   };
   return caller instanceof Promise ? caller.then(remember) : remember(caller);
 }
 
-function login(call: Call, app: App, security: Security, name: string, password: string): Principal | Promise<Principal> {
-  const address = app.server.addressOf?.(call.request) ?? null;
+function login(app: App, security: Security, { name, password }: Credentials, address: string | null): Principal | Promise<Principal> {
   if (!app.options.logFailedAuthenticationAttempts) return security.authenticator.login(name, password, address);
   try {
     const caller = security.authenticator.login(name, password, address);
@@ -121,24 +128,30 @@ function utf8Of(binary: string): string {
 const TRUSTED_LENGTH_MAX = 8_192;
 
 /**
- * The caller whom a trusted proxy names in `ES-TrustedAuth: user; group, group` (options-and-security.md section 6.4);
- * null without the header. Errors: `not_authenticated` for every other form, and for two headers that name different
- * callers: the client may have sent the one that the proxy does not know.
+ * The caller whom a trusted proxy names in a header such as `ES-TrustedAuth: user; group, group`
+ * (options-and-security.md section 6.4); null without the header, and where it does not come from such a proxy, by the address of the
+ * connection. Errors: `not_authenticated` for every other form, and for a header that came twice: the client may have
+ * sent the one that the proxy does not know.
  */
-function trustedPrincipalOf(headers: Headers): Principal | null {
-  const current = headers.get('kurrent-trustedauth');
-  const older = headers.get('es-trustedauth');
-  const value = current ?? older;
-  if (value === null) return null;
-  if (current !== null && older !== null && current !== older) throw malformedTrust('Kurrent-TrustedAuth and ES-TrustedAuth name different callers.');
-  if (value.length > TRUSTED_LENGTH_MAX) throw malformedTrust(`The value has more than ${TRUSTED_LENGTH_MAX} characters.`);
+function trustedPrincipalOf(request: Request, { options: { trustedAuthHeader: header }, server }: App): Principal | null {
+  if (header === null) return null;
+  const value = request.headers.get(header);
+  if (value === null || server.isTrustedProxy?.(request) !== true) return null;
+  if (value.length > TRUSTED_LENGTH_MAX) throw malformedTrust(header, `The value has more than ${TRUSTED_LENGTH_MAX} characters.`);
+  if (isRepeated(server.rawHeadersOf?.(request) ?? [], header.toLowerCase())) throw malformedTrust(header, 'It came more than once.');
   const [user = '', groups = '', ...more] = utf8Of(value).split(';');
   const name = user.trim();
-  // A comma in the name comes from a header that was sent twice.
-  if (name === '' || name.includes(',') || more.length > 0) throw malformedTrust('It must be one user, and behind a semicolon the groups.');
+  // A comma in the name comes from a header that was sent twice, too.
+  if (name === '' || name.includes(',') || more.length > 0) throw malformedTrust(header, 'It must be one user, and behind a semicolon the groups.');
   return { name, roles: groups.split(',').map((group) => group.trim()).filter((group) => group !== '') };
 }
 
-function malformedTrust(what: string): SkuaError {
-  return new SkuaError('not_authenticated', `The trusted header of the proxy can't be used. ${what} Send "ES-TrustedAuth: user; group, group".`);
+function isRepeated(rawHeaders: readonly string[], name: string): boolean {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]!.toLowerCase() === name) count++;
+  return count > 1;
+}
+
+function malformedTrust(header: string, what: string): SkuaError {
+  return new SkuaError('not_authenticated', `The trusted header of the proxy can't be used. ${what} Send "${header}: user; group, group".`);
 }

@@ -12,16 +12,17 @@ export interface Security {
 export interface Authenticator {
   /**
    * The user with this name and password; at once where that was verified a short time ago and the user has not
-   * changed since. `address` is where the caller comes from, as far as it is known.
+   * changed since. `address` is where the caller comes from, as far as it is known: by it failures are counted, and those who
+   * wait take turns. Where the user has logged in before, failures lock out later than elsewhere.
    * Errors: `not_authenticated` (unknown, disabled, or another password), `too_many_failures` (data: retryAfterSeconds),
-   * `not_ready` (the users can't be read yet).
+   * `not_ready` (the users can't be read yet), `too_busy` (too many passwords wait; data: retryAfterSeconds).
    */
   login(name: string, password: string, address: string | null): Principal | Promise<Principal>;
   /**
    * Whether a principal that `login` has given out would be given out again for the same credentials, without looking at
-   * them: its user has not changed, and the login is remembered still. Errors: `too_many_failures`.
+   * them: its user has not changed, and the login is remembered still. Failures of others change nothing about that.
    */
-  stillKnows(principal: Principal, address: string | null): boolean;
+  stillKnows(principal: Principal): boolean;
   /** Whether the user of a principal that `login` has given out has changed since; false for every other principal. */
   hasChanged?(principal: Principal): boolean | Promise<boolean>;
 }

@@ -5,7 +5,7 @@ import type { Meter, MeterLabels } from '../ports/meter.ts';
 import { encodeText } from '../text.ts';
 import type { Authenticator } from './api.ts';
 import { encodeBase64 } from '../base64.ts';
-import type { Failures } from './failures.ts';
+import type { Caller, Failures } from './failures.ts';
 import { fitsPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from './principal.ts';
@@ -27,8 +27,6 @@ interface PasswordAuthenticatorParts {
 const MAC_KEY_BYTES = 32;
 /** How often a password is verified again because its user changed meanwhile. */
 const ATTEMPTS_MAX = 3;
-/** Derivations for one address that are under way or wait: fewer than may wait in all, so that nobody keeps the others out. */
-const ADDRESS_DERIVATIONS_MAX = 48;
 const NO_MAC = new Uint8Array(0);
 /** How logins end, as the metric names it. */
 const AUTHENTICATIONS = 'eventstore_authentications_total';
@@ -38,8 +36,8 @@ const FAILED = { result: 'failed' };
 
 /**
  * Verifies names and passwords; options-and-security.md sections 6.2 and 6.5. A verified login is remembered for a short
- * time, and is worth nothing as soon as the user's stream or its metadata has been written to. Callers who log in with
- * the same credentials at the same time share one derivation.
+ * time, and is worth nothing as soon as the user's stream or its metadata has been written to; failures of others don't end it.
+ * Callers who log in with the same credentials at the same time share one derivation.
  */
 export class PasswordAuthenticator implements Authenticator {
   readonly #parts: PasswordAuthenticatorParts;
@@ -47,8 +45,6 @@ export class PasswordAuthenticator implements Authenticator {
   readonly #cache: LoginCache;
   /** Derivations under way, by name and HMAC of the password. */
   readonly #running = new Map<string, Promise<Principal | null>>();
-  /** How many of them each address has caused. */
-  readonly #byAddress = new Map<string, number>();
   /** The state of the user's stream that each principal was made from. */
   readonly #marks = new WeakMap<Principal, StreamMark & { readonly stream: string }>();
   #isReady = false;
@@ -73,19 +69,17 @@ export class PasswordAuthenticator implements Authenticator {
     const known = this.#cached(name, mac);
     if (known !== null) {
       const info = infoNow(store, known.stream);
-      if (info !== null && isUnchanged(known, info)) return this.#counted(CACHED, known.principal);
+      if (info !== null && isUnchanged(known, info)) return this.#recognised(known, name, address);
     }
     return this.#loginLater(name, password, mac, address, known);
   }
 
-  stillKnows(principal: Principal, address: string | null): boolean {
-    const { failures, store } = this.#parts;
+  stillKnows(principal: Principal): boolean {
     const { name } = principal;
     if (name === null) return false;
-    failures.check(name, address);
     const known = this.#cache.get(name);
     if (known === null || known.principal !== principal) return false;
-    const info = infoNow(store, known.stream);
+    const info = infoNow(this.#parts.store, known.stream);
     if (info === null || !isUnchanged(known, info)) return false;
     this.#counted(CACHED, principal);
     return true;
@@ -106,18 +100,28 @@ export class PasswordAuthenticator implements Authenticator {
   async #loginLater(name: string, password: string, mac: Uint8Array, address: string | null, known: VerifiedLogin | null): Promise<Principal> {
     const { failures, store } = this.#parts;
     try {
-      if (known !== null && isUnchanged(known, await store.streamInfo(known.stream))) return this.#counted(CACHED, known.principal);
+      if (known !== null && isUnchanged(known, await store.streamInfo(known.stream))) return this.#recognised(known, name, address);
       const key = `${encodeBase64(mac)} ${name.slice(0, LOGIN_NAME_LENGTH_MAX)}`;
       const running = this.#running.get(key);
+      const isLocked = failures.isLocked(name, address);
       const principal = running === undefined ? await this.#start(key, name, password, mac, address) : await running;
-      if (principal !== null) return this.#counted(VERIFIED, principal);
+      if (principal !== null) {
+        failures.succeeded(name, address);
+        return this.#counted(VERIFIED, principal);
+      }
       // Who only waited for another's guess made it all the same.
       if (running !== undefined) failures.note(name, address);
+      if (isLocked) throw failures.lockedOut(name, address);
     } catch (error) {
       throw isSkuaError(error, 'store_closed') ? notReady() : error;
     }
     this.#parts.meter.count(AUTHENTICATIONS, 1, FAILED);
     throw new SkuaError('not_authenticated', 'There is no user with this name and password, or the user is disabled: check both.');
+  }
+
+  #recognised({ principal }: VerifiedLogin, name: string, address: string | null): Principal {
+    this.#parts.failures.succeeded(name, address);
+    return this.#counted(CACHED, principal);
   }
 
   #counted(result: MeterLabels, principal: Principal): Principal {
@@ -127,35 +131,26 @@ export class PasswordAuthenticator implements Authenticator {
 
   async #start(key: string, name: string, password: string, mac: Uint8Array, address: string | null): Promise<Principal | null> {
     const { failures } = this.#parts;
-    const caller = address ?? '';
-    const held = this.#byAddress.get(caller) ?? 0;
-    if (held >= ADDRESS_DERIVATIONS_MAX && address !== null) {
-      throw new SkuaError('too_busy', 'Too many passwords from this address are waiting to be checked: try again in a few seconds.', { limit: ADDRESS_DERIVATIONS_MAX, retryAfterSeconds: 5 });
-    }
     failures.begin(name, address);
-    this.#byAddress.set(caller, held + 1);
     let isFailure = false;
     try {
-      const verified = this.#verify(name, password, mac);
+      const verified = this.#verify(name, password, mac, failures.callerOf(name, address));
       this.#running.set(key, verified);
       const principal = await verified;
       isFailure = principal === null;
       return principal;
     } finally {
       this.#running.delete(key);
-      const left = this.#byAddress.get(caller)! - 1;
-      if (left > 0) this.#byAddress.set(caller, left);
-      else this.#byAddress.delete(caller);
       failures.end(name, address, isFailure);
     }
   }
 
   /** The user, or null; judged by a record that was still the last one when the derivation had ended. */
-  async #verify(name: string, password: string, mac: Uint8Array): Promise<Principal | null> {
+  async #verify(name: string, password: string, mac: Uint8Array, caller: Caller): Promise<Principal | null> {
     const { store, streams, passwords, clock } = this.#parts;
     for (let i = 0; i < ATTEMPTS_MAX; i++) {
       const stored = await streams.read(name);
-      const isPassword = await passwords.matches(stored === null ? null : stored.record, password);
+      const isPassword = await passwords.matches(stored === null ? null : stored.record, password, caller);
       if (stored === null || !isPassword || stored.record.isDisabled) return null;
       const stream = userStream(name);
       const { lastEventNumber, metadataVersion } = await store.streamInfo(stream);

@@ -3,6 +3,7 @@ import type { Keys, ScryptCost } from '../ports/keys.ts';
 import type { Meter } from '../ports/meter.ts';
 import { encodeText } from '../text.ts';
 import { decodeBase64, encodeBase64 } from '../base64.ts';
+import type { Caller } from './failures.ts';
 import { fitsPassword } from './limits.ts';
 
 /** `strong`: scrypt, which only we verify. `compatible`: the reference database's PBKDF2, which both verify. */
@@ -58,19 +59,20 @@ export class Passwords {
   /** What to store of a new password. Errors: `too_busy`. */
   async create(password: string): Promise<Secret> {
     const scheme = this.#newScheme();
-    const hash = await this.#queue.run(() => this.#derive(scheme, encodeText(password)));
+    const hash = await this.#queue.run(OURSELVES, () => this.#derive(scheme, encodeText(password)));
     return { salt: encodeBase64(scheme.salt), hash };
   }
 
   /**
    * True when this is the password of the secret; never for null, which costs the same. A compatible secret costs a
-   * strong derivation besides where strong ones are written, because the others have one. Errors: `too_busy`.
+   * strong derivation besides where strong ones are written, because the others have one. `caller` is who waits for it, where that
+   * is not somebody who has logged in. Errors: `too_busy`.
    */
-  matches(secret: Secret | null, password: string): Promise<boolean> {
+  matches(secret: Secret | null, password: string, caller: Caller = OURSELVES): Promise<boolean> {
     const isPossible = fitsPassword(password);
     const bytes = encodeText(isPossible ? password : '');
     const scheme = secret === null ? null : schemeOf(secret);
-    return this.#queue.run(async () => {
+    return this.#queue.run(caller, async () => {
       const derived = await this.#derive(scheme ?? this.#decoy, bytes);
       if (scheme !== null && scheme.kind !== this.#decoy.kind && this.#format === 'strong') await this.#derive(this.#decoy, bytes);
       const isEqual = this.#keys.equal(encodeText(derived), encodeText(secret === null ? derived : secret.hash));
@@ -108,28 +110,93 @@ function schemeOf(secret: Secret): Scheme | null {
 const AT_ONCE_MAX = 2;
 /** Derivations that wait. At 0.1 s each the last of them waits for some three seconds. */
 const WAITING_MAX = 64;
+/** Derivations for one place that are under way or wait, those for users who are familiar there by themselves. */
+const PER_PLACE_MAX = 48;
+const RETRY_AFTER_SECONDS = 5;
 
-/** Lets a few derivations run at a time and a bounded number wait, so that callers with wrong passwords can't take the machine. */
+/** The node itself, and callers who have logged in. */
+const OURSELVES: Caller = { place: '', isFamiliar: true };
+
+interface Waiter {
+  readonly start: () => void;
+  readonly refuse: (error: SkuaError) => void;
+}
+
+/** Those who wait, by the place from which they come; the place whose turn is next comes first. */
+type Lane = Map<string, Waiter[]>;
+
+/**
+ * Lets a few derivations run at a time and a bounded number wait, so that callers with wrong passwords can't take the machine.
+ * Places take turns. Who comes when all room is taken gets that of the place that has most of it, if it has more; users where they
+ * have logged in before go ahead of all others, and take room from these. (How many of them there can be is bounded: a verified login
+ * is remembered, and failures are counted.)
+ */
 class Derivations {
   #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  #waiting = 0;
+  readonly #familiar: Lane = new Map();
+  readonly #others: Lane = new Map();
+  /** Under way and waiting, by place and kind. */
+  readonly #held = new Map<string, number>();
 
   /** Errors: `too_busy`, and what the task rejects with. */
-  async run<T>(task: () => Promise<T>): Promise<T> {
-    if (this.#running < AT_ONCE_MAX) this.#running++;
-    else {
-      if (this.#waiting.length >= WAITING_MAX) {
-        throw new SkuaError('too_busy', 'Too many passwords are waiting to be checked: try again in a few seconds.', { limit: WAITING_MAX, retryAfterSeconds: 5 });
-      }
-      // Whoever ends hands its place over.
-      await new Promise<void>((resolve) => { this.#waiting.push(resolve); });
-    }
+  async run<T>(caller: Caller, task: () => Promise<T>): Promise<T> {
+    const key = `${caller.isFamiliar ? 'f' : 'o'} ${caller.place}`;
+    const held = this.#held.get(key) ?? 0;
+    if (held >= PER_PLACE_MAX && caller !== OURSELVES) throw busy(PER_PLACE_MAX, ' from this address');
+    this.#held.set(key, held + 1);
     try {
-      return await task();
+      if (this.#running < AT_ONCE_MAX) this.#running++;
+      // Whoever ends hands its place over.
+      else await this.#turn(caller);
+      try {
+        return await task();
+      } finally {
+        if (!this.#startNext(this.#familiar) && !this.#startNext(this.#others)) this.#running--;
+      }
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running--;
-      else next();
+      const left = this.#held.get(key)! - 1;
+      if (left > 0) this.#held.set(key, left);
+      else this.#held.delete(key);
     }
   }
+
+  #turn({ place, isFamiliar }: Caller): Promise<void> {
+    const lane = isFamiliar ? this.#familiar : this.#others;
+    const queue = lane.get(place) ?? [];
+    if (this.#waiting >= WAITING_MAX && !((isFamiliar && this.#evict(this.#others, 0)) || this.#evict(lane, queue.length + 1))) throw busy(WAITING_MAX);
+    return new Promise((resolve, reject) => {
+      queue.push({ start: resolve, refuse: reject });
+      lane.set(place, queue);
+      this.#waiting++;
+    });
+  }
+
+  /** Refuses the last one of the place with most of those who wait, if there are more than `most`. */
+  #evict(lane: Lane, most: number): boolean {
+    let largest: readonly [string, Waiter[]] | null = null;
+    for (const entry of lane) if (entry[1].length > (largest?.[1].length ?? most)) largest = entry;
+    if (largest === null) return false;
+    const [place, queue] = largest;
+    this.#waiting--;
+    queue.pop()!.refuse(busy(WAITING_MAX));
+    if (queue.length === 0) lane.delete(place);
+    return true;
+  }
+
+  #startNext(lane: Lane): boolean {
+    for (const [place, queue] of lane) {
+      this.#waiting--;
+      const next = queue.shift()!;
+      lane.delete(place);
+      if (queue.length > 0) lane.set(place, queue);
+      next.start();
+      return true;
+    }
+    return false;
+  }
+}
+
+function busy(limit: number, where = ''): SkuaError {
+  return new SkuaError('too_busy', `Too many passwords${where} are waiting to be checked: try again in a few seconds.`, { limit, retryAfterSeconds: RETRY_AFTER_SECONDS });
 }

@@ -114,7 +114,7 @@ export class UserManager implements Users {
     this.#failures.begin(loginName, address);
     let isFailure = false;
     try {
-      isFailure = !(await this.#passwords.matches(record, password));
+      isFailure = !(await this.#passwords.matches(record, password, this.#failures.callerOf(loginName, address)));
     } finally {
       this.#failures.end(loginName, address, isFailure);
     }

@@ -29,15 +29,15 @@ export interface AppOptions {
   readonly allowAnonymousEndpointAccess: boolean;
   /** The anonymous caller may see `/gossip`. */
   readonly allowAnonymousGossip: boolean;
-  /** A proxy in front of the node names the caller in `ES-TrustedAuth` (section 6.4). */
-  readonly enableTrustedAuth: boolean;
+  /** Header in which a trusted proxy names the caller (section 6.4), where that is believed; else null. */
+  readonly trustedAuthHeader: string | null;
   readonly logFailedAuthenticationAttempts: boolean;
   readonly logHttpRequests: boolean;
 }
 
 export const DEFAULT_OPTIONS: AppOptions = {
   bodyBytesMax: 30_000_000, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
-  disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, enableTrustedAuth: false, logFailedAuthenticationAttempts: false,
+  disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
   logHttpRequests: false,
 };
 
@@ -98,8 +98,13 @@ export interface WebhookLimits {
 export interface ServerSide {
   /** Names and values of the headers as they arrived, in turn; without it those of the web platform, which joins what has one name. */
   readonly rawHeadersOf?: (request: Request) => readonly string[];
-  /** Where a request comes from; null where that is not known. */
+  /** Where a request comes from, behind trusted proxies too; null where that is not known. Callers are counted by `addressGroup` of it. */
   readonly addressOf?: (request: Request) => string | null;
+  /**
+   * Whether the connection of a request comes from a proxy that was named as one to be trusted, whatever its headers say.
+   * Absent where none was named.
+   */
+  readonly isTrustedProxy?: (request: Request) => boolean;
   /**
    * What stands for the connection of a request, the same object for all its requests; null where that is not known.
    * Credentials that come again over one connection are then recognised without being verified anew.
@@ -130,9 +135,12 @@ export function appOf(context: AppContext): App {
   return { ...context, features: context.features ?? {}, server: context.server ?? {}, options: { ...DEFAULT_OPTIONS, ...context.options }, logins: new WeakMap() };
 }
 
-/** Credentials as they were sent, and whom they named. */
+/** Credentials as they were sent and from where, and whom they named. */
 interface Login {
   readonly header: string;
+  readonly address: string | null;
+  /** Requests with other credentials, or from elsewhere, that came over the connection since. */
+  others: number;
   readonly principal: Principal;
 }
 
@@ -150,7 +158,7 @@ export interface Call {
   /** What `Access-Control-Allow-Methods` says for this path; empty when no route knows the path. */
   methods: string;
   principal: Principal;
-  /** Beginning of every generated link; filled in by url.ts when first needed. */
+  /** Beginning of every generated link; filled in by url.ts when first needed, and at once where forwarding headers do not count. */
   base: string | null;
 }
 

@@ -82,7 +82,8 @@ export function isSlashRedirect(path: string): boolean {
 
 /**
  * Where generated links begin: the request's own scheme and host, or what a proxy says in its forwarding headers
- * (http-api.md 1.4). Values that could not stand in a URL are ignored.
+ * (http-api.md 1.4). Values that could not stand in a URL are ignored, and so are all where proxies were named and the request
+ * comes from none of them.
  */
 export function baseOf(call: Call): string {
   return (call.base ??= computeBase(call));

@@ -19,7 +19,7 @@ export function tlsModeOf({ Insecure, DisableTls, Dev }: Values): TlsMode {
  * what will be ignored.
  */
 export function checkConfig(config: Config): string[] {
-  const problems = [...directoryProblems(config), ...memoryProblems(config), ...storageProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config)];
+  const problems = [...directoryProblems(config), ...memoryProblems(config), ...storageProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config), ...proxyProblems(config)];
   if (problems.length > 0) throw new ConfigError(problems);
   return ignored(config);
 }
@@ -90,6 +90,12 @@ function backupProblems({ values, spelling }: Config): string[] {
     problems.push(`${spelling('Backup:Repository')} ${repository} lies in the data directory, and would be lost with it: give another directory, on another disk if there is one.`);
   }
   return problems;
+}
+
+/** Whoever is believed to be a proxy may name himself any user. */
+function proxyProblems({ values, spelling }: Config): string[] {
+  if (!values.EnableTrustedAuth || values.TrustedProxies.length > 0) return [];
+  return [`${spelling('EnableTrustedAuth')} believes what a proxy says of its callers, and no proxy is named: say with ${spelling('TrustedProxies')} from which addresses it is believed.`];
 }
 
 function isWithin(folder: string, parent: string): boolean {

@@ -127,3 +127,38 @@ export function list(placeholder: string): Kind<readonly string[]> {
   };
   return { ...common, description: 'list, with commas', placeholder: `${placeholder},...`, isList: true, parse, show: (items) => items.join(',') };
 }
+
+/** An address, or a range of addresses; `prefix` is the bits that all of the range have in common, null for one address. */
+export interface AddressRange {
+  readonly address: string;
+  readonly family: 'ipv4' | 'ipv6';
+  readonly prefix: number | null;
+}
+
+/** What `10.0.0.0/8`, `2001:db8::/32` or an address stands for; null for anything else, and for a range of all addresses. */
+export function rangeOf(text: string): AddressRange | null {
+  const slash = text.indexOf('/');
+  const address = slash < 0 ? text : text.slice(0, slash);
+  const version = isIP(address);
+  if (version === 0 || address.includes('%')) return null;
+  const family = version === 4 ? 'ipv4' : 'ipv6';
+  if (slash < 0) return { address, family, prefix: null };
+  const bits = text.slice(slash + 1);
+  const prefix = /^\d{1,3}$/.test(bits) ? Number(bits) : 0;
+  return prefix >= 1 && prefix <= (version === 4 ? 32 : 128) ? { address, family, prefix } : null;
+}
+
+/** Addresses and ranges of addresses with commas between them; YAML may give a sequence. */
+export const addressRanges: Kind<readonly string[]> = {
+  ...list('RANGE'), description: 'addresses and ranges of addresses, with commas',
+  parse: (given) => {
+    const items = given.split(',').map((item) => item.trim());
+    return items.every((item) => rangeOf(item) !== null) ? { value: items } : { allowed: 'IP addresses and ranges with commas, such as 10.0.0.0/8,2001:db8::7 (a range of all addresses is refused)' };
+  },
+};
+
+/** The name of a header of HTTP. */
+export const headerName: Kind<string> = {
+  ...common, description: 'name of a header', placeholder: 'NAME',
+  parse: (given) => (/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(given) ? { value: given } : { allowed: 'the name of a header, such as ES-TrustedAuth' }),
+};

@@ -1,4 +1,4 @@
-import { boolean, integer, ip, list, oneOf, path, powerOfTwo, size, text, timeZone } from './kinds.ts';
+import { addressRanges, boolean, headerName, integer, ip, list, oneOf, path, powerOfTwo, size, text, timeZone } from './kinds.ts';
 import { flag, option, optional } from './option.ts';
 import type { OptionGroup, ValuesOf } from './option.ts';
 
@@ -71,7 +71,9 @@ const network = {
   DisableAdminUi: flag(boolean, 'Remove / and all routes below /admin: a reload is then ordered by SIGHUP only'),
   DisableStatsOnHttp: flag(boolean, 'Remove /stats and /metrics'),
   DisableGossipOnHttp: flag(boolean, 'Remove /gossip'),
-  EnableTrustedAuth: flag(boolean, 'Believe the header ES-TrustedAuth, in which a proxy names the user and the groups. Only where nobody reaches the port but that proxy'),
+  TrustedProxies: option(addressRanges, [], 'Proxies in front of the node, by address or range. What they say of their clients counts: addresses (X-Forwarded-For or Forwarded, which each of them must write), and how links begin (X-Forwarded-Host, -Proto, -Port, -Prefix). From others nothing of that counts', { fallbackText: 'none; anybody may say how links begin' }),
+  EnableTrustedAuth: flag(boolean, 'Believe the header TrustedAuthHeader, in which one of TrustedProxies names the user and the groups'),
+  TrustedAuthHeader: option(headerName, 'ES-TrustedAuth', 'Header in which a proxy names the user and the groups: "user; group, group". The proxy must remove it from what clients send'),
 };
 
 /** Options of section 2.3. */
@@ -90,7 +92,7 @@ const certificates = {
   CertificatePrivateKeyFile: optional(path('FILE'), 'Private key of the certificate in PEM', onReload),
   CertificatePassword: optional(password, 'Password of a certificate in PKCS#12', { ...onReload, isSensitive: true }),
   CertificatePrivateKeyPassword: optional(password, 'Password of an encrypted private key', { ...onReload, isSensitive: true }),
-  TrustedRootCertificatesPath: option(path('DIR'), '/etc/ssl/certs', 'Directory of the root certificates that are trusted', onReload),
+  TrustedRootCertificatesPath: optional(path('DIR'), 'Directory of the root certificates that are trusted: by them the certificate of the node is verified, and clients prove to be nodes, who may do everything. Unless they are named here, no client proves that', { ...onReload, fallbackText: '/etc/ssl/certs, for its own' }),
   CertificateReservedNodeCommonName: optional(text('NAME', { mayBeEmpty: true }), 'Common name in the certificates of nodes, also with a wildcard such as *.example.test', { ...onReload, fallbackText: 'that of its own certificate' }),
 };
 

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { NodeRequest } from 'srvx/node';
 import { SkuaError } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
+import { connectionAddress } from './client-address.ts';
 import { peerOfSocket } from '../tls/peer.ts';
 
 const NO_BYTES = new Uint8Array(0);
@@ -102,10 +103,14 @@ export class LocalRequest extends WebRequest {
   }
 }
 
-/** Where a request comes from; null once its connection is gone. IPv4 addresses are shown as such on a socket for both. */
+/** Where the connection of a request comes from; null once it is gone. */
 export function addressOf(request: Request): string | null {
-  const address = (request as unknown as LocalRequest).socket.remoteAddress;
-  return address === undefined ? null : address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
+  return connectionAddress(socketOf(request));
+}
+
+/** The connection of a request, with its address. */
+export function socketOf(request: Request): Socket {
+  return (request as unknown as LocalRequest).socket;
 }
 
 /** The caller whom the connection itself proves by a node's certificate; null for none. */

@@ -22,7 +22,9 @@ import { checkStart, isLoopback } from '../config/check-config.ts';
 import type { Config } from '../config/config.ts';
 import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/options.ts';
-import { addressOf, connectionOf, peerOf, rawHeadersOf, readBody } from '../http/request.ts';
+import { proxySide, TrustedProxies } from '../http/client-address.ts';
+import type { ProxySide } from '../http/client-address.ts';
+import { connectionOf, peerOf, rawHeadersOf, readBody, socketOf } from '../http/request.ts';
 import { lastEpoch, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { meterRequests } from '../metrics/http-metrics.ts';
@@ -100,6 +102,8 @@ class Node implements RunningNode {
   readonly #process: ProcessMetrics;
   readonly #stats: StatsCollector;
   readonly #control: SingleNode;
+  readonly #proxies: TrustedProxies;
+  readonly #proxySide: ProxySide;
   readonly #stopping = new AbortController();
   readonly #directory: string | null;
   #certificates: NodeCertificates = { mode: 'off' };
@@ -118,6 +122,8 @@ class Node implements RunningNode {
     this.#options = options;
     this.#values = values;
     this.#log = log;
+    this.#proxies = new TrustedProxies(values.TrustedProxies);
+    this.#proxySide = proxySide(this.#proxies, socketOf);
     this.#directory = values.MemDb || values.Storage !== null ? null : path.resolve(values.Db);
     this.#process = watchProcess(this.#metrics, systemClock, this.#directory);
     this.#stats = new StatsCollector({
@@ -153,7 +159,7 @@ class Node implements RunningNode {
     const { config } = this.#options;
     const backupsAsked = await backupSettings(this.#values);
     this.#certificates = await nodeCertificates(config, systemClock, this.#log);
-    this.#tracing = await startTracing({ env: this.#options.env, version: VERSION, instanceId: this.#control.instanceId, log: this.#log, routes: ROUTES, addressOf });
+    this.#tracing = await startTracing({ env: this.#options.env, version: VERSION, instanceId: this.#control.instanceId, log: this.#log, routes: ROUTES, addressOf: this.#proxySide.addressOf });
     this.#metrics.collect(nodeMetrics(this.#metrics, {
       state: () => this.#control.state, store: () => this.#node?.open ?? null, startUpWork: () => this.#readiness.work(),
       certificateDaysLeft: () => this.#daysLeft(), connections: () => this.#server?.connections() ?? 0,
@@ -173,7 +179,7 @@ class Node implements RunningNode {
       store: this.#open.store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
       world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups },
-      server: { readBody, addressOf, peerOf, connectionOf, rawHeadersOf, toResponse },
+      server: { ...this.#proxySide, readBody, peerOf, connectionOf, rawHeadersOf, toResponse },
     });
     this.#readiness.ready();
     void this.#stats.run(this.#stopping.signal);
@@ -204,7 +210,7 @@ class Node implements RunningNode {
     const certificates = this.#certificates;
     let fetch: Fetch = meterRequests((request) => this.#fetch(request), { meter: this.#metrics, clock: systemClock });
     if (this.#tracing !== null) fetch = this.#tracing.traceRequests(fetch);
-    if (LogHttpRequests) fetch = logRequests(fetch, { log: this.#log, clock: systemClock, addressOf });
+    if (LogHttpRequests) fetch = logRequests(fetch, { log: this.#log, clock: systemClock, addressOf: this.#proxySide.addressOf });
     return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set } }) });
   }
 
@@ -316,7 +322,7 @@ function appOptions(values: Values): Partial<AppOptions> {
     disableAtomPub: !values.EnableAtomPubOverHttp && !values.Dev,
     allowAnonymousEndpointAccess: values.AllowAnonymousEndpointAccess,
     allowAnonymousGossip: values.OverrideAnonymousEndpointAccessForGossip,
-    enableTrustedAuth: values.EnableTrustedAuth,
+    trustedAuthHeader: values.EnableTrustedAuth ? values.TrustedAuthHeader : null,
     logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts,
     logHttpRequests: values.LogHttpRequests,
   };

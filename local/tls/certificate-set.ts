@@ -8,10 +8,15 @@ const DAY_MS = 86_400_000;
 
 /** Certificates that were verified together, ready to be used for connections. */
 export interface CertificateSet {
-  /** The node's certificate with its intermediates and key, and the trusted roots. Holds secrets: never log it. */
+  /** The node's certificate with its intermediates and key, and the roots by which those of clients are verified. Holds secrets: never log it. */
   readonly secureContext: KeyMaterial & { readonly ca: readonly string[] };
   /** Common name by which certificates of other nodes are known: as configured, else the node's own; null where it has none. */
   readonly reservedNodeCommonName: string | null;
+  /**
+   * Whether roots were named by which clients can prove to be nodes. The authorities that a system trusts anyway give certificates
+   * to everybody.
+   */
+  readonly trustsNodes: boolean;
   /** The node's certificate first, then intermediates, then roots. */
   readonly loaded: readonly LoadedCertificate[];
   /** When the node's certificate expires; UTC milliseconds. */
@@ -34,14 +39,16 @@ interface CertificateParts {
   readonly node: HeldCertificate;
   readonly intermediates: readonly HeldCertificate[];
   readonly roots: readonly HeldCertificate[];
+  readonly trustsNodes: boolean;
   readonly reservedNodeCommonName: string | null;
   readonly nowMs: number;
 }
 
-export function certificateSet({ material, node, intermediates, roots, reservedNodeCommonName, nowMs }: CertificateParts): CertificateSet {
+export function certificateSet({ material, node, intermediates, roots, trustsNodes, reservedNodeCommonName, nowMs }: CertificateParts): CertificateSet {
   return {
-    secureContext: { ...material, ca: roots.map(({ certificate }) => certificate.toString()) },
+    secureContext: { ...material, ca: trustsNodes ? roots.map(({ certificate }) => certificate.toString()) : [] },
     reservedNodeCommonName,
+    trustsNodes,
     loaded: [
       describe('node', node.certificate, nowMs),
       ...intermediates.map(({ certificate }) => describe('intermediate', certificate, nowMs)),
@@ -86,8 +93,8 @@ export function serverContext({ secureContext }: CertificateSet): SecureContextO
   return { ...secureContext, ca: [...secureContext.ca], minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 }
 
-function identityOf({ loaded, reservedNodeCommonName }: CertificateSet): string {
-  return JSON.stringify([reservedNodeCommonName, ...loaded.map(({ kind, thumbprint }) => `${kind} ${thumbprint}`)]);
+function identityOf({ loaded, reservedNodeCommonName, trustsNodes }: CertificateSet): string {
+  return JSON.stringify([reservedNodeCommonName, trustsNodes, ...loaded.map(({ kind, thumbprint }) => `${kind} ${thumbprint}`)]);
 }
 
 /** What is wrong with one file. */

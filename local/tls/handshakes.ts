@@ -17,7 +17,7 @@ export interface Handshakes {
 export function guardHandshakes(server: Server, certificates: CertificateSet, log: Log): Handshakes {
   const noted = new HandshakeLog(log, () => systemClock.monotonicMs());
   const pending = new Map<string, Socket>();
-  let reservedName = certificates.reservedNodeCommonName;
+  let inForce = certificates;
 
   server.on('connection', (socket: Socket) => {
     // The secure connection is another object; only its addresses tell that it belongs to this one.
@@ -27,7 +27,7 @@ export function guardHandshakes(server: Server, certificates: CertificateSet, lo
   });
   server.on('secureConnection', (socket: TLSSocket) => {
     pending.delete(endsOf(socket));
-    const problem = judgePeer(socket, reservedName);
+    const problem = judgePeer(socket, inForce);
     if (problem !== null) noted.note('a client certificate does not prove a node', { address: socket.remoteAddress, reason: problem });
   });
   // Ahead of the listener by which an HTTPS server would make it an error of HTTP, and have it answered in plain text.
@@ -38,7 +38,7 @@ export function guardHandshakes(server: Server, certificates: CertificateSet, lo
   return {
     setCertificates: (next) => {
       server.setSecureContext(serverContext(next));
-      reservedName = next.reservedNodeCommonName;
+      inForce = next;
     },
     abort: () => { for (const socket of pending.values()) socket.destroy(); },
   };

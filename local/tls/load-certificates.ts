@@ -1,4 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
+import * as path from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { certificateInvalid, certificateSet, refuse, serverContext, subjectText } from './certificate-set.ts';
 import type { CertificateSet, HeldCertificate, KeyMaterial, Problem } from './certificate-set.ts';
@@ -14,7 +16,8 @@ export interface CertificateOptions {
   /** Of a PKCS#12 file. */
   readonly certificatePassword: string | null;
   readonly certificatePrivateKeyPassword: string | null;
-  readonly trustedRootCertificatesPath: string;
+  /** Null for none: the node's own certificate is verified by the system's authorities, and no client's is. */
+  readonly trustedRootCertificatesPath: string | null;
   /** Null for the node's own common name. */
   readonly certificateReservedNodeCommonName: string | null;
 }
@@ -25,7 +28,7 @@ export interface CertificateValues {
   readonly CertificatePrivateKeyFile: string | null;
   readonly CertificatePassword: string | null;
   readonly CertificatePrivateKeyPassword: string | null;
-  readonly TrustedRootCertificatesPath: string;
+  readonly TrustedRootCertificatesPath: string | null;
   readonly CertificateReservedNodeCommonName: string | null;
 }
 
@@ -42,6 +45,15 @@ export async function loadConfigured(values: CertificateValues, nowMs: number): 
   }, nowMs);
 }
 
+/** Where systems keep the authorities that browsers trust. */
+const SYSTEM_ROOTS = '/etc/ssl/certs';
+
+/** Whether a directory is that of the system's authorities. */
+export async function isSystemStore(directory: string): Promise<boolean> {
+  const [named, system] = await Promise.all([directory, SYSTEM_ROOTS].map((one) => realpath(one).catch(() => path.resolve(one))));
+  return named === system;
+}
+
 interface NodeParts {
   readonly material: KeyMaterial;
   readonly node: HeldCertificate;
@@ -50,12 +62,12 @@ interface NodeParts {
 
 /**
  * Loads the node's certificate, its key and the trusted roots, and verifies them (options-and-security.md sections 5.1
- * and 5.2). Nothing of the operating system's certificates is used, and nothing is fetched. Errors: `certificate_invalid`
+ * and 5.2). Of the operating system's certificates only roots are used, for the node's own certificate where no other roots are named, and nothing is fetched. Errors: `certificate_invalid`
  * (data: file and reason of the first problem, and all `problems`).
  */
-export async function loadCertificates(options: CertificateOptions, nowMs: number): Promise<CertificateSet> {
+export async function loadCertificates(options: CertificateOptions, nowMs: number, systemRoots = SYSTEM_ROOTS): Promise<CertificateSet> {
   const parts = options.certificatePrivateKeyFile === null ? await fromPkcs12(options) : await fromPem(options, options.certificatePrivateKeyFile);
-  const roots = await readRoots(options.trustedRootCertificatesPath);
+  const roots = await readRoots(options.trustedRootCertificatesPath ?? systemRoots);
   const { node, intermediates } = parts;
   checkName(node, options.certificateReservedNodeCommonName);
   checkKinds(intermediates, roots);
@@ -64,6 +76,7 @@ export async function loadCertificates(options: CertificateOptions, nowMs: numbe
   if ('problem' in chain) throw certificateInvalid([chain.problem]);
   const set = certificateSet({
     material: inOrder(parts.material, chain.path, intermediates), node, intermediates, roots, nowMs,
+    trustsNodes: options.trustedRootCertificatesPath !== null,
     reservedNodeCommonName: options.certificateReservedNodeCommonName ?? commonNameOf(node.certificate),
   });
   checkUsable(set, node);

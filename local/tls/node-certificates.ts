@@ -23,9 +23,13 @@ export async function nodeCertificates(config: Config, clock: Clock, log: Log): 
     return { mode, set, fingerprint };
   }
   checkTls(config);
-  const { loadConfigured } = await import('./load-certificates.ts');
+  const { isSystemStore, loadConfigured } = await import('./load-certificates.ts');
   const set = await loadConfigured(config.values, clock.nowMs());
   for (const { kind, subject, serial, thumbprint, notAfter } of set.loaded.slice(0, LOGGED_MAX)) log.info('certificate loaded', { kind, subject, serial, thumbprint, notAfter });
+  const named = config.values.TrustedRootCertificatesPath;
+  if (named !== null && await isSystemStore(named)) {
+    log.warn('TrustedRootCertificatesPath names the authorities of the system: whoever gets a certificate with the name of the nodes from one of them may do everything', { path: named, name: set.reservedNodeCommonName });
+  }
   return { mode, set };
 }
 

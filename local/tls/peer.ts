@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { domainToASCII } from 'node:url';
 import { SYSTEM } from '../../core/security/principal.ts';
 import type { Principal } from '../../core/security/principal.ts';
+import type { CertificateSet } from './certificate-set.ts';
 
 const SERVER_AUTHENTICATION = '1.3.6.1.5.5.7.3.1';
 const CLIENT_AUTHENTICATION = '1.3.6.1.5.5.7.3.2';
@@ -16,10 +17,11 @@ const peers = new WeakMap<Socket, Principal>();
  * Judges the certificate of a client when its handshake is done (options-and-security.md section 5.4): another node is the
  * system user. Returns why the certificate proves nothing, or null when it does or there is none.
  */
-export function judgePeer(socket: TLSSocket, reservedName: string | null): string | null {
+export function judgePeer(socket: TLSSocket, { reservedNodeCommonName, trustsNodes }: Pick<CertificateSet, 'reservedNodeCommonName' | 'trustsNodes'>): string | null {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return null;
-  const reason = socket.authorized ? nodeProblem(certificate, reservedName) : `it was not verified (${String(socket.authorizationError)})`;
+  if (!trustsNodes) return 'no roots were named for certificates of nodes (TrustedRootCertificatesPath)';
+  const reason = socket.authorized ? nodeProblem(certificate, reservedNodeCommonName) : `it was not verified (${String(socket.authorizationError)})`;
   if (reason === null) peers.set(socket, SYSTEM);
   return reason;
 }

@@ -129,7 +129,7 @@ test('OPTIONS on a known path needs no user', async () => {
 
 test('with security off, credentials are ignored, whatever they are', async () => {
   for (const headers of [AS.wrong, { authorization: 'Basic %%%' }, { authorization: 'Basic' }, { 'es-trustedauth': ';;;' }]) {
-    expect((await harness({ options: { enableTrustedAuth: true } }).get('/', undefined, headers)).status).toBe(200);
+    expect((await harness({ isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' } }).get('/', undefined, headers)).status).toBe(200);
   }
 });
 
@@ -147,19 +147,19 @@ describe('the connection', () => {
   });
 
   test('wins over the trusted header', async () => {
-    expect(await nameSeen({ 'es-trustedauth': 'ada; $admins' }, { peerOf: () => peer, options: { enableTrustedAuth: true } })).toBe('kim');
+    expect(await nameSeen({ 'es-trustedauth': 'ada; $admins' }, { peerOf: () => peer, isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' } })).toBe('kim');
   });
 });
 
 describe('the trusted header', () => {
-  const options = { enableTrustedAuth: true };
-  const ECHO = { options };
+  const options = { trustedAuthHeader: 'ES-TrustedAuth' };
+  const ECHO = { isTrustedProxy: () => true, options };
 
   test.each([
     ['kim', 'kim'], ['  kim  ;', 'kim'], ['kim; a, b', 'kim'], ['ada;$admins', 'ada'],
   ])('%s', async (value, name) => {
     expect(await nameSeen({ 'es-trustedauth': value }, ECHO)).toBe(name);
-    expect(await nameSeen({ 'kurrent-trustedauth': value }, ECHO)).toBe(name);
+    expect(await nameSeen({ 'x-caller': value }, { ...ECHO, options: { trustedAuthHeader: 'X-Caller' } })).toBe(name);
   });
 
   test('gives the groups, and the user need not exist', async () => {
@@ -176,9 +176,24 @@ describe('the trusted header', () => {
     expect(reply.json().code).toBe('not_authenticated');
   });
 
-  test('is refused when its two names disagree', async () => {
-    expect(await nameSeen({ 'es-trustedauth': 'kim', 'kurrent-trustedauth': 'ada; $admins' }, ECHO)).toBe(401);
-    expect(await nameSeen({ 'es-trustedauth': 'kim', 'kurrent-trustedauth': 'kim' }, ECHO)).toBe('kim');
+  test('has the name that was configured, and no other', async () => {
+    expect(await nameSeen({ 'kurrent-trustedauth': 'ada; $admins' }, ECHO)).toBe(401);
+    expect(await nameSeen({ 'es-trustedauth': 'kim', 'kurrent-trustedauth': 'ada; $admins' }, ECHO)).toBe('kim');
+    expect(await nameSeen({ 'es-trustedauth': 'ada; $admins' }, { ...ECHO, options: { trustedAuthHeader: 'Kurrent-TrustedAuth' } })).toBe(401);
+    expect((await secured(ECHO).get('/', undefined, { 'kurrent-trustedauth': ';;;' })).status).toBe(200);
+  });
+
+  test('is believed from trusted proxies only, and from nobody where none are known', async () => {
+    for (const isTrustedProxy of [() => false, undefined]) {
+      expect(await nameSeen({ 'es-trustedauth': 'ada; $admins' }, { options, ...(isTrustedProxy && { isTrustedProxy }) })).toBe(401);
+      expect((await secured({ options, ...(isTrustedProxy && { isTrustedProxy }) }).get('/', undefined, { 'es-trustedauth': ';;;' })).status).toBe(200);
+    }
+  });
+
+  test('is refused when it came twice: the second may be the client\'s, and would look like more groups', async () => {
+    const twice = { ...ECHO, rawHeadersOf: () => ['Host', 'x', 'ES-TrustedAuth', 'kim; a', 'es-trustedauth', '$admins'] };
+    expect(await nameSeen({ 'es-trustedauth': 'kim; a, $admins' }, twice)).toBe(401);
+    expect(await nameSeen({ 'es-trustedauth': 'kim; a' }, { ...ECHO, rawHeadersOf: () => ['Host', 'x', 'es-trustedauth', 'kim; a'] })).toBe('kim');
   });
 
   test('means nothing without the option, or beside credentials', async () => {
@@ -248,5 +263,26 @@ describe('credentials that come again over one connection', () => {
     await h.get('/streams/s', undefined, { ...AS.ops, 'x-other': '1' });
     expect(h.security.logins.map(({ name }) => name)).toEqual(['kim', 'kim', 'olga', 'olga']);
     expect((await h.get('/streams/%24all', undefined, AS.plain)).status).toBe(403);
+  });
+
+  test('are verified when they come from another client of the same proxy', async () => {
+    const h = secured({ connectionOf: () => connection, addressOf: (request) => request.headers.get('x-from') });
+    h.security.knows = true;
+    for (const from of ['a', 'a', 'b', 'b', 'a']) await h.get('/streams/s', undefined, { ...AS.plain, 'x-from': from });
+    expect(h.security.logins.map(({ address }) => address)).toEqual(['a', 'b', 'a']);
+  });
+
+  test('are verified anew after ten others came over it, which may be guesses', async () => {
+    const h = again();
+    h.security.knows = true;
+    for (let i = 0; i < 9; i++) {
+      await h.get('/streams/s', undefined, AS.plain);
+      await h.get('/streams/s', undefined, { authorization: basic('kim', `guess${i}`) });
+    }
+    await h.get('/streams/s', undefined, AS.plain);
+    expect(h.security.logins).toHaveLength(10);
+    await h.get('/streams/s', undefined, { authorization: basic('nobody', 'x') });
+    await h.get('/streams/s', undefined, AS.plain);
+    expect(h.security.logins).toHaveLength(12);
   });
 });

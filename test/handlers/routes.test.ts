@@ -34,6 +34,25 @@ describe('paths', () => {
     }
   });
 
+  test('a redirect to where a forwarding header points is kept by no cache: other clients would be sent there', async () => {
+    const { get } = harness();
+    for (const [name, value] of [['host', 'evil.test'], ['proto', 'https'], ['port', '81'], ['prefix', '/x']]) {
+      expect((await get('/streams/s/', undefined, { [`x-forwarded-${name}`]: value! })).headers.get('cache-control')).toBe('no-store');
+    }
+    // As the reference: who says nothing about proxies gets links to where the caller says it is.
+    expect((await get('/streams/s/', undefined, { 'x-forwarded-host': 'evil.test' })).headers.get('location')).toBe('http://evil.test/streams/s');
+    expect((await get('/streams/s/', undefined, { 'x-forwarded-host': '<' })).headers.get('cache-control')).toBe('max-age=31536000, public');
+  });
+
+  test('where proxies were named, only what comes from them says how links begin', async () => {
+    const headers = { 'x-forwarded-host': 'events.test', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': 'db' };
+    for (const [isTrusted, location] of [[true, 'https://events.test/db/streams/s'], [false, `${ORIGIN}/streams/s`]] as const) {
+      const reply = await harness({ isTrustedProxy: () => isTrusted }).get('/streams/s/', undefined, headers);
+      expect(reply.headers.get('location')).toBe(location);
+      expect(reply.headers.get('cache-control')).toBe(isTrusted ? 'no-store' : 'max-age=31536000, public');
+    }
+  });
+
   test.each(['/streams/%zz', '/streams/%E0%A4%A', '/streams/a%/metadata'])('%s is 400', async (path) => {
     expect((await harness().get(path)).status).toBe(400);
   });

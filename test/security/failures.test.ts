@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { Failures, FAILURES_MAX } from '../../core/security/failures.ts';
+import { describe, expect, test } from 'vitest';
+import { FAMILIAR_MS, FAMILIAR_USERS_MAX, Failures, FAILURES_MAX, PLACES_PER_USER_MAX } from '../../core/security/failures.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 function fail(failures: Failures, name: string, address: string | null): void {
@@ -40,4 +40,34 @@ test('a name and an address are not mixed up', () => {
   expect(() => failures.check('b', 'a')).toThrow();
   expect(() => failures.check('a', 'b')).not.toThrow();
   expect(() => failures.check('b', null)).not.toThrow();
+});
+
+describe('where a user has logged in', () => {
+  const isFamiliar = (failures: Failures, name: string, address: string | null) => failures.callerOf(name, address).isFamiliar;
+
+  test('is familiar for this user and a week', async () => {
+    const clock = new ManualClock();
+    const failures = new Failures(clock);
+    failures.succeeded('kim', '10.0.0.1');
+    expect([isFamiliar(failures, 'kim', '10.0.0.1'), isFamiliar(failures, 'kim', '10.0.0.2'), isFamiliar(failures, 'ada', '10.0.0.1')]).toEqual([true, false, false]);
+    await clock.advance(FAMILIAR_MS - 1);
+    expect(isFamiliar(failures, 'kim', '10.0.0.1')).toBe(true);
+    await clock.advance(1);
+    expect(isFamiliar(failures, 'kim', '10.0.0.1')).toBe(false);
+  });
+
+  test('is a whole network in IPv6', () => {
+    const failures = new Failures(new ManualClock());
+    failures.succeeded('kim', '2001:db8::1');
+    expect([isFamiliar(failures, 'kim', '2001:db8::2'), isFamiliar(failures, 'kim', '2001:db8:0:1::1')]).toEqual([true, false]);
+  });
+
+  test('is forgotten for sixteen later ones of the same user, and for a thousand users', () => {
+    const failures = new Failures(new ManualClock());
+    failures.succeeded('ada', '10.0.0.1');
+    for (let i = 0; i <= PLACES_PER_USER_MAX; i++) failures.succeeded('kim', `10.0.0.${i}`);
+    expect([isFamiliar(failures, 'kim', '10.0.0.0'), isFamiliar(failures, 'kim', '10.0.0.1'), isFamiliar(failures, 'ada', '10.0.0.1')]).toEqual([false, true, true]);
+    for (let i = 2; i <= FAMILIAR_USERS_MAX; i++) failures.succeeded(`user ${i}`, '10.0.0.1');
+    expect([isFamiliar(failures, 'ada', '10.0.0.1'), isFamiliar(failures, 'kim', '10.0.0.1')]).toEqual([false, true]);
+  });
 });

@@ -110,6 +110,33 @@ describe('the queue', () => {
     expect(await outcome(() => passwords.create('x'))).toBe('ok');
   });
 
+  test('lets places take turns, and users go ahead where they have logged in before', async () => {
+    const { passwords, keys } = make('strong');
+    const open = keys.hold();
+    const ended: string[] = [];
+    const wait = (place: string, isFamiliar = false) => passwords.matches(null, 'x', { place, isFamiliar }).then(() => { ended.push(isFamiliar ? place.toUpperCase() : place); });
+    const all = [wait('-'), wait('-'), wait('a'), wait('a'), wait('a'), wait('b'), wait('b'), wait('c'), wait('a', true), wait('d', true), wait('a', true)];
+    open();
+    await Promise.all(all);
+    expect(ended.join('')).toBe('--ADAabcaba');
+  });
+
+  test('gives room to who has less of it, and at last to those who are familiar', async () => {
+    const { passwords, keys } = make('strong');
+    const open = keys.hold();
+    const wait = (place: string, isFamiliar = false) => outcome(() => passwords.matches(null, 'x', { place, isFamiliar }));
+    const count = async (results: Promise<string>[]) => (await Promise.all(results)).filter((each) => each === 'ok').length;
+    const crowds = ['a', 'b'].map((place) => Array.from({ length: 60 }, () => wait(place)));
+    const few = Array.from({ length: 30 }, () => wait('c'));
+    const familiar = Array.from({ length: 60 }, () => wait('a', true));
+    open();
+    // At most 48 of one place; those who are familiar push out the last of whoever has most.
+    expect(await count(familiar)).toBe(48);
+    expect(await count([...crowds.flat(), ...few])).toBe(66 - 48);
+    expect(await count(crowds[0]!) - await count(few)).toBeLessThanOrEqual(3);
+    expect(await count([wait('a')])).toBe(1);
+  });
+
   test('goes on after an error', async () => {
     const { passwords, keys } = make('strong');
     keys.gate = Promise.reject(new Error('no memory'));

@@ -82,6 +82,9 @@ describe('combinations that are refused', () => {
     [['--max-append-size=16767217'], ["--max-append-size must be a number of bytes from 1 to 16767216, such as 67108864 or 64MiB, not '16767217'."]],
     [['--mem-db', '--db=x'], ['--mem-db keeps everything in memory: leave out --db and --index.']],
     [['--mem-db', '--index=x'], ['--mem-db keeps everything in memory: leave out --db and --index.']],
+    [['--enable-trusted-auth'], ['--enable-trusted-auth believes what a proxy says of its callers, and no proxy is named: say with --trusted-proxies from which addresses it is believed.']],
+    [['--enable-trusted-auth', '--insecure'], ['--enable-trusted-auth believes what a proxy says of its callers, and no proxy is named: say with --trusted-proxies from which addresses it is believed.']],
+    [['--trusted-proxies=0.0.0.0/0'], ["--trusted-proxies must be IP addresses and ranges with commas, such as 10.0.0.0/8,2001:db8::7 (a range of all addresses is refused), not '0.0.0.0/0'."]],
     [['--db=~', '--cluster-size=2'], ['--db starts with ~, which only a shell understands: write the directory out.', '--cluster-size must be 1, not 2: this version runs single nodes only.']],
   ])('%j', (words, expected) => {
     expect(problems(words)).toEqual(expected);

@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 
 function expiring(notAfterMs: number): CertificateSet {
   const loaded = [{ kind: 'node', subject: 'CN=n', serial: '1', thumbprint: 'AA', notAfter: new Date(notAfterMs).toISOString(), daysLeft: 0 }] as const;
-  return { secureContext: { cert: '', key: '', ca: [] }, reservedNodeCommonName: null, loaded, notAfterMs };
+  return { secureContext: { cert: '', key: '', ca: [] }, reservedNodeCommonName: null, trustsNodes: true, loaded, notAfterMs };
 }
 
 test('a warning a day from thirty days before the end on, an error after it, none after a reload', async () => {

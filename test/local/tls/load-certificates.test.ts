@@ -2,7 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import { daysLeft } from '../../../local/tls/certificate-set.ts';
-import { loadCertificates, loadConfigured } from '../../../local/tls/load-certificates.ts';
+import { isSystemStore, loadCertificates, loadConfigured } from '../../../local/tls/load-certificates.ts';
 import type { CertificateOptions } from '../../../local/tls/load-certificates.ts';
 import type { Problem } from '../../../local/tls/certificate-set.ts';
 import { issue, issueNode, issueRoot } from '../../support/certificates.ts';
@@ -221,4 +221,8 @@ describe('what does not load says which file, and why', () => {
     const values = { CertificateFile: null, CertificatePrivateKeyFile: null, CertificatePassword: null, CertificatePrivateKeyPassword: null, TrustedRootCertificatesPath: '/', CertificateReservedNodeCommonName: '' };
     await expect(loadConfigured(values, 0)).rejects.toMatchObject({ code: 'certificate_invalid', data: { file: 'CertificateFile' } });
   });
+});
+
+test('the store of the system is known under every name', async () => {
+  expect([await isSystemStore('/etc/ssl/certs'), await isSystemStore('/etc/ssl/../ssl/certs/'), await isSystemStore('/etc/ssl')]).toEqual([true, true, false]);
 });

@@ -92,6 +92,22 @@ describe('who presents a certificate', () => {
     const peer = await make();
     expect(JSON.parse((await call(server, { ca: root.cert, cert: peer.cert, key: peer.key })).body)).toEqual(['https:', expected, '127.0.0.1']);
   });
+  test('by authorities that nobody named, such as those of the system, nobody is proved to be a node', async () => {
+    const noted: unknown[] = [];
+    const log: Log = { ...silentLog, debug: (_, fields) => { noted.push(fields!['reason']); } };
+    const files = await Files.of({ 'node.crt': node.cert, 'node.key': node.key, 'roots/ca.crt': root.cert });
+    const unnamed = await loadCertificates(files.options({ trustedRootCertificatesPath: null }), Date.now(), files.path('roots'));
+    expect([unnamed.trustsNodes, unnamed.secureContext.ca]).toEqual([false, []]);
+    const server = await serve({ fetch: WHO, log, tls: { certificates: unnamed } });
+    const client = { ca: root.cert, cert: node.cert, key: node.key, agent: false } as const;
+    expect(JSON.parse((await call(server, client)).body)).toEqual(['https:', null, '127.0.0.1']);
+    expect(noted).toEqual(['no roots were named for certificates of nodes (TrustedRootCertificatesPath)']);
+    // A reload that names them puts them in force, and one that leaves them out takes them away.
+    server.setCertificates(await certificates());
+    expect(JSON.parse((await call(server, client)).body)).toEqual(['https:', 'system', '127.0.0.1']);
+    server.setCertificates(unnamed);
+    expect(JSON.parse((await call(server, client)).body)).toEqual(['https:', null, '127.0.0.1']);
+  });
   test('why it proves nothing is noted', async () => {
     const noted: unknown[] = [];
     const log: Log = { ...silentLog, debug: (_, fields) => { noted.push(fields!['reason']); } };
