@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'skua-bench-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Those that take no time; the long run has all. */
-const QUICK = ['append-single', 'append-batch', 'index-rebuild', 'memory', 'scavenge-chunk', 'scavenge-accumulation', 'object-requests', 'object-contention'];
+const QUICK = ['append-single', 'index-rebuild', 'scavenge-chunk', 'object-requests'];
 
 describe('every figure runs and yields numbers', () => {
   const settings = settingsFor(folder, true, () => {});

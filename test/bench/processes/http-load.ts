@@ -17,6 +17,8 @@ export interface LoadRequest {
   readonly pauseMs?: number;
   /** Value of `Authorization`. */
   readonly authorization?: string;
+  /** Read instead: the path of what every request asks for. */
+  readonly read?: string;
   /** Posted instead of events. */
   readonly webhook?: WebhookLoad;
 }
@@ -63,7 +65,8 @@ export function answerLength(bytes: Buffer): number {
 interface Tally { readonly latencies: number[]; failures: number; firstFailure: string }
 
 /** What every request of a connection begins and ends with; the id stands between. */
-function requestText(stream: string, { authorization, webhook }: LoadRequest): { head: string; tail: string; status: string } {
+function requestText(stream: string, { authorization, webhook, read }: LoadRequest): { head: string; tail: string; status: string } {
+  if (read !== undefined) return { head: `GET ${read} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Request-Id: `, tail: '\r\n\r\n', status: '200' };
   const head = (path: string, length: number): string => `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n`;
   if (webhook !== undefined) {
     const { path, body, headers, idHeader, expectedStatus } = webhook;
