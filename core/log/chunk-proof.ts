@@ -19,7 +19,7 @@ export class ChunkProof {
   #at = 0;
 
   constructor(digests: Digests, name: string, fileBytes: number) {
-    this.#md5 = digests.md5();
+    this.#md5 = digests.md5(fileBytes);
     this.#name = name;
     this.#covered = fileBytes - MD5_BYTES;
   }

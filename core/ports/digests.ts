@@ -1,6 +1,7 @@
 /** Synchronous digests. */
 export interface Digests {
-  md5(): Digest;
+  /** `expectedBytes`: about how long it will be, where that is known. Long ones may be taken by another thread, while the caller goes on. */
+  md5(expectedBytes?: number): Digest;
   sha256(): Digest;
   /** CRC-32 (IEEE, as zlib) of `bytes`, continuing from `seed`, as an unsigned 32-bit number. */
   crc32(bytes: Uint8Array, seed?: number): number;

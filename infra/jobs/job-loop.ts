@@ -11,6 +11,7 @@ import { systemIds } from '../ids.ts';
 import { nodeKeys } from '../keys.ts';
 import { openObjects } from '../objects/open.ts';
 import { SqliteScavengeStates } from '../sqlite/scavenge-states.ts';
+import { DigestLane } from './digest-lane.ts';
 import { ABORT, imageOfError } from './messages.ts';
 import type { RunMessage, WorkerMessage, WorkerSetup } from './messages.ts';
 
@@ -23,6 +24,9 @@ const setup = workerData as WorkerSetup;
 const port = parentPort!;
 const jobs: Readonly<Record<string, Job>> = setup.jobsUrl === undefined ? JOBS : (await import(setup.jobsUrl) as { JOBS: Record<string, Job> }).JOBS;
 const storage = new FilesystemStorage({ root: setup.root, indexRoot: setup.indexRoot, isBlocking: setup.isBackground });
+// What is long and waits for nobody digests beside its work.
+const lane = setup.isBackground ? new DigestLane(new URL(setup.workerUrl), setup.givesWay) : null;
+const digests = lane?.over(nodeDigests) ?? nodeDigests;
 const scavengeStates = new SqliteScavengeStates({ indexRoot: setup.indexRoot });
 
 /** Sends progress at most every PROGRESS_EVERY_MS, and what was held back when the job ends. */
@@ -67,7 +71,7 @@ async function run(message: RunMessage): Promise<void> {
   };
   const context: JobContext = {
     storage,
-    digests: nodeDigests,
+    digests,
     ids: systemIds,
     hasher: streamHasher,
     scavengeStates,
@@ -92,6 +96,8 @@ async function run(message: RunMessage): Promise<void> {
     send({ kind: 'done', result });
   } catch (error) {
     fail(error);
+  } finally {
+    lane?.clear();
   }
 }
 

@@ -16,6 +16,8 @@ export interface WorkerSetup {
   readonly givesWay: boolean;
   /** Module whose `JOBS` replace those of the core. */
   readonly jobsUrl: string | undefined;
+  /** The module that the thread runs, for threads of its own. */
+  readonly workerUrl: string;
 }
 
 export const GO_ON = 0;

@@ -42,10 +42,10 @@ export class PooledWorker {
   #deathCause: unknown = undefined;
   task: Task | null = null;
 
-  constructor(workerUrl: URL, setup: Omit<WorkerSetup, 'signal' | 'syncTurns'>, onIdle: (worker: PooledWorker) => void, onGone: (worker: PooledWorker) => void) {
+  constructor(workerUrl: URL, setup: Omit<WorkerSetup, 'signal' | 'syncTurns' | 'workerUrl'>, onIdle: (worker: PooledWorker) => void, onGone: (worker: PooledWorker) => void) {
     this.#onIdle = onIdle;
     this.#onGone = onGone;
-    const workerData: WorkerSetup = { ...setup, signal: this.#signal, syncTurns: syncTurns.cells };
+    const workerData: WorkerSetup = { ...setup, signal: this.#signal, syncTurns: syncTurns.cells, workerUrl: workerUrl.href };
     this.#worker = new Worker(workerUrl, { workerData, env: environmentOf(workerUrl), resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX, maxYoungGenerationSizeMb: YOUNG_MIB_MAX } });
     this.#worker.on('message', (message: WorkerMessage) => this.#take(message));
     this.#worker.on('messageerror', (error) => this.#end((task) => task.reject(died(task, error))));

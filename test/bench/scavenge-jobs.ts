@@ -35,7 +35,7 @@ export async function jobBench(folder: string, chunkSize: number): Promise<JobBe
     throttle: { percent: 100, elapsedMs: 0, restedMs: 0 },
   };
   return {
-    jobs: new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot }),
+    jobs: new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot, isOffline: true }),
     files,
     settings,
     newTarget: (kind) => ({ target: `${randomBytes(16).toString('hex')}.${kind}.tmp`, chunkId: randomBytes(16) }),
