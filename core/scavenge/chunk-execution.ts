@@ -222,7 +222,7 @@ export async function executeChunk(args: ExecuteChunkArgs, context: JobContext):
 
 async function rewrite(source: Chunk, keep: KeepRule, args: ExecuteChunkArgs, context: JobContext): Promise<ExecuteChunkResult> {
   const { startNumber, endNumber } = source;
-  const writer = await ChunkWriter.create(context.storage, context.digests, { path: args.target, chunkSize: args.chunkSize, startNumber, endNumber, chunkId: args.chunkId, sourceBytes: source.file.file.size });
+  const writer = await ChunkWriter.create(context.storage, context.digests, { path: args.target, chunkSize: args.chunkSize, startNumber, endNumber, chunkId: args.chunkId });
   try {
     const { file } = source.file;
     const proof = new ChunkProof(context.digests, source.name, file.size);

@@ -145,14 +145,13 @@ function checkNeighbours(sources: readonly Chunk[]): void {
 async function merge(sources: readonly Chunk[], args: MergeChunksArgs, context: JobContext): Promise<MergeChunksResult> {
   const first = sources[0]!;
   const last = sources[sources.length - 1]!;
-  const bytesBefore = sources.reduce((sum, source) => sum + source.file.file.size, 0);
-  const target = { path: args.target, chunkSize: args.chunkSize, startNumber: first.startNumber, endNumber: last.endNumber, chunkId: args.chunkId, sourceBytes: bytesBefore };
+  const target = { path: args.target, chunkSize: args.chunkSize, startNumber: first.startNumber, endNumber: last.endNumber, chunkId: args.chunkId };
   const writer = await ChunkWriter.create(context.storage, context.digests, target);
   try {
     const copy = new MergeCopy(sources, writer, context);
     for (const source of sources) await copy.take(source);
     const bytesAfter = await writer.finish();
-    return { bytesBefore, bytesAfter };
+    return { bytesBefore: sources.reduce((sum, source) => sum + source.file.file.size, 0), bytesAfter };
   } catch (error) {
     await writer.discard();
     throw error;

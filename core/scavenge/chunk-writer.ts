@@ -28,8 +28,6 @@ interface ChunkTarget {
   readonly endNumber: number;
   /** 16 on-disk bytes. */
   readonly chunkId: Uint8Array;
-  /** Length of what is rewritten, in bytes: the file will hardly be longer. */
-  readonly sourceBytes: number;
 }
 
 /**
@@ -57,15 +55,15 @@ export class ChunkWriter {
   /** End of the last record relative to the start of the first chunk; 0 without records. */
   logicalBytes = 0;
 
-  private constructor(storage: Storage, md5: Digest, file: StorageFile) {
+  private constructor(storage: Storage, digests: Digests, file: StorageFile) {
     this.#storage = storage;
     this.#file = file;
-    this.#md5 = md5;
+    this.#md5 = digests.md5();
   }
 
   static async create(storage: Storage, digests: Digests, target: ChunkTarget): Promise<ChunkWriter> {
-    const { path, chunkSize, startNumber, endNumber, chunkId, sourceBytes } = target;
-    const writer = new ChunkWriter(storage, digests.md5(sourceBytes), await storage.create(path));
+    const { path, chunkSize, startNumber, endNumber, chunkId } = target;
+    const writer = new ChunkWriter(storage, digests, await storage.create(path));
     const header: ChunkHeader = { version: 3, chunkSize, startNumber, endNumber, isScavenged: true, chunkId };
     writer.#buffer.set(encodeHeader(header), 0);
     writer.#used = HEADER_BYTES;

@@ -5,8 +5,8 @@ import { SkuaError } from '../../core/errors.ts';
 import type { Digest, Digests } from '../../core/ports/digests.ts';
 
 /**
- * A second thread beside that of a job, which digests what the job reads and writes while the job goes on: MD5 takes longer than all
- * the rest of rewriting a chunk. Bytes go over in the slots of a ring; both sides wait for one another without an event loop, as
+ * A second thread beside that of a job, which digests what the job reads and writes while the job goes on: to prove the source of a rewritten
+ * chunk takes as long as to write the new one. Bytes go over in the slots of a ring; both sides wait for one another without an event loop, as
  * digests are synchronous.
  */
 

@@ -26,7 +26,7 @@ function lateStorage(inner: Storage, release: Promise<void>): Storage {
 it('memory that was lent may be used again once the writer has settled, and not before', async () => {
   const memory = new MemoryStorage();
   const { promise, resolve } = Promise.withResolvers<void>();
-  const writer = await ChunkWriter.create(lateStorage(memory, promise), nodeDigests, { path: 'a.tmp', chunkSize: 8_388_608, startNumber: 0, endNumber: 0, chunkId: new Uint8Array(16), sourceBytes: 0 });
+  const writer = await ChunkWriter.create(lateStorage(memory, promise), nodeDigests, { path: 'a.tmp', chunkSize: 8_388_608, startNumber: 0, endNumber: 0, chunkId: new Uint8Array(16) });
   const large = new Uint8Array(1_048_576).fill(7);
   const adding = Promise.resolve(writer.addData(large)).then(() => writer.settle());
   let hasSettled = false;
