@@ -40,21 +40,30 @@ export class Ending {
 }
 
 /**
- * The web platform's `Request` over Node's, with two differences: its signal also aborts when the server stops, and
- * `readBytes` reads the body from the socket's own buffers. (Through `arrayBuffer()` a body costs five times as much
- * as all the rest of a request.)
+ * The web platform's `Request` over Node's, with three differences: `url` holds path and query as they arrived, its signal also aborts
+ * when the server stops, and `readBytes` reads the body from the socket's own buffers. (Through `arrayBuffer()` a body costs five
+ * times as much as all the rest of a request.)
  */
 export class LocalRequest extends WebRequest {
   readonly #message: IncomingMessage;
   readonly #reply: ServerResponse;
   readonly #ending: Ending;
   #signal: AbortSignal | null = null;
+  #url: string | null = null;
 
   constructor(message: IncomingMessage, reply: ServerResponse, ending: Ending) {
     super({ req: message, res: reply });
     this.#message = message;
     this.#reply = reply;
     this.#ending = ending;
+  }
+
+  /**
+   * Scheme and host, then the target as it was sent. The platform's `URL` would resolve `..` and `%2e%2e` and turn `\` round, so that a
+   * proxy in front, which has its own rules for paths, would let pass what it refuses.
+   */
+  get url(): string {
+    return (this.#url ??= urlOf(this.#message));
   }
 
   /** Aborts when the client goes away before it has the whole reply, or the server stops. Made when first asked for. */
@@ -101,6 +110,25 @@ export class LocalRequest extends WebRequest {
       message.on('error', () => reject(clientGone()));
     });
   }
+}
+
+/** Where the path of a target begins that names scheme and host (RFC 9112 section 3.2.2). */
+const AUTHORITY = /^https?:\/\/([^/?]*)/i;
+const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::\d{1,5})?$/i;
+
+function urlOf({ url: target, headers, socket }: IncomingMessage): string {
+  const scheme = 'encrypted' in socket ? 'https' : 'http';
+  if (target!.startsWith('/')) return `${scheme}://${hostOf(headers.host, socket)}${target!}`;
+  const named = AUTHORITY.exec(target!);
+  if (named === null) return `${scheme}://${hostOf(headers.host, socket)}/${target!}`;
+  const rest = target!.slice(named[0].length);
+  return `${scheme}://${hostOf(named[1], socket)}${rest.startsWith('/') ? '' : '/'}${rest}`;
+}
+
+/** A host that can stand in a URL, whatever the client says. */
+function hostOf(given: string | undefined, { localAddress = 'localhost', localFamily, localPort }: Socket): string {
+  if (given === undefined || given === '') return `${localFamily === 'IPv6' ? `[${localAddress}]` : localAddress}:${localPort}`;
+  return HOST.test(given) && URL.canParse(`http://${given}/`) ? given : '_invalid_';
 }
 
 /** Where the connection of a request comes from; null once it is gone. */
