@@ -102,7 +102,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
 function create({ tls, patience, log }: HttpServerOptions): { server: Server; handshakes: Handshakes | null } {
   const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
   const limits: ServerOptions = {
-    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true,
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, joinDuplicateHeaders: true,
   };
   if (tls === undefined) return { server: createServer(limits), handshakes: null };
   // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
