@@ -14,7 +14,7 @@ import { isConnectorPath, isIngestPath, isPresent } from './http/presence.ts';
 import { failure } from './http/problem.ts';
 import { empty, redirect, webResponse } from './http/reply.ts';
 import type { Route } from './http/route.ts';
-import { baseOf, isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './http/url.ts';
+import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './http/url.ts';
 import { ADMIN_ROUTES } from './node/administration.ts';
 import { NODE_ROUTES } from './node/information.ts';
 import { openApiRoute } from './openapi/document.ts';
@@ -67,7 +67,13 @@ function callOf(request: Request, { server: { isTrustedProxy } }: App): Call {
 }
 
 async function route(router: Router, call: Call, app: App): Promise<Reply> {
-  const path = normaliseLiterals(call.path);
+  if (hasDotSegment(call.path)) {
+    const segment = streamSegment(call.path);
+    if (segment !== null) decodeSegment(segment);
+    throw new SkuaError('not_found', `There is nothing at ${call.path}. Paths are taken as they are sent: resolve . and .. before.`);
+  }
+  // The router makes a URL of it, in which a backslash would become a slash.
+  const path = normaliseLiterals(call.path).replaceAll('\\', '%5C');
   if (path.length > 1 && path.endsWith('/')) return slashRedirect(call);
   const routed = path === call.path ? call : Object.assign(call, { url: call.origin + path + call.url.slice(call.origin.length + call.path.length) });
   const reply = await router.fetch(routed, app);

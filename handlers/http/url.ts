@@ -41,6 +41,16 @@ export function decodeSegment(segment: string): string {
   return name;
 }
 
+const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/**
+ * Whether a path has a segment that URL parsers resolve away: `.` or `..`, escaped or not. Paths are taken as they arrived, since
+ * whoever stands in front may have judged them so.
+ */
+export function hasDotSegment(path: string): boolean {
+  return (path.includes('/.') || path.includes('/%2')) && DOTS.test(path);
+}
+
 const USERS = '/users/';
 /** Segments that routes name, in the form in which these do. */
 const STREAM_LITERALS: ReadonlyMap<string, string> = new Map([['$all', '%24all'], ['$scavenges', '%24scavenges']]);

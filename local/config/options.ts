@@ -71,6 +71,7 @@ const network = {
   DisableAdminUi: flag(boolean, 'Remove / and all routes below /admin: a reload is then ordered by SIGHUP only'),
   DisableStatsOnHttp: flag(boolean, 'Remove /stats and /metrics'),
   DisableGossipOnHttp: flag(boolean, 'Remove /gossip'),
+  MaxConnectionsPerAddress: option(integer('COUNT', 1, 10_000), 2_500, 'Connections that one address, or one IPv6 network of /64, may have open; those of TrustedProxies are not counted. All together have 10000'),
   TrustedProxies: option(addressRanges, [], 'Proxies in front of the node, by address or range. What they say of their clients counts: addresses (X-Forwarded-For or Forwarded, which each of them must write), and how links begin (X-Forwarded-Host, -Proto, -Port, -Prefix). From others nothing of that counts', { fallbackText: 'none; anybody may say how links begin' }),
   EnableTrustedAuth: flag(boolean, 'Believe the header TrustedAuthHeader, in which one of TrustedProxies names the user and the groups'),
   TrustedAuthHeader: option(headerName, 'ES-TrustedAuth', 'Header in which a proxy names the user and the groups: "user; group, group". The proxy must remove it from what clients send'),

@@ -1,31 +1,57 @@
 import { STATUS_CODES } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { FastResponse } from 'srvx/node';
-import type { Reply } from '../../handlers/http/context.ts';
+import type { Reply, ReplyBody } from '../../handlers/http/context.ts';
 
-/** What a reply consists of, as the adapter's own Response holds it. */
-type Parts = ReturnType<InstanceType<typeof FastResponse>['_toNodeResponse']>;
+/** What is written of a reply. Headers are names and values in turn. */
+interface Parts {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: readonly string[];
+  readonly body: ReplyBody | null;
+}
+
+/** The part of the web platform's `Response` that those between handlers and socket look at: they measure, trace and log. */
+class LocalResponse {
+  readonly reply: Reply;
+  #headers: Headers | null = null;
+
+  constructor(reply: Reply) {
+    this.reply = reply;
+  }
+
+  get status(): number { return this.reply.status; }
+  get statusText(): string { return this.reply.statusText; }
+  get headers(): Headers { return (this.#headers ??= new Headers(this.reply.headers)); }
+}
 
 /**
- * A response that keeps its plain parts, which go to the socket as they are: the platform's own costs as much as all the
+ * A response that keeps the plain parts of a reply, which go to the socket as they are: the platform's own costs as much as all the
  * rest of a small request.
  */
 export function toResponse(reply: Reply): Response {
-  return new FastResponse(reply.body, reply) as unknown as Response;
+  return new LocalResponse(reply) as unknown as Response;
 }
 
 /** Writes a reply. The promise, if there is one, ends with a body that comes bit by bit, and rejects when that fails. */
-export function sendReply(reply: ServerResponse, response: Response): Promise<void> | void {
-  const { status, statusText, headers, body } = partsOf(response);
-  reply.writeHead(status, statusText || STATUS_CODES[status] || '', headers);
+export function sendReply(reply: ServerResponse, response: Response | LocalResponse): Promise<void> | void {
+  const { status, statusText, headers, body } = response instanceof LocalResponse ? partsOf(response.reply) : partsOfPlatform(response);
+  reply.writeHead(status, statusText || STATUS_CODES[status] || '', headers as string[]);
   if (body instanceof ReadableStream) return stream(reply, body as ReadableStream<Uint8Array>);
   reply.end(body ?? undefined);
 }
 
-function partsOf(response: Response): Parts {
-  if ('_toNodeResponse' in response) return (response as InstanceType<typeof FastResponse>)._toNodeResponse();
-  return { status: response.status, statusText: response.statusText, headers: [...response.headers].flat(), body: response.body };
+function partsOf({ status, statusText, headers: given, body }: Reply): Parts {
+  const headers: string[] = [];
+  for (const name in given) headers.push(name, given[name]!);
+  if (typeof body === 'string' && given['content-type'] === undefined) headers.push('content-type', 'text/plain; charset=UTF-8');
+  const length = body === null || body instanceof ReadableStream ? null : typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+  if (length !== null && given['content-length'] === undefined) headers.push('content-length', String(length));
+  return { status, statusText, headers, body };
+}
+
+function partsOfPlatform({ status, statusText, headers, body }: Response): Parts {
+  return { status, statusText, headers: [...headers].flat(), body };
 }
 
 /** Hands the pieces on as the client takes them. A client that goes away cancels the body. */

@@ -1,6 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { NodeRequest } from 'srvx/node';
 import { SkuaError } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { connectionAddress } from './client-address.ts';
@@ -14,9 +13,6 @@ const waiting = new WeakSet<IncomingMessage>();
 export function awaitsContinue(message: IncomingMessage): void {
   waiting.add(message);
 }
-
-/** The adapter's class, seen as one whose members may be replaced. */
-const WebRequest = NodeRequest as unknown as new (context: { req: IncomingMessage; res: ServerResponse }) => object;
 
 /** Aborts the requests under way that have asked for a signal; others end by themselves soon enough. */
 export class Ending {
@@ -39,22 +35,57 @@ export class Ending {
   }
 }
 
+/** The part of the web platform's `Headers` that handlers use, over the head as Node read it (with `joinDuplicateHeaders`, as the platform does). */
+class LocalHeaders {
+  readonly #headers: IncomingHttpHeaders;
+
+  constructor(headers: IncomingHttpHeaders) {
+    this.#headers = headers;
+  }
+
+  get(name: string): string | null {
+    const value: unknown = this.#headers[name.toLowerCase()];
+    return typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : null;
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== null;
+  }
+
+  *[Symbol.iterator](): Iterator<[string, string]> {
+    for (const name of Object.keys(this.#headers)) yield [name, this.get(name)!];
+  }
+}
+
 /**
- * The web platform's `Request` over Node's, with two differences: its signal also aborts when the server stops, and
- * `readBytes` reads the body from the socket's own buffers. (Through `arrayBuffer()` a body costs five times as much
- * as all the rest of a request.)
+ * The part of the web platform's `Request` that handlers use, over Node's. `url` holds path and query as they arrived, the signal
+ * also aborts when the server stops, and `readBytes` takes the place of `arrayBuffer()`, through which a body costs five times as much as
+ * all the rest of a request.
  */
-export class LocalRequest extends WebRequest {
+export class LocalRequest {
   readonly #message: IncomingMessage;
   readonly #reply: ServerResponse;
   readonly #ending: Ending;
   #signal: AbortSignal | null = null;
+  #url: string | null = null;
+  #headers: LocalHeaders | null = null;
 
   constructor(message: IncomingMessage, reply: ServerResponse, ending: Ending) {
-    super({ req: message, res: reply });
     this.#message = message;
     this.#reply = reply;
     this.#ending = ending;
+  }
+
+  get method(): string { return this.#message.method!; }
+
+  get headers(): LocalHeaders { return (this.#headers ??= new LocalHeaders(this.#message.headers)); }
+
+  /**
+   * Scheme and host, then the target as it was sent. The platform's `URL` would resolve `..` and `%2e%2e` and turn `\` round, so that a
+   * proxy in front, which has its own rules for paths, would let pass what it refuses.
+   */
+  get url(): string {
+    return (this.#url ??= urlOf(this.#message));
   }
 
   /** Aborts when the client goes away before it has the whole reply, or the server stops. Made when first asked for. */
@@ -101,6 +132,25 @@ export class LocalRequest extends WebRequest {
       message.on('error', () => reject(clientGone()));
     });
   }
+}
+
+/** Where the path of a target begins that names scheme and host (RFC 9112 section 3.2.2). */
+const AUTHORITY = /^https?:\/\/([^/?]*)/i;
+const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::\d{1,5})?$/i;
+
+function urlOf({ url: target, headers, socket }: IncomingMessage): string {
+  const scheme = 'encrypted' in socket ? 'https' : 'http';
+  if (target!.startsWith('/')) return `${scheme}://${hostOf(headers.host, socket)}${target!}`;
+  const named = AUTHORITY.exec(target!);
+  if (named === null) return `${scheme}://${hostOf(headers.host, socket)}/${target!}`;
+  const rest = target!.slice(named[0].length);
+  return `${scheme}://${hostOf(named[1], socket)}${rest.startsWith('/') ? '' : '/'}${rest}`;
+}
+
+/** A host that can stand in a URL, whatever the client says. */
+function hostOf(given: string | undefined, { localAddress = 'localhost', localFamily, localPort }: Socket): string {
+  if (given === undefined || given === '') return `${localFamily === 'IPv6' ? `[${localAddress}]` : localAddress}:${localPort}`;
+  return HOST.test(given) && URL.canParse(`http://${given}/`) ? given : '_invalid_';
 }
 
 /** Where the connection of a request comes from; null once it is gone. */

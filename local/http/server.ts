@@ -6,6 +6,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
+import { CONNECTIONS_MAX, limitConnections } from './connection-limits.ts';
+import type { ConnectionLimitParts } from './connection-limits.ts';
 import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply } from './reply.ts';
 import { awaitsContinue, Ending, LocalRequest } from './request.ts';
 import { serverContext } from '../tls/certificate-set.ts';
@@ -17,7 +19,6 @@ import type { Handshakes } from '../tls/handshakes.ts';
 const HEAD_BYTES_MAX = 32_768;
 /** Idle connections are kept this long: longer than proxies keep theirs, so that those close first. */
 const KEEP_ALIVE_MS = 75_000;
-const CONNECTIONS_MAX = 10_000;
 /** While the server stops, connections that have become idle are closed this often. */
 const CLOSE_IDLE_MS = 20;
 
@@ -44,6 +45,8 @@ export interface HttpServerOptions {
   /** HTTPS with these certificates; left out, plain HTTP. */
   readonly tls?: { readonly certificates: CertificateSet };
   readonly patience?: Partial<Patience>;
+  /** Left out, connections are bounded together only. */
+  readonly limits?: ConnectionLimitParts;
 }
 
 export interface HttpServer {
@@ -64,7 +67,8 @@ export interface HttpServer {
 export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
   const ending = new Ending();
   const { server, handshakes } = create(options);
-  server.maxConnections = CONNECTIONS_MAX;
+  if (options.limits === undefined) server.maxConnections = CONNECTIONS_MAX;
+  else limitConnections(server, handshakes === null, options.limits);
   const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
   const respond = (message: IncomingMessage, reply: ServerResponse) => {
     fresh.used(message.socket);
@@ -98,7 +102,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
 function create({ tls, patience, log }: HttpServerOptions): { server: Server; handshakes: Handshakes | null } {
   const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
   const limits: ServerOptions = {
-    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true,
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, joinDuplicateHeaders: true,
   };
   if (tls === undefined) return { server: createServer(limits), handshakes: null };
   // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
@@ -110,7 +114,8 @@ async function answer(message: IncomingMessage, reply: ServerResponse, options: 
   try {
     const target = message.url!;
     if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX) return refuse(reply, 414);
-    if (target[0] !== '/' && target !== '*' && !/^https?:\/\/[^/]/i.test(target)) return refuse(reply, 400);
+    // A fragment is no part of a target, and programs differ in where they end the path before it.
+    if ((target[0] !== '/' && target !== '*' && !/^https?:\/\/[^/]/i.test(target)) || target.includes('#')) return refuse(reply, 400);
     const request = new LocalRequest(message, reply, ending);
     await sendReply(reply, await options.fetch(request as unknown as Request));
   } catch (error) {

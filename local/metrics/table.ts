@@ -75,6 +75,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_http_requests_under_way: { kind: 'gauge', help: 'HTTP requests that have no reply yet.' },
   eventstore_http_requests_failed_total: { kind: 'counter', help: 'HTTP requests that failed inside the node.' },
   eventstore_kestrel_connections: { kind: 'gauge', help: 'Open HTTP connections.' },
+  eventstore_http_connections_refused_total: { kind: 'counter', help: 'Connections refused because too many were open: of one address, or in all (total).', labels: ['limit'] },
   eventstore_authentications_total: { kind: 'counter', help: 'Logins by outcome: verified with the password, cached (verified a short time ago), or failed.', labels: ['result'] },
   eventstore_password_derivations_total: { kind: 'counter', help: 'Passwords derived, each of which takes a processor some tens of milliseconds.' },
   eventstore_certificate_expiry_days: { kind: 'gauge', help: 'Days until the certificate of the node expires; negative when it has.' },

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import * as path from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { SkuaError } from '../../core/errors.ts';
@@ -206,12 +207,13 @@ class Node implements RunningNode {
 
   /** The server, and around what it serves all that watches requests. */
   #listen(): Promise<HttpServer> {
-    const { NodeIp, NodePort, LogHttpRequests } = this.#values;
+    const { NodeIp, NodePort, LogHttpRequests, MaxConnectionsPerAddress } = this.#values;
     const certificates = this.#certificates;
     let fetch: Fetch = meterRequests((request) => this.#fetch(request), { meter: this.#metrics, clock: systemClock });
     if (this.#tracing !== null) fetch = this.#tracing.traceRequests(fetch);
     if (LogHttpRequests) fetch = logRequests(fetch, { log: this.#log, clock: systemClock, addressOf: this.#proxySide.addressOf });
-    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set } }) });
+    const limits = { perAddressMax: MaxConnectionsPerAddress, isExempt: (socket: Socket) => this.#proxies.hasConnection(socket), log: this.#log, meter: this.#metrics, clock: systemClock };
+    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, limits, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set } }) });
   }
 
   #progress(progress: StartProgress): void {

@@ -2,6 +2,7 @@ import { createTraceState, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from 
 import type { Attributes, Context, Tracer } from '@opentelemetry/api';
 import type { Log } from '../../core/ports/log.ts';
 import type { Route } from '../../handlers/http/route.ts';
+import { pathOf, pathStart } from '../../handlers/http/url.ts';
 import { METHODS } from '../metrics/http-metrics.ts';
 import type { Fetch } from '../http/server.ts';
 
@@ -36,7 +37,7 @@ function attributesOf(request: Request, address: string | null): Attributes {
   const attributes: Attributes = {
     'http.request.method': METHODS.has(request.method) ? request.method : '_OTHER',
     'url.scheme': url.protocol.slice(0, -1),
-    'url.path': url.pathname,
+    'url.path': pathOf(request.url, pathStart(request.url)),
     'server.address': url.hostname,
     'network.protocol.name': 'http',
   };

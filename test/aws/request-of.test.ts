@@ -42,6 +42,10 @@ describe('a request of an event', () => {
     expect(requestOf(httpEvent('GET', rawPath)).url).toBe(`https://store.example.com${path}`);
   });
 
+  it.each(['/x/../streams', '/x/%2e%2E/streams', '/./streams', '/streams/..'])('refuses the path %s, which a URL would make another of', (rawPath) => {
+    expect(() => requestOf(httpEvent('GET', rawPath))).toThrowError(expect.objectContaining({ code: 'bad_request' }));
+  });
+
   it('gives header values a character a byte, as Node.js does', () => {
     const request = requestOf(httpEvent('GET', '/', { headers: { 'x-name': 'é€' } }));
     expect(Buffer.from(request.headers.get('x-name')!, 'latin1').toString('utf8')).toBe('é€');

@@ -13,6 +13,9 @@ export type Caller = (typeof CALLERS)[number];
 /** Who gets the answer of the operation itself; everyone else is refused. */
 type Admitted = readonly Caller[];
 
+/** Callers named in the trusted header, and as whom they count: the one whom a trusted proxy names, and the one who names himself. */
+export const NAMED = { proxied: 'ops', impostor: 'anonymous' } as const satisfies Record<string, Caller>;
+
 const EVERYONE: Admitted = ['anonymous', 'plain', 'ops', 'admin'];
 const KNOWN: Admitted = ['plain', 'ops', 'admin'];
 const OPERATORS: Admitted = ['ops', 'admin'];

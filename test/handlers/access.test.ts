@@ -17,7 +17,7 @@ import { FakeScavenger } from '../support/fake-scavenger.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
-import { ADMITTED, ADMITTED_TO_STREAM, CALLERS, EXPECTATIONS, refusedStatus, SCAVENGE_ID, STREAM_KINDS } from './access-table.ts';
+import { ADMITTED, ADMITTED_TO_STREAM, CALLERS, EXPECTATIONS, NAMED, refusedStatus, SCAVENGE_ID, STREAM_KINDS } from './access-table.ts';
 import type { Caller, Expectation, OperationExpectation, StreamExpectation, StreamKind } from './access-table.ts';
 import { ORIGIN } from './harness.ts';
 import { AS, basic } from './secured.ts';
@@ -98,13 +98,17 @@ interface Sent {
 }
 
 /** What the handlers answer to one request. Each comes from another address: failures of one are not to bar the next. */
-async function statusOf(key: string, caller: Caller, { method, path, headers, body }: Sent): Promise<{ readonly status: number; readonly challenge: string | null; readonly text: string }> {
+async function statusOf(key: string, caller: Caller | keyof typeof NAMED, { method, path, headers, body }: Sent): Promise<{ readonly status: number; readonly challenge: string | null; readonly text: string }> {
   const address = `192.0.2.${++made}`;
   const app = createApp(contextOf({
-    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), backups: await backupsFor(key), addressOf: () => address, options: DEFAULT_OPTIONS,
+    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), backups: await backupsFor(key), addressOf: () => address, isTrustedProxy: () => caller === 'proxied', options: { ...DEFAULT_OPTIONS, trustedAuthHeader: 'ES-TrustedAuth' },
   }));
-  const response = await app(new Request(ORIGIN + path, { method, headers: { ...headers, ...AS[caller] }, body }));
+  const response = await app(new Request(ORIGIN + path, { method, headers: { ...headers, ...(isNamed(caller) ? { 'es-trustedauth': 'olga; $ops' } : AS[caller]) }, body }));
   return { status: response.status, challenge: response.headers.get('www-authenticate'), text: await response.text() };
+}
+
+function isNamed(caller: Caller | keyof typeof NAMED): caller is keyof typeof NAMED {
+  return caller in NAMED;
 }
 
 function filled(path: string, params: Readonly<Record<string, string>>): string {
@@ -133,12 +137,15 @@ async function operationRequest(method: string, path: string, expected: Operatio
   return { method, path: `${filled(path, expected.params ?? {})}${expected.query === undefined ? '' : `?${expected.query}`}`, headers: hasBody ? { 'content-type': 'application/json' } : {}, body: hasBody ? JSON.stringify(expected.body) : null };
 }
 
-async function check(key: string, caller: Caller, request: Sent, isAdmitted: boolean, status: number): Promise<void> {
+async function check(key: string, caller: Caller | keyof typeof NAMED, request: Sent, admitted: readonly Caller[], status: number): Promise<void> {
   const reply = await statusOf(key, caller, request);
-  const wanted = isAdmitted ? status : refusedStatus(caller);
+  const counted = isNamed(caller) ? NAMED[caller] : caller;
+  const wanted = admitted.includes(counted) ? status : refusedStatus(counted);
   expect([caller, request.path, reply.status, reply.text.slice(0, 300)]).toEqual([caller, request.path, wanted, expect.anything()]);
   expect(reply.challenge).toBe(wanted === 401 ? 'Basic realm="Skua", charset="UTF-8"' : null);
 }
+
+const EVERYBODY = [...CALLERS, ...Object.keys(NAMED) as (keyof typeof NAMED)[]];
 
 test('every operation has an expectation, of the access that it has, and every expectation an operation', () => {
   expect(OPERATIONS.filter(({ key, access }) => EXPECTATIONS[key]?.access !== access).map(({ key }) => key)).toEqual([]);
@@ -150,7 +157,7 @@ describe('operations', () => {
   test.each(OPERATIONS.filter(({ access }) => access !== 'stream'))('$key', async ({ key, method, path }) => {
     const expected = EXPECTATIONS[key] as OperationExpectation;
     const admitted = expected.access === 'self' ? expected.admitted! : ADMITTED[expected.access];
-    for (const caller of CALLERS) await check(key, caller, await operationRequest(method, path, expected), admitted.includes(caller), expected.status);
+    for (const caller of EVERYBODY) await check(key, caller, await operationRequest(method, path, expected), admitted, expected.status);
   });
 });
 
@@ -160,7 +167,7 @@ describe('streams', () => {
   test.each(rows)('$key, $kind', async ({ key, method, path, kind }) => {
     const expected = EXPECTATIONS[key] as StreamExpectation;
     const admitted = ADMITTED_TO_STREAM[kind][expected.action];
-    for (const caller of CALLERS) await check(key, caller, await streamRequest(method, path, expected, kind), admitted.includes(caller), expected.status);
+    for (const caller of EVERYBODY) await check(key, caller, await streamRequest(method, path, expected, kind), admitted, expected.status);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import { SkuaError } from '../../../core/errors.ts';
+import { hasDotSegment } from '../../../handlers/http/url.ts';
 
 /**
  * Events of function URLs and of HTTP APIs (payload format 2.0) as requests of the web platform. The body is kept
@@ -32,6 +33,8 @@ export function requestOf(event: HttpEvent): Request {
   const body = bodyOf(event);
   // Not the host header: a caller of an HTTP API can't choose this name, and links begin with it.
   const origin = `https://${domainName ?? headers.get('host') ?? 'localhost'}`;
+  // The platform's URL would resolve them, and whoever stands in front may have judged the path as it was sent.
+  if (hasDotSegment(event.rawPath)) throw new SkuaError('bad_request', 'The path has a segment . or ..: resolve these before sending.');
   const query = event.rawQueryString === '' || event.rawQueryString === undefined ? '' : `?${escaped(event.rawQueryString, QUERY_UNSAFE)}`;
   let request: Request;
   try {

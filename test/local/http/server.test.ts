@@ -1,14 +1,19 @@
 import * as http from 'node:http';
 import * as net from 'node:net';
-import { FastResponse } from 'srvx/node';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Log } from '../../../core/ports/log.ts';
+import type { Reply, ReplyBody } from '../../../handlers/http/context.ts';
+import { toResponse } from '../../../local/http/reply.ts';
 import { readBody } from '../../../local/http/request.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { Fetch, HttpServer } from '../../../local/http/server.ts';
 
 /** What a node answers with: the plain parts of a reply (`toResponse`). */
-const Response = FastResponse as unknown as typeof globalThis.Response;
+const Response = class {
+  constructor(body: ReplyBody | Uint8Array | null, init: Partial<Reply> = {}) {
+    return toResponse({ status: 200, statusText: '', headers: {}, ...init, body: body as ReplyBody | null });
+  }
+} as unknown as new (body: ReplyBody | Uint8Array | null, init?: Partial<Reply>) => globalThis.Response;
 
 const running: HttpServer[] = [];
 const logged: string[] = [];
@@ -88,7 +93,7 @@ describe('requests and replies', () => {
     expect(await failed.promise).toMatchObject({ code: 'aborted' });
   });
   test('without a reason phrase the usual one is sent; HEAD gets no body', async () => {
-    const server = await serve((request) => new Response(request.url.endsWith('/stream') ? new Response('abc').body : 'abc', { status: 404 }));
+    const server = await serve((request) => new Response(request.url.endsWith('/stream') ? new globalThis.Response('abc').body : 'abc', { status: 404 }));
     expect(await call(server, {})).toMatchObject({ reason: 'Not Found', body: 'abc' });
     expect(await call(server, { method: 'HEAD' })).toMatchObject({ status: 404, body: '' });
     expect(await call(server, { method: 'HEAD', path: '/stream' })).toMatchObject({ status: 404, body: '' });

@@ -5,12 +5,14 @@ import * as tls from 'node:tls';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Log } from '../../../core/ports/log.ts';
 import { silentLog } from '../../../core/ports/log.ts';
+import { silentMeter } from '../../../core/ports/meter.ts';
 import { addressOf, peerOf } from '../../../local/http/request.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { loadCertificates } from '../../../local/tls/load-certificates.ts';
 import { CLIENT_USAGES, issue, issueNode, issueRoot } from '../../support/certificates.ts';
 import type { Issued } from '../../support/certificates.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { call, open, received, serve } from './clients.ts';
 import { Files } from './files.ts';
 
@@ -59,6 +61,19 @@ describe('a server with TLS', () => {
     expect(await received(socket)).not.toContain('HTTP/1.1');
     expect((await call(server, { ca: root.cert })).status).toBe(200);
     expect(noted).toEqual(['a TLS handshake failed']);
+  });
+  test('connections beyond the limit of an address are closed before they shake hands', async () => {
+    const refused: unknown[] = [];
+    const limits = { perAddressMax: 2, isExempt: () => false, log: silentLog, meter: { ...silentMeter, count: (name: string, _by?: number, labels?: unknown) => { refused.push([name, labels]); } }, clock: new ManualClock() };
+    const server = await serve({ tls: { certificates: await certificates() }, limits });
+    const held = [net.connect(server.port, '127.0.0.1'), net.connect(server.port, '127.0.0.1')];
+    await Promise.all(held.map((socket) => once(socket, 'connect')));
+    await expect(call(server, { ca: root.cert, agent: false })).rejects.toMatchObject({ code: 'ECONNRESET' });
+    expect(refused).toEqual([['eventstore_http_connections_refused_total', { limit: 'address' }]]);
+    const closed = held.map((socket) => once(socket.resume(), 'close'));
+    for (const socket of held) socket.end();
+    await Promise.all(closed);
+    expect((await call(server, { ca: root.cert, agent: false })).status).toBe(200);
   });
   test('a client that never shakes hands is cut off, and does not hold up the end', async () => {
     const server = await serve({ tls: { certificates: await certificates() }, patience: { handshakeMs: 50 } });
