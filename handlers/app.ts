@@ -8,6 +8,7 @@ import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
 import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
 import { requireAccess } from './http/authorization.ts';
+import { isChange, refuseForeign, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
 import type { App, AppContext, AppOptions, Call, Reply } from './http/context.ts';
 import { isConnectorPath, isIngestPath, isPresent } from './http/presence.ts';
@@ -35,11 +36,16 @@ export function createApp(context: AppContext): (request: Request) => Promise<Re
   const app = appOf(context);
   const router = createRouter(app);
   const { toResponse = webResponse } = app.server;
-  return async (request) => toResponse(await answer(callOf(request, app), app, router));
+  return async (request) => {
+    const call = callOf(request, app);
+    const reply = await answer(call, app, router);
+    return toResponse(app.origins === null ? reply : withOrigin(reply, call, app.origins));
+  };
 }
 
 async function answer(call: Call, app: App, router: Router): Promise<Reply> {
   try {
+    if (isChange(call.method)) refuseForeign(call, app);
     const caller = authenticate(call, app);
     call.principal = caller instanceof Promise ? await caller : caller;
     if (call.method === 'POST' && !app.options.disableAtomPub) {

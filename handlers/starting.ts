@@ -1,5 +1,5 @@
 import type { Reply, ServerSide } from './http/context.ts';
-import { webResponse } from './http/reply.ts';
+import { commonHeaders, webResponse } from './http/reply.ts';
 import { liveReply, readyReply } from './node/information.ts';
 import type { NodeControl, StartUpWork } from './http/node-control.ts';
 import { pathOf, pathStart } from './http/url.ts';
@@ -40,7 +40,7 @@ const BEGINNING: StartUpWork = { phase: 'opening', bytesDone: 0, bytesTotal: 0, 
 async function metricsReply(request: Request, { metrics }: StartingParts): Promise<Reply> {
   try {
     const { contentType, body } = await metrics(request.headers.get('accept'));
-    return { status: 200, statusText: 'OK', headers: { 'content-type': contentType, 'cache-control': 'no-store' }, body };
+    return { status: 200, statusText: 'OK', headers: { ...commonHeaders(''), 'content-type': contentType, 'cache-control': 'no-store' }, body };
   } catch {
     return notReady(null);
   }
@@ -50,7 +50,7 @@ function notReady(work: StartUpWork | null): Reply {
   const seconds = Math.max(RETRY_AFTER_SECONDS, Math.min(60, Math.ceil(work?.remainingSeconds ?? 0)));
   const detail = `The node is starting${work === null ? '' : ` (${work.phase})`}. Try again in ${seconds} seconds; GET /health/ready shows how far it is.`;
   return {
-    status: 503, statusText: 'Server Is Not Ready', headers: { 'content-type': 'application/problem+json; charset=utf-8', 'cache-control': 'no-store', 'retry-after': String(seconds) },
+    status: 503, statusText: 'Server Is Not Ready', headers: { ...commonHeaders(''), 'content-type': 'application/problem+json; charset=utf-8', 'cache-control': 'no-store', 'retry-after': String(seconds) },
     body: JSON.stringify({ code: 'not_ready', title: 'Server Is Not Ready', detail }),
   };
 }

@@ -8,6 +8,8 @@ export interface Principal {
 
 export const ADMINISTRATORS = '$admins';
 export const OPERATORS = '$ops';
+/** Those who may read the node's files, and with them everything that is in the store. */
+export const BACKUP_KEEPERS = '$backup';
 /** The seeds write the administrators' group once without its last letter; whoever is in it counts as an administrator. */
 const ADMINISTRATORS_ALIAS = '$admin';
 
@@ -27,4 +29,9 @@ export function isAdministrator({ name, roles }: Principal): boolean {
 /** The groups `$ops` and `$admins`, or the users `ops` and `admin`. */
 export function isOperator(principal: Principal): boolean {
   return principal.name === 'ops' || principal.roles.includes(OPERATORS) || isAdministrator(principal);
+}
+
+/** The groups `$backup` and `$admins`, or the user `admin`. */
+export function isBackupKeeper(principal: Principal): boolean {
+  return principal.roles.includes(BACKUP_KEEPERS) || isAdministrator(principal);
 }

@@ -55,7 +55,7 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   return {
     authenticator,
     users,
-    access: new AccessLists(store, log, config.allowAnonymousStreamAccess),
+    access: new AccessLists({ store, clock, log, meter, allowAnonymous: config.allowAnonymousStreamAccess }),
     async start() {
       await createDefaultUsers(store, streams, users, defaults, log);
       authenticator.open();

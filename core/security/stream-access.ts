@@ -1,9 +1,11 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import type { AccessList, Authorize, StreamMetadata } from '../streams/api.ts';
-import { jsonMembers, parseAccessList } from '../streams/metadata.ts';
-import { isMetastream, originalOf } from '../streams/names.ts';
-import { decodeText } from '../text.ts';
+import type { Meter } from '../ports/meter.ts';
+import type { Authorize, StreamMetadata } from '../streams/api.ts';
+import { parseAccessDefaults, UNREADABLE_LIST } from '../streams/metadata.ts';
+import type { AccessDefaults } from '../streams/metadata.ts';
+import { isMetastream, originalOf, SETTINGS_STREAM } from '../streams/names.ts';
 import type { StreamAccess, StreamAction } from './api.ts';
 import { ADMINISTRATORS, isAdministrator, isAnonymous } from './principal.ts';
 import type { Principal } from './principal.ts';
@@ -17,16 +19,27 @@ const EVERYONE = '$all';
 const USER_STREAM_ROLES: readonly string[] = [EVERYONE];
 const SYSTEM_STREAM_ROLES: readonly string[] = [ADMINISTRATORS];
 
+interface AccessListsParts {
+  readonly store: ObservableStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter: Meter;
+  /** The anonymous caller counts as `$all`. */
+  readonly allowAnonymous: boolean;
+}
+
 /** Access lists; options-and-security.md section 8.2, whose rules the numbers in the comments are. */
 export class AccessLists implements StreamAccess {
   readonly #store: ObservableStore;
   readonly #defaults: DefaultAccess;
+  readonly #unreadable: UnreadableLists;
   readonly #allowAnonymous: boolean;
 
-  constructor(store: ObservableStore, log: Log, allowAnonymous: boolean) {
-    this.#store = store;
-    this.#defaults = new DefaultAccess(store, log);
-    this.#allowAnonymous = allowAnonymous;
+  constructor(parts: AccessListsParts) {
+    this.#store = parts.store;
+    this.#defaults = new DefaultAccess(parts.store, parts.log);
+    this.#unreadable = new UnreadableLists(parts);
+    this.#allowAnonymous = parts.allowAnonymous;
   }
 
   check(principal: Principal, action: StreamAction, stream: string): void | Promise<void> {
@@ -35,19 +48,18 @@ export class AccessLists implements StreamAccess {
     const info = infoNow(this.#store, owner);
     const defaults = this.#defaults.now();
     if (info === null || defaults === null) return this.#checkLater(principal, action, stream, owner);
-    assertAllowed(principal, action, stream, owner, info, defaults);
+    this.#assertAllowed(principal, action, stream, info, defaults);
   }
 
   async #checkLater(principal: Principal, action: StreamAction, stream: string, owner: string): Promise<void> {
     const defaults = await this.#defaults.load();
-    assertAllowed(principal, action, stream, owner, await this.#store.streamInfo(owner), defaults);
+    this.#assertAllowed(principal, action, stream, await this.#store.streamInfo(owner), defaults);
   }
 
   authorizeWrite(principal: Principal, action: 'write' | 'delete', stream: string): Authorize | null | Promise<Authorize | null> {
     if (this.#isDecidedWithoutList(principal, action, stream)) return null;
-    const owner = ownerOf(action, stream);
     // The lists that are asked are those of the moment in which the write takes its place.
-    const authorize: Authorize = (metadata) => (isAllowed(principal, listedAction(action, stream), owner, metadata, this.#defaults.loaded) ? null : denial(principal, action, stream));
+    const authorize: Authorize = (metadata) => (this.#isAllowed(principal, action, stream, metadata, this.#defaults.loaded) ? null : denial(principal, action, stream));
     return this.#defaults.now() === null ? this.#defaults.load().then(() => authorize) : authorize;
   }
 
@@ -63,6 +75,59 @@ export class AccessLists implements StreamAccess {
     // 4
     return isAdministrator(principal);
   }
+
+  #assertAllowed(principal: Principal, action: StreamAction, stream: string, info: StreamInfo, defaults: AccessDefaults): void {
+    // A stream that is gone for ever says so to everyone who is known.
+    if (info.isTombstoned && !isAnonymous(principal)) return;
+    if (!this.#isAllowed(principal, action, stream, info.metadata, defaults)) throw denial(principal, action, stream);
+  }
+
+  /** 5 to 7. */
+  #isAllowed(principal: Principal, action: StreamAction, stream: string, { acl }: StreamMetadata, defaults: AccessDefaults): boolean {
+    const owner = ownerOf(action, stream);
+    const listed = listedAction(action, stream);
+    const isSystem = owner.startsWith('$');
+    const configured = isSystem ? defaults.system : defaults.user;
+    const own = acl?.[listed];
+    if (acl === UNREADABLE_LIST) this.#unreadable.note(owner);
+    else if (own === undefined && configured === UNREADABLE_LIST) this.#unreadable.note(SETTINGS_STREAM);
+    const list = own ?? configured[listed] ?? (isSystem ? SYSTEM_STREAM_ROLES : USER_STREAM_ROLES);
+    for (const role of list) {
+      if (role === EVERYONE) return true;
+      // An empty text in a list is nobody's name.
+      if (role !== '' && (role === principal.name || principal.roles.includes(role))) return true;
+    }
+    return false;
+  }
+}
+
+/** Lines in the log in one window: every request may meet such a list. */
+const LINES_MAX = 20;
+const WINDOW_MS = 60_000;
+/** Characters of a stream's name that the log shows. */
+const LOGGED_NAME_LENGTH_MAX = 200;
+
+/** Tells of lists that can't be understood, where they have kept somebody out. */
+class UnreadableLists {
+  readonly #parts: AccessListsParts;
+  #windowStartMs = Number.NEGATIVE_INFINITY;
+  #lines = 0;
+
+  constructor(parts: AccessListsParts) {
+    this.#parts = parts;
+  }
+
+  note(stream: string): void {
+    const { clock, log, meter } = this.#parts;
+    meter.count('eventstore_access_lists_unreadable_total');
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#windowStartMs >= WINDOW_MS) {
+      this.#windowStartMs = nowMs;
+      this.#lines = 0;
+    }
+    if (this.#lines++ >= LINES_MAX) return;
+    log.warn('an access list can not be understood, so that it lets in administrators only: write it anew', { stream: stream.slice(0, LOGGED_NAME_LENGTH_MAX) });
+  }
 }
 
 /** The stream whose list decides (1 and 2). */
@@ -77,25 +142,6 @@ function listedAction(action: StreamAction, stream: string): StreamAction {
   return action === 'read' ? 'metadataRead' : action === 'write' ? 'metadataWrite' : action;
 }
 
-function assertAllowed(principal: Principal, action: StreamAction, stream: string, owner: string, info: StreamInfo, defaults: AccessDefaults): void {
-  // A stream that is gone for ever says so to everyone who is known.
-  if (info.isTombstoned && !isAnonymous(principal)) return;
-  if (!isAllowed(principal, listedAction(action, stream), owner, info.metadata, defaults)) throw denial(principal, action, stream);
-}
-
-/** 5 to 7. */
-function isAllowed(principal: Principal, action: StreamAction, owner: string, metadata: StreamMetadata, defaults: AccessDefaults): boolean {
-  const isSystem = owner.startsWith('$');
-  const configured = isSystem ? defaults.system : defaults.user;
-  const list = metadata.acl?.[action] ?? configured[action] ?? (isSystem ? SYSTEM_STREAM_ROLES : USER_STREAM_ROLES);
-  for (const role of list) {
-    if (role === EVERYONE) return true;
-    // An empty text in a list is nobody's name.
-    if (role !== '' && (role === principal.name || principal.roles.includes(role))) return true;
-  }
-  return false;
-}
-
 const VERBS: Readonly<Record<StreamAction, string>> = {
   read: 'read', write: 'write to', delete: 'delete', metadataRead: 'read the metadata of', metadataWrite: 'change the metadata of',
 };
@@ -107,14 +153,7 @@ function denial(principal: Principal, action: StreamAction, stream: string): Sku
     : new SkuaError('access_denied', `${principal.name} may not ${what}: let an administrator name the user or a group of the user in the access list of the stream.`, { stream });
 }
 
-/** What counts where a stream's own access list is silent; each may be silent itself. */
-interface AccessDefaults {
-  readonly user: AccessList;
-  readonly system: AccessList;
-}
-
 const NO_DEFAULTS: AccessDefaults = { user: {}, system: {} };
-const SETTINGS_STREAM = '$settings';
 const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found']);
 
 /**
@@ -145,12 +184,13 @@ class DefaultAccess {
     const info = await this.#store.streamInfo(SETTINGS_STREAM);
     if (isUnchanged(this.#mark, info)) return this.#loaded;
     const data = await this.#readLast();
-    const defaults = data === null ? NO_DEFAULTS : parseDefaults(data);
+    const defaults = data === null ? { ...NO_DEFAULTS, oddity: null } : parseAccessDefaults(data);
     // Another caller may have been quicker; the error is told once. What is written meanwhile differs from this mark and is read next time.
     if (isUnchanged(this.#mark, info)) return this.#loaded;
-    if (defaults === null) this.#log.error('the last event of $settings is no object of access lists: the built-in defaults are in force', { eventNumber: info.lastEventNumber });
+    const { oddity } = defaults;
+    if (oddity !== null) this.#log.error('the last event of $settings can not be understood: what it was to say lets in administrators only', { eventNumber: info.lastEventNumber, key: oddity.key, mustBe: oddity.mustBe });
     this.#mark = { lastEventNumber: info.lastEventNumber, metadataVersion: info.metadataVersion };
-    this.#loaded = defaults ?? NO_DEFAULTS;
+    this.#loaded = defaults;
     return this.#loaded;
   }
 
@@ -162,19 +202,4 @@ class DefaultAccess {
       throw error;
     }
   }
-}
-
-/** Null when the data is no such object. */
-function parseDefaults(data: Uint8Array): AccessDefaults | null {
-  const members = jsonMembers(decodeText(data));
-  if (members === null) return null;
-  let { user, system } = NO_DEFAULTS;
-  for (const { key, raw } of members) {
-    if (key !== '$userStreamAcl' && key !== '$systemStreamAcl') continue;
-    const list = parseAccessList(raw);
-    if (list === null) return null;
-    if (key === '$userStreamAcl') user = list;
-    else system = list;
-  }
-  return { user, system };
 }

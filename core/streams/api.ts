@@ -63,7 +63,7 @@ export interface AccessList {
   readonly metadataWrite?: readonly string[];
 }
 
-/** Parsed stream metadata; disk-format.md section 6.2. A missing or invalid key is undefined. */
+/** Parsed stream metadata; disk-format.md section 6.2. A missing or invalid key is undefined; `acl`, where it is there and can't be understood, is UNREADABLE_LIST. */
 export interface StreamMetadata {
   readonly maxCount?: number;
   /** Seconds. */
@@ -185,6 +185,7 @@ export interface EventStore {
   /**
    * Appends events to a stream, durably and all or nothing.
    * Errors: `invalid_stream_name`, `invalid_expected_version`, `invalid_event`, `event_too_large`, `batch_too_large`,
+   * `invalid_metadata` (data: stream, key, mustBe; of metadata and `$settings` that would not be understood),
    * `wrong_expected_version` (data: expected, actual), `stream_deleted`, `too_busy`, `disk_full`, `writer_stopped`, and
    * what `authorize` refuses with.
    */

@@ -10,7 +10,7 @@ import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest,
 import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, stateOf, type StoreContext, viewOf } from './store-context.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
-import { METASTREAM_METADATA } from './metadata.ts';
+import { checkMeaning, METASTREAM_METADATA } from './metadata.ts';
 import { checkNumber, checkReadableName, checkWritableName, isMetastream, POINT_TYPE, POINTS_STREAM } from './names.ts';
 import { readAllPage } from './read-all.ts';
 import { readPage, readVisible } from './read-stream.ts';
@@ -97,8 +97,8 @@ class Store implements EventStoreInternals {
 
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
     if (events.length === 0) return Promise.reject(new SkuaError('batch_empty', 'The request has no events: send at least one.', { stream }));
-    const tooLarge = checkBytes(events, this.#options.appendBytesMax);
-    return tooLarge === null ? this.appendInternal(stream, expectedVersion, events, undefined, authorize) : Promise.reject(tooLarge);
+    const refusal = checkBytes(events, this.#options.appendBytesMax) ?? checkMeaning(stream, events);
+    return refusal === null ? this.appendInternal(stream, expectedVersion, events, undefined, authorize) : Promise.reject(refusal);
   }
 
   appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions, authorize?: Authorize): Promise<AppendResult> {

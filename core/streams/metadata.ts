@@ -1,12 +1,20 @@
+import { SkuaError } from '../errors.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import { decodeText, encodeText } from '../text.ts';
-import type { AccessList, StreamMetadata } from './api.ts';
+import type { AccessList, NewEvent, StreamMetadata } from './api.ts';
+import { checkWritableName, isMetastream, originalOf, SETTINGS_STREAM } from './names.ts';
 
 /** Stream metadata; disk-format.md section 6.2. */
 
 export const NO_METADATA: StreamMetadata = {};
 /** Every metastream has this, whatever anyone wrote. */
 export const METASTREAM_METADATA: StreamMetadata = { maxCount: 1 };
+/**
+ * In place of an access list that can't be understood: it names nobody, so that it lets in administrators only, whom no list
+ * concerns. This very object tells it from a list that names nobody on purpose.
+ */
+export const UNREADABLE_LIST: AccessList = Object.freeze({ read: [], write: [], delete: [], metadataRead: [], metadataWrite: [] });
+const UNREADABLE_METADATA: StreamMetadata = Object.freeze({ acl: UNREADABLE_LIST });
 
 const I64_MAX_TEXT = '9223372036854775807';
 const I32_MAX = 2_147_483_647;
@@ -20,16 +28,107 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export const SOFT_DELETE_JSON = encodeText(`{"$tb":${I64_MAX_TEXT}}`);
 
 /**
- * Parses the data of the last event of a metastream. A known key of the wrong type makes the whole metadata empty; a
- * value out of range only drops its key. `recordVersion` is that of the prepare: version 0 has 32-bit event numbers.
+ * Parses the data of the last event of a metastream, whoever wrote it. As in the reference database, a known key of the wrong
+ * type makes all but the access list empty, and a value out of range only drops its key. The list is more careful than
+ * there: it counts whatever stands beside it, and where it can't be read, or may be in a text that can't, UNREADABLE_LIST
+ * stands for it. `recordVersion` is that of the prepare: version 0 has 32-bit event numbers.
  */
 export function parseMetadata(data: Uint8Array, isJson: boolean, recordVersion: number): StreamMetadata {
-  if (!isJson || data.length === 0) return NO_METADATA;
+  if (data.length === 0) return NO_METADATA;
   const members = jsonMembers(decodeText(data));
-  if (members === null) return NO_METADATA;
+  if (members === null) return UNREADABLE_METADATA;
   const out: Mutable<StreamMetadata> = {};
-  for (const member of members) if (!takeMember(member, recordVersion, out)) return NO_METADATA;
-  return out;
+  let acl: AccessList | undefined;
+  let counts = isJson;
+  for (const member of members) {
+    if (member.key !== '$acl') {
+      if (!takeMember(member, recordVersion, out)) counts = false;
+      continue;
+    }
+    const list = isJson ? parseAccessList(member.raw) : null;
+    if (list === null) counts = false;
+    if (acl !== UNREADABLE_LIST) acl = list ?? UNREADABLE_LIST;
+  }
+  if (acl === undefined) return counts ? out : NO_METADATA;
+  return counts ? { ...out, acl } : { acl };
+}
+
+/** What makes a text useless: the key, null for all of it, and what would be right. */
+interface Oddity {
+  readonly key: string | null;
+  readonly mustBe: string;
+}
+
+const WHOLE_NUMBER = 'a whole number';
+const LISTS = 'an object with some of $r, $w, $d, $mr and $mw, each the name of a user or group, or an array of names';
+const NAMES = 'the name of a user or group, or an array of names';
+
+/**
+ * Why events must not be appended to a stream whose last event says who may do what: metadata of streams, and `$settings`.
+ * What is written there and not understood would open a door that was to be shut. Null for nothing, and for all other streams.
+ * Errors: `invalid_metadata` (data: stream, key, mustBe), and those of names that nothing is written to.
+ */
+export function checkMeaning(stream: string, events: readonly NewEvent[]): SkuaError | null {
+  const isMeta = isMetastream(stream);
+  if (!isMeta && stream !== SETTINGS_STREAM) return null;
+  const refusal = checkWritableName(stream);
+  if (refusal !== null) return refusal;
+  for (const { data, isJson } of events) {
+    const odd = isMeta ? oddityOfMetadata(data, isJson) : parseAccessDefaults(data).oddity;
+    if (odd === null) continue;
+    const where = isMeta ? `the metadata of ${originalOf(stream)}` : stream;
+    const what = odd.key === null ? where.replace(/^the/, 'The') : `${odd.key} in ${where}`;
+    return new SkuaError('invalid_metadata', `${what} must be ${odd.mustBe}.`, { stream, key: odd.key, mustBe: odd.mustBe });
+  }
+  return null;
+}
+
+function oddityOfMetadata(data: Uint8Array, isJson: boolean): Oddity | null {
+  const members = isJson ? jsonMembers(decodeText(data)) : null;
+  if (members === null) return { key: null, mustBe: 'a JSON object that is sent as JSON, such as {"$maxCount": 100}, or {} for none' };
+  const out: Mutable<StreamMetadata> = {};
+  for (const member of members) {
+    const { key, raw } = member;
+    if (key === '$acl') {
+      const odd = oddityOfList(key, raw);
+      if (odd !== null) return odd;
+    } else if (!takeMember(member, 1, out)) return { key, mustBe: key === '$tmp' ? 'true or false' : WHOLE_NUMBER };
+  }
+  return null;
+}
+
+function oddityOfList(key: string, raw: string): Oddity | null {
+  if (parseAccessList(raw) !== null) return null;
+  for (const member of jsonMembers(raw) ?? []) {
+    if (!Object.hasOwn(ACL_KEYS, member.key)) return { key: `${key}.${member.key}`, mustBe: 'left out: a list of rights has $r, $w, $d, $mr and $mw and nothing else' };
+    if (rolesOf(member.raw) === undefined) return { key: `${key}.${member.key}`, mustBe: NAMES };
+  }
+  return { key, mustBe: LISTS };
+}
+
+/** What counts where a stream's own access list is silent; each may be silent itself. */
+export interface AccessDefaults {
+  readonly user: AccessList;
+  readonly system: AccessList;
+}
+
+interface ParsedDefaults extends AccessDefaults {
+  /** What can't be understood, in whose place UNREADABLE_LIST stands. */
+  readonly oddity: Oddity | null;
+}
+
+/** The configured defaults in an event of `$settings`; options-and-security.md section 8.2. */
+export function parseAccessDefaults(data: Uint8Array): ParsedDefaults {
+  const members = jsonMembers(decodeText(data));
+  if (members === null) return { user: UNREADABLE_LIST, system: UNREADABLE_LIST, oddity: { key: null, mustBe: 'a JSON object with $userStreamAcl, $systemStreamAcl, or both' } };
+  const lists: Record<string, AccessList> = { $userStreamAcl: {}, $systemStreamAcl: {} };
+  let oddity: Oddity | null = null;
+  for (const { key, raw } of members) {
+    if (!Object.hasOwn(lists, key)) continue;
+    oddity ??= oddityOfList(key, raw);
+    if (lists[key] !== UNREADABLE_LIST) lists[key] = parseAccessList(raw) ?? UNREADABLE_LIST;
+  }
+  return { user: lists['$userStreamAcl']!, system: lists['$systemStreamAcl']!, oddity };
 }
 
 /** False when the member has a type that its key does not allow. */
@@ -44,11 +143,6 @@ function takeMember(member: JsonMember, recordVersion: number, out: Mutable<Stre
       if (raw !== 'true' && raw !== 'false') return false;
       out.temporary = raw === 'true';
       return true;
-    case '$acl': {
-      const acl = parseAccessList(raw);
-      if (acl !== null) out.acl = acl;
-      return acl !== null;
-    }
     default: return true;
   }
 }
@@ -79,21 +173,25 @@ function takeTruncateBefore(raw: string, recordVersion: number, out: Mutable<Str
 }
 
 /** The access list in `raw`, null when it is none: other members than the five, or anything but texts in them. */
-export function parseAccessList(raw: string): AccessList | null {
+function parseAccessList(raw: string): AccessList | null {
   const members = jsonMembers(raw);
   if (members === null) return null;
   const out: Mutable<AccessList> = {};
   for (const member of members) {
     const key = Object.hasOwn(ACL_KEYS, member.key) ? ACL_KEYS[member.key] : undefined;
-    if (key === undefined) return null;
-    const value: unknown = JSON.parse(member.raw);
-    // As if it was not there; options-and-security.md section 8.2.
-    if (value === null) continue;
-    if (typeof value === 'string') out[key] = [value];
-    else if (Array.isArray(value) && value.every((role) => typeof role === 'string')) out[key] = value;
-    else return null;
+    const roles = rolesOf(member.raw);
+    if (key === undefined || roles === undefined) return null;
+    if (roles !== null) out[key] = roles;
   }
   return out;
+}
+
+/** Null counts as if the member was not there (options-and-security.md section 8.2); undefined for what is no list. */
+function rolesOf(raw: string): readonly string[] | null | undefined {
+  const value: unknown = JSON.parse(raw);
+  if (value === null) return null;
+  if (typeof value === 'string') return [value];
+  return Array.isArray(value) && value.every((role) => typeof role === 'string') ? value : undefined;
 }
 
 /** The JSON text of metadata, as the reference writes it: compact, absent keys left out. */

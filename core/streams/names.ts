@@ -6,6 +6,8 @@ import { STREAM_NAME_LENGTH_MAX } from './api.ts';
 /** The stream of scavenge points, and the type of their events; scavenge.md section 1.1. */
 export const POINTS_STREAM = '$scavengePoints';
 export const POINT_TYPE = '$scavengePoint';
+/** The stream whose last event says who may do what where a stream's own list is silent. */
+export const SETTINGS_STREAM = '$settings';
 export const METADATA_TYPE = '$metadata';
 export const TOMBSTONE_TYPE = '$streamDeleted';
 export const LINK_TYPE = '$>';

@@ -3,7 +3,7 @@ import type { BackupOptions, BackupProgress } from '../../core/backup/node/backu
 import { SkuaError } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
 import { beginHold, listFiles, readFile, releaseHold, renewHold } from './files.ts';
-import { readBody } from '../http/body.ts';
+import { readBody, requireJsonType } from '../http/body.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { backupsOf } from '../http/presence.ts';
@@ -80,6 +80,7 @@ async function optionsOf(call: Call, app: App): Promise<BackupOptions> {
 async function bodyOf(call: Call, app: App): Promise<object> {
   const bytes = await readBody(call, app, BODY_BYTES_MAX);
   if (bytes.length === 0) return {};
+  requireJsonType(call);
   let body: unknown;
   try {
     body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -92,13 +93,16 @@ async function bodyOf(call: Call, app: App): Promise<object> {
 
 const BACKUP = '/admin/backup';
 
-/** The paths of backups: what a node makes of itself, and its files for what others make. */
+/**
+ * The paths of backups: what a node makes of itself, and its files for what others make. Operators start the first and learn
+ * when and how large they were; the files are for `$backup`, since whoever reads them reads every stream and every user.
+ */
 export const BACKUP_ROUTES: readonly Route[] = [
   { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', startBackup, BACKUP_DOCS.start) } },
   { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', listBackups, BACKUP_DOCS.list) } },
   { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', abortBackup, BACKUP_DOCS.abort) } },
-  { path: `${BACKUP}/hold`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', beginHold, BACKUP_DOCS.hold) } },
-  { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('operators', renewHold, BACKUP_DOCS.renew), DELETE: operation('operators', releaseHold, BACKUP_DOCS.release) } },
-  { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', listFiles, BACKUP_DOCS.files) } },
-  { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', readFile, BACKUP_DOCS.file) } },
+  { path: `${BACKUP}/hold`, methods: 'POST, OPTIONS', operations: { POST: operation('backup', beginHold, BACKUP_DOCS.hold) } },
+  { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('backup', renewHold, BACKUP_DOCS.renew), DELETE: operation('backup', releaseHold, BACKUP_DOCS.release) } },
+  { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', listFiles, BACKUP_DOCS.files) } },
+  { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', readFile, BACKUP_DOCS.file) } },
 ];

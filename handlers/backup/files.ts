@@ -6,7 +6,7 @@ import { queryOf } from '../http/context.ts';
 import type { Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { backupsOf } from '../http/presence.ts';
-import { adminJson, corsHeaders, empty } from '../http/reply.ts';
+import { adminJson, commonHeaders, empty } from '../http/reply.ts';
 import { decodeSegment } from '../http/url.ts';
 
 /** The files of a running node over HTTP, for backups that somebody else makes of it: held first, then listed and read. */
@@ -54,7 +54,7 @@ export const readFile: Handler = async (call, app) => {
   const { snapshot } = await holds.renew(holdId);
   const file = listed(snapshot.files, call);
   const range = rangeOf(call, file.sizeBytes);
-  const headers = { ...corsHeaders(call.methods), 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'no-store' };
+  const headers = { ...commonHeaders(call.methods), 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'no-store' };
   if (range === null) return { status: 416, statusText: 'Range Not Satisfiable', headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}`, 'content-length': '0' }, body: null };
   const { from, length, isPartial } = range;
   const pieces = holds.read(holdId, file.path, from, length);

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../core/errors.ts';
-import { isAdministrator, isAnonymous, isOperator } from '../../core/security/principal.ts';
+import { isAdministrator, isAnonymous, isBackupKeeper, isOperator } from '../../core/security/principal.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { App, Call } from './context.ts';
 import type { Access } from './route.ts';
@@ -26,6 +26,8 @@ function isAllowed(principal: Principal, { options }: App, access: Access): bool
       return !isAnonymous(principal);
     case 'operators':
       return isOperator(principal);
+    case 'backup':
+      return isBackupKeeper(principal);
     case 'administrators':
       return isAdministrator(principal);
   }
@@ -33,6 +35,7 @@ function isAllowed(principal: Principal, { options }: App, access: Access): bool
 
 const MISSING: Readonly<Partial<Record<Access, string>>> = {
   operators: 'Only members of $ops and $admins may do this. An administrator can add the user to a group with PUT /users/{login}.',
+  backup: 'Only members of $backup and $admins may read the files of the node, which hold every event and every user. An administrator can add the user to the group $backup with PUT /users/{login}.',
   administrators: 'Only members of $admins may do this.',
 };
 

@@ -18,10 +18,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The JSON value of a body of at most `bytesMax` bytes. Errors: `unsupported_media_type`, `body_too_large`, `bad_json`. */
 export async function readJson(call: Call, app: App, bytesMax: number): Promise<unknown> {
-  const contentType = call.request.headers.get('content-type');
-  if (contentType === null || !JSON_TYPE.test(contentType)) {
-    throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
-  }
+  requireJsonType(call);
   const bytes = await readBody(call, app, bytesMax);
   try {
     return JSON.parse(utf8.decode(bytes));
@@ -29,6 +26,16 @@ export async function readJson(call: Call, app: App, bytesMax: number): Promise<
     // The reason that the parser gives quotes the body, and with it secrets.
     throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
   }
+}
+
+/**
+ * Refuses a body of another type, or of none: a form of any page can send those, and browsers ask nobody first. Every
+ * route that reads a body looks at its type. Errors: `unsupported_media_type`.
+ */
+export function requireJsonType(call: Call): void {
+  const contentType = call.request.headers.get('content-type');
+  if (contentType !== null && JSON_TYPE.test(contentType)) return;
+  throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
 }
 
 async function readDeclared(request: Request, bytesMax: number): Promise<Uint8Array> {

@@ -33,12 +33,14 @@ export interface AppOptions {
   readonly trustedAuthHeader: string | null;
   readonly logFailedAuthenticationAttempts: boolean;
   readonly logHttpRequests: boolean;
+  /** Origins whose pages browsers let in, with credentials, as `scheme://host:port`; `*` lets all read without. Empty: none but the node's own. */
+  readonly corsOrigins: readonly string[];
 }
 
 export const DEFAULT_OPTIONS: AppOptions = {
   bodyBytesMax: 30_000_000, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
   disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
-  logHttpRequests: false,
+  logHttpRequests: false, corsOrigins: [],
 };
 
 /** All that the handlers need, by part. */
@@ -128,11 +130,17 @@ export interface App extends AppContext {
   readonly options: AppOptions;
   /** The last login over each connection. */
   readonly logins: WeakMap<object, Login>;
+  /** Null where no option names any. */
+  readonly origins: Origins | null;
 }
+
+/** As browsers write them, in lower case. */
+type Origins = ReadonlySet<string>;
 
 /** The context with everything filled in that it leaves out. */
 export function appOf(context: AppContext): App {
-  return { ...context, features: context.features ?? {}, server: context.server ?? {}, options: { ...DEFAULT_OPTIONS, ...context.options }, logins: new WeakMap() };
+  const options = { ...DEFAULT_OPTIONS, ...context.options };
+  return { ...context, features: context.features ?? {}, server: context.server ?? {}, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins) };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */

@@ -1,6 +1,7 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { ErrorCode } from '../../core/errors.ts';
-import { corsHeaders } from './reply.ts';
+import { challengeTo } from './browsers.ts';
+import { commonHeaders } from './reply.ts';
 import type { App, Call, Reply } from './context.ts';
 
 /** What an error code becomes on the wire. */
@@ -11,14 +12,14 @@ interface Outcome {
 }
 
 const BAD_REQUEST: Outcome = { status: 400, reason: 'Bad Request' };
+const FORBIDDEN: Outcome = { status: 403, reason: 'Forbidden' };
 const NOT_FOUND: Outcome = { status: 404, reason: 'Not Found' };
 const TOO_LARGE: Outcome = { status: 413, reason: 'Content Too Large' };
 const WRITER_STOPPED: Outcome = { status: 503, reason: 'Server Is Not Ready' };
 /** Failures of work that an administrator asked for: the reason is shown, unlike that of an internal error. */
 const WORK_FAILED: Outcome = { status: 500, reason: 'Internal Server Error' };
 const INTERNAL: Outcome = { status: 500, reason: 'Internal Server Error' };
-/** Clients send credentials only when they are challenged; the charset lets them send other letters than those of English. */
-const UNAUTHORIZED: Outcome = { status: 401, reason: 'Unauthorized', headers: { 'www-authenticate': 'Basic realm="Skua", charset="UTF-8"' } };
+const UNAUTHORIZED: Outcome = { status: 401, reason: 'Unauthorized' };
 const CONFLICT: Outcome = { status: 409, reason: 'Conflict' };
 const UNAVAILABLE: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '1' } };
 
@@ -29,7 +30,8 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   stream_not_found: NOT_FOUND,
   event_not_found: NOT_FOUND,
   not_found: NOT_FOUND,
-  access_denied: { status: 403, reason: 'Forbidden' },
+  access_denied: FORBIDDEN,
+  foreign_origin: FORBIDDEN,
   method_not_allowed: { status: 405, reason: 'Method Not Allowed' },
   not_acceptable: { status: 406, reason: 'Requested URI is not available in requested format' },
   unsupported_media_type: { status: 415, reason: 'Invalid or missing Content-Type' },
@@ -118,13 +120,13 @@ export function problemText(error: SkuaError, reason: string): string {
   const usersError = USERS_ERRORS[error.code];
   return JSON.stringify({
     code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message,
-    hint: error.data['hint'], scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
+    hint: error.data['hint'], ...(error.code === 'invalid_metadata' && { key: error.data['key'] }), scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
   });
 }
 
 /** Refused before a handler ran, the reference announces no methods (http-api.md 1.2). */
-function announcesMethods(call: Call, known: SkuaError | null): boolean {
-  return call.methods !== '' && known?.code !== 'not_authenticated' && known?.code !== 'access_denied';
+function announcesMethods(known: SkuaError | null): boolean {
+  return known?.code !== 'not_authenticated' && known?.code !== 'access_denied';
 }
 
 /** The reply to a failed call. Errors outside the table are bugs or broken storage: they are logged, and the caller sees no internals. */
@@ -135,12 +137,13 @@ export function failure(error: unknown, call: Call, app: App): Reply {
     app.world.log.error('request failed', { method: call.method, path: call.path, error });
     app.world.meter.count('eventstore_http_requests_failed_total');
   }
-  const headers: Record<string, string> = { ...(announcesMethods(call, known) ? corsHeaders(call.methods) : undefined), ...outcome.headers, 'content-type': 'application/problem+json; charset=utf-8' };
+  const headers: Record<string, string> = { ...commonHeaders(announcesMethods(known) ? call.methods : ''), ...outcome.headers, 'content-type': 'application/problem+json; charset=utf-8' };
   if (known?.code === 'wrong_expected_version') {
     const current = String(known.data['actual'] ?? -1);
     headers['es-currentversion'] = current;
     headers['kurrent-currentversion'] = current;
   }
+  if (outcome === UNAUTHORIZED) headers['www-authenticate'] = challengeTo(call.request.headers);
   if (known?.code === 'too_many_failures') headers['retry-after'] = String(Math.max(1, Math.ceil(Number(known.data['retryAfterSeconds'] ?? 1))));
   if (known?.code === 'method_not_allowed') headers['allow'] = call.methods;
   const reason = known?.code === 'stream_deleted' && call.method === 'GET' ? 'Deleted' : outcome.reason;

@@ -13,20 +13,20 @@ export function webResponse(reply: Reply): Response {
 
 /** 201 for an append. */
 export function created(call: Call, location: string): Reply {
-  const cors = corsHeaders(call.methods);
+  const cors = commonHeaders(call.methods);
   return { status: 201, statusText: 'Created', headers: { ...cors, 'content-type': PLAIN, 'content-length': '0', location }, body: null };
 }
 
 /** A reply without a body. */
 export function empty(call: Call, status: number, reason: string): Reply {
-  const headers: Record<string, string> = { ...corsHeaders(call.methods), 'content-type': PLAIN };
+  const headers: Record<string, string> = { ...commonHeaders(call.methods), 'content-type': PLAIN };
   if (status !== 204) headers['content-length'] = '0';
   return { status, statusText: reason, headers, body: null };
 }
 
 /** 307 to `location`, with a line of text. */
 export function redirect(call: Call, location: string, text: string, cacheControl?: string): Reply {
-  const headers: Record<string, string> = { ...corsHeaders(call.methods), 'content-type': PLAIN, location };
+  const headers: Record<string, string> = { ...commonHeaders(call.methods), 'content-type': PLAIN, location };
   if (cacheControl !== undefined) headers['cache-control'] = cacheControl;
   return { status: 307, statusText: 'Temporary Redirect', headers, body: text };
 }
@@ -36,19 +36,18 @@ const ENCODINGS: ReadonlySet<string> = new Set(['gzip', 'deflate']);
 
 /** 200 with a representation. */
 export function document(call: Call, body: ReplyBody, contentType: string, caching: Caching, reason = 'OK'): Reply {
-  const headers: Record<string, string> = { ...corsHeaders(call.methods), 'content-type': contentType, 'cache-control': caching.cacheControl, vary: 'Accept' };
+  const headers: Record<string, string> = { ...commonHeaders(call.methods), 'content-type': contentType, 'cache-control': caching.cacheControl, vary: VARY };
   if (caching.etag !== null) headers['etag'] = `"${caching.etag}"`;
   const encoding = call.request.headers.get('accept-encoding');
   if (encoding === null || !ENCODINGS.has(encoding)) return { status: 200, statusText: reason, headers, body };
   headers['content-encoding'] = encoding;
-  headers['vary'] = 'Accept, Accept-Encoding';
   const plain = body instanceof ReadableStream ? body : new Response(body).body!;
   return { status: 200, statusText: reason, headers, body: plain.pipeThrough(new CompressionStream(encoding as 'gzip')) };
 }
 
 /** 200 with a value as JSON in one line. */
 export function jsonReply(call: Call, value: object): Reply {
-  return { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) };
+  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) };
 }
 
 const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 202: 'Accepted' };
@@ -56,12 +55,12 @@ const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 202: 'Accepted' }
 /** 200 with a value as JSON, or the plain text that stands for it. */
 export function adminReply(call: Call, chosen: Representation, value: unknown, text: string): Reply {
   if (chosen.kind !== 'text') return adminJson(call, 200, value);
-  return { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': chosen.contentType }, body: text };
+  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': chosen.contentType }, body: text };
 }
 
 /** A value as JSON, indented by two spaces. */
 export function adminJson(call: Call, status: number, value: unknown): Reply {
-  return { status, statusText: REASONS[status]!, headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: valueText(value, 0) };
+  return { status, statusText: REASONS[status]!, headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: valueText(value, 0) };
 }
 
 /** `JSON.stringify` knows no numbers beyond 2^53, and the number of a tombstone is 2^63-1. */
@@ -114,20 +113,29 @@ export interface Caching {
   readonly etag: string | null;
 }
 
-const NOT_KEPT = 'max-age=0, no-cache, must-revalidate';
-const FOR_EVER = 'max-age=31536000, private';
+/** What a reply to a read depends on beside its address: no other caller, and no other form of it, may get it from a cache. */
+export const VARY = 'Accept, Accept-Encoding, Authorization, ES-ResolveLinkTos, Kurrent-ResolveLinkTos';
 
-/** Replies that must not be kept: gossip, metrics, health. */
+const NOT_KEPT = 'max-age=0, no-cache, must-revalidate';
+/** `must-revalidate` alone would let caches that many use keep what was sent to one caller. */
+const NOT_KEPT_PRIVATE = `${NOT_KEPT}, private`;
+/**
+ * Pages away from the head and single events change only when something is erased, or somebody loses the right to read them.
+ * Then they must not live on in a cache, so that they are kept for seconds, and not for the year that the reference gives them.
+ */
+const KEPT_BRIEFLY = 'max-age=60, private';
+
+/** Replies that must not be kept: gossip and metrics. */
 export const ASK_AGAIN: Caching = { cacheControl: NOT_KEPT, etag: null };
 
-/** What can't change any more: pages away from the head, events by number. */
+/** What changes only by being erased: pages away from the head, events by number. */
 export function unchanging(app: App): Caching {
-  return { cacheControl: app.options.disableHttpCaching ? NOT_KEPT : FOR_EVER, etag: null };
+  return { cacheControl: app.options.disableHttpCaching ? NOT_KEPT_PRIVATE : KEPT_BRIEFLY, etag: null };
 }
 
 /** What can change. `seconds` is the stream's `$cacheControl`. */
 export function changing(app: App, etag: string | null, seconds?: number): Caching {
-  return { cacheControl: seconds === undefined || app.options.disableHttpCaching ? NOT_KEPT : `max-age=${seconds}, private`, etag };
+  return { cacheControl: seconds === undefined || app.options.disableHttpCaching ? NOT_KEPT_PRIVATE : `max-age=${seconds}, private`, etag };
 }
 
 /** The headers of http-api.md 1.4. Both families of names are accepted, so both are announced. */
@@ -142,15 +150,18 @@ const EXPOSED_HEADERS = 'Location, ES-Position, ES-CurrentVersion, Kurrent-Posit
 
 const known = new Map<string, Readonly<Record<string, string>>>();
 
-/** The four headers for a path with these methods. `methods` comes from the route table, so the map stays small. */
-export function corsHeaders(methods: string): Readonly<Record<string, string>> {
+/**
+ * The headers of every reply at a path with these methods, made once; '' for a path that no route knows, or that says nothing of
+ * its methods. `methods` comes from the route table, so the map stays small. What the path takes is told as the reference
+ * tells it; only origins that an option names are let in by it (browsers.ts).
+ */
+export function commonHeaders(methods: string): Readonly<Record<string, string>> {
   let headers = known.get(methods);
   if (headers === undefined) {
     headers = Object.freeze({
-      'access-control-allow-methods': methods,
-      'access-control-allow-headers': ALLOWED_HEADERS,
-      'access-control-allow-origin': '*',
-      'access-control-expose-headers': EXPOSED_HEADERS,
+      ...(methods !== '' && { 'access-control-allow-methods': methods, 'access-control-allow-headers': ALLOWED_HEADERS, 'access-control-expose-headers': EXPOSED_HEADERS }),
+      // Events hold whatever their writers liked: no browser is to guess that one is a page.
+      'x-content-type-options': 'nosniff',
     });
     known.set(methods, headers);
   }

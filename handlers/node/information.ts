@@ -2,7 +2,7 @@ import { timestampText } from '../../core/time.ts';
 import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import type { ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
-import { ASK_AGAIN, adminJson, adminReply, document } from '../http/reply.ts';
+import { ASK_AGAIN, adminJson, adminReply, commonHeaders, document } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { baseOf } from '../http/url.ts';
@@ -10,7 +10,7 @@ import { nodeOf } from '../http/presence.ts';
 import { NODE_DOCS } from '../openapi/node.ts';
 import { noConnections, stats } from './statistics.ts';
 
-const NOT_STORED = { 'cache-control': 'no-store' };
+const NOT_STORED = { ...commonHeaders(''), 'cache-control': 'no-store' };
 const JSON_HEADERS = { ...NOT_STORED, 'content-type': 'application/json; charset=utf-8' };
 /** Seconds after which to look again while a node starts. */
 const RETRY_AFTER = { 'retry-after': '5' };
@@ -67,7 +67,7 @@ const welcome: Handler = (call, app) => {
     },
     hint: 'POST an array of events as application/vnd.eventstore.events+json to a stream to create it. GET with Accept: text/event-stream follows it.',
   };
-  return { status: 200, statusText: 'OK', headers: { 'content-type': 'application/json; charset=utf-8' }, body: `${JSON.stringify(body, null, 2)}\n` };
+  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(''), 'content-type': 'application/json; charset=utf-8' }, body: `${JSON.stringify(body, null, 2)}\n` };
 };
 
 /** GET `/ping` (http-api.md section 4). The last two members mean nothing; clients of the reference find them there. */

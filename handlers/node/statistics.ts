@@ -6,7 +6,7 @@ import type { StatsTree } from '../http/node-control.ts';
 import { nodeOf } from '../http/presence.ts';
 import { document } from '../http/reply.ts';
 
-const CACHING = { cacheControl: 'max-age=1, public', etag: null } as const;
+const CACHING = { cacheControl: 'max-age=1, private', etag: null } as const;
 /** Deeper than any branch. */
 const DEPTH_MAX = 16;
 

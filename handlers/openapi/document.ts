@@ -1,6 +1,6 @@
 import type { App, Call, Reply } from '../http/context.ts';
 import { isConnectorPath, isIngestPath, isPresent } from '../http/presence.ts';
-import { corsHeaders } from '../http/reply.ts';
+import { commonHeaders } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from '../http/route.ts';
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
@@ -53,11 +53,12 @@ const WHO: Readonly<Record<Access, string>> = {
   authenticated: 'Whoever has logged in.',
   self: 'The user in the path, and where it says so `$admins`.',
   operators: '`$ops` and `$admins`.',
+  backup: '`$backup` and `$admins`.',
   administrators: '`$admins`.',
   stream: 'As the access list of the stream says.',
 };
 /** Those whom a role is asked of, so that a caller can lack it. */
-const REFUSING: ReadonlySet<Access> = new Set(['self', 'operators', 'administrators', 'stream']);
+const REFUSING: ReadonlySet<Access> = new Set(['self', 'operators', 'backup', 'administrators', 'stream']);
 const FOR_ANONYMOUS: ReadonlySet<Access> = new Set(['anyone', 'gossip', 'statistics']);
 
 interface DocumentOptions {
@@ -186,7 +187,7 @@ export function openApiRoute(routesFor: (options: App['options']) => readonly Ro
       text = `${JSON.stringify(openApiDocument(routesFor(app.options).filter(({ path }) => isPresent(app, path)), { version: app.options.version, isSecured: app.security !== null }), null, 2)}\n`;
       texts.set(app, text);
     }
-    return { status: 200, statusText: 'OK', headers: { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' }, body: text };
+    return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' }, body: text };
   };
   return { path: '/openapi.json', methods: 'GET, OPTIONS', operations: { GET: operation('anyone', handler, ADMIN_DOCS.openApi) } };
 }

@@ -5,7 +5,7 @@ import { readJson } from '../http/body.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { autoScavengeOf } from '../http/presence.ts';
-import { corsHeaders, empty, jsonReply } from '../http/reply.ts';
+import { commonHeaders, empty, jsonReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { OperationDoc, Route } from '../http/route.ts';
 import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
@@ -132,7 +132,7 @@ function requestFor(call: Call, body: string | null): Request {
 
 /** Status and body as they came; headers of this connection are our own. */
 function passedBack(call: Call, { status, statusText, headers: given, body }: Response): Reply {
-  const headers: Record<string, string> = { ...corsHeaders(call.methods) };
+  const headers: Record<string, string> = { ...commonHeaders(call.methods) };
   for (const name of PASSED_BACK) {
     const value = given.get(name);
     if (value !== null) headers[name] = value;

@@ -1,7 +1,7 @@
 import { SkuaError } from '../../core/errors.ts';
 import { encodeText } from '../../core/text.ts';
 import type { AllFilter, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
-import { corsHeaders } from '../http/reply.ts';
+import { commonHeaders, VARY } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { eventLine, parsePosition, positionText } from './lines.ts';
@@ -91,7 +91,7 @@ function live(call: Call, app: App, source: Source): Reply {
       controller.close();
     }
   }
-  const headers = { ...corsHeaders(call.methods), 'content-type': 'text/event-stream', 'cache-control': 'no-cache', vary: 'Accept', 'x-accel-buffering': 'no' };
+  const headers = { ...commonHeaders(call.methods), 'content-type': 'text/event-stream', 'cache-control': 'no-cache, private', vary: VARY, 'x-accel-buffering': 'no' };
   return { status: 200, statusText: 'OK', headers, body };
 }
 

@@ -3,7 +3,7 @@ import type { NewUser, User } from '../../core/security/api.ts';
 import { timestampText } from '../../core/time.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call, Reply } from '../http/context.ts';
-import { corsHeaders } from '../http/reply.ts';
+import { commonHeaders } from '../http/reply.ts';
 import { baseOf, escapeName } from '../http/url.ts';
 
 /** Bodies of the users API (http-api.md section 6). Members are found in any case; those that mean nothing are ignored. */
@@ -135,6 +135,6 @@ function offsetTime(ms: number, ticks: number): string {
 const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created' };
 
 function jsonReply(call: Call, status: number, value: unknown, more: Record<string, string> = {}): Reply {
-  const headers = { ...corsHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', ...more };
+  const headers = { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', ...more };
   return { status, statusText: REASONS[status]!, headers, body: JSON.stringify(value, null, 2) };
 }

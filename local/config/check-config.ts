@@ -19,7 +19,7 @@ export function tlsModeOf({ Insecure, DisableTls, Dev }: Values): TlsMode {
  * what will be ignored.
  */
 export function checkConfig(config: Config): string[] {
-  const problems = [...directoryProblems(config), ...memoryProblems(config), ...storageProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config), ...proxyProblems(config)];
+  const problems = [...directoryProblems(config), ...memoryProblems(config), ...storageProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config), ...proxyProblems(config), ...corsProblems(config)];
   if (problems.length > 0) throw new ConfigError(problems);
   return ignored(config);
 }
@@ -101,6 +101,12 @@ function proxyProblems({ values, spelling }: Config): string[] {
 function isWithin(folder: string, parent: string): boolean {
   const relative = path.relative(path.resolve(parent), path.resolve(folder));
   return relative.split(path.sep)[0] !== '..' && !path.isAbsolute(relative);
+}
+
+/** Without users every page that somebody opens could read everything that this machine reaches. */
+function corsProblems({ values, spelling }: Config): string[] {
+  if (!values.Insecure || !values.CorsOrigins.includes('*')) return [];
+  return [`${spelling('CorsOrigins')} * and ${spelling('Insecure')} together would show everything to every web page: name the origins.`];
 }
 
 const CERTIFICATE_OPTIONS = ['CertificateFile', 'CertificatePrivateKeyFile', 'CertificatePassword', 'CertificatePrivateKeyPassword', 'CertificateReservedNodeCommonName'] as const satisfies readonly OptionName[];

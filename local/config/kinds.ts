@@ -119,6 +119,22 @@ export function oneOf<const W extends string>(placeholder: string, words: readon
   return { ...common, description: 'one of the words below', placeholder, words, parse };
 }
 
+/** Origins of pages as browsers name them, with commas between them, or `*`; YAML may give a sequence. */
+export const origins: Kind<readonly string[]> = {
+  ...common, description: 'list of origins, with commas', placeholder: 'ORIGIN,...', isList: true, show: (items) => items.join(','),
+  parse: (given) => {
+    const items = given.split(',').map((item) => item.trim().toLowerCase());
+    return items.every(isOrigin) ? { value: items } : { allowed: 'a list of origins such as https://events.example.test or http://localhost:8080, without a path, or *' };
+  },
+};
+
+/** Only what a browser would send counts: it leaves out the port of the scheme. */
+function isOrigin(text: string): boolean {
+  if (text === '*') return true;
+  const url = URL.parse(text);
+  return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') && url.origin === text;
+}
+
 /** Texts with commas between them; YAML may give a sequence. */
 export function list(placeholder: string): Kind<readonly string[]> {
   const parse = (given: string) => {

@@ -42,7 +42,7 @@ export interface HttpServerOptions {
   readonly port: number;
   readonly fetch: Fetch;
   readonly log: Log;
-  /** HTTPS with these certificates; left out, plain HTTP. */
+  /** HTTPS with these certificates; left out, plain HTTP. Clients are asked for one only where these, at the start, let one prove a node: browsers open a box. */
   readonly tls?: { readonly certificates: CertificateSet };
   readonly patience?: Partial<Patience>;
   /** Left out, connections are bounded together only. */
@@ -106,7 +106,7 @@ function create({ tls, patience, log }: HttpServerOptions): { server: Server; ha
   };
   if (tls === undefined) return { server: createServer(limits), handshakes: null };
   // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
-  const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, requestCert: true, rejectUnauthorized: false });
+  const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, requestCert: tls.certificates.trustsNodes, rejectUnauthorized: false });
   return { server, handshakes: guardHandshakes(server, tls.certificates, log) };
 }
 
@@ -126,7 +126,7 @@ async function answer(message: IncomingMessage, reply: ServerResponse, options: 
 }
 
 function refuse(reply: ServerResponse, status: number): void {
-  reply.writeHead(status, STATUS_CODES[status], ['content-length', '0', 'connection', 'close']);
+  reply.writeHead(status, STATUS_CODES[status], ['content-length', '0', 'connection', 'close', 'x-content-type-options', 'nosniff']);
   reply.end();
 }
 

@@ -77,6 +77,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_kestrel_connections: { kind: 'gauge', help: 'Open HTTP connections.' },
   eventstore_http_connections_refused_total: { kind: 'counter', help: 'Connections refused because too many were open: of one address, or in all (total).', labels: ['limit'] },
   eventstore_authentications_total: { kind: 'counter', help: 'Logins by outcome: verified with the password, cached (verified a short time ago), or failed.', labels: ['result'] },
+  eventstore_access_lists_unreadable_total: { kind: 'counter', help: 'Questions about rights that met an access list, of a stream or in $settings, which can not be understood: only administrators are let in.' },
   eventstore_password_derivations_total: { kind: 'counter', help: 'Passwords derived, each of which takes a processor some tens of milliseconds.' },
   eventstore_certificate_expiry_days: { kind: 'gauge', help: 'Days until the certificate of the node expires; negative when it has.' },
 

@@ -327,6 +327,7 @@ function appOptions(values: Values): Partial<AppOptions> {
     trustedAuthHeader: values.EnableTrustedAuth ? values.TrustedAuthHeader : null,
     logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts,
     logHttpRequests: values.LogHttpRequests,
+    corsOrigins: values.CorsOrigins,
   };
 }
 

@@ -7,7 +7,7 @@ import { HOLD_ID } from '../support/backup/fake-backups.ts';
  * written down here a second time so that a change of the route table or of the rules shows.
  */
 
-export const CALLERS = ['anonymous', 'wrong', 'plain', 'ops', 'admin'] as const;
+export const CALLERS = ['anonymous', 'wrong', 'plain', 'ops', 'keeper', 'admin'] as const;
 export type Caller = (typeof CALLERS)[number];
 
 /** Who gets the answer of the operation itself; everyone else is refused. */
@@ -16,15 +16,17 @@ type Admitted = readonly Caller[];
 /** Callers named in the trusted header, and as whom they count: the one whom a trusted proxy names, and the one who names himself. */
 export const NAMED = { proxied: 'ops', impostor: 'anonymous' } as const satisfies Record<string, Caller>;
 
-const EVERYONE: Admitted = ['anonymous', 'plain', 'ops', 'admin'];
-const KNOWN: Admitted = ['plain', 'ops', 'admin'];
+const EVERYONE: Admitted = ['anonymous', 'plain', 'ops', 'keeper', 'admin'];
+const KNOWN: Admitted = ['plain', 'ops', 'keeper', 'admin'];
 const OPERATORS: Admitted = ['ops', 'admin'];
+/** Of the node's files. */
+const KEEPERS: Admitted = ['keeper', 'admin'];
 const ADMINISTRATORS: Admitted = ['admin'];
 const NOBODY: Admitted = [];
 
 /** By the access of a route. `self` and `stream` are decided in the handlers, and have tables of their own. */
 export const ADMITTED: Readonly<Record<Exclude<Access, 'stream' | 'self'>, Admitted>> = {
-  probe: ['anonymous', 'wrong', 'plain', 'ops', 'admin'], anyone: EVERYONE, gossip: EVERYONE, statistics: KNOWN, authenticated: KNOWN, operators: OPERATORS, administrators: ADMINISTRATORS,
+  probe: CALLERS, anyone: EVERYONE, gossip: EVERYONE, statistics: KNOWN, authenticated: KNOWN, operators: OPERATORS, backup: KEEPERS, administrators: ADMINISTRATORS,
 };
 
 /** The streams that the table is made for; see `access.test.ts` for what they are. */
@@ -46,6 +48,14 @@ export const ADMITTED_TO_STREAM: Readonly<Record<StreamKind, Readonly<Record<Str
   // As the node writes it: read by `$ops`, everything else empty.
   scavenges: { read: OPERATORS, write: ADMINISTRATORS, delete: ADMINISTRATORS, metadataRead: ADMINISTRATORS, metadataWrite: ADMINISTRATORS },
 };
+
+/**
+ * What a request gets that a page of another origin has sent, with an administrator's credentials: what reads is answered (the
+ * browser keeps it from the page), what changes something is refused before it is looked at. Null for as without the page.
+ */
+export function foreignOriginStatus(method: string): number | null {
+  return method === 'GET' || method === 'HEAD' ? null : 403;
+}
 
 /** The status that everyone gets who is not admitted: wrong credentials and no credentials are 401, a missing role 403. */
 export function refusedStatus(caller: Caller): number {
@@ -150,8 +160,8 @@ const AUTO_SCAVENGE: Record<string, OperationExpectation> = {
 /** A fake's, which makes one and holds files for another. */
 const BACKUPS: Record<string, OperationExpectation> = {
   'POST /admin/backup': is('operators', 202), 'GET /admin/backups': is('operators'), 'GET /admin/backup/current': is('operators'), 'DELETE /admin/backup/current': is('operators'),
-  'POST /admin/backup/hold': is('operators'), 'POST /admin/backup/hold/:hold': is('operators', 200, { params: { hold: HOLD_ID } }), 'DELETE /admin/backup/hold/:hold': is('operators', 204, { params: { hold: HOLD_ID } }),
-  'GET /admin/backup/files': is('operators', 200, { query: `hold=${HOLD_ID}` }), 'GET /admin/backup/files/:path+': is('operators', 200, { params: { 'path+': 'chunk-000000.000000' }, query: `hold=${HOLD_ID}` }),
+  'POST /admin/backup/hold': is('backup'), 'POST /admin/backup/hold/:hold': is('backup', 200, { params: { hold: HOLD_ID } }), 'DELETE /admin/backup/hold/:hold': is('backup', 204, { params: { hold: HOLD_ID } }),
+  'GET /admin/backup/files': is('backup', 200, { query: `hold=${HOLD_ID}` }), 'GET /admin/backup/files/:path+': is('backup', 200, { params: { 'path+': 'chunk-000000.000000' }, query: `hold=${HOLD_ID}` }),
 };
 
 /** By method and path of the route table. */

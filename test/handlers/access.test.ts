@@ -17,7 +17,7 @@ import { FakeScavenger } from '../support/fake-scavenger.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
-import { ADMITTED, ADMITTED_TO_STREAM, CALLERS, EXPECTATIONS, NAMED, refusedStatus, SCAVENGE_ID, STREAM_KINDS } from './access-table.ts';
+import { ADMITTED, ADMITTED_TO_STREAM, CALLERS, EXPECTATIONS, foreignOriginStatus, NAMED, refusedStatus, SCAVENGE_ID, STREAM_KINDS } from './access-table.ts';
 import type { Caller, Expectation, OperationExpectation, StreamExpectation, StreamKind } from './access-table.ts';
 import { ORIGIN } from './harness.ts';
 import { AS, basic } from './secured.ts';
@@ -41,6 +41,7 @@ beforeAll(async () => {
   await security.start();
   await security.users.create({ loginName: 'kim', fullName: null, groups: ['pickers'], password: 'kim:pass' });
   await security.users.create({ loginName: 'olga', fullName: null, groups: ['$ops'], password: 'olga-pass' });
+  await security.users.create({ loginName: 'bo', fullName: null, groups: ['$backup'], password: 'bo-pass' });
   await security.users.create({ loginName: 'ada', fullName: null, groups: ['$admins'], password: 'ada-pass' });
 });
 
@@ -147,6 +148,17 @@ async function check(key: string, caller: Caller | keyof typeof NAMED, request: 
 
 const EVERYBODY = [...CALLERS, ...Object.keys(NAMED) as (keyof typeof NAMED)[]];
 
+/** The column of foreign origins: `make` gives a fresh request for each. */
+async function checkForeign(key: string, make: () => Promise<Sent>, isAdmitted: boolean, status: number): Promise<void> {
+  for (const page of [{ origin: 'https://elsewhere.test' }, { origin: 'https://elsewhere.test', 'sec-fetch-site': 'cross-site' }, { origin: 'https://other.node.test', 'sec-fetch-site': 'same-site' }] as Record<string, string>[]) {
+    const sent = await make();
+    const refused = foreignOriginStatus(sent.method);
+    const reply = await statusOf(key, 'admin', { ...sent, headers: { ...sent.headers, ...page } });
+    expect([page, sent.method, sent.path, reply.status]).toEqual([page, sent.method, sent.path, refused ?? (isAdmitted ? status : refusedStatus('admin'))]);
+    if (refused !== null && !sent.path.startsWith('/webhook/')) expect(reply.text).toContain(sent.path.startsWith('/connectors') ? 'A page of another origin' : '"code":"foreign_origin"');
+  }
+}
+
 test('every operation has an expectation, of the access that it has, and every expectation an operation', () => {
   expect(OPERATIONS.filter(({ key, access }) => EXPECTATIONS[key]?.access !== access).map(({ key }) => key)).toEqual([]);
   expect(Object.keys(EXPECTATIONS).filter((key) => !OPERATIONS.some((operation) => operation.key === key))).toEqual([]);
@@ -157,7 +169,9 @@ describe('operations', () => {
   test.each(OPERATIONS.filter(({ access }) => access !== 'stream'))('$key', async ({ key, method, path }) => {
     const expected = EXPECTATIONS[key] as OperationExpectation;
     const admitted = expected.access === 'self' ? expected.admitted! : ADMITTED[expected.access];
-    for (const caller of EVERYBODY) await check(key, caller, await operationRequest(method, path, expected), admitted, expected.status);
+    const make = () => operationRequest(method, path, expected);
+    for (const caller of EVERYBODY) await check(key, caller, await make(), admitted, expected.status);
+    await checkForeign(key, make, admitted.includes('admin'), expected.status);
   });
 });
 
@@ -167,7 +181,9 @@ describe('streams', () => {
   test.each(rows)('$key, $kind', async ({ key, method, path, kind }) => {
     const expected = EXPECTATIONS[key] as StreamExpectation;
     const admitted = ADMITTED_TO_STREAM[kind][expected.action];
-    for (const caller of EVERYBODY) await check(key, caller, await streamRequest(method, path, expected, kind), admitted, expected.status);
+    const make = () => streamRequest(method, path, expected, kind);
+    for (const caller of EVERYBODY) await check(key, caller, await make(), admitted, expected.status);
+    await checkForeign(key, make, admitted.includes('admin'), expected.status);
   });
 });
 
@@ -186,6 +202,7 @@ describe('everything else', () => {
     for (const caller of CALLERS) {
       expect((await statusOf('', caller, { method: 'OPTIONS', path: some, headers: {}, body: null })).status).toBe(caller === 'wrong' ? 401 : 200);
       expect((await statusOf('', caller, { method: 'PATCH', path: some, headers: {}, body: null })).status).toBe(caller === 'wrong' ? 401 : 405);
+      expect((await statusOf('', caller, { method: 'PATCH', path: some, headers: { origin: 'https://elsewhere.test' }, body: null })).status).toBe(403);
     }
   });
 

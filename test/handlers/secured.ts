@@ -15,6 +15,7 @@ export const AS = {
   wrong: { authorization: basic('kim', 'wr0ng-secret') },
   plain: { authorization: basic('kim', 'kim:pass') },
   ops: { authorization: basic('olga', 'olga-pass') },
+  keeper: { authorization: basic('bo', 'bo-pass') },
   admin: { authorization: basic('ada', 'ada-pass') },
 } as const;
 

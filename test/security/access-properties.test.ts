@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { silentLog } from '../../core/ports/log.ts';
+import { silentMeter } from '../../core/ports/meter.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { AccessLists } from '../../core/security/stream-access.ts';
@@ -57,7 +58,7 @@ test('access is what a plain reading of the rules says, before and after everyth
       if (world.user !== undefined || world.system !== undefined) {
         await store.append('$settings', -2, [json('$settings', { ...(world.user && { $userStreamAcl: world.user }), ...(world.system && { $systemStreamAcl: world.system }) })]);
       }
-      const access = new AccessLists(store, silentLog, world.allowAnonymous);
+      const access = new AccessLists({ store, clock: new ManualClock(0), log: silentLog, meter: silentMeter, allowAnonymous: world.allowAnonymous });
       for (const question of [...questions, ...questions]) {
         expect(await outcome(() => access.check(question.who, question.action, question.stream))).toBe(expected({ ...world, ...question }));
       }

@@ -8,6 +8,7 @@ import type { Principal } from '../../core/security/principal.ts';
 import { createSecurity, type RunningSecurity, type SecurityConfig } from '../../core/security/security.ts';
 import type { ObservableStore, StreamInfo } from '../../core/security/stream-info.ts';
 import type { EventStore, StoredEvent } from '../../core/streams/api.ts';
+import type { EventStoreInternals } from '../../core/streams/event-store.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -80,17 +81,18 @@ export function observe(store: EventStore): Observed {
   const known = new Map<string, StreamInfo>();
   const own = (store as ObservableStore).streamInfoNow?.bind(store);
   const observed: Observed = { store: null as unknown as ObservableStore, writes: [], beforeWrite: () => {} };
-  const write = async (kind: string, name: 'append' | 'deleteStream', args: [string, ...unknown[]]) => {
+  const write = async (kind: string, name: 'append' | 'appendInternal' | 'deleteStream', args: [string, ...unknown[]]) => {
     await observed.beforeWrite(args[0]);
     observed.writes.push(`${kind} ${args[0]}`);
     try {
-      return await (store[name] as (...all: unknown[]) => Promise<unknown>).apply(store, args);
+      return await ((store as EventStoreInternals)[name] as (...all: unknown[]) => Promise<unknown>).apply(store, args);
     } finally {
       known.clear();
     }
   };
   const over: Record<string, unknown> = {
     append: (...args: [string, ...unknown[]]) => write('append', 'append', args),
+    appendInternal: (...args: [string, ...unknown[]]) => write('append', 'appendInternal', args),
     deleteStream: (...args: [string, ...unknown[]]) => write('delete', 'deleteStream', args),
     streamInfoNow: (stream: string) => own?.(stream) ?? known.get(stream) ?? null,
     streamInfo: async (stream: string) => {
@@ -153,6 +155,11 @@ export function json(type: string, data: unknown) {
 
 export function setMetadata(store: EventStore, stream: string, metadata: unknown) {
   return store.append(`$$${stream}`, -2, [json('$metadata', metadata)]);
+}
+
+/** Writes what the store would refuse, as another program may have left it. */
+export function leave(store: EventStore, stream: string, data: unknown) {
+  return (store as EventStoreInternals).appendInternal(stream, -2, [json('left', data)]);
 }
 
 export function principal(name: string, ...roles: string[]): Principal {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StreamAction } from '../../core/security/api.ts';
 import { ANONYMOUS, type Principal, SYSTEM } from '../../core/security/principal.ts';
 import { SkuaError } from '../../core/errors.ts';
-import { json, openWorld, outcome, principal, setMetadata, type World } from './kit.ts';
+import { json, leave, openWorld, outcome, principal, setMetadata, type World } from './kit.ts';
 
 let world: World;
 beforeEach(async () => { world = await openWorld(); });
@@ -91,11 +91,29 @@ describe('the rules of section 8.2', () => {
     expect([await rights(KIM, 'x'), await rights(LEAD, 'x'), await rights(principal('no'), 'x'), await rights(principal(''), 'x'), await rights(principal('ops'), 'x')]).toEqual(['r....', 'r....', '.....', '.....', '.....']);
   });
 
-  test('metadata that is no access list counts for nothing', async () => {
+  test('a list that can not be understood, as another program may have left it, lets in administrators only', async () => {
     for (const acl of [7, 'kim', ['kim'], { $r: 7 }, { $r: [7] }, { $r: 'kim', $w: {} }]) {
-      await setMetadata(world.store, 'x', { $maxCount: 3, $acl: acl });
-      expect(await rights(LEAD, 'x')).toBe('rwdmM');
+      expect(await outcome(() => setMetadata(world.store, 'x', { $maxCount: 3, $acl: acl }))).toBe('invalid_metadata');
+      await leave(world.store, '$$x', { $maxCount: 3, $acl: acl });
+      expect([await rights(LEAD, 'x'), await rights(KIM, 'x'), await rights(ADMIN, 'x')]).toEqual(['.....', '.....', 'rwdmM']);
     }
+    expect(world.log.at('warn').length).toBeGreaterThan(0);
+  });
+
+  test('what else is odd in metadata takes nothing away from the list', async () => {
+    await leave(world.store, '$$x', { $maxCount: '3', $acl: { $r: 'kim' } });
+    expect([await rights(LEAD, 'x'), await rights(KIM, 'x')]).toEqual(['.wdmM', 'rwdmM']);
+    await leave(world.store, '$$x', { $maxCount: '3' });
+    expect(await rights(LEAD, 'x')).toBe('rwdmM');
+  });
+
+  test('such lists are told in the log, at most twenty times a minute', async () => {
+    await leave(world.store, '$$x', { $acl: 7 });
+    for (let i = 0; i < 30; i++) await check(KIM, 'read', 'x');
+    expect(world.log.at('warn')).toHaveLength(20);
+    await world.clock.advance(60_000);
+    await check(KIM, 'read', 'x');
+    expect(world.log.at('warn')).toHaveLength(21);
   });
 
   test('a soft deletion takes the access list with it', async () => {
@@ -133,11 +151,13 @@ describe('$settings', () => {
     expect([await rights(OPS, '$x'), await rights(OPS, 'x')]).toEqual(['.....', 'rwdmM']);
   });
 
-  test.each(['7', '[]', 'not json', '{"$userStreamAcl": 7}', '{"$systemStreamAcl": {"$r": 1}, "$userStreamAcl": {"$r": []}}'])('%s puts the built-in defaults in force, with one error in the log', async (data) => {
+  test.each([['7', '.....'], ['[]', '.....'], ['not json', '.....'], ['{"$userStreamAcl": 7}', '.....'], ['{"$systemStreamAcl": {"$r": 1}, "$userStreamAcl": {"$r": []}}', '.wdmM']])('%s, as another program may have left it, is for administrators only where it can not be understood, with one error in the log', async (data, expected) => {
     await write({ $userStreamAcl: { $r: 'leads' } });
     expect(await rights(KIM, 'x')).toBe('.wdmM');
-    await write(data);
-    expect([await rights(KIM, 'x'), await rights(KIM, '$x')]).toEqual(['rwdmM', '.....']);
+    expect(await outcome(() => write(data))).toBe('invalid_metadata');
+    expect(await rights(KIM, 'x')).toBe('.wdmM');
+    await leave(world.store, '$settings', data);
+    expect([await rights(KIM, 'x'), await rights(KIM, '$x'), await rights(ADMIN, 'x')]).toEqual([expected, '.....', 'rwdmM']);
     expect(world.log.at('error')).toHaveLength(1);
     await write({ $userStreamAcl: { $r: 'leads' } });
     expect(await rights(KIM, 'x')).toBe('.wdmM');

@@ -76,7 +76,7 @@ describe('what is refused', () => {
   it('metadata of metadata, and deleting metadata', async () => {
     const { store } = setUp();
     expect(await codeOf(store.append('$$$$s', ANY, [event()]))).toBe('access_denied');
-    expect(await codeOf(store.append('$$$settings', ANY, [event()]))).toBe('ok');
+    expect(await codeOf(store.append('$$$settings', ANY, [event('{}', { isJson: true })]))).toBe('ok');
     expect(await codeOf(store.deleteStream('$$s', ANY, 'soft'))).toBe('access_denied');
     expect(await codeOf(store.deleteStream('$$s', ANY, 'hard'))).toBe('access_denied');
   });

@@ -75,12 +75,13 @@ describe.each([['warm', {}], ['cold, with colliding hashes', { hasher: colliding
 describe('expected versions of a metastream', () => {
   it('go by the metastream itself', async () => {
     const { store } = setUp();
-    expect(await outcomeOf(store.append('$$s', STREAM_EXISTS, [event('{}')]))).toBe('conflict -1');
-    expect(await outcomeOf(store.append('$$s', NO_STREAM, [event('{}')]))).toBe('ok');
-    expect(await outcomeOf(store.append('$$s', STREAM_EXISTS, [event('{}')]))).toBe('ok');
-    expect(await outcomeOf(store.append('$$s', 0, [event('{}')]))).toBe('conflict 1');
+    const metadata = () => event('{}', { isJson: true });
+    expect(await outcomeOf(store.append('$$s', STREAM_EXISTS, [metadata()]))).toBe('conflict -1');
+    expect(await outcomeOf(store.append('$$s', NO_STREAM, [metadata()]))).toBe('ok');
+    expect(await outcomeOf(store.append('$$s', STREAM_EXISTS, [metadata()]))).toBe('ok');
+    expect(await outcomeOf(store.append('$$s', 0, [metadata()]))).toBe('conflict 1');
     await store.deleteStream('s', ANY, 'hard');
-    expect(await outcomeOf(store.append('$$s', ANY, [event('{}')]))).toBe('stream_deleted');
+    expect(await outcomeOf(store.append('$$s', ANY, [metadata()]))).toBe('stream_deleted');
     expect(await outcomeOf(store.readStream('$$s', { direction: 'forward', from: 0, count: 1 }))).toBe('stream_deleted');
   });
 });

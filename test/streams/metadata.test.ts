@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { TOMBSTONE } from '../../core/log/records.ts';
-import { formatMetadata, parseMetadata, withTruncateBefore } from '../../core/streams/metadata.ts';
+import { checkMeaning, formatMetadata, parseMetadata, UNREADABLE_LIST, withTruncateBefore } from '../../core/streams/metadata.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 
+/** A list was there, or may have been, and can't be understood: administrators only. */
+const SHUT = { acl: UNREADABLE_LIST };
 const parse = (json: string, version = 1) => parseMetadata(encodeText(json), true, version);
 
 describe('reading stream metadata', () => {
@@ -26,26 +28,64 @@ describe('reading stream metadata', () => {
     ['{"$tmp":1,"$maxAge":1}', {}],
     ['{"$acl":{"$r":"a","$w":["b","c"],"$d":[]},"$maxAge":1}', { acl: { read: ['a'], write: ['b', 'c'], delete: [] }, maxAge: 1 }],
     ['{"$acl":{"$mr":"x","$mw":"y"}}', { acl: { metadataRead: ['x'], metadataWrite: ['y'] } }],
-    ['{"$acl":{"$r":"a","other":1},"$maxAge":1}', {}],
-    ['{"$acl":{"$r":[1]},"$maxAge":1}', {}],
-    ['{"$acl":[],"$maxAge":1}', {}],
+    ['{"$acl":{"$r":"a","other":1},"$maxAge":1}', SHUT],
+    ['{"$acl":{"$r":[1]},"$maxAge":1}', SHUT],
+    ['{"$acl":[],"$maxAge":1}', SHUT],
+    ['{"$acl":7,"$acl":{"$r":"a"}}', SHUT],
+    ['{"$acl":{"$r":"a"},"$acl":{"$r":"b"}}', { acl: { read: ['b'] } }],
+    ['{"$acl":{"$r":"a"},"$maxCount":"5","$maxAge":1}', { acl: { read: ['a'] } }],
     ['{"$maxCount":3,"$maxCount":4}', { maxCount: 4 }],
     ['{"\\u0024maxCount":6}', { maxCount: 6 }],
-    ['[1]', {}],
-    ['"x"', {}],
-    ['{"$maxCount":1', {}],
+    ['[1]', SHUT],
+    ['"x"', SHUT],
+    ['{"$maxCount":1', SHUT],
     ['', {}],
   ])('%s', (json, expected) => {
-    expect(parse(json)).toEqual(expected);
+    const read = parse(json);
+    expect(read).toEqual(expected);
+    // A list that names nobody on purpose looks the same, and is another one.
+    if (expected === SHUT) expect(read.acl).toBe(UNREADABLE_LIST);
   });
 
   it('takes no notice of what is not marked as JSON', () => {
     expect(parseMetadata(encodeText('{"$maxCount":5}'), false, 1)).toEqual({});
   });
 
+  it.each(['{"$acl":{"$r":"a"}}', '\u0001', '{'])('opens nothing by %j that is not marked as JSON', (data) => {
+    expect(parseMetadata(encodeText(data), false, 1).acl).toBe(UNREADABLE_LIST);
+  });
+
   it('knows the 32-bit number of a deleted stream in old records', () => {
     expect(parse('{"$tb":2147483647}', 0)).toEqual({ truncateBefore: TOMBSTONE });
     expect(parse('{"$tb":2147483647}', 1)).toEqual({ truncateBefore: 2_147_483_647 });
+  });
+});
+
+describe('what may be written', () => {
+  const check = (stream: string, json: string, isJson = true) => checkMeaning(stream, [{ id: '', type: 'x', isJson, data: encodeText(json), metadata: new Uint8Array(0) }]);
+
+  it.each([
+    ['{"$maxCount":"5"}', '$maxCount', /\$maxCount in the metadata of s must be a whole number/], ['{"x":1,"$tmp":0}', '$tmp', /must be true or false/], ['{"$acl":{"$w":{}}}', '$acl.$w', /name of a user or group/],
+    ['{"$acl":{"$R":"a"}}', '$acl.$R', /left out/], ['{"$acl":[]}', '$acl', /an object with some of/], ['[]', null, /^The metadata of s must be a JSON object/], ['', null, /\{\} for none/],
+  ])('%s is refused', (json, key, message) => {
+    expect(check('$$s', json)).toMatchObject({ code: 'invalid_metadata', message: expect.stringMatching(message), data: { stream: '$$s', key } });
+    expect(check('s', json)).toBeNull();
+  });
+
+  it.each(['{}', '{"$maxCount":0,"$tb":-1,"mine":[1.5]}', '{"$acl":{"$r":null,"$w":[]}}', '{"$tb":9223372036854775807}'])('%s is taken', (json) => {
+    expect(check('$$s', json)).toBeNull();
+    expect(check('$$s', json, false)).toMatchObject({ code: 'invalid_metadata' });
+  });
+
+  it('looks at every event of a request, and names a stream before its content', () => {
+    const events = ['{}', '{"$tb":true}', '{}'].map((json) => ({ id: '', type: 'x', isJson: true, data: encodeText(json), metadata: new Uint8Array(0) }));
+    expect(checkMeaning('$$s', events)).toMatchObject({ data: { key: '$tb' } });
+    expect(check('$$', '7')).toMatchObject({ code: 'invalid_stream_name' });
+    expect(check('$$$$s', '7')).toMatchObject({ code: 'access_denied' });
+  });
+
+  it.each([['7', null], ['{"$userStreamAcl":1}', '$userStreamAcl'], ['{"$systemStreamAcl":{"$r":[1]}}', '$systemStreamAcl.$r']])('%s are no $settings', (json, key) => {
+    expect(check('$settings', json)).toMatchObject({ code: 'invalid_metadata', data: { key } });
   });
 });
 

@@ -1,5 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, PAGE_EVENTS_MAX, STREAM_NAME_LENGTH_MAX } from '../../core/streams/api.ts';
+import { isModelMetadata } from './model-metadata.ts';
 import type { AllFilter, AllPosition, NewEvent, StoredEvent } from '../../core/streams/api.ts';
 
 /** Checks and errors of the model store. */
@@ -23,6 +24,12 @@ export function checkName(stream: string): void {
 export function checkEvent(event: NewEvent): void {
   if (event.type === '' || event.type.length > EVENT_TYPE_LENGTH_MAX) throw new SkuaError('invalid_event', 'An event needs a type.');
   if (event.data.length + event.metadata.length > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { limit: EVENT_BYTES_MAX });
+}
+
+/** Refuses metadata that could not be read as what they were meant to be. */
+export function checkMeaning(stream: string, events: readonly NewEvent[]): void {
+  if (!stream.startsWith('$$') || stream === '$$') return;
+  for (const { data, isJson } of events) if (!isModelMetadata(data, isJson)) throw new SkuaError('invalid_metadata', `These can't be the metadata of '${stream.slice(2)}'.`, { stream });
 }
 
 export function checkCount(count: number): void {

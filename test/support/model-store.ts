@@ -6,7 +6,7 @@ import type { AllPage, AllPosition, AppendResult, EventStore, NewEvent, ReadAllO
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import { modelMetadata } from './model-metadata.ts';
-import { checkCount, checkEvent, checkExpectedForm, checkName, compare, conflict, deleted, matches } from './model-rules.ts';
+import { checkCount, checkEvent, checkExpectedForm, checkMeaning, checkName, compare, conflict, deleted, matches } from './model-rules.ts';
 
 type ModelEvent = StoredEvent & { readonly end: number };
 
@@ -27,6 +27,12 @@ export class ModelStore implements EventStore {
   }
 
   async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult> {
+    checkMeaning(stream, events);
+    return this.appendInternal(stream, expected, events);
+  }
+
+  /** Takes metadata too that nobody understands, as other programs may have left it. */
+  async appendInternal(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult> {
     checkName(stream);
     checkExpectedForm(expected);
     for (const event of events) checkEvent(event);

@@ -1,5 +1,6 @@
 import { isSkuaError } from '../../core/errors.ts';
-import type { AllPosition, EventStore, NewEvent, StoredEvent, StreamPage } from '../../core/streams/api.ts';
+import type { AllPosition, AppendResult, EventStore, NewEvent, StoredEvent, StreamPage } from '../../core/streams/api.ts';
+import type { EventStoreInternals } from '../../core/streams/event-store.ts';
 import { readWholeStream } from './oracle.ts';
 import type { Command, Expected } from './commands.ts';
 
@@ -7,6 +8,8 @@ const STREAMS = ['plain', 'second stream', '$system-one', 'ünï-日本'] as con
 /** Ids that the commands choose start like this; others are the store's own and differ from store to store. */
 const OWN_ID = '00000000-0000-4000-8000-';
 const text = new TextEncoder();
+
+type Append = (stream: string, expectedVersion: number, events: readonly NewEvent[]) => Promise<AppendResult>;
 
 interface Earlier { readonly stream: string; readonly events: readonly NewEvent[]; readonly expectedVersion: number }
 
@@ -54,7 +57,7 @@ export class Player {
         return this.#append(STREAMS[command.stream]!, command.expected, events);
       }
       case 'repeat': return this.#repeat(command);
-      case 'metadata': return this.#append(`$$${STREAMS[command.stream]!}`, command.expected, [{ id: this.#newId(), type: '$metadata', isJson: command.isJson, data: text.encode(command.text), metadata: new Uint8Array(0) }]);
+      case 'metadata': return this.#setMetadata(command);
       case 'delete': {
         const stream = STREAMS[command.stream]!;
         await store.deleteStream(stream, await this.#versionOf(stream, command.expected), command.kind);
@@ -89,10 +92,24 @@ export class Player {
     return this.#append(stream, 'fixed' in command.expected ? command.expected : { fixed: earlier.expectedVersion }, events);
   }
 
-  async #append(stream: string, expected: Expected, events: readonly NewEvent[]): Promise<unknown> {
+  /** What a store refuses to take as metadata it may hold all the same, from other programs. */
+  async #setMetadata({ stream, expected, isJson, text: json }: Command & { do: 'metadata' }): Promise<unknown> {
+    const events = [{ id: this.#newId(), type: '$metadata', isJson, data: text.encode(json), metadata: new Uint8Array(0) }];
+    const metastream = `$$${STREAMS[stream]!}`;
+    const store = this.#opened.store as EventStoreInternals;
+    try {
+      return await this.#append(metastream, expected, events);
+    } catch (error) {
+      if (!isSkuaError(error, 'invalid_metadata')) throw error;
+      this.#earlier.pop();
+      return { refused: true, left: await this.#append(metastream, expected, events, (...args) => store.appendInternal(...args)) };
+    }
+  }
+
+  async #append(stream: string, expected: Expected, events: readonly NewEvent[], append: Append = (...args) => this.#opened.store.append(...args)): Promise<unknown> {
     const expectedVersion = await this.#versionOf(stream, expected);
     this.#earlier.push({ stream, events, expectedVersion });
-    const { firstEventNumber, lastEventNumber, isRepeat, position } = await this.#opened.store.append(stream, expectedVersion, events);
+    const { firstEventNumber, lastEventNumber, isRepeat, position } = await append(stream, expectedVersion, events);
     if (position >= this.#opened.store.end) throw new Error(`The event at ${position} was acknowledged, but the log ends at ${this.#opened.store.end}.`);
     return { firstEventNumber, lastEventNumber, isRepeat };
   }

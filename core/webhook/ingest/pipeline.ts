@@ -73,7 +73,7 @@ const UNWRITTEN: readonly string[] = ['too_busy', 'disk_full', 'io_error', 'comm
 const PASSING: ReadonlySet<string> = new Set([...UNWRITTEN, 'storage_throttled', 'storage_unreachable']);
 const RETRY_MS: readonly number[] = [20, 100, 500, 2_000];
 /** Nothing was written, nor will be. After any other error the log may hold the event all the same. */
-const DEFINITE: ReadonlySet<string> = new Set([...UNWRITTEN, 'stream_deleted', 'invalid_stream_name', 'invalid_event', 'event_too_large', 'batch_too_large', 'access_denied']);
+const DEFINITE: ReadonlySet<string> = new Set([...UNWRITTEN, 'stream_deleted', 'invalid_stream_name', 'invalid_event', 'invalid_metadata', 'event_too_large', 'batch_too_large', 'access_denied']);
 /** What a call counts besides its event. */
 const CALL_BYTES = 4_096;
 

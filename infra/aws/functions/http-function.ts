@@ -2,6 +2,7 @@ import type { APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import { isSkuaError, SkuaError } from '../../../core/errors.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import { outcomeOf, problemText } from '../../../handlers/http/problem.ts';
+import { commonHeaders } from '../../../handlers/http/reply.ts';
 import { ConfigError } from '../../../local/config/option.ts';
 import { jsonLine } from '../../../local/log/log-line.ts';
 import type { LineLevel, LogLevel } from '../../../local/log/log-line.ts';
@@ -104,7 +105,7 @@ function failureOf(error: unknown, log: FunctionLog): APIGatewayProxyStructuredR
     return problem(500, 'internal', 'Internal Server Error', 'The request failed inside the function. Its log has the reason.');
   }
   const { status, reason, headers } = outcomeOf(error.code);
-  if (status < 500) return { statusCode: status, headers: { ...headers, 'content-type': 'application/problem+json; charset=utf-8' }, body: problemText(error, reason), isBase64Encoded: false };
+  if (status < 500) return { statusCode: status, headers: { ...commonHeaders(''), ...headers, 'content-type': 'application/problem+json; charset=utf-8' }, body: problemText(error, reason), isBase64Encoded: false };
   log.error('the function can\'t serve the call', { error, code: error.code });
   // What is wrong with the storage is the operator's business, and stands in the log; the code tells a client whether to come again.
   return problem(status === 500 ? 503 : status, error.code, status === 500 ? 'Service Unavailable' : reason, 'The function could not open the store. Its log has the reason.', { 'retry-after': '5', ...headers });

@@ -1,4 +1,5 @@
 import type { APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import { commonHeaders } from '../../../handlers/http/reply.ts';
 
 /**
  * Replies of the handlers as results of a function. A result is one JSON document of at most 6 MB, so a reply is
@@ -42,7 +43,7 @@ function tooLong(): APIGatewayProxyStructuredResultV2 {
 
 /** A problem document where no handler can make one. */
 export function problem(statusCode: number, code: string, title: string, detail: string, headers: Readonly<Record<string, string>> = {}): APIGatewayProxyStructuredResultV2 {
-  return { statusCode, headers: { ...headers, 'content-type': 'application/problem+json; charset=utf-8' }, body: JSON.stringify({ code, title, detail }), isBase64Encoded: false };
+  return { statusCode, headers: { ...commonHeaders(''), ...headers, 'content-type': 'application/problem+json; charset=utf-8' }, body: JSON.stringify({ code, title, detail }), isBase64Encoded: false };
 }
 
 function headersOf(response: Response): { headers: Record<string, string>; cookies: string[] } {

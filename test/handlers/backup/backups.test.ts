@@ -121,6 +121,8 @@ describe('files', () => {
   });
 });
 
+const JSON_TYPE = { 'content-type': 'application/json' };
+
 describe('backups of the node', () => {
   test('are started, watched and ended', async () => {
     const { send, get, node } = await world();
@@ -146,7 +148,7 @@ describe('backups of the node', () => {
     ['?pauseScavenge=true', null, true], ['?pauseScavenge=false', null, false], ['', '{"pauseScavenge":true}', true], ['', '{}', false], ['?format=json', '', false], ['?pauseScavenge=true', '{"pauseScavenge":false}', true],
   ] as const)('%s %s', async (query, body, pauseScavenge) => {
     const { send, node } = await world();
-    expect((await send('POST', `/admin/backup${query}`, {}, body)).status).toBe(202);
+    expect((await send('POST', `/admin/backup${query}`, JSON_TYPE, body)).status).toBe(202);
     expect(node.started).toEqual([{ pauseScavenge }]);
   });
 
@@ -155,13 +157,19 @@ describe('backups of the node', () => {
     ['', '{"__proto__":{"repository":"x"},"place":"x"}'], ['?pauseScavenge=yes', null], ['?pauseScavenge=true&pauseScavenge=/x', null], ['', '{"pauseScavenge":"/x"}'], ['', '[]'], ['', 'null'], ['', '"x"'], ['', '{'], ['', '\ufeff{'],
   ] as const)('%s %s is 400', async (query, body) => {
     const { send, node } = await world();
-    expect((await send('POST', `/admin/backup${query}`, {}, body)).status).toBe(400);
+    expect((await send('POST', `/admin/backup${query}`, JSON_TYPE, body)).status).toBe(400);
+    expect(node.started).toEqual([]);
+  });
+
+  test('a body of another type is 415: a form of any page could send it', async () => {
+    const { send, node } = await world();
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) expect((await send('POST', '/admin/backup', { 'content-type': type }, '{"pauseScavenge":true}')).status).toBe(415);
     expect(node.started).toEqual([]);
   });
 
   test('a long body is 413', async () => {
     const { send } = await world();
-    expect((await send('POST', '/admin/backup', {}, `{"pauseScavenge":${' '.repeat(2_000)}true}`)).status).toBe(413);
+    expect((await send('POST', '/admin/backup', JSON_TYPE, `{"pauseScavenge":${' '.repeat(2_000)}true}`)).status).toBe(413);
   });
 
   test.each([['backup_off', 400], ['scavenge_in_progress', 409], ['storage_unreachable', 503], ['repository_key', 500], ['store_closed', 503]] as const)('%s is %i', async (code, status) => {

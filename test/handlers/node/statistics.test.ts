@@ -19,7 +19,7 @@ describe('/stats', () => {
     const reply = await setUp().get('/stats');
     expect(reply.status).toBe(200);
     expect(reply.json()).toEqual(TREE);
-    expect(reply.headers.get('cache-control')).toBe('max-age=1, public');
+    expect(reply.headers.get('cache-control')).toBe('max-age=1, private');
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(reply.headers.get('access-control-allow-methods')).toBe('GET, OPTIONS');
     expect((await setUp().get('/stats?group=TRUE&metadata=False')).json()).toEqual(TREE);

@@ -92,7 +92,7 @@ describe('server-sent events', () => {
     const h = harness();
     await h.fill('s', ...numbered(2));
     const response = await h.raw('GET', '/streams/s', { accept: SSE });
-    expect([response.status, response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([200, SSE, 'no-cache']);
+    expect([response.status, response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([200, SSE, 'no-cache, private']);
     const events = reader(response);
     expect(await events.next()).toMatchObject({ id: '0', data: { eventNumber: 0, data: '{\n  "n": 0\n}', position: '0/0' } });
     expect(await events.next()).toMatchObject({ id: '1' });

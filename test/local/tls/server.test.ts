@@ -131,6 +131,14 @@ describe('who presents a certificate', () => {
     await call(server, { ca: root.cert, cert: peer.cert, key: peer.key });
     expect(noted).toEqual(['its common name n2.parcels.test does not match node.parcels.test']);
   });
+  test('nobody is asked for one unless that is wanted, so that browsers open no box', async () => {
+    const peer = await issueNode(root);
+    for (const trustsNodes of [true, false]) {
+      // Roots are there all the same: a certificate that came unasked would be judged by them.
+      const server = await serve({ fetch: WHO, tls: { certificates: { ...await certificates(), trustsNodes } } });
+      expect(JSON.parse((await call(server, { ca: root.cert, cert: peer.cert, key: peer.key })).body)).toEqual(['https:', trustsNodes ? 'system' : null, '127.0.0.1']);
+    }
+  });
   test('without TLS nobody is proved', async () => {
     const server = await serve({ fetch: WHO });
     expect((await call(server)).body).toBe('["http:",null,"127.0.0.1"]');

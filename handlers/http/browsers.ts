@@ -1,0 +1,80 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { App, Call, Reply } from './context.ts';
+import { baseOf } from './url.ts';
+
+/**
+ * What browsers do on behalf of pages: they send requests of any page to any address, with the credentials that they hold for
+ * it. What is refused here would be sent without its user's will; programs send none of these headers.
+ */
+
+/** Whether a request with this method may change something. */
+export function isChange(method: string): boolean {
+  return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
+}
+
+/**
+ * Refuses a request that a page of another origin has sent, before anything is looked at. What the browser says of itself counts
+ * (`Sec-Fetch-Site`, where the connection is one that it trusts), else whether the page comes from the host that was asked, which
+ * a proxy in front of the node may name in its forwarding headers: a page can't set those without being let in first.
+ * Errors: `foreign_origin`.
+ */
+export function refuseForeign(call: Call, app: App): void {
+  const { headers } = call.request;
+  const site = headers.get('sec-fetch-site');
+  const origin = headers.get('origin');
+  if (site === null && origin === null) return;
+  if (site === 'same-origin' || site === 'none') return;
+  if (origin !== null && app.origins?.has(origin.toLowerCase()) === true) return;
+  if (site === null && origin !== null && isOwn(origin, call)) return;
+  throw new SkuaError('foreign_origin', 'A page of another origin may not change anything here. An operator can name the origin in the option CorsOrigins; a proxy in front of the node must pass on the host that was asked for in X-Forwarded-Host.');
+}
+
+/** Schemes are not compared: a proxy may end TLS without a word. */
+function isOwn(origin: string, call: Call): boolean {
+  const host = hostOf(origin);
+  return host !== null && (host === hostOf(call.origin) || host === hostOf(baseOf(call)));
+}
+
+/** Host and port of a URL, the port of its scheme left out; null for what is no URL with a host. */
+function hostOf(url: string): string | null {
+  const host = URL.parse(url)?.host ?? '';
+  return host === '' ? null : host;
+}
+
+/** How long a browser may remember what it was told about a path, in seconds. */
+const PREFLIGHT_SECONDS = 600;
+const ANY_ORIGIN = '*';
+
+/** A reply with what lets pages of the origins in that an option names. `*` never goes with credentials. */
+export function withOrigin(reply: Reply, call: Call, origins: ReadonlySet<string>): Reply {
+  const origin = call.request.headers.get('origin');
+  const { vary } = reply.headers;
+  const headers: Record<string, string> = { ...reply.headers, vary: vary === undefined ? 'Origin' : `${vary}, Origin` };
+  if (origin === null) return { ...reply, headers };
+  const isNamed = origins.has(origin.toLowerCase());
+  if (!isNamed && !origins.has(ANY_ORIGIN)) return { ...reply, headers };
+  headers['access-control-allow-origin'] = isNamed ? origin : ANY_ORIGIN;
+  if (isNamed) headers['access-control-allow-credentials'] = 'true';
+  if (call.method === 'OPTIONS') headers['access-control-max-age'] = String(PREFLIGHT_SECONDS);
+  return { ...reply, headers };
+}
+
+/** Clients send credentials only when they are challenged; the charset lets them send other letters than those of English. */
+const CHALLENGE = 'Basic realm="Skua", charset="UTF-8"';
+/** No browser knows the scheme, so that none opens its password box over a page that asks for the password itself. */
+const CHALLENGE_TO_PAGE = `X-${CHALLENGE}`;
+
+/** The challenge of a 401: `X-Basic` for what a page has sent by itself, `Basic` for programs and for addresses that somebody opens. */
+export function challengeTo(headers: Headers): string {
+  return isOfPage(headers) ? CHALLENGE_TO_PAGE : CHALLENGE;
+}
+
+function isOfPage(headers: Headers): boolean {
+  const mode = headers.get('sec-fetch-mode');
+  if (mode !== null) return mode !== 'navigate';
+  if (headers.has('x-requested-with')) return true;
+  // Over plain HTTP browsers say no more than this: all call themselves so, tell the languages of their user, and ask for HTML where
+  // they are to show a page. Programs that borrow the name leave out the languages.
+  const accept = headers.get('accept');
+  return accept !== null && !accept.includes('text/html') && headers.has('accept-language') && headers.get('user-agent')?.startsWith('Mozilla/') === true;
+}
