@@ -97,7 +97,7 @@ function status(description: string): ResponseDoc {
   return { description };
 }
 
-const FAILURES: Readonly<Record<number, string>> = { 401: 'Credentials were sent, and they are wrong.', 429: 'Too many failed logins.', 500: 'The request failed inside the server.', 503: 'The node can not take it now.' };
+const FAILURES: Readonly<Record<number, string>> = { 401: 'Credentials were sent, and they are wrong.', 403: 'A page of another origin sent it.', 429: 'Too many failed logins.', 500: 'The request failed inside the server.', 503: 'The node can not take it now.' };
 
 /** What every operation can answer, without the body that other operations have. */
 export function webhookFailures(...statuses: readonly number[]): Readonly<Record<number, ResponseDoc>> {

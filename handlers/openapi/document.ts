@@ -1,3 +1,4 @@
+import { isChange } from '../http/browsers.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { isConnectorPath, isIngestPath, isPresent } from '../http/presence.ts';
 import { commonHeaders } from '../http/reply.ts';
@@ -26,6 +27,7 @@ const PROBLEM: Schema = {
     hint: { type: 'string', description: 'More on what to do, where `detail` is a text that tools compare.' },
     scavengeId: { type: 'string', description: 'The scavenge it is about.' },
     backupId: { type: 'string', description: 'The backup it is about.' },
+    key: { type: ['string', 'null'], description: 'The key of the metadata that is not what it must be; null for all of them.' },
     file: { type: ['string', 'null'], description: 'The file that could not be loaded.' },
     reason: { type: 'string', description: 'Why it could not be loaded.' },
     success: { type: 'boolean', description: 'Of users routes: false.' },
@@ -82,7 +84,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     info: {
       title: 'Skua',
       version: options.version,
-      description: 'The HTTP interface of a Skua node. Beside the answers named with an operation, the server itself refuses what it can\'t read: 400, 408, 413, 414 and 431, without a body. `OPTIONS` works on every path.',
+      description: 'The HTTP interface of a Skua node. A page of another origin may read nothing, and change nothing, unless the node\'s options name its origin. Beside the answers named with an operation, the server itself refuses what it can\'t read: 400, 408, 413, 414 and 431, without a body. `OPTIONS` works on every path.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The node that sent this document.' }],
@@ -114,7 +116,7 @@ function operationObject(path: string, method: string, { access, doc }: Operatio
     security: !isSecured || access === 'probe' ? [] : FOR_ANONYMOUS.has(access) ? [{}, { basic: [] }] : [{ basic: [] }],
     parameters: parametersOf(path, doc).map((parameter) => componentOr(PARAMETER_NAMES, 'parameters', parameter, parameterObject)),
     ...(body !== undefined && { requestBody: { ...(body.description !== undefined && { description: body.description }), required: body.required, content: body.content } }),
-    responses: Object.fromEntries(Object.entries(responsesOf(path, access, doc, isSecured)).map(([status, response]) => [status, componentOr(RESPONSE_NAMES, 'responses', response, responseObject)])),
+    responses: Object.fromEntries(Object.entries(responsesOf(path, method, access, doc, isSecured)).map(([status, response]) => [status, componentOr(RESPONSE_NAMES, 'responses', response, responseObject)])),
   };
 }
 
@@ -130,10 +132,10 @@ function parametersOf(path: string, doc: OperationDoc): readonly ParameterDoc[] 
 }
 
 /** What the operation says, and what every one of its access can answer. */
-function responsesOf(path: string, access: Access, doc: OperationDoc, isSecured: boolean): Readonly<Record<number, ResponseDoc>> {
+function responsesOf(path: string, method: string, access: Access, doc: OperationDoc, isSecured: boolean): Readonly<Record<number, ResponseDoc>> {
   const statuses = access === 'probe' ? [] : !isSecured ? [500, 503] : REFUSING.has(access) ? [401, 403, 429, 500, 503] : [401, 429, 500, 503];
-  // Some things are refused to everybody, such as to append to `$all`.
-  const always = !isSecured && access === 'stream' ? [403] : [];
+  // Some things are refused to everybody, such as to append to `$all`, and what changes something to pages of other origins.
+  const always = isChange(method) || (!isSecured && access === 'stream') ? [403] : [];
   const failures = isIngestPath(path) ? webhookFailures : isConnectorPath(path) ? connectorFailures : problems;
   return { ...failures(...statuses, ...always), ...doc.responses };
 }

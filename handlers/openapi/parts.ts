@@ -66,7 +66,7 @@ export const PROBLEMS = {
   NotAuthenticated: problem('The credentials are wrong, or there are none and some are needed.', {
     'WWW-Authenticate': { description: 'How to authenticate.', required: true, schema: TEXT },
   }),
-  Forbidden: problem('The caller may not do this.'),
+  Forbidden: problem('The caller may not do this, or a page of another origin sent it.'),
   NotFound: problem('There is no such thing.'),
   NotAcceptable: problem('The answer does not come in a format that `Accept` or `format` asks for.'),
   Gone: problem('The stream is deleted for ever.'),

@@ -11,7 +11,7 @@ const R = './backups';
 export const backupCopyCommand = defineCommand({
   name: 'backup copy',
   summary: 'Copy the files of a node into a directory',
-  details: 'Copies a running node, which goes on working, or a stopped directory. A copy that was ended half way says so by its file copy-unfinished, and the same command completes it. Chunks are copied while no scavenge runs: it is refused (exit code 4), or stopped for the time with --pause-scavenge; afterwards it goes on with one thread and without a throttle. Files of different nodes never mix, and a node that was restored needs a full copy.',
+  details: 'Copies a running node, which goes on working, or a stopped directory. At a running node it takes a user in $backup or $admins. A copy that was ended half way says so by its file copy-unfinished, and the same command completes it. Chunks are copied while no scavenge runs: it is refused (exit code 4), or stopped for the time with --pause-scavenge; afterwards it goes on with one thread and without a throttle. Files of different nodes never mix, and a node that was restored needs a full copy.',
   options: backupCopyOptions,
   examples: [
     { line: 'skua backup copy --full --to ./monday', does: 'Copy the running node' },
@@ -25,7 +25,7 @@ export const backupCopyCommand = defineCommand({
 export const backupCreateCommand = defineCommand({
   name: 'backup create',
   summary: 'Make a backup in a repository',
-  details: 'Stores what the repository lacks: chunks and index tables once under the hash of their content, and the end of the log. A backup is there whole or not at all, and one that was ended goes on where it stopped. The repository is made by the first backup; it is encrypted if that names a --key-file.',
+  details: 'Stores what the repository lacks: chunks and index tables once under the hash of their content, and the end of the log. A backup is there whole or not at all, and one that was ended goes on where it stopped. At a running node it takes a user in $backup or $admins. The repository is made by the first backup; it is encrypted if that names a --key-file.',
   options: backupCreateOptions,
   examples: [
     { line: `skua backup create --repository ${R}`, does: 'Back up the running node into a directory' },

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
@@ -13,6 +16,9 @@ import type { AppOptions } from '../../handlers/http/context.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
+import { EXIT } from '../../local/cli/io.ts';
+import { runProgram } from '../../local/cli/run.ts';
+import { COMMANDS } from '../../local/commands/all.ts';
 import { readBody } from '../../local/http/request.ts';
 import { toResponse } from '../../local/http/reply.ts';
 import { startServer } from '../../local/http/server.ts';
@@ -21,6 +27,7 @@ import { EVENTS } from '../handlers/harness.ts';
 import { basic, LogLines } from '../handlers/secured.ts';
 import { fakeBackups, HOLD_ID } from '../support/backup/fake-backups.ts';
 import { contextOf } from '../support/app-context.ts';
+import { FakeIo } from '../local/support.ts';
 import { FakeNode } from '../support/fake-node.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -116,6 +123,14 @@ describe('roles', () => {
     expect(refused.problem['detail']).toContain('$backup');
     expect((await send(method, path, PLAIN)).status).toBe(403);
     expect((await send(method, path, KEEPER)).status).toBeLessThan(300);
+  });
+
+  test.each([['create', '--repository', 'nowhere'], ['copy', '--full', '--to', 'nowhere']])('skua backup %s as an operator says which role it takes, with exit code 4', async (...words) => {
+    const io = new FakeIo({ env: { SKUA_USER: 'olga', SKUA_PASSWORD: 'olga-pass' } });
+    const folder = mkdtempSync(join(tmpdir(), 'skua-role-'));
+    const code = await runProgram({ commands: COMMANDS, version: '1' }, ['backup', ...words.map((word) => (word === 'nowhere' ? join(folder, word) : word)), '--node', server.url], io);
+    rmSync(folder, { recursive: true, force: true });
+    expect([code, io.err]).toEqual([EXIT.refused, expect.stringContaining('$backup')]);
   });
 
   test('the role of backups gives nothing else', async () => {

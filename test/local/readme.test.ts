@@ -90,7 +90,7 @@ describe.skipIf(!hasCurl)('the tour', () => {
 
   test.each(backupSteps.map((step, i) => [i + 1, step.command, step] as const))('backups %i: %s', async (_, __, { command, expected }) => {
     expect(expected.length).toBeGreaterThan(0);
-    const here = command.replace(/^npx skua/, `SKUA_NODE='${node.url}' SKUA_USER=admin SKUA_PASSWORD=changeit '${process.execPath}' '${ROOT}/local/main.ts'`);
+    const here = command.replaceAll(ADDRESS, node.url).replace(/^npx skua/, `SKUA_NODE='${node.url}' SKUA_USER=keeper SKUA_PASSWORD='secret3!' '${process.execPath}' '${ROOT}/local/main.ts'`).replace(/^curl/, 'curl -sS');
     const { code, out, err } = await new Spawned('bash', ['-c', `cd '${folder}' && ${here}`]).ended;
     expect({ code, err: code === 0 ? '' : err }).toEqual({ code: 0, err: '' });
     for (const text of expected) expect(out).toContain(text);

@@ -213,6 +213,7 @@ function casesOf(method: string, template: string, operation: OperationObject, {
   add('wrong password', withHeaders(basic('kim:wrong')));
   add('kim', withHeaders(basic(CALLERS.kim)));
   add('ops', withHeaders(basic(CALLERS.ops)));
+  add('a page of another origin', withHeaders({ origin: 'https://elsewhere.test' }));
   add('a user the node does not know', { ...base, path: { ...base.path, ...('login' in base.path && { login: 'ghost' }) }, headers: { ...base.headers, authorization: 'none', 'es-trustedauth': 'ghost' } });
   for (const code of ['not_ready', 'too_many_failures', 'io_error'] as const) add(code, base, ({ security }) => { security.loginError = new SkuaError(code, 'Because.', { retryAfterSeconds: 3 }); });
   add('again', base, ({ security }) => { security.loginError = null; });

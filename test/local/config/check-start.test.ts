@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkStart, checkTls, isLoopback, tlsModeOf } from '../../../local/config/check-config.ts';
+import { checkConfig, checkStart, checkTls, isLoopback, tlsModeOf } from '../../../local/config/check-config.ts';
 import { load, problemsOf } from './support.ts';
 
 describe('certificates', () => {
@@ -15,6 +15,15 @@ describe('certificates', () => {
   });
   test.each([[['--certificate-file=x']], [['--dev']], [['--disable-tls']], [['--insecure']]])('%j is enough', (words) => {
     expect(problemsOf(() => checkTls(load(words)))).toEqual([]);
+  });
+});
+
+describe('pages of other origins', () => {
+  test.each<[string[], boolean]>([
+    [['--cors-origins=*'], false], [['--cors-origins=*', '--insecure'], true], [['--cors-origins=https://a.test', '--insecure'], false], [['--cors-origins=https://a.test,*', '--insecure'], true], [['--insecure'], false],
+  ])('%j', (words, isRefused) => {
+    const problems = problemsOf(() => checkConfig(load(words)));
+    expect(problems).toEqual(isRefused ? [expect.stringContaining('--cors-origins')] : []);
   });
 });
 

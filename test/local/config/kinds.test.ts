@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { boolean, integer, ip, list, oneOf, path, powerOfTwo, size, text } from '../../../local/config/kinds.ts';
+import { boolean, integer, ip, list, oneOf, origins, path, powerOfTwo, size, text } from '../../../local/config/kinds.ts';
 import type { Kind } from '../../../local/config/kinds.ts';
 
 const chunk = size({ min: 131_072, max: 1_073_741_824, multipleOf: 4_096 });
@@ -17,6 +17,7 @@ describe('values that are understood', () => {
     ['word', level, 'debug', 'Debug'], ['word', level, 'NONE', 'None'], ['other spelling', level, 'Off', 'None'],
     ['address', ip, '0.0.0.0', '0.0.0.0'], ['address', ip, '::1', '::1'],
     ['path', path('DIR'), './a b', './a b'], ['text', text('T'), ' x=y ', ' x=y '], ['empty text', text('T', { mayBeEmpty: true }), '', ''],
+    ['origins', origins, 'https://Events.test, http://localhost:8080', ['https://events.test', 'http://localhost:8080']], ['origins', origins, '*', ['*']],
     ['list', list('HOST:PORT'), 'a:1, b:2', ['a:1', 'b:2']], ['list', list('HOST:PORT'), 'a:1', ['a:1']],
   ])('%s, %#', (_, kind, given, value) => {
     expect(kind.parse(given)).toEqual({ value });
@@ -34,6 +35,7 @@ describe('values that are not', () => {
     ['one of Debug, None', level, 'loud'], ['one of Debug, None', level, 'toString'], ['one of Debug, None', level, ''],
     ...['localhost', '1.2.3', '[::1]', ''].map((given) => ['an IP address such as 127.0.0.1 or ::1 (0.0.0.0 for all)', ip, given] as [string, Kind<unknown>, string]),
     ['a path', path('FILE'), ''], ['a path', path('FILE'), 'a\0b'], ['a text that is not empty', text('T'), ''],
+    ...['', 'events.test', 'https://events.test/', 'https://events.test:443', 'https://a.test/page', 'ftp://a.test', 'null', 'https://*.a.test,', 'https://u:p@a.test'].map((given) => ['a list of origins such as https://events.example.test or http://localhost:8080, without a path, or *', origins, given] as [string, Kind<unknown>, string]),
     ...['', 'a;b', 'a\tb', 'a,,b', 'a,'].map((given) => ['a list with commas, such as H,H', list('H'), given] as [string, Kind<unknown>, string]),
   ])('%s, %#', (allowed, kind, given) => {
     expect(kind.parse(given)).toEqual({ allowed });
