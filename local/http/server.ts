@@ -42,7 +42,7 @@ export interface HttpServerOptions {
   readonly port: number;
   readonly fetch: Fetch;
   readonly log: Log;
-  /** HTTPS with these certificates; left out, plain HTTP. Clients are asked for one only where these, at the start, let one prove a node: browsers open a box. */
+  /** HTTPS with these certificates; left out, plain HTTP. */
   readonly tls?: { readonly certificates: CertificateSet };
   readonly patience?: Partial<Patience>;
   /** Left out, connections are bounded together only. */
@@ -106,7 +106,7 @@ function create({ tls, patience, log }: HttpServerOptions): { server: Server; ha
   };
   if (tls === undefined) return { server: createServer(limits), handshakes: null };
   // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
-  const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, requestCert: tls.certificates.trustsNodes, rejectUnauthorized: false });
+  const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, rejectUnauthorized: false });
   return { server, handshakes: guardHandshakes(server, tls.certificates, log) };
 }
 

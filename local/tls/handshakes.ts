@@ -18,6 +18,7 @@ export function guardHandshakes(server: Server, certificates: CertificateSet, lo
   const noted = new HandshakeLog(log, () => systemClock.monotonicMs());
   const pending = new Map<string, Socket>();
   let inForce = certificates;
+  askClients(server, certificates);
 
   server.on('connection', (socket: Socket) => {
     // The secure connection is another object; only its addresses tell that it belongs to this one.
@@ -39,9 +40,18 @@ export function guardHandshakes(server: Server, certificates: CertificateSet, lo
     setCertificates: (next) => {
       server.setSecureContext(serverContext(next));
       inForce = next;
+      askClients(server, next);
     },
     abort: () => { for (const socket of pending.values()) socket.destroy(); },
   };
+}
+
+/**
+ * Clients are asked for a certificate only where one can prove a node: browsers open a box for the question. The server looks at
+ * this for each connection; no call of its own sets it while it runs.
+ */
+function askClients(server: Server, { trustsNodes }: CertificateSet): void {
+  Object.assign(server, { requestCert: trustsNodes });
 }
 
 function endsOf({ remoteAddress, remotePort }: Socket): string {
