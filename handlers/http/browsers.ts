@@ -15,7 +15,7 @@ export function isChange(method: string): boolean {
 /**
  * Refuses a request that a page of another origin has sent, before anything is looked at. What the browser says of itself counts
  * (`Sec-Fetch-Site`, where the connection is one that it trusts), else whether the page comes from the host that was asked, which
- * a proxy in front of the node may name in its forwarding headers: a page can't set those without being let in first.
+ * a proxy in front of the node may name in its forwarding headers (`baseOf`): a page can't set those without being let in first.
  * Errors: `foreign_origin`.
  */
 export function refuseForeign(call: Call, app: App): void {
@@ -26,7 +26,7 @@ export function refuseForeign(call: Call, app: App): void {
   if (site === 'same-origin' || site === 'none') return;
   if (origin !== null && app.origins?.has(origin.toLowerCase()) === true) return;
   if (site === null && origin !== null && isOwn(origin, call)) return;
-  throw new SkuaError('foreign_origin', 'A page of another origin may not change anything here. An operator can name the origin in the option CorsOrigins; a proxy in front of the node must pass on the host that was asked for in X-Forwarded-Host.');
+  throw new SkuaError('foreign_origin', 'A page of another origin may not change anything here. An operator can name the origin in the option CorsOrigins; a proxy in front of the node must pass on the host that was asked for in X-Forwarded-Host, and be one of TrustedProxies where there are some.');
 }
 
 /** Schemes are not compared: a proxy may end TLS without a word. */
