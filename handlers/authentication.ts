@@ -39,7 +39,7 @@ function loginOf(header: string, call: Call, app: App, security: Security): Prin
   const last = connection === null ? undefined : app.logins.get(connection);
   if (last !== undefined) {
     if (last.header === header && last.address === address) {
-      if (security.authenticator.stillKnows(last.principal)) return last.principal;
+      if (security.authenticator.stillKnows(last.principal, address)) return last.principal;
     } else if (++last.others >= OTHERS_MAX) app.logins.delete(connection!);
   }
   const credentials = credentialsOf(header);

@@ -20,9 +20,10 @@ export interface Authenticator {
   login(name: string, password: string, address: string | null): Principal | Promise<Principal>;
   /**
    * Whether a principal that `login` has given out would be given out again for the same credentials, without looking at
-   * them: its user has not changed, and the login is remembered still. Failures of others change nothing about that.
+   * them: its user has not changed, and the login is remembered still. Failures of others at `address` change nothing about that, but
+   * that it is remembered for longer.
    */
-  stillKnows(principal: Principal): boolean;
+  stillKnows(principal: Principal, address: string | null): boolean;
   /** Whether the user of a principal that `login` has given out has changed since; false for every other principal. */
   hasChanged?(principal: Principal): boolean | Promise<boolean>;
 }

@@ -74,13 +74,14 @@ export class PasswordAuthenticator implements Authenticator {
     return this.#loginLater(name, password, mac, address, known);
   }
 
-  stillKnows(principal: Principal): boolean {
+  stillKnows(principal: Principal, address: string | null): boolean {
     const { name } = principal;
     if (name === null) return false;
     const known = this.#cache.get(name);
     if (known === null || known.principal !== principal) return false;
     const info = infoNow(this.#parts.store, known.stream);
     if (info === null || !isUnchanged(known, info)) return false;
+    this.#keepWhileLocked(known, name, address);
     this.#counted(CACHED, principal);
     return true;
   }
@@ -119,9 +120,15 @@ export class PasswordAuthenticator implements Authenticator {
     throw new SkuaError('not_authenticated', 'There is no user with this name and password, or the user is disabled: check both.');
   }
 
-  #recognised({ principal }: VerifiedLogin, name: string, address: string | null): Principal {
+  #recognised(known: VerifiedLogin, name: string, address: string | null): Principal {
     this.#parts.failures.succeeded(name, address);
-    return this.#counted(CACHED, principal);
+    this.#keepWhileLocked(known, name, address);
+    return this.#counted(CACHED, known.principal);
+  }
+
+  /** Where others guess without end, nothing is derived any more: who is there and known stays so while he goes on. */
+  #keepWhileLocked(known: VerifiedLogin, name: string, address: string | null): void {
+    if (this.#parts.failures.isLocked(name, address)) known.expiresMs = this.#parts.clock.monotonicMs() + LOGIN_LIFE_MS;
   }
 
   #counted(result: MeterLabels, principal: Principal): Principal {
@@ -177,7 +184,7 @@ interface VerifiedLogin extends StreamMark {
   /** HMAC of the password under a key of this process: the password itself is not kept. */
   readonly mac: Uint8Array;
   /** Monotonic milliseconds. */
-  readonly expiresMs: number;
+  expiresMs: number;
 }
 
 export const LOGINS_MAX = 1_000;

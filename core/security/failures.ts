@@ -77,6 +77,7 @@ export class Failures {
 
   /** Whether the user is locked out of places that are not familiar, by failures at this one. */
   isLocked(name: string, address: string | null): boolean {
+    if (this.#entries.size === 0) return false;
     const entry = this.#entries.get(keyOf(name, address));
     if (entry === undefined) return false;
     this.#forgetOld(entry);

@@ -50,26 +50,38 @@ describe('a verified login', () => {
   ];
   test('is known again by what it gave out, for a minute', async () => {
     const kim = await login('kim', 'secret');
-    expect(world.security.authenticator.stillKnows(kim)).toBe(true);
-    expect(world.security.authenticator.stillKnows({ ...kim })).toBe(false);
+    expect(world.security.authenticator.stillKnows(kim, null)).toBe(true);
+    expect(world.security.authenticator.stillKnows({ ...kim }, null)).toBe(false);
     await world.clock.advance(LOGIN_LIFE_MS);
-    expect(world.security.authenticator.stillKnows(kim)).toBe(false);
+    expect(world.security.authenticator.stillKnows(kim, null)).toBe(false);
   });
 
   test('is known again whatever others guess meanwhile, over its connection and by its password', async () => {
     const kim = await login('kim', 'secret', '10.0.0.1');
     for (let i = 0; i < 2 * COMPARED_MAX / 3; i++) await code('kim', `wrong${i}`, '10.0.0.1');
     expect(await code('kim', 'wrong', '10.0.0.1')).toBe('too_many_failures');
-    expect(world.security.authenticator.stillKnows(kim)).toBe(true);
+    expect(world.security.authenticator.stillKnows(kim, null)).toBe(true);
     expect(await login('kim', 'secret', '10.0.0.1')).toBe(kim);
     expect(world.keys.derivations).toHaveLength(1 + FAMILIAR_FAILURES_MAX);
+  });
+
+  test('is known for as long as it is used beside guesses without end, and no longer', async () => {
+    const kim = await login('kim', 'secret', '10.0.0.1');
+    const guessOn = async () => { for (let i = 0; i < FAMILIAR_FAILURES_MAX + 10; i++) await code('kim', `wrong${i}`, '10.0.0.1'); };
+    for (let i = 0; i < 12; i++) {
+      await guessOn();
+      await world.clock.advance(LOGIN_LIFE_MS / 3);
+      expect(i % 2 === 0 ? world.security.authenticator.stillKnows(kim, '10.0.0.1') : await login('kim', 'secret', '10.0.0.1') === kim).toBe(true);
+    }
+    await world.security.users.resetPassword('kim', 'new');
+    expect(world.security.authenticator.stillKnows(kim, '10.0.0.1')).toBe(false);
   });
 
   test.each(changes)('is over with %s', async (_, expected, change) => {
     const kim = await login('kim', 'secret');
     await login('kim', 'secret');
     await change();
-    expect(world.security.authenticator.stillKnows(kim)).toBe(false);
+    expect(world.security.authenticator.stillKnows(kim, null)).toBe(false);
     expect(await code('kim', 'secret')).toBe(expected);
   });
 
