@@ -1,7 +1,8 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Log } from '../ports/log.ts';
 import type { AccessList, Authorize, StreamMetadata } from '../streams/api.ts';
-import { jsonMembers, parseAccessList } from '../streams/metadata.ts';
+import { jsonMembers } from '../json-scanner.ts';
+import { parseAccessList } from '../streams/metadata.ts';
 import { isMetastream, originalOf } from '../streams/names.ts';
 import { decodeText } from '../text.ts';
 import type { StreamAccess, StreamAction } from './api.ts';

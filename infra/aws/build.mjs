@@ -83,8 +83,9 @@ function startOf(outputs, file, seen = new Set()) {
 }
 
 function ownerOf(input) {
-  const inPackage = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input);
-  return inPackage === null ? input.split('/').slice(0, 2).join('/') : inPackage[1];
+  const at = input.lastIndexOf('node_modules/');
+  const [first, second] = input.slice(at < 0 ? 0 : at + 'node_modules/'.length).split('/');
+  return at < 0 || first.startsWith('@') ? `${first}/${second}` : first;
 }
 
 /** A line for each function. */

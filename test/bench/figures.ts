@@ -7,6 +7,7 @@ import { backup } from './figures/backup.ts';
 import { backupS3 } from './figures/backup-s3.ts';
 import { hostileRequests } from './figures/hostile-requests.ts';
 import { functionBundle } from './figures/function-bundle.ts';
+import { hostileInput } from './figures/hostile-input.ts';
 import { indexMerge } from './figures/index-merge.ts';
 import { indexRebuild } from './figures/index-rebuild.ts';
 import { memory } from './figures/memory.ts';
@@ -23,4 +24,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput];
