@@ -36,7 +36,7 @@ const CHARACTERS = inLongRun([' ', '\t', '"', '\'', '/', '\\', ',', ';', '=', ':
 /** What stands before and behind them; blanks at the ends would be lost on the way. */
 const AROUND: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   accept: [['application/json;q=', ';x'], ['application/', ', x'], ['text/plain;"', 'x']],
-  'content-type': [['application/json; charset=', ' x'], ['application/json;charset="', 'x'], ['application/json', ';x']],
+  'content-type': [['application/json; charset=', 'x y'], ['application/json;charset="', 'x'], ['application/json', ';x']],
   authorization: [['Basic ', 'x'], ['Basic YTpi', '!'], ['Bearer', 'x']],
   range: [['bytes=', '-x'], ['bytes=0-', ',x']],
   'x-forwarded-prefix': [['/a', '/b'], ['a', ',b']],

@@ -27,10 +27,10 @@ export const hostileInput: Figure = {
     const tokens = async (length: number): Promise<number> => {
       const values = hostileValues(length);
       const begin = performance.now();
-      for (const body of values) {
+      for (const value of values) {
         const stream = `/streams/${randomUUID()}`;
-        await sender.status(stream, { method: 'POST', body, headers: { 'content-type': 'application/json', 'es-eventid': randomUUID(), 'es-eventtype': 'made' } });
-        await sender.status(`${stream}?embed=body`, { headers: { accept: 'application/vnd.eventstore.atom+json' } });
+        await sender.status(stream, { method: 'POST', body: `{"a":${value}}`, headers: { 'content-type': 'application/json', 'es-eventid': randomUUID(), 'es-eventtype': 'made' } });
+        await sender.status(`${stream}?embed=pretty`, { headers: { accept: 'application/vnd.eventstore.atom+json' } });
       }
       return performance.now() - begin;
     };
