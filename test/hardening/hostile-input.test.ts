@@ -7,7 +7,7 @@ import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
 import { inLongRun } from '../support/long-run.ts';
 import { startedNode } from '../local/spawn.ts';
 import { secretFor } from '../webhook/signatures/signing.ts';
-import { headersOfSources, hostileTexts, hostileValues, parametersOfSources, Sender } from './hostile.ts';
+import { headersOfSources, hostileTexts, hostileValues, parametersOfSources, Sender } from '../support/hostile.ts';
 
 /**
  * A node in a process of its own gets what would keep an engine that backtracks busy for seconds to years, and has to answer. That the

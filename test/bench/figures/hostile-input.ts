@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { join } from 'node:path';
-import { headersOfSources, hostileTexts, hostileValues, Sender } from '../../hardening/hostile.ts';
+import { headersOfSources, hostileTexts, hostileValues, Sender } from '../../support/hostile.ts';
 import { startNode } from '../child.ts';
 import { alternate, row } from '../figure.ts';
 import type { Figure } from '../figure.ts';

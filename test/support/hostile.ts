@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { inLongRun } from '../support/long-run.ts';
+import { inLongRun } from './long-run.ts';
 
 /** What a hostile client sends: the same character again and again, wherever text is looked at. */
 
