@@ -34,6 +34,7 @@ export type ErrorCode =
   | 'invalid_stream_name' | 'invalid_event' | 'invalid_expected_version' | 'invalid_metadata'
   | 'event_too_large' | 'batch_too_large' | 'body_too_large' | 'batch_empty' | 'page_too_large' | 'invalid_count'
   | 'invalid_position' | 'invalid_event_number' | 'too_busy' | 'aborted'
+  | 'invalid_expression' | 'unsupported_expression' | 'expression_too_large'
   // Scavenging
   | 'scavenge_in_progress' | 'scavenge_not_found' | 'scavenge_state_invalid' | 'scavenge_failed'
   // Security

@@ -11,6 +11,14 @@ export function encodeText(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
+/** The text without the copies of one character at its end. An expression such as `/0+$/` would try again from each of them. */
+export function withoutTrailing(text: string, character: string): string {
+  const unit = character.charCodeAt(0);
+  let end = text.length;
+  while (end > 0 && text.charCodeAt(end - 1) === unit) end--;
+  return end === text.length ? text : text.slice(0, end);
+}
+
 /** Slots of the interning table; a power of two. */
 const SLOTS = 4_096;
 /** Longer texts are decoded each time. */

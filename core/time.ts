@@ -1,3 +1,5 @@
+import { withoutTrailing } from './text.ts';
+
 /**
  * Text of timestamps: ISO-8601 in UTC with up to seven fraction digits, trailing zeros dropped, as the reference
  * writes them. `new Date(ms)` with an argument is a pure function; asking the system for the time is not.
@@ -11,7 +13,7 @@ export function timestampText(ms: number, ticks: number): string {
   const fraction = (ms - seconds * 1000) * 10_000 + ticks;
   const text = new DateOf(seconds * 1000).toISOString().slice(0, 19);
   if (fraction === 0) return text + 'Z';
-  return text + '.' + String(fraction).padStart(7, '0').replace(/0+$/, '') + 'Z';
+  return text + '.' + withoutTrailing(String(fraction).padStart(7, '0'), '0') + 'Z';
 }
 
 /** Milliseconds since 1970 of an ISO-8601 text, NaN when it is none. */

@@ -28,6 +28,7 @@ export function chunkName(chunk: Chunk): string {
 
 /** Without decimals and with the digits in groups of three. */
 export function weightText(weight: number): string {
+  // oxlint-disable-next-line hostile-input/linear-regexp -- A number has at most 22 characters, and it is ours.
   return String(Math.round(weight)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 

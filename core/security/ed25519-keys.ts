@@ -55,7 +55,7 @@ function pemOf(label: string, der: Uint8Array): string {
 
 function parse(text: string, label: string, prefix: Uint8Array): Uint8Array {
   const pem = text.trim();
-  const match = pem.length > PEM_LENGTH_MAX ? null : /^-----BEGIN ([A-Z0-9 ]+)-----\s+([A-Za-z0-9+/=\s]+)\s-----END ([A-Z0-9 ]+)-----$/.exec(pem);
+  const match = pem.length > PEM_LENGTH_MAX ? null : /^-----BEGIN ([A-Z0-9 ]+)-----\s([A-Za-z0-9+/=\s]+)\s-----END ([A-Z0-9 ]+)-----$/.exec(pem);
   if (match === null) throw refused(`It is no ${label.toLowerCase()} in PEM.`);
   const [, begun, body, ended] = match;
   if (begun !== label || ended !== label) throw refused(`It holds a ${begun!.toLowerCase()}, and a ${label.toLowerCase()} is needed.`);

@@ -9,6 +9,9 @@ import { PAUSE, storedEvent } from './page-scan.ts';
 
 const EPOCH_STREAM_BYTES = encodeText(EPOCH_STREAM);
 
+/** Steps of an expression after which others get their turn: at most 25 ms, and mostly much less. */
+const MATCHING_STEPS_PER_SLICE = 262_144;
+
 /** An explicit transaction whose events are being delivered at its commit record. */
 interface OpenTransaction {
   readonly commit: CommitRecord;
@@ -21,6 +24,8 @@ export abstract class AllScan {
   readonly events: StoredEvent[] = [];
   /** Log records looked at. */
   examined = 0;
+  /** Steps that the expression of the filter has taken at most. */
+  matchingSteps = 0;
   protected readonly lookup: Lookup;
   protected readonly fields = new PrepareFields();
   protected transaction: OpenTransaction | null = null;
@@ -40,11 +45,12 @@ export abstract class AllScan {
 
   get isFull(): boolean { return this.events.length >= this.#count; }
 
-  /** HIT when the page is full, END at the end of the log in this direction; at most `slice` records are looked at. */
+  /** HIT when the page is full, END at the end of the log in this direction; at most `slice` records are looked at, and fewer where the filter's expression has much to do. */
   step(slice: number): Outcome | typeof PAUSE {
     const stop = this.examined + slice;
+    const stopMatching = this.matchingSteps + MATCHING_STEPS_PER_SLICE;
     while (!this.isFull) {
-      if (this.examined >= stop) return PAUSE;
+      if (this.examined >= stop || this.matchingSteps >= stopMatching) return PAUSE;
       const outcome = this.transaction === null ? this.readRecord() : this.readInner(this.transaction);
       if (outcome !== HIT) return outcome;
       this.examined++;
@@ -86,8 +92,13 @@ export abstract class AllScan {
     // Epochs are the node's own affair.
     if (f.streamLength === EPOCH_STREAM_BYTES.length && equalBytes(frame.bytes, f.streamAt, EPOCH_STREAM_BYTES, 0, f.streamLength)) return;
     const stream = streamOf(frame, f);
-    if (this.#filter !== undefined && !passesFilter(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return;
+    if (this.#filter !== undefined && !this.#passes(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return;
     this.events.push(storedEvent(frame, f, stream, number, commitPosition));
+  }
+
+  #passes(filter: AllFilter, stream: string, type: string): boolean {
+    if (filter.regex !== undefined) this.matchingSteps += filter.regex.stepsPerCharacter * (filter.on === 'stream' ? stream : type).length;
+    return passesFilter(filter, stream, type);
   }
 }
 
@@ -222,11 +233,7 @@ export class BackwardScan extends AllScan {
 function passesFilter(filter: AllFilter, stream: string, type: string): boolean {
   if (filter.excludeSystemEvents === true && type.startsWith('$')) return false;
   const text = filter.on === 'stream' ? stream : type;
-  if (filter.regex !== undefined) {
-    // A `g` or `y` expression remembers where it stopped; every event is a new text.
-    filter.regex.lastIndex = 0;
-    return filter.regex.test(text);
-  }
+  if (filter.regex !== undefined) return filter.regex.test(text);
   if (filter.prefixes === undefined) return true;
   for (const prefix of filter.prefixes) if (text.startsWith(prefix)) return true;
   return false;

@@ -108,10 +108,19 @@ export interface AllPage {
   readonly lastCommitPosition: number;
 }
 
+/**
+ * Decides by a text alone, in a time that grows no faster than the text: `stepsPerCharacter` is the most that it does for each.
+ * An expression of the language itself is none, since it has no such bound.
+ */
+export interface TextMatcher {
+  test(text: string): boolean;
+  readonly stepsPerCharacter: number;
+}
+
 export interface AllFilter {
   readonly on: 'stream' | 'type';
   readonly prefixes?: readonly string[];
-  readonly regex?: RegExp;
+  readonly regex?: TextMatcher;
   readonly excludeSystemEvents?: boolean;
 }
 

@@ -50,6 +50,9 @@ export async function readAllFrom(context: StoreContext, from: AllPosition, coun
   return { page: scan, isEnd: await runScan(context, scan) };
 }
 
+/** Steps that the expression of a filter takes for one page: with one as large as may be seconds, and with any other no limit of its own. */
+const MATCHING_STEPS_MAX = 67_108_864;
+
 /** Runs a scan until its page is full, the log ends (true), or it has looked at as many records as one page may. */
 async function runScan(context: StoreContext, scan: AllScan): Promise<boolean> {
   const { allScanRecordsMax, readSliceEvents } = context.options;
@@ -59,7 +62,7 @@ async function runScan(context: StoreContext, scan: AllScan): Promise<boolean> {
     if (outcome === END) return true;
     if (isMiss(outcome)) await outcome;
     else {
-      if (scan.examined >= allScanRecordsMax) return false;
+      if (scan.examined >= allScanRecordsMax || scan.matchingSteps >= MATCHING_STEPS_MAX) return false;
       await context.clock.yield();
     }
   }

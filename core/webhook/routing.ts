@@ -1,3 +1,4 @@
+import { isNestedAtMost } from '../json-scanner.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { RoutingSandbox } from '../ports/routing-sandbox.ts';
 import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX } from '../streams/api.ts';
@@ -12,38 +13,15 @@ const BODY_DEPTH_MAX = 64;
 
 /** Whether the text is one JSON value, nested no deeper than BODY_DEPTH_MAX. */
 export function isJsonBody(text: string): boolean {
-  if (!isShallow(text)) return false;
   try {
+    // No parser meets what is too deep for it.
+    if (!isNestedAtMost(text, BODY_DEPTH_MAX)) return false;
     JSON.parse(text);
     return true;
   } catch {
     return false;
   }
 }
-
-/** Counts brackets outside strings, so that no parser meets what is too deep for it. */
-function isShallow(text: string): boolean {
-  let depth = 0;
-  let isString = false;
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    if (isString) {
-      if (c === BACKSLASH) i++;
-      else if (c === QUOTE) isString = false;
-    } else if (c === QUOTE) isString = true;
-    else if (c === OPEN_BRACE || c === OPEN_BRACKET) {
-      if (++depth > BODY_DEPTH_MAX) return false;
-    } else if (c === CLOSE_BRACE || c === CLOSE_BRACKET) depth--;
-  }
-  return true;
-}
-
-const QUOTE = 34;
-const BACKSLASH = 92;
-const OPEN_BRACE = 123;
-const CLOSE_BRACE = 125;
-const OPEN_BRACKET = 91;
-const CLOSE_BRACKET = 93;
 
 /** The argument of `route`, as JSON; `bodyJson` stands in it as it is. */
 export function routingRequestJson(bodyJson: string, headers: Iterable<readonly [string, string]>, path: string, query: Iterable<readonly [string, string]>): string {

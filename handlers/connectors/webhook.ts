@@ -1,6 +1,7 @@
 import { isSkuaError } from '../../core/errors.ts';
 import { readBody } from '../http/body.ts';
 import type { App, Call, Handler, Reply, WebhookLimits, Webhooks } from '../http/context.ts';
+import { mediaTypeOf } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
 import { failure } from '../http/problem.ts';
 import { empty } from '../http/reply.ts';
@@ -51,10 +52,10 @@ function reply(call: Call, status: number, headers?: Readonly<Record<string, str
   return { ...bare, headers: { ...bare.headers, ...headers } };
 }
 
-const JSON_TYPE = /^\s*(?:application\/json|[^\s/;,]+\/[^\s/;,]+\+json)\s*(?:;|$)/i;
+const JSON_TYPE = /^(?:application\/json|[^\s/,]+\/[^\s/,]+\+json)$/;
 
 function isJson(contentType: string | null): boolean {
-  return contentType !== null && JSON_TYPE.test(contentType);
+  return contentType !== null && JSON_TYPE.test(mediaTypeOf(contentType).type);
 }
 
 function connectorOf(call: Call): string | null {

@@ -1,5 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { App, Call } from './context.ts';
+import { mediaTypeOf } from './negotiate.ts';
 
 function tooLarge(bytesMax: number): SkuaError {
   return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, { limit: bytesMax });
@@ -13,7 +14,6 @@ export function readBody(call: Call, app: App, bytesMax: number = app.options.bo
   return declared === null ? readCounted(call.request, bytesMax) : readDeclared(call.request, bytesMax);
 }
 
-const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The JSON value of a body of at most `bytesMax` bytes. Errors: `unsupported_media_type`, `body_too_large`, `bad_json`. */
@@ -34,7 +34,8 @@ export async function readJson(call: Call, app: App, bytesMax: number): Promise<
  */
 export function requireJsonType(call: Call): void {
   const contentType = call.request.headers.get('content-type');
-  if (contentType !== null && JSON_TYPE.test(contentType)) return;
+  const { type, isUtf8 } = mediaTypeOf(contentType ?? '');
+  if (type === 'application/json' && isUtf8) return;
   throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
 }
 

@@ -1,3 +1,5 @@
+import { parse } from 'content-type';
+import Negotiator from 'negotiator';
 import { SkuaError } from '../../core/errors.ts';
 import { queryOf } from './context.ts';
 import type { Call } from './context.ts';
@@ -80,19 +82,9 @@ function notAcceptable(kinds: readonly Kind[]): SkuaError {
   return new SkuaError('not_acceptable', `This is available as ${offered.join(', ')}. Ask for one of them in Accept.`);
 }
 
-/** The media ranges of an `Accept` value by falling `q`; those with `q=0` are left out. */
+/** The media ranges of an `Accept` value by falling `q`, of one `q` in their order; those with `q=0` are left out. */
 function ranges(accept: string): string[] {
-  const entries: { range: string; q: number }[] = [];
-  for (const part of accept.split(',')) {
-    const [range = '', ...parameters] = part.split(';');
-    let q = 1;
-    for (const parameter of parameters) {
-      const match = /^\s*q\s*=\s*([\d.]+)\s*$/i.exec(parameter);
-      if (match !== null) q = Number(match[1]);
-    }
-    if (q > 0) entries.push({ range: range.trim().toLowerCase(), q });
-  }
-  return entries.sort((a, b) => b.q - a.q).map((entry) => entry.range);
+  return new Negotiator({ headers: { accept } }).mediaTypes().map((range) => range.toLowerCase());
 }
 
 function firstOf(range: string, kinds: readonly Kind[]): Representation | undefined {
@@ -103,6 +95,16 @@ function firstOf(range: string, kinds: readonly Kind[]): Representation | undefi
   }
   const exact = BY_TYPE.get(range);
   return exact !== undefined && kinds.includes(exact.kind) ? exact : undefined;
+}
+
+/** Characters of a `Content-Type` that an error repeats. */
+const SHOWN_LENGTH_MAX = 100;
+
+/** What a `Content-Type` says: the media type in lower case, and whether no other charset than UTF-8 is named. */
+export function mediaTypeOf(contentType: string): { readonly type: string; readonly isUtf8: boolean } {
+  const { type, parameters } = parse(contentType);
+  const charset = parameters['charset']?.toLowerCase();
+  return { type, isUtf8: charset === undefined || charset === 'utf-8' || charset === 'utf8' };
 }
 
 /** What a posted body holds. `unusable`: a media type that routes know but no body of which can be appended. */
@@ -119,11 +121,10 @@ for (const name of ['eventstore', 'kurrent']) {
 export function postedKind(contentType: string | null): PostedKind {
   const exact = contentType === null ? undefined : POSTED.get(contentType);
   if (exact !== undefined) return exact;
-  const [mediaType = '', ...parameters] = (contentType ?? '').split(';');
-  const kind = POSTED.get(mediaType.trim().toLowerCase());
-  const charset = parameters.map((p) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/i.exec(p)?.[1]?.toLowerCase()).find((c) => c !== undefined);
-  if (kind === undefined || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')) {
-    throw new SkuaError('unsupported_media_type', `Content-Type '${contentType ?? ''}' is not understood here. Post application/json or application/octet-stream (one event), or application/vnd.eventstore.events+json (an array of events), in UTF-8.`);
+  const { type, isUtf8 } = mediaTypeOf(contentType ?? '');
+  const kind = POSTED.get(type);
+  if (kind === undefined || !isUtf8) {
+    throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, SHOWN_LENGTH_MAX)}' is not understood here. Post application/json or application/octet-stream (one event), or application/vnd.eventstore.events+json (an array of events), in UTF-8.`);
   }
   return kind;
 }

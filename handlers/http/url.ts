@@ -1,6 +1,7 @@
 import { SkuaError } from '../../core/errors.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import type { AllPosition } from '../../core/streams/api.ts';
+import { withoutTrailing } from '../../core/text.ts';
 import type { Call } from './context.ts';
 
 /** Where the path of an absolute URL begins. */
@@ -92,8 +93,8 @@ export function isSlashRedirect(path: string): boolean {
 
 /**
  * Where generated links begin: the request's own scheme and host, or what a proxy says in its forwarding headers
- * (http-api.md 1.4). Values that could not stand in a URL are ignored, and so are all where proxies were named and the request
- * comes from none of them.
+ * (http-api.md 1.4). Values that could not stand in a URL or are too long are ignored, and so are all where proxies were named and the
+ * request comes from none of them.
  */
 export function baseOf(call: Call): string {
   return (call.base ??= computeBase(call));
@@ -113,14 +114,23 @@ function computeBase(call: Call): string {
   if (ownPort !== null && (host === null || !/:\d+$/.test(authority))) {
     authority = authority.replace(/:\d+$/, '') + (ownPort === (scheme === 'https' ? '443' : '80') ? '' : `:${ownPort}`);
   }
-  const path = (matching(prefix, /^[\w\-.~%/]+$/) ?? '').replace(/^\/+|\/+$/g, '');
+  const path = withoutSlashes(matching(prefix, /^[\w\-.~%/]+$/) ?? '');
   return `${scheme}://${authority}${path === '' ? '' : `/${path}`}`;
 }
 
-/** The first of a comma-separated list, if it has the form. */
+function withoutSlashes(text: string): string {
+  let start = 0;
+  while (text[start] === '/') start++;
+  return withoutTrailing(text.slice(start), '/');
+}
+
+/** Characters of a forwarding header. Each link of a reply repeats them. */
+const FORWARDED_LENGTH_MAX = 1_024;
+
+/** The first of a comma-separated list, if it has the form; null for one that is too long. */
 function matching(value: string | null, form: RegExp): string | null {
   const first = value?.split(',', 1)[0]!.trim();
-  return first !== undefined && form.test(first) ? first : null;
+  return first !== undefined && first.length <= FORWARDED_LENGTH_MAX && form.test(first) ? first : null;
 }
 
 let lastName = '';

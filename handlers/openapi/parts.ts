@@ -134,7 +134,7 @@ export const PARAMETERS = {
   limit: query('limit', 'With `application/x-ndjson`: most events to send.', { type: 'integer', minimum: 1 }, 100),
   context: { ...query('context', 'What is compared, in any case.', oneOf('streamid', 'eventtype'), 'streamid'), required: true },
   type: { ...query('type', 'How it is compared, in any case.', oneOf('prefix', 'regex'), 'prefix'), required: true },
-  data: { ...query('data', 'Prefixes, separated by commas, or a regular expression.', { type: 'string', minLength: 1 }, 'orders-'), required: true },
+  data: { ...query('data', 'Prefixes, separated by commas, or a regular expression of RE2 (no look-around, no back reference).', { type: 'string', minLength: 1 }, 'orders-'), required: true },
   excludeSystemEvents: query('exclude-system-events', 'Leave out events whose type begins with `$`.', BOOLEAN, true),
   resolveLinks: header('ES-ResolveLinkTos', `Show the event that a link points to in place of the link. Default true for streams, false for \`$all\` and metadata. ${ALSO('ResolveLinkTos')}`, BOOLEAN, true),
   longPoll: header('ES-LongPoll', `Seconds to hold the answer while there is nothing to read. ${ALSO('LongPoll')}`, { type: 'integer', minimum: 1 }, 1),

@@ -6,6 +6,7 @@ import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { longPollSecondsOf } from '../http/headers.ts';
 import { heldRead } from './long-poll.ts';
+import { expressionOf } from './expression.ts';
 import { FEED_KINDS, HEAD_KINDS, negotiate } from '../http/negotiate.ts';
 import type { Representation } from '../http/negotiate.ts';
 import { checkStream, readAllowed, withoutForbidden } from './access.ts';
@@ -13,8 +14,6 @@ import { allLines, pageLines, parsePosition } from './lines.ts';
 import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, readHeaders } from './read.ts';
 import { subscribeToAll } from './subscribe.ts';
 
-/** Longest regular expression a caller may filter with, in characters. */
-const FILTER_REGEX_LENGTH_MAX = 1_000;
 /** Most prefixes in one filter. */
 const FILTER_PREFIXES_MAX = 1_000;
 
@@ -29,14 +28,14 @@ export const filteredBackward: Handler = (call, app) => pageOf(call, app, 'backw
 export const filteredForward: Handler = (call, app) => pageOf(call, app, 'forward', filterOf);
 
 /** Asked only once the caller is known to be allowed to read: compiling an expression is work for others. */
-type FilterOf = (call: Call) => AllFilter | undefined;
+type FilterOf = (call: Call, app: App) => Promise<AllFilter> | undefined;
 
 const unfiltered: FilterOf = () => undefined;
 
 async function headOf(call: Call, app: App, filtered: FilterOf): Promise<Reply> {
   const chosen = negotiate(call, HEAD_KINDS);
   await checkStream(call, app, 'read', ALL_STREAM);
-  const filter = filtered(call);
+  const filter = await filtered(call, app);
   if (chosen.kind === 'lines') return allLines(call, app, readHeaders(call, false), filter, chosen);
   if (chosen.kind === 'live') return subscribeToAll(call, app, readHeaders(call, false), filter);
   return backward(call, app, 'head', PAGE_EVENTS_DEFAULT, filter, chosen);
@@ -45,7 +44,7 @@ async function headOf(call: Call, app: App, filtered: FilterOf): Promise<Reply> 
 async function pageOf(call: Call, app: App, direction: 'forward' | 'backward', filtered: FilterOf): Promise<Reply> {
   const chosen = negotiate(call, FEED_KINDS);
   await checkStream(call, app, 'read', ALL_STREAM);
-  const filter = filtered(call);
+  const filter = await filtered(call, app);
   const { position = '' } = call.params;
   const count = countOf(call.params['count'] ?? '');
   return direction === 'forward' ? forward(call, app, position, count, filter, chosen) : backward(call, app, position, count, filter, chosen);
@@ -91,8 +90,8 @@ function tokenPosition(token: string): AllPosition {
   return { commit, prepare: Math.min(prepare, commit) };
 }
 
-/** The filter of `/streams/$all/filtered` from its query parameters. Throws `bad_request`. */
-function filterOf(call: Call): AllFilter {
+/** The filter of `/streams/$all/filtered` from its query parameters. Throws `bad_request`, and what `expressionOf` does. */
+async function filterOf(call: Call, app: App): Promise<AllFilter> {
   const context = queryOf(call, 'context')?.toLowerCase();
   if (context !== 'streamid' && context !== 'eventtype') throw new SkuaError('bad_request', 'Invalid context please provide one of the following: StreamId, EventType.');
   const type = queryOf(call, 'type')?.toLowerCase();
@@ -101,26 +100,8 @@ function filterOf(call: Call): AllFilter {
   if (!data) throw new SkuaError('bad_request', 'Invalid data please provide a comma-separated list of prefixes or a regular expression.');
   const on = context === 'streamid' ? 'stream' : 'type';
   const excludeSystemEvents = queryOf(call, 'exclude-system-events')?.toLowerCase() === 'true';
-  if (type === 'regex') return { on, regex: regexOf(data), excludeSystemEvents };
+  if (type === 'regex') return { on, regex: await expressionOf(data, app), excludeSystemEvents };
   const prefixes = data.split(',').filter((prefix) => prefix !== '');
   if (prefixes.length === 0 || prefixes.length > FILTER_PREFIXES_MAX) throw new SkuaError('bad_request', `Invalid data please provide 1 to ${FILTER_PREFIXES_MAX} prefixes.`);
   return { on, prefixes, excludeSystemEvents };
-}
-
-/**
- * An expression such as `^(a+)+$` would keep the node busy for hours with one name. The engine changes over to one whose time
- * is linear once it notices (local/node/node.ts asks it to), which it can not for what these find: look-around, back references,
- * and expressions in the Unicode mode.
- */
-const UNBOUNDED = /\(\?<?[=!]|\\[1-9]|\\k</;
-const NEEDS_UNICODE = /\\[pP]\{|\\u\{|[\u{10000}-\u{10ffff}]/u;
-
-function regexOf(source: string): RegExp {
-  if (source.length > FILTER_REGEX_LENGTH_MAX) throw new SkuaError('bad_request', `The regular expression has more than ${FILTER_REGEX_LENGTH_MAX} characters.`);
-  if (UNBOUNDED.test(source)) throw new SkuaError('bad_request', 'A filter takes no look-around and no back reference: matching them can take for ever. Use what a plain regular expression has.');
-  try {
-    return new RegExp(source, NEEDS_UNICODE.test(source) ? 'u' : '');
-  } catch (error) {
-    throw new SkuaError('bad_request', `'${source}' is not a valid regular expression: ${(error as Error).message}`);
-  }
 }

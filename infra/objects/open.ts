@@ -2,6 +2,7 @@ import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
 import { isKey } from '../../core/ports/object-store.ts';
 import type { ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts';
+import { withoutTrailing } from '../../core/text.ts';
 import type { S3ObjectsOptions } from '../s3/objects.ts';
 import { DirectoryObjects } from './directory-objects.ts';
 
@@ -32,7 +33,7 @@ export function parsePlace(text: string, s3: { readonly endpoint?: string | null
   if (scheme !== 's3') throw badPlace(text, `"${scheme}" is not known`);
   const [bucket = '', ...rest] = text.slice('s3://'.length).split('/');
   if (!BUCKET.test(bucket)) throw badPlace(text, bucket === '' ? 'the bucket is missing' : `"${bucket}" is no name of a bucket`);
-  const prefix = rest.join('/').replace(/\/+$/, '');
+  const prefix = withoutTrailing(rest.join('/'), '/');
   if (prefix !== '' && (!isKey(prefix) || prefix.length > PREFIX_LENGTH_MAX)) {
     throw badPlace(text, `the prefix may have up to ${PREFIX_LENGTH_MAX} letters, digits and the characters . _ - in parts joined by single slashes`);
   }

@@ -11,7 +11,7 @@ const INTRINSICS = 0b1_1111_1111;
 /** Removed as well: memory that threads share, and the queue of jobs, which is never run here. */
 const PREPARATION = 'delete globalThis.SharedArrayBuffer; delete globalThis.queueMicrotask;';
 /** The name of a script in the places of its errors. */
-export const SCRIPT_NAME = 'script';
+const SCRIPT_NAME = 'script';
 /** Memory in bytes that a call may need without its engine growing. */
 const HEADROOM_BYTES = 512 * 1024;
 /** What an engine may have grown by before it is replaced: the memory of WebAssembly never shrinks. */

@@ -1,10 +1,10 @@
 import { REASON_LENGTH_MAX } from '../../core/ports/routing-sandbox.ts';
-import { SCRIPT_NAME } from './guest.ts';
 import type { Guest, Value } from './guest.ts';
 
 /** A longer text of a script is not even read. */
 const TEXT_LENGTH_MAX = 64 * 1024;
-const PLACE = new RegExp(`\\b${SCRIPT_NAME}:(\\d+):(\\d+)`);
+/** SCRIPT_NAME of guest.ts, with line and column. */
+const PLACE = /\bscript:(\d+):(\d+)/;
 
 /** For people: what a script threw, with line and column. May run the script's getters. */
 export function describeException(guest: Guest): string {

@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../../core/text.ts';
 import { CommandError } from './failure.ts';
 import { EXIT } from './io.ts';
 import type { ExitCode, Io } from './io.ts';
@@ -41,7 +42,7 @@ export class NodeClient {
     this.#headers = name ? { authorization: `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}` } : {};
     url.username = '';
     url.password = '';
-    this.base = url.href.replace(/\/+$/, '');
+    this.base = withoutTrailing(url.href, '/');
   }
 
   /** Rejects with `node_unreachable` when nobody answers, and with the signal's reason when it ended the call. */

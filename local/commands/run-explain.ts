@@ -1,5 +1,4 @@
 import * as path from 'node:path';
-import { TOMBSTONE } from '../../core/log/records.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
 import { coloursFor, counted, countText, EXIT, line, tableLines } from '../cli/io.ts';
 import type { Column, ExitCode, Io } from '../cli/io.ts';
@@ -24,11 +23,14 @@ export async function runExplain({ options, given, positionals }: Input<typeof e
   return EXIT.ok;
 }
 
+/** TOMBSTONE as the value of a member, which is a number of 64 bits to others. */
+const TOMBSTONE_VALUE = /(?<=: )9007199254740991\b/g;
+
 async function ofDirectory(directory: string, index: string | null, stream: string, io: Io): Promise<Document<Explanation>> {
   const opened = await openDirectory(directory, index, { repairHistory: false }, io);
   try {
     const value = await opened.open.scavenger.explain(stream);
-    return { value, text: JSON.stringify(value, null, 2).replaceAll(new RegExp(`(?<=: )${TOMBSTONE}\\b`, 'g'), '9223372036854775807') };
+    return { value, text: JSON.stringify(value, null, 2).replaceAll(TOMBSTONE_VALUE, '9223372036854775807') };
   } finally {
     await opened.close();
   }

@@ -42,9 +42,12 @@ export function logFileName(family: string, interval: LogInterval, atMs: number,
   return `${family}${digits.slice(0, PERIOD_DIGITS[interval])}${index <= 1 ? '' : `_${String(index - 1).padStart(3, '0')}`}.json`;
 }
 
+/** What follows the family in the name of a file. */
+const PERIOD_AND_INDEX = /^(\d*)(?:_(\d{3,}))?\.json$/;
+
 /** What a file's name says, or null when it is none of the family's. */
 function partsOf(family: string, name: string): { readonly name: string; readonly period: string; readonly index: number } | null {
-  const match = new RegExp(`^${family}(\\d*)(?:_(\\d{3,}))?\\.json$`).exec(name);
+  const match = name.startsWith(family) ? PERIOD_AND_INDEX.exec(name.slice(family.length)) : null;
   return match === null ? null : { name, period: match[1]!, index: Number(match[2] ?? 0) + 1 };
 }
 

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import * as path from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import type { SkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { createSecurity } from '../../core/security/security.ts';
@@ -51,9 +50,6 @@ import type { Tracing } from '../tracing/tracing.ts';
 import { VERSION } from '../cli/version.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
-
-// A filter of a caller could keep the process busy for hours; handlers/streams/all.ts has the rest of this.
-setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
 
 /** Requests under way get this long to end when the node stops. */
 const STOP_GRACE_MS = 10_000;

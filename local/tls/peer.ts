@@ -79,6 +79,19 @@ export function commonNameOf(certificate: X509Certificate): string | null {
 /** Whether the certificate names a host or an address, as those of nodes do. */
 export function namesAddress(certificate: X509Certificate): boolean {
   // Values with a comma are quoted, and could hold what looks like another name.
-  const names = certificate.subjectAltName?.replace(/"(?:[^"\\]|\\.)*"/g, '""') ?? '';
-  return /(?:^|, )(?:DNS|IP Address):./.test(names);
+  return /(?:^|, )(?:DNS|IP Address):./.test(withoutQuoted(certificate.subjectAltName ?? ''));
+}
+
+/** The text without what stands between quotes, in which a backslash takes the next character with it. Behind a quote without an end nothing counts. */
+function withoutQuoted(text: string): string {
+  let kept = '';
+  let from = 0;
+  for (let open = text.indexOf('"'); open >= 0; open = text.indexOf('"', from)) {
+    let close = open + 1;
+    while (close < text.length && text[close] !== '"') close += text[close] === '\\' ? 2 : 1;
+    if (close >= text.length) return kept + text.slice(from, open);
+    kept += `${text.slice(from, open)}""`;
+    from = close + 1;
+  }
+  return kept + text.slice(from);
 }

@@ -49,14 +49,20 @@ function attributesOf(request: Request, address: string | null): Attributes {
 
 /** Finds the template of a path, such as `/streams/{stream}`, so that spans of one route have one name. */
 export function routeNamer(routes: readonly Pick<Route, 'path'>[]): (path: string) => string | null {
-  const known = routes.map(({ path }) => ({
-    find: new RegExp(`^${path.replace(/[.*^$()|[\]\\]/g, '\\$&').replace(/:\w+\+/g, '.+').replace(/:\w+/g, '[^/]+')}$`),
-    name: path.replaceAll('%24', '$').replace(/:(\w+)\+?/g, '{$1}'),
-  }));
+  const known = routes.map(({ path }) => ({ segments: path.split('/'), name: path.replaceAll('%24', '$').replace(/:(\w+)\+?/g, '{$1}') }));
   return (path) => {
-    const plain = path.replace(/^\/streams\/(?:%24|\$)/i, '/streams/%24');
-    return known.find(({ find }) => find.test(plain))?.name ?? null;
+    const segments = path.replace(/^\/streams\/(?:%24|\$)/i, '/streams/%24').split('/', SEGMENTS_MAX);
+    return known.find((route) => isOf(segments, route.segments))?.name ?? null;
   };
+}
+
+/** No route names as many segments; of a longer path only the last parameter has more. */
+const SEGMENTS_MAX = 16;
+
+/** Whether a path is of a route; `:name` stands for a segment, and `:name+` at the end for one or more. */
+function isOf(segments: readonly string[], route: readonly string[]): boolean {
+  if (route.at(-1)!.endsWith('+') ? segments.length < route.length : segments.length !== route.length) return false;
+  return route.every((expected, i) => (expected.startsWith(':') ? segments[i] !== '' || (expected.endsWith('+') && segments.length > route.length) : segments[i] === expected));
 }
 
 /** `traceparent` of W3C Trace Context, level 1; later versions may have more behind it. */

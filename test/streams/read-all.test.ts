@@ -125,7 +125,7 @@ describe.each([['warm', 0], ['with misses', 0.4]] as const)('$all, %s', (_, miss
   it.each<[AllFilter, string[]]>([
     [{ on: 'stream', prefixes: ['a', 'b'] }, ['0@b', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`]],
     [{ on: 'type', prefixes: ['th'] }, ['0@i', '1@i', '2@i', '3@i']],
-    [{ on: 'stream', regex: /[ab$]/g, prefixes: ['i'] }, ['0@b', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`, '0@$sys']],
+    [{ on: 'stream', regex: { test: (text) => /[ab$]/.test(text), stepsPerCharacter: 1 }, prefixes: ['i'] }, ['0@b', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`, '0@$sys']],
     [{ on: 'stream', excludeSystemEvents: true }, NAMES.slice(0, 9)],
     [{ on: 'type', prefixes: [] }, []],
     [{ on: 'type', prefixes: [''] }, NAMES],

@@ -11,13 +11,20 @@ import type { RestoreWorld } from './files.ts';
 
 /** Folders with files of Skua, in the order in which they are cleared. The log goes last. */
 export const DATA_FOLDERS = ['index/scavenging', 'index/stream-existence', 'index', ''];
-const GUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+const TABLE_FILE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\.bloomfilter)?(\..+)?$/;
+/** Files beside the log; each may have a `.tmp` that was to replace it. */
+const CHECKPOINT_FILE = /^(writer|chaser|epoch|proposal|truncate)\.chk$/;
+const REPLACED_FILES: ReadonlySet<string> = new Set([NODE_ID_FILE, PROOFS_FILE]);
+const MARKERS: ReadonlySet<string> = new Set([RESTORE_MARKER, COPY_MARKER]);
 /** Names that Skua gives: what it keeps, what is being made, and what it is about to remove. */
-const OWN: Readonly<Record<string, RegExp>> = {
-  'index/scavenging': /^scavenging\.db/,
-  'index/stream-existence': /^streamExistenceFilter\.(dat|chk)/,
-  index: new RegExp(`^(indexmap.*|${GUID}(\\.bloomfilter)?(\\..+)?)$`),
-  '': new RegExp(`^(chunk-\\d{6}[.-].*|(writer|chaser|epoch|proposal|truncate)\\.chk(\\.tmp)?|(${NODE_ID_FILE}|${PROOFS_FILE})(\\.tmp)?|${RESTORE_MARKER}|${COPY_MARKER})$`),
+const OWN: Readonly<Record<string, (name: string) => boolean>> = {
+  'index/scavenging': (name) => name.startsWith('scavenging.db'),
+  'index/stream-existence': (name) => /^streamExistenceFilter\.(dat|chk)/.test(name),
+  index: (name) => name.startsWith('indexmap') || TABLE_FILE.test(name),
+  '': (name) => {
+    const file = name.endsWith('.tmp') ? name.slice(0, -'.tmp'.length) : name;
+    return /^chunk-\d{6}[.-]/.test(name) || CHECKPOINT_FILE.test(file) || REPLACED_FILES.has(file) || MARKERS.has(name);
+  },
 };
 const CHUNK = /^chunk-/;
 /** Names that an error message lists. */
@@ -46,7 +53,7 @@ export async function requireEmpty(storage: Storage): Promise<void> {
 export async function clearForRestore(storage: Storage, from: string): Promise<void> {
   await putRestoreMarker(storage, from);
   for (const folder of DATA_FOLDERS) {
-    const names = (await storage.list(folder)).filter((name) => OWN[folder]!.test(name) && (folder !== '' || name !== RESTORE_MARKER));
+    const names = (await storage.list(folder)).filter((name) => OWN[folder]!(name) && (folder !== '' || name !== RESTORE_MARKER));
     // The end of the log goes first, so that what is left is never a log with gaps.
     const ordered = folder === '' ? [...names.filter((name) => !CHUNK.test(name)), ...names.filter((name) => CHUNK.test(name)).reverse()] : names;
     for (const name of ordered) await storage.remove(folder === '' ? name : `${folder}/${name}`);

@@ -122,8 +122,31 @@ describe('filters', () => {
     expect([reply.status, reply.json().detail]).toEqual([400, detail]);
   });
 
-  test.each(['(?=a)', '(?!a)', '(?<=a)', '(?<!a)', '(a)\\1', '(?<n>a)\\k<n>'])('the expression %s, which nothing bounds, is 400', async (expression) => {
-    expect((await h.get(`/streams/$all/filtered?context=streamid&type=regex&data=${encodeURIComponent(expression)}`, ATOM)).json()).toMatchObject({ code: 'bad_request' });
+  const byRegex = (expression: string, context = 'streamid') => h.get(`/streams/$all/filtered?context=${context}&type=regex&data=${encodeURIComponent(expression)}`, ATOM);
+
+  test.each(['(?=a)', '(?!a)', '(?<=a)', '(?<!a)', '(?>a)', '(a)\\1', '(?<n>a)\\k<n>', '\\u{61}'])('the expression %s, which RE2 does not have, is 400 and says so', async (expression) => {
+    const reply = await byRegex(expression);
+    expect([reply.status, reply.json().code]).toEqual([400, 'unsupported_expression']);
+    expect(reply.json().detail).toContain('RE2');
+  });
+
+  test.each([
+    '^(?:a{1,99}){1,99}$', '(?:a{1000}){1000}', '((a{10}){10}){10}', `(?:${'a'.repeat(900)}){1000}`, 'a{1000}'.repeat(140), '[]{1000}[a]]{1000}', '(?:\\pL{100}){10}', '[[:alpha:]]{501}', '\\Q((\\E{1000}', 'a'.repeat(1_001),
+  ])('the expression %s, which grows too large, is 400', async (expression) => {
+    const { status, code } = (({ status, json }) => ({ status, code: json().code as string }))(await byRegex(expression));
+    expect([status, ['expression_too_large', 'invalid_expression'].includes(code)]).toEqual([400, true]);
+  });
+
+  test('what keeps an engine that backtracks busy for ever is answered', async () => {
+    for (const expression of ['^(a+)+$', '^(\\x{61}+)+$', '(.*a){20}$', '(a?){60}a{60}$', '(a|b)*a(a|b){12}$', '(l*)*(e*)*(t*)*!$', `${'(a*'.repeat(40)}${')*'.repeat(40)}b`]) {
+      expect((await byRegex(expression)).status, expression).toBe(200);
+    }
+  });
+
+  test('more expressions than are kept compiled give the same answers again', async () => {
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 40; i++) expect(titles((await byRegex(`^let{2}er${i === 0 ? '' : `|^no${i}`}`)).json())).toEqual(['2@letters', '1@letters', '0@letters']);
+    }
   });
 
   test('groups and classes are no look-around', async () => {
@@ -133,7 +156,9 @@ describe('filters', () => {
   });
 
   test('an expression that is none, or too long, is 400', async () => {
-    expect((await h.get('/streams/$all/filtered?context=streamid&type=regex&data=(', ATOM)).status).toBe(400);
-    expect((await h.get(`/streams/$all/filtered?context=streamid&type=regex&data=${'a'.repeat(1001)}`, ATOM)).status).toBe(400);
+    for (const [expression, code] of [['(', 'invalid_expression'], ['a**', 'invalid_expression'], ['[z-a]', 'invalid_expression'], ['a'.repeat(1001), 'expression_too_large']] as const) {
+      const reply = await byRegex(expression);
+      expect([reply.status, reply.json().code]).toEqual([400, code]);
+    }
   });
 });

@@ -235,6 +235,7 @@ describe('names and addresses', () => {
     [{ 'x-forwarded-host': 'e.test:1', 'x-forwarded-port': '2' }, 'http://e.test:1'],
     [{ 'x-forwarded-prefix': '/db/' }, `${ORIGIN}/db`],
     [{ 'x-forwarded-prefix': 'db' }, `${ORIGIN}/db`],
+    [{ 'x-forwarded-prefix': `/${'a'.repeat(1_024)}` }, ORIGIN],
     [{ 'x-forwarded-host': 'a"b', 'x-forwarded-proto': 'gopher', 'x-forwarded-prefix': '/<x>' }, ORIGIN],
   ])('forwarded %j', async (headers, base) => {
     expect((await h.get('/streams/parcels', ATOM, headers)).json().id).toBe(`${base}/streams/parcels`);
