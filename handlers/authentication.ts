@@ -4,6 +4,7 @@ import { ANONYMOUS, SYSTEM } from '../core/security/principal.ts';
 import type { Principal } from '../core/security/principal.ts';
 import { decodeText } from '../core/text.ts';
 import type { App, Call } from './http/context.ts';
+import { isIngestPath } from './http/presence.ts';
 
 /** Characters of a user name that the log shows. */
 const LOGGED_NAME_LENGTH_MAX = 64;
@@ -14,12 +15,14 @@ const PROBES: ReadonlySet<string> = new Set(['/health/live', '/health/ready']);
 /**
  * Who is calling (options-and-security.md section 6.1): Basic credentials, else the caller whom the connection proves,
  * else the one whom a trusted proxy names, else the anonymous caller. Credentials that are there and wrong are refused
- * on every path. Errors: `not_authenticated`, `too_many_failures`, `not_ready`.
+ * on every path but those of probes and of senders. Errors: `not_authenticated`, `too_many_failures`, `not_ready`.
  */
 export function authenticate(call: Call, app: App): Principal | Promise<Principal> {
   const { security } = app;
   if (security === null) return SYSTEM;
   if (call.path.startsWith('/health/') && PROBES.has(call.path)) return ANONYMOUS;
+  // Senders have signatures and no users: an Authorization header of theirs is meant for somebody else, and none of our business.
+  if (isIngestPath(call.path)) return ANONYMOUS;
   const { headers } = call.request;
   const authorization = headers.get('authorization');
   if (authorization !== null) {

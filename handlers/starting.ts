@@ -1,5 +1,6 @@
 import type { Reply, ServerSide } from './http/context.ts';
-import { commonHeaders, webResponse } from './http/reply.ts';
+import { isIngestPath } from './http/presence.ts';
+import { commonHeaders, webResponse, withoutBody } from './http/reply.ts';
 import { liveReply, readyReply } from './node/information.ts';
 import type { NodeControl, StartUpWork } from './http/node-control.ts';
 import { pathOf, pathStart } from './http/url.ts';
@@ -32,7 +33,8 @@ function answer(request: Request, parts: StartingParts): Reply | Promise<Reply> 
   if (path === '/health/live' && isRead) return liveReply(false);
   if (path === '/health/ready' && isRead) return readyReply(method, null, parts.startUpWork() ?? BEGINNING);
   if (path === '/metrics' && method === 'GET' && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp) return metricsReply(request, parts);
-  return notReady(parts.startUpWork());
+  const reply = notReady(parts.startUpWork());
+  return isIngestPath(path) ? withoutBody(reply) : reply;
 }
 
 const BEGINNING: StartUpWork = { phase: 'opening', bytesDone: 0, bytesTotal: 0, elapsedSeconds: 0, remainingSeconds: null };

@@ -15,6 +15,8 @@ export interface WebhookSettings {
   readonly signature: SignatureSettings | null;
   /** Lower-cased names, each once. */
   readonly allowedHeaders: readonly string[];
+  /** Where the connector may write: names, with `*` at the end for all that begin so; null for every stream that does not begin with `$`. */
+  readonly streams: readonly string[] | null;
   readonly deduplication: DeduplicationSettings;
   /** Whether calls of this connector may be logged at all. */
   readonly loggingEnabled: boolean;

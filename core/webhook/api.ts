@@ -30,8 +30,9 @@ export interface Connectors {
   /** All of them, deleted ones too, in the order of creation. */
   list(): Promise<readonly Connector[]>;
   get(connectorId: string): Promise<Connector>;
-  create(connectorId: string, name: string | null, settings: Settings): Promise<void>;
-  reconfigure(connectorId: string, settings: Settings): Promise<void>;
+  /** Gives what is allowed and yet worth a warning, in words; so does `reconfigure`. */
+  create(connectorId: string, name: string | null, settings: Settings): Promise<readonly string[]>;
+  reconfigure(connectorId: string, settings: Settings): Promise<readonly string[]>;
   rename(connectorId: string, name: string): Promise<void>;
   start(connectorId: string): Promise<void>;
   /** Resolves when the connector has stopped: what it had accepted is written or recorded as lost. */

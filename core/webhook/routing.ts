@@ -4,6 +4,7 @@ import type { RoutingSandbox } from '../ports/routing-sandbox.ts';
 import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX } from '../streams/api.ts';
 import { checkWritableName } from '../streams/names.ts';
 import { encodeText } from '../text.ts';
+import type { WebhookSettings } from './active.ts';
 import type { TestInput, TestResult } from './api.ts';
 
 /** What a call looks like to a routing script, and what the script may answer; webhook-source.md parts 2 and 7. */
@@ -35,6 +36,20 @@ function membersJson(members: Iterable<readonly [string, string]>): string {
   return `{${parts.join(',')}}`;
 }
 
+/** Whether a setting `streams` allows a stream. */
+function isAllowedStream(streams: readonly string[] | null, stream: string): boolean {
+  return streams === null || streams.some((each) => (each.endsWith('*') ? stream.startsWith(each.slice(0, -1)) : stream === each));
+}
+
+/** Why a connector with this setting may not write to a stream; null when it may. What begins with `$` no setting allows: refusalOfRoute refuses it. */
+export function refusalOfStream(stream: string, streams: readonly string[] | null): string | null {
+  if (isAllowedStream(streams, stream)) return null;
+  return `The connector may not write to the stream ${JSON.stringify(stream.slice(0, SHOWN_LENGTH_MAX).toWellFormed())}, which its setting streams does not name. Return another name, or add it to the setting.`;
+}
+
+/** UTF-16 code units of a stream's name in a reason. */
+const SHOWN_LENGTH_MAX = 100;
+
 /** Why a call can't be written where its script wants it; null when it can. */
 function refusalOfRoute(stream: string, schema: string | null): string | null {
   if (stream.startsWith('$')) return 'The script names a stream that begins with $, which only the system may write. Return another name.';
@@ -51,11 +66,13 @@ interface Trial {
   /** What the path that the script sees ends in. */
   readonly connectorId: string;
   readonly script: string;
+  /** Where the connector may write. */
+  readonly streams: WebhookSettings['streams'];
   readonly input: TestInput;
 }
 
 /** Runs the script as the ingest would, and tells what would come of the call. Nothing is written, and the lane is left for the caller to release. */
-export async function tryScript({ sandbox, clock }: { sandbox: RoutingSandbox; clock: Clock }, { lane, connectorId, script, input }: Trial): Promise<TestResult> {
+export async function tryScript({ sandbox, clock }: { sandbox: RoutingSandbox; clock: Clock }, { lane, connectorId, script, streams, input }: Trial): Promise<TestResult> {
   if (!isJsonBody(input.body)) return { outcome: 'invalid-json', stream: null, schema: null, error: 'The body is no JSON that a call may have.', durationMs: 0 };
   const headers = Object.entries(input.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   const requestJson = routingRequestJson(input.body, headers.filter(isGiven), `/webhook/${connectorId}`, Object.entries(input.query).filter(isGiven));
@@ -65,7 +82,7 @@ export async function tryScript({ sandbox, clock }: { sandbox: RoutingSandbox; c
   const durationMs = 'cpuMs' in result ? result.cpuMs : clock.monotonicMs() - startMs;
   if (result.kind !== 'routed') return { outcome: result.kind, stream: null, schema: null, error: result.kind === 'skipped' ? null : result.reason, durationMs };
   const { stream, schema } = result;
-  const error = refusalOfRoute(stream, schema);
+  const error = refusalOfRoute(stream, schema) ?? refusalOfStream(stream, streams);
   return { outcome: error === null ? 'routed' : 'failed', stream, schema, error, durationMs };
 }
 

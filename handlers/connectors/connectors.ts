@@ -30,7 +30,7 @@ const listConnectors: Handler = async (call, app) => {
 /** POST `/connectors/{id}`. */
 const createConnector: Handler = (call, app) => command(call, app, async (connectors, id) => {
   const { name, settings } = await newConnectorOf(call, app);
-  await connectors.create(id, name, settings);
+  return connectors.create(id, name, settings);
 });
 
 /** GET `/connectors/{id}/settings`. */
@@ -70,9 +70,10 @@ const testConnector: Handler = async (call, app) => {
   return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 });
 };
 
-async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<void>): Promise<Reply> {
-  await run(connectorsOf(call, app), idOf(call));
-  return jsonReply(call, {});
+/** The answer is empty but for warnings, where `run` gives some. */
+async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<readonly string[] | void>): Promise<Reply> {
+  const warnings = await run(connectorsOf(call, app), idOf(call)) ?? [];
+  return jsonReply(call, warnings.length > 0 ? { warnings } : {});
 }
 
 function connectorsOf(call: Call, app: App): Connectors {
@@ -115,7 +116,7 @@ export const CONNECTOR_ROUTES: readonly Route[] = [
   commandRoute('reset', resetConnector, CONNECTOR_DOCS.reset),
   commandRoute('reset/:position', startConnectorAt, CONNECTOR_DOCS.resetAt),
   commandRoute('test', testConnector, CONNECTOR_DOCS.test),
-  { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: operation('anyone', receiveWebhook, WEBHOOK_DOC) } },
+  { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: operation('sender', receiveWebhook, WEBHOOK_DOC) } },
 ];
 
 function commandRoute(name: string, handler: Handler, doc: OperationDoc): Route {

@@ -1,24 +1,21 @@
 import { isSkuaError } from '../../core/errors.ts';
+import { ARRIVAL_LIMITS } from '../../core/webhook/ingest/arrivals.ts';
 import { readBody } from '../http/body.ts';
-import type { App, Call, Handler, Reply, WebhookLimits, Webhooks } from '../http/context.ts';
+import type { App, Call, Handler, Reply, WebhookLimits } from '../http/context.ts';
 import { mediaTypeOf } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
 import { failure } from '../http/problem.ts';
-import { empty } from '../http/reply.ts';
+import { empty, withoutBody } from '../http/reply.ts';
 
 /** POST `/webhook/{connectorId}` (http-api.md section 10). No reply has a body: senders are not told why. */
 
-const WEBHOOK_LIMITS: WebhookLimits = { bodyBytesMax: 1_048_576, bodyReadMs: 30_000, arrivingBytesMax: 268_435_456 };
+const WEBHOOK_LIMITS: WebhookLimits = { ...ARRIVAL_LIMITS, bodyBytesMax: 1_048_576, bodyReadMs: 30_000 };
 
 /** As every failure, but for the body. */
 export function webhookFailure(error: unknown, call: Call, app: App): Reply {
-  const { status, statusText, headers } = failure(error, call, app);
-  const { 'content-type': _, ...kept } = headers;
-  return { status, statusText, headers: { ...kept, 'content-length': '0' }, body: null };
+  const reply = withoutBody(failure(error, call, app));
+  return reply.status === 503 ? { ...reply, headers: { ...RETRY_LATER, ...reply.headers } } : reply;
 }
-
-/** Bytes of bodies that are arriving, by app. */
-const arriving = new WeakMap<Webhooks, number>();
 
 export const receiveWebhook: Handler = async (call, app) => {
   const arrivedMs = app.world.clock.nowMs();
@@ -28,7 +25,7 @@ export const receiveWebhook: Handler = async (call, app) => {
   if (connectorId === null || !await webhooks.ingest.isActive(connectorId)) return reply(call, 404);
   const limits = { ...WEBHOOK_LIMITS, ...webhooks.limits };
   const headers = headersOf(call, app);
-  const body = await bodyOf(call, app, webhooks, limits);
+  const body = await bodyOf(call, app, connectorId, limits);
   if (typeof body === 'number') {
     const reason = REASONS[body];
     if (reason !== undefined) await webhooks.ingest.refused?.(connectorId, body, reason, headers.keys()).catch(() => {});
@@ -42,6 +39,8 @@ export const receiveWebhook: Handler = async (call, app) => {
 const REASONS: Readonly<Record<number, string>> = { 408: 'The body took too long to arrive.', 413: 'The body is too long.', 503: 'Too many bodies are arriving at once.' };
 /** Stands for a status where nobody is left who could read one. */
 const GONE = 0;
+/** A sender comes again by itself, and should know when that makes sense. */
+const RETRY_LATER = { 'retry-after': '1' };
 const PHRASES: Readonly<Record<number, string>> = {
   201: 'Created', 202: 'Accepted', 400: 'Bad Request', 401: 'Unauthorized', 404: 'Not Found', 408: 'Request Timeout', 413: 'Content Too Large', 415: 'Unsupported Media Type',
   500: 'Internal Server Error', 503: 'Service Unavailable', 504: 'Gateway Timeout',
@@ -49,7 +48,7 @@ const PHRASES: Readonly<Record<number, string>> = {
 
 function reply(call: Call, status: number, headers?: Readonly<Record<string, string>>): Reply {
   const bare = empty(call, status, PHRASES[status]!);
-  return { ...bare, headers: { ...bare.headers, ...headers } };
+  return { ...bare, headers: { ...bare.headers, ...(status === 503 && RETRY_LATER), ...headers } };
 }
 
 const JSON_TYPE = /^(?:application\/json|[^\s/,]+\/[^\s/,]+\+json)$/;
@@ -88,23 +87,26 @@ function put(values: Map<string, string>, name: string, value: string): void {
   values.set(name, before === undefined ? value : `${before},${value}`);
 }
 
-/** The whole body, or the status that refuses it. */
-async function bodyOf(call: Call, app: App, webhooks: Webhooks, limits: WebhookLimits): Promise<Uint8Array | number> {
-  const declared = call.request.headers.get('content-length');
-  const bytes = declared === null ? limits.bodyBytesMax : Math.min(Number(declared) || 0, limits.bodyBytesMax);
-  const before = arriving.get(webhooks) ?? 0;
-  if (before + bytes > limits.arrivingBytesMax) return 503;
-  arriving.set(webhooks, before + bytes);
+/** The whole body, or the status that refuses it. Nothing is held for it but what has arrived. */
+async function bodyOf(call: Call, app: App, connectorId: string, limits: WebhookLimits): Promise<Uint8Array | number> {
+  const dropped = Promise.withResolvers<number>();
+  let isDropped = false;
+  const arrival = app.arrivals.begin(connectorId, app.server.addressOf?.(call.request) ?? null, (why) => {
+    isDropped = true;
+    dropped.resolve(why === 'slow' ? 408 : 503);
+  });
   const here = new AbortController();
-  const reading: Promise<Uint8Array | number> = readBody(call, app, limits.bodyBytesMax).finally(() => here.abort());
   try {
+    if (isDropped) return await dropped.promise;
+    const reading: Promise<Uint8Array | number> = readBody(call, app, limits.bodyBytesMax, arrival.arrived).finally(() => here.abort());
+    reading.catch(() => {});
     const tooLate = app.world.clock.sleep(limits.bodyReadMs, here.signal).then(() => (here.signal.aborted ? reading : 408));
-    return await Promise.race([reading, tooLate]);
+    return await Promise.race([dropped.promise, reading, tooLate]);
   } catch (error) {
     if (isSkuaError(error, 'body_too_large')) return 413;
     return GONE;
   } finally {
-    arriving.set(webhooks, arriving.get(webhooks)! - bytes);
-    reading.catch(() => {});
+    here.abort();
+    arrival.end();
   }
 }

@@ -12,6 +12,7 @@ export function requireAccess(call: Call, app: App, access: Access): void {
 function isAllowed(principal: Principal, { options }: App, access: Access): boolean {
   switch (access) {
     case 'probe':
+    case 'sender':
     case 'anyone':
     // The handlers ask the access list of the stream.
     case 'stream':

@@ -1,17 +1,20 @@
 import { SkuaError } from '../../core/errors.ts';
-import type { App, Call } from './context.ts';
+import type { App, Call, OnBytes } from './context.ts';
 import { mediaTypeOf } from './negotiate.ts';
 
 function tooLarge(bytesMax: number): SkuaError {
   return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, { limit: bytesMax });
 }
 
-/** The whole body. A declared length beyond the limit is refused before anything is read; an undeclared one is counted. */
-export function readBody(call: Call, app: App, bytesMax: number = app.options.bodyBytesMax): Promise<Uint8Array> {
+/**
+ * The whole body. A declared length beyond the limit is refused before anything is read; an undeclared one is counted. `onBytes` as
+ * for `ServerSide.readBody`.
+ */
+export function readBody(call: Call, app: App, bytesMax: number = app.options.bodyBytesMax, onBytes?: OnBytes): Promise<Uint8Array> {
   const declared = call.request.headers.get('content-length');
   if (declared !== null && Number(declared) > bytesMax) return Promise.reject(tooLarge(bytesMax));
-  if (app.server.readBody !== undefined) return app.server.readBody(call.request, bytesMax);
-  return declared === null ? readCounted(call.request, bytesMax) : readDeclared(call.request, bytesMax);
+  if (app.server.readBody !== undefined) return app.server.readBody(call.request, bytesMax, onBytes);
+  return declared === null || onBytes !== undefined ? readCounted(call.request, bytesMax, onBytes) : readDeclared(call.request, bytesMax);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -45,7 +48,7 @@ async function readDeclared(request: Request, bytesMax: number): Promise<Uint8Ar
   return bytes;
 }
 
-async function readCounted(request: Request, bytesMax: number): Promise<Uint8Array> {
+async function readCounted(request: Request, bytesMax: number, onBytes: OnBytes = () => true): Promise<Uint8Array> {
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let total = 0;
@@ -53,6 +56,7 @@ async function readCounted(request: Request, bytesMax: number): Promise<Uint8Arr
   for await (const part of request.body as ReadableStream<Uint8Array>) {
     total += part.length;
     if (total > bytesMax) throw tooLarge(bytesMax);
+    if (!onBytes(part.length)) throw new SkuaError('aborted', 'The rest of the body is not wanted.');
     parts.push(part);
   }
   if (parts.length === 1) return parts[0]!;

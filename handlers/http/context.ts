@@ -11,6 +11,8 @@ import type { Security } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { Connectors, WebhookIngest } from '../../core/webhook/api.ts';
+import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/ingest/arrivals.ts';
+import type { ArrivalLimits } from '../../core/webhook/ingest/arrivals.ts';
 import type { NodeControl } from './node-control.ts';
 
 export interface AppOptions {
@@ -87,13 +89,11 @@ export interface Webhooks {
   readonly limits?: Partial<WebhookLimits>;
 }
 
-export interface WebhookLimits {
+export interface WebhookLimits extends ArrivalLimits {
   /** Largest body of a call. */
   readonly bodyBytesMax: number;
   /** How long a body may take to arrive. */
   readonly bodyReadMs: number;
-  /** Bytes of bodies that may be arriving at once. */
-  readonly arrivingBytesMax: number;
 }
 
 /** What the server around the handlers knows of a request beyond the web platform's `Request`, and how it takes replies. */
@@ -116,12 +116,16 @@ export interface ServerSide {
   readonly peerOf?: (request: Request) => Principal | null;
   /**
    * Reads a body of at most `bytesMax` bytes, or throws `body_too_large`. A server adapter gives a direct way to its
-   * own buffers here; without it the web platform's `Request` is read.
+   * own buffers here; without it the web platform's `Request` is read. Where a body comes in parts, `onBytes` is told of each;
+   * once it says false nothing is kept of the body, and the promise rejects with `aborted`.
    */
-  readonly readBody?: (request: Request, bytesMax: number) => Promise<Uint8Array>;
+  readonly readBody?: (request: Request, bytesMax: number, onBytes?: OnBytes) => Promise<Uint8Array>;
   /** Makes a response that this server sends with less work than one of the web platform, which is made without it. */
   readonly toResponse?: (reply: Reply) => Response;
 }
+
+/** So many bytes more of a body have arrived; false where it is not wanted any more. */
+export type OnBytes = (bytes: number) => boolean;
 
 /** The context with every part and option filled in. */
 export interface App extends AppContext {
@@ -132,6 +136,8 @@ export interface App extends AppContext {
   readonly logins: WeakMap<object, Login>;
   /** Null where no option names any. */
   readonly origins: Origins | null;
+  /** Bodies of webhook calls that are arriving. */
+  readonly arrivals: Arrivals;
 }
 
 /** As browsers write them, in lower case. */
@@ -139,8 +145,10 @@ type Origins = ReadonlySet<string>;
 
 /** The context with everything filled in that it leaves out. */
 export function appOf(context: AppContext): App {
+  const { features = {}, server = {}, world } = context;
   const options = { ...DEFAULT_OPTIONS, ...context.options };
-  return { ...context, features: context.features ?? {}, server: context.server ?? {}, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins) };
+  const arrivals = new Arrivals(world.clock, { ...ARRIVAL_LIMITS, ...features.webhooks?.limits });
+  return { ...context, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */

@@ -24,6 +24,11 @@ export function empty(call: Call, status: number, reason: string): Reply {
   return { status, statusText: reason, headers, body: null };
 }
 
+/** The same reply without a body: senders of webhooks are not told why. */
+export function withoutBody({ status, statusText, headers: { 'content-type': _, ...kept } }: Reply): Reply {
+  return { status, statusText, headers: { ...kept, 'content-length': '0' }, body: null };
+}
+
 /** 307 to `location`, with a line of text. */
 export function redirect(call: Call, location: string, text: string, cacheControl?: string): Reply {
   const headers: Record<string, string> = { ...commonHeaders(call.methods), 'content-type': PLAIN, location };

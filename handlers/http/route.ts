@@ -2,11 +2,11 @@ import type { Handler } from './context.ts';
 
 /**
  * Who may call an operation (options-and-security.md section 9). `anyone` is asked for no rights, but wrong credentials
- * are refused all the same; `probe` is answered before credentials are looked at. `backup`: the files of the node, which hold
+ * are refused all the same; `probe` and `sender` (of webhooks) are answered without a look at credentials. `backup`: the files of the node, which hold
  * everything, so that operators may not see them. `stream`: the access list of the
  * stream decides, in the handler; `self`: the handler compares the user in the path with the caller.
  */
-export type Access = 'probe' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'stream';
+export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'stream';
 
 /** What a method of a path does. */
 export interface Operation {

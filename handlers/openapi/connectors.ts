@@ -1,4 +1,4 @@
-import type { BodyDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
+import type { BodyDoc, HeaderDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
 import { arrayOf, BOOLEAN, INTEGER, json, object, ok, oneOf, PROBLEMS, query, ref, segment, TEXT, TIME } from './parts.ts';
 
 /** The OpenAPI document of connectors (http-api.md section 9). */
@@ -7,7 +7,7 @@ const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 const STATES = ['CONNECTOR_STATE_ACTIVATING', 'CONNECTOR_STATE_RUNNING', 'CONNECTOR_STATE_DEACTIVATING', 'CONNECTOR_STATE_STOPPED'] as const;
 const FLAT: Schema = { type: 'object', additionalProperties: TEXT, description: 'Nested names joined with `:`, lists as `name:0`. Secrets are `********`.' };
 const NESTED: Schema = { type: 'object', description: 'The same settings, nested.' };
-const GIVEN: Schema = { type: 'object', description: 'Flat or nested, with texts, numbers, booleans and lists. A secret given as `********` keeps the stored one.' };
+const GIVEN: Schema = { type: 'object', description: 'Flat or nested, with texts, numbers, booleans and lists. `streams` is a list of the streams that the connector may write to, with `*` at the end of a name for all that begin so; without it, every stream that does not begin with `$`. A secret given as `********` keeps the stored one.' };
 
 export const CONNECTOR_SCHEMAS: Readonly<Record<string, Schema>> = {
   Connector: object({
@@ -25,6 +25,7 @@ export const CONNECTOR_SCHEMAS: Readonly<Record<string, Schema>> = {
     outcome: oneOf('routed', 'skipped', 'failed', 'timed-out', 'unavailable', 'invalid-json'), stream: TEXT_OR_NULL, schema: TEXT_OR_NULL, error: TEXT_OR_NULL, durationMs: { type: 'number', minimum: 0 },
   }),
   Nothing: object({}),
+  Configured: object({ 'warnings?': { ...arrayOf(TEXT), description: 'What is allowed and yet worth a thought: an unsigned connector without `streams`.' } }),
   RpcStatus: object({ code: { type: 'integer', description: 'Number of a gRPC status code.' }, message: TEXT, details: arrayOf({ type: 'object', properties: { '@type': TEXT }, required: ['@type'] }) }, 'Why a request about connectors failed.'),
 };
 
@@ -42,6 +43,7 @@ const ID = segment('connector', 'Id of a connector: 5 to 50 letters, digits, hyp
 const POSITION = segment('position', 'A position in the log.', { type: 'string', pattern: '^\\d+$' }, '0');
 const EXAMPLE = { instanceTypeName: 'webhook-source', routingScript: 'Y29uc3Qgcm91dGUgPSAocmVxdWVzdCkgPT4gKHsgc3RyZWFtOiAncGFyY2VscycgfSk7' };
 const DONE = ok('Done.', json(ref('Nothing')));
+const CONFIGURED = ok('Done.', json(ref('Configured')));
 
 function body(schema: string, example: unknown): BodyDoc {
   return { required: true, content: json(ref(schema), example) };
@@ -76,12 +78,12 @@ export const CONNECTOR_DOCS = {
   },
   create: {
     summary: 'Create a connector', description: 'It does not run before it is started. The id of a deleted connector can be used again.', parameters: [ID], body: body('NewConnector', { name: 'Parcels', settings: EXAMPLE }),
-    responses: { 200: DONE, ...connectorFailures(400, 406, 409, 413, 415) },
+    responses: { 200: CONFIGURED, ...connectorFailures(400, 406, 409, 413, 415) },
   },
   delete: plain('Delete a connector', 'It must be stopped. Its events are truncated.'),
   settings: { summary: 'Settings of a connector', parameters: [ID], responses: { 200: ok('The settings.', json(ref('ConnectorSettings'))), ...connectorFailures(400, 404, 406) } },
   configuration: { summary: 'Settings of a connector, nested', parameters: [ID], responses: { 200: ok('The settings.', json(ref('ConnectorConfiguration'))), ...connectorFailures(400, 404, 406) } },
-  reconfigure: withBody('Replace the settings of a connector', AT_START, body('NewSettings', EXAMPLE)),
+  reconfigure: withBody('Replace the settings of a connector', AT_START, body('NewSettings', EXAMPLE), CONFIGURED),
   rename: withBody('Rename a connector', 'The id stays.', body('NewConnectorName', { name: 'Letters' })),
   start: plain('Start a connector', 'It takes calls when this is answered.'),
   startAt: refused('Start a sink at a position'),
@@ -93,11 +95,13 @@ export const CONNECTOR_DOCS = {
 
 /** The OpenAPI document of the webhook endpoint (http-api.md section 10). None of its replies has a body. */
 
+const RETRY_AFTER: Readonly<Record<string, HeaderDoc>> = { 'Retry-After': { description: 'Seconds after which to send it again.', required: true, schema: INTEGER } };
+
 function status(description: string): ResponseDoc {
   return { description };
 }
 
-const FAILURES: Readonly<Record<number, string>> = { 401: 'Credentials were sent, and they are wrong.', 403: 'A page of another origin sent it.', 429: 'Too many failed logins.', 500: 'The request failed inside the server.', 503: 'The node can not take it now.' };
+const FAILURES: Readonly<Record<number, string>> = { 403: 'A page of another origin sent it.' };
 
 /** What every operation can answer, without the body that other operations have. */
 export function webhookFailures(...statuses: readonly number[]): Readonly<Record<number, ResponseDoc>> {
@@ -115,11 +119,11 @@ export const WEBHOOK_DOC: OperationDoc = {
     400: status('The body is empty or no JSON, or the script named no stream.'),
     401: status('The signature is missing, malformed, wrong or too old.'),
     404: status('No connector with this id runs here.'),
-    408: status('The body took too long to arrive.'),
+    408: status('The body took too long to arrive, or came so slowly that others needed its room.'),
     413: status('The body is too long.'),
     415: status('The content type is not JSON.'),
-    500: status('The script failed, took too long, or named something that no stream or event type can be.'),
-    503: status('Too much is waiting, or the connector is stopping.'),
+    500: status('The script failed, took too long, or named something that no stream or event type can be, or a stream that the connector may not write to.'),
+    503: { ...status('Too much is waiting, the connector is stopping, or the node can not take it now.'), headers: RETRY_AFTER },
     504: status('Not written in time. It may yet be (connectors with `waitForWrite`).'),
   },
 };

@@ -7,7 +7,7 @@ import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, Response
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
 import { BACKUP_SCHEMAS } from './backup.ts';
-import { CONNECTOR_SCHEMAS, connectorFailures, webhookFailures } from './connectors.ts';
+import { CONNECTOR_SCHEMAS, connectorFailures } from './connectors.ts';
 import { NODE_SCHEMAS } from './node.ts';
 import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './parts.ts';
 import { STREAM_SCHEMAS } from './streams.ts';
@@ -49,6 +49,7 @@ const TAGS: readonly { readonly name: string; readonly description: string; read
 
 const WHO: Readonly<Record<Access, string>> = {
   probe: 'Anyone; credentials are not looked at.',
+  sender: 'Anyone with the signature that the connector asks for; credentials are not looked at.',
   anyone: 'Anyone, but not with wrong credentials.',
   gossip: 'Anyone, unless the node\'s options want a login.',
   statistics: 'Whoever has logged in; anyone, if the node\'s options say so.',
@@ -61,6 +62,8 @@ const WHO: Readonly<Record<Access, string>> = {
 };
 /** Those whom a role is asked of, so that a caller can lack it. */
 const REFUSING: ReadonlySet<Access> = new Set(['self', 'operators', 'backup', 'administrators', 'stream']);
+/** Those of whom nobody asks who they are, so that credentials can't be wrong. */
+const UNASKED: ReadonlySet<Access> = new Set(['probe', 'sender']);
 const FOR_ANONYMOUS: ReadonlySet<Access> = new Set(['anyone', 'gossip', 'statistics']);
 
 interface DocumentOptions {
@@ -113,7 +116,7 @@ function operationObject(path: string, method: string, { access, doc }: Operatio
     operationId: operationIdOf(path, method),
     summary,
     ...(text !== '' && { description: text }),
-    security: !isSecured || access === 'probe' ? [] : FOR_ANONYMOUS.has(access) ? [{}, { basic: [] }] : [{ basic: [] }],
+    security: !isSecured || UNASKED.has(access) ? [] : FOR_ANONYMOUS.has(access) ? [{}, { basic: [] }] : [{ basic: [] }],
     parameters: parametersOf(path, doc).map((parameter) => componentOr(PARAMETER_NAMES, 'parameters', parameter, parameterObject)),
     ...(body !== undefined && { requestBody: { ...(body.description !== undefined && { description: body.description }), required: body.required, content: body.content } }),
     responses: Object.fromEntries(Object.entries(responsesOf(path, method, access, doc, isSecured)).map(([status, response]) => [status, componentOr(RESPONSE_NAMES, 'responses', response, responseObject)])),
@@ -133,7 +136,7 @@ function parametersOf(path: string, doc: OperationDoc): readonly ParameterDoc[] 
 
 /** What the operation says, and what every one of its access can answer. */
 function responsesOf(path: string, method: string, access: Access, doc: OperationDoc, isSecured: boolean): Readonly<Record<number, ResponseDoc>> {
-  const statuses = access === 'probe' ? [] : !isSecured ? [500, 503] : REFUSING.has(access) ? [401, 403, 429, 500, 503] : [401, 429, 500, 503];
+  const statuses = UNASKED.has(access) ? [] : !isSecured ? [500, 503] : REFUSING.has(access) ? [401, 403, 429, 500, 503] : [401, 429, 500, 503];
   // Some things are refused to everybody, such as to append to `$all`, and what changes something to pages of other origins.
   const always = isChange(method) || (!isSecured && access === 'stream') ? [403] : [];
   const failures = isIngestPath(path) ? webhookFailures : isConnectorPath(path) ? connectorFailures : problems;

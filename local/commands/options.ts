@@ -207,6 +207,7 @@ function timestamp(help: string): Option<number | null> {
 export const webhookTestOptions = {
   header: texts('NAME=VALUE', 'A header of the call; may be given several times'),
   query: texts('NAME=VALUE', 'A parameter of the call; may be given several times'),
+  stream: texts('NAME', 'A stream that the connector may write to, as in its setting streams, with * at the end for all that begin so; may be given several times'),
   'script-timeout-ms': integer('MS', 1, SCRIPT_TIMEOUT_MAX_MS, 100, 'Processor time that the script may take, as Webhook:ScriptTimeoutMs of the node'),
   json: flag('One JSON object: outcome, stream, schema, error, durationMs'),
 };

@@ -20,16 +20,16 @@ export async function runWebhookTest({ options, positionals }: Input<typeof webh
   const script = utf8Text(await readInput(scriptFile, SCRIPT_BYTES_MAX))?.replace(/^\uFEFF/, '') ?? null;
   const body = utf8Text(await readInput(payloadFile, PAYLOAD_BYTES_MAX));
   const result = script === null ? failed(`${scriptFile} is no text in UTF-8.`)
-    : await run(script, { body: body ?? '', headers: objectOf(headers), query: objectOf(query) }, options['script-timeout-ms']);
+    : await run(script, { body: body ?? '', headers: objectOf(headers), query: objectOf(query) }, { streams: options.stream.length > 0 ? options.stream : null, timeoutMs: options['script-timeout-ms'] });
   if (options.json) line(io.stdout, JSON.stringify(result));
   else showTrial(result, io);
   return result.outcome === 'routed' ? EXIT.ok : EXIT.failed;
 }
 
-async function run(script: string, input: { body: string; headers: Record<string, string>; query: Record<string, string> }, timeoutMs: number): Promise<TestResult> {
+async function run(script: string, input: { body: string; headers: Record<string, string>; query: Record<string, string> }, { streams, timeoutMs }: { readonly streams: readonly string[] | null; readonly timeoutMs: number }): Promise<TestResult> {
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs });
   try {
-    const result = await tryScript({ sandbox, clock: systemClock }, { lane: CONNECTOR_ID, connectorId: CONNECTOR_ID, script, input });
+    const result = await tryScript({ sandbox, clock: systemClock }, { lane: CONNECTOR_ID, connectorId: CONNECTOR_ID, script, streams, input });
     return { ...result, durationMs: Math.round(result.durationMs * 1000) / 1000 };
   } finally {
     await sandbox.close();

@@ -82,7 +82,7 @@ export class DemoConnector {
   async #configure(isThere: boolean, secret: string | null): Promise<boolean> {
     const settings = {
       instanceTypeName: 'webhook-source', routingScript: Buffer.from(ROUTING_SCRIPT).toString('base64'), waitForWrite: true,
-      allowedHeaders: ['Content-Type', 'X-GitHub-Event', DELIVERY_HEADER], deduplication: { maxAge: REMEMBERED },
+      allowedHeaders: ['Content-Type', 'X-GitHub-Event', DELIVERY_HEADER], streams: ['github-*'], deduplication: { maxAge: REMEMBERED },
       ...(secret !== null && { signature: { scheme: GITHUB.scheme, secret } }),
     };
     const [method, rest, body] = isThere ? ['PUT', '/settings', settings] as const : ['POST', '', { name: 'Webhooks of the demo', settings }] as const;

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Socket } from 'node:net';
 import { SkuaError } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
+import type { OnBytes } from '../../handlers/http/context.ts';
 import { connectionAddress } from './client-address.ts';
 import { peerOfSocket } from '../tls/peer.ts';
 
@@ -109,8 +110,8 @@ export class LocalRequest {
 
   get rawHeaders(): readonly string[] { return this.#message.rawHeaders; }
 
-  /** The whole body. Rejects with `body_too_large` beyond `bytesMax` bytes, and with `aborted` when the client goes away. */
-  readBytes(bytesMax: number): Promise<Uint8Array> {
+  /** The whole body. Rejects with `body_too_large` beyond `bytesMax` bytes, and with `aborted` when the client goes away or `onBytes` says so. */
+  readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> {
     const message = this.#message;
     if (waiting.delete(message)) this.#reply.writeContinue();
     return new Promise((resolve, reject) => {
@@ -124,7 +125,10 @@ export class LocalRequest {
         total += part.length;
         // What comes after the limit is read and dropped: a client that is still sending could not see the reply else.
         if (total > bytesMax) reject(tooLarge(bytesMax));
-        else if (first === null) first = part;
+        else if (onBytes?.(part.length) === false) {
+          first = parts = null;
+          reject(notWanted());
+        } else if (first === null) first = part;
         else (parts ??= [first]).push(part);
       });
       message.on('end', () => resolve(parts !== null ? Buffer.concat(parts) : first ?? NO_BYTES));
@@ -179,12 +183,16 @@ export function connectionOf(request: Request): object | null {
 }
 
 /** Reads a body by the direct way where there is one: the handlers' `readBody`. */
-export function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
-  return (request as unknown as LocalRequest).readBytes(bytesMax);
+export function readBody(request: Request, bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> {
+  return (request as unknown as LocalRequest).readBytes(bytesMax, onBytes);
 }
 
 function tooLarge(bytesMax: number): SkuaError {
   return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, { limit: bytesMax });
+}
+
+function notWanted(): SkuaError {
+  return new SkuaError('aborted', 'The rest of the body is not wanted.');
 }
 
 function clientGone(): SkuaError {

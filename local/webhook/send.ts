@@ -78,11 +78,11 @@ const MEANINGS: ReadonlyMap<number, string> = new Map([
   [403, 'Refused by the receiver.'],
   [404, 'No connector of this id runs there. Create and start it first, or check the address.'],
   [405, 'The address takes no calls. It ends in /webhook/ and the id of a connector.'],
-  [408, 'The receiver waited too long for the body.'],
+  [408, 'The receiver waited too long for the body, or it came so slowly that others needed its room. Send it again.'],
   [413, 'The body is larger than the receiver takes.'],
   [415, 'The receiver takes JSON only. Leave out --content-type, or give application/json.'],
   [429, 'The receiver takes no more calls for now. Try again later.'],
-  [500, 'Nothing is written: the script failed, took too long, or named a stream or type that is not possible. `skua webhook test` shows why.'],
+  [500, 'Nothing is written: the script failed, took too long, or named a stream or type that is not possible or that the connector may not write to. `skua webhook test` shows why.'],
   [503, 'The connector can take no calls just now, or stopped meanwhile. Send it again, with the same --id so that it is written once.'],
   [504, 'Not confirmed in time: the event may still be written. Send it again, with the same --id so that it is written once.'],
 ]);

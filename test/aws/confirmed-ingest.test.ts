@@ -5,7 +5,7 @@ import type { ActiveConnector, ActiveConnectors, Drain } from '../../core/webhoo
 import type { InboundCall, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';
 
 function connector(waitForWrite: boolean, confirmationTimeoutMs: number): ActiveConnector {
-  const settings = { script: '', waitForWrite, confirmationTimeoutMs, signature: null, allowedHeaders: [], deduplication: { enabled: false, header: null, maxAgeMs: 0, maxCount: 0 }, loggingEnabled: false };
+  const settings = { script: '', waitForWrite, confirmationTimeoutMs, signature: null, allowedHeaders: [], streams: null, deduplication: { enabled: false, header: null, maxAgeMs: 0, maxCount: 0 }, loggingEnabled: false };
   return { connectorId: 'c', activation: 1, incarnation: 0, revision: 1, settings, secrets: [] };
 }
 

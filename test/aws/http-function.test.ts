@@ -43,6 +43,14 @@ describe('the handler of a function', () => {
     expect(await handler(httpEvent('GET', '/'), context())).toMatchObject({ statusCode: 200 });
   });
 
+  it('has no bodies in its failures where senders of webhooks are told nothing', async () => {
+    const handler = httpHandler({ serves: (path) => path === '/webhook/a', hasNoErrorBodies: true, open: async () => { throw new SkuaError('storage_denied', 'The bucket refuses.', {}); } }, quiet());
+    const failed = await handler(httpEvent('POST', '/webhook/a'), context());
+    expect(failed).toMatchObject({ statusCode: 503, headers: { 'retry-after': '5' }, body: '' });
+    expect(failed.headers).not.toHaveProperty('content-type');
+    expect(await handler(httpEvent('GET', '/other'), context())).toMatchObject({ statusCode: 404, body: '' });
+  });
+
   it('says in its log alone what is wrong with its settings', async () => {
     const lines: string[] = [];
     const handler = httpHandler({ serves: () => true, open: async () => { throw new ConfigError(['SERVER_STORAGE is missing.']); } }, new FunctionLog('info', (line) => { lines.push(line); }));

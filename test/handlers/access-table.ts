@@ -26,7 +26,7 @@ const NOBODY: Admitted = [];
 
 /** By the access of a route. `self` and `stream` are decided in the handlers, and have tables of their own. */
 export const ADMITTED: Readonly<Record<Exclude<Access, 'stream' | 'self'>, Admitted>> = {
-  probe: CALLERS, anyone: EVERYONE, gossip: EVERYONE, statistics: KNOWN, authenticated: KNOWN, operators: OPERATORS, backup: KEEPERS, administrators: ADMINISTRATORS,
+  probe: CALLERS, sender: CALLERS, anyone: EVERYONE, gossip: EVERYONE, statistics: KNOWN, authenticated: KNOWN, operators: OPERATORS, backup: KEEPERS, administrators: ADMINISTRATORS,
 };
 
 /** The streams that the table is made for; see `access.test.ts` for what they are. */
@@ -141,7 +141,7 @@ const CONNECTORS: Record<string, OperationExpectation> = {
   'POST /connectors/:connector/start/:position': is('operators', 400, { params: { ...CONNECTOR, position: '0' } }), 'POST /connectors/:connector/stop': is('operators', 200, { params: CONNECTOR }),
   'POST /connectors/:connector/reset': is('operators', 200, { params: CONNECTOR }), 'POST /connectors/:connector/reset/:position': is('operators', 400, { params: { ...CONNECTOR, position: '0' } }),
   'POST /connectors/:connector/test': is('operators', 200, { params: CONNECTOR, body: { body: {} } }),
-  'POST /webhook/:connector': is('anyone', 202, { params: CONNECTOR, body: {} }),
+  'POST /webhook/:connector': is('sender', 202, { params: CONNECTOR, body: {} }),
 };
 
 const NODE: Record<string, OperationExpectation> = {

@@ -40,11 +40,13 @@ export class ConnectorCommands {
     this.#parts = parts;
   }
 
-  create(connectorId: string, name: string, given: Settings): Promise<void> {
+  /** Gives what to warn of. */
+  create(connectorId: string, name: string, given: Settings): Promise<readonly string[]> {
     return this.#inTurn(connectorId, async () => {
       const { streams, cache, validator, clock } = this.#parts;
       expectFree(connectorId, await cache.load(connectorId));
-      const settings = this.#seal(connectorId, await validator.check(connectorId, given, null));
+      const checked = await validator.check(connectorId, given, null);
+      const settings = this.#seal(connectorId, checked.settings);
       await streams.addId(connectorId);
       await retryConflicts(async () => {
         const entry = await cache.load(connectorId);
@@ -53,16 +55,23 @@ export class ConnectorCommands {
         if (entry.record !== null) await streams.cleanUp(connectorId, entry.version);
         await this.#append(connectorId, entry.version, created(connectorId, name, settings, clock.nowMs()));
       });
+      return this.#warned(connectorId, checked.warnings);
     });
   }
 
-  /** In force from the next start on. */
-  reconfigure(connectorId: string, given: Settings): Promise<void> {
+  /** In force from the next start on. Gives what to warn of. */
+  reconfigure(connectorId: string, given: Settings): Promise<readonly string[]> {
     return this.#decide(connectorId, async ({ record, version }) => {
       const { validator, clock } = this.#parts;
-      const settings = this.#seal(connectorId, await validator.check(connectorId, given, record.settings));
-      await this.#append(connectorId, version, reconfigured(connectorId, record.revision + 1, settings, clock.nowMs()));
+      const { settings, warnings } = await validator.check(connectorId, given, record.settings);
+      await this.#append(connectorId, version, reconfigured(connectorId, record.revision + 1, this.#seal(connectorId, settings), clock.nowMs()));
+      return this.#warned(connectorId, warnings);
     });
+  }
+
+  #warned(connectorId: string, warnings: readonly string[]): readonly string[] {
+    for (const warning of warnings) this.#parts.log.warn('a connector was configured in a way that deserves a warning', { connectorId, warning });
+    return warnings;
   }
 
   rename(connectorId: string, name: string): Promise<void> {
@@ -206,11 +215,11 @@ export class ConnectorCommands {
     return { ...entry, record: entry.record };
   }
 
-  #decide(connectorId: string, decide: (entry: Present) => Promise<void>): Promise<void> {
+  #decide<T>(connectorId: string, decide: (entry: Present) => Promise<T>): Promise<T> {
     return this.#inTurn(connectorId, () => retryConflicts(async () => decide(await this.#present(connectorId))));
   }
 
-  #inTurn(connectorId: string, command: () => Promise<void>): Promise<void> {
+  #inTurn<T>(connectorId: string, command: () => Promise<T>): Promise<T> {
     return this.#turns.take(connectorId, command);
   }
 }
@@ -237,7 +246,7 @@ class Turns {
   #isClosed = false;
 
   /** Errors: `store_closed`, `too_busy`, and what the command fails with. */
-  take(connectorId: string, command: () => Promise<void>): Promise<void> {
+  take<T>(connectorId: string, command: () => Promise<T>): Promise<T> {
     if (this.#isClosed) return Promise.reject(new SkuaError('store_closed', 'The node is stopping and takes no more commands for connectors.'));
     const queue = this.#queues.get(connectorId) ?? { last: Promise.resolve(), length: 0 };
     if (queue.length >= COMMANDS_QUEUED_MAX) return Promise.reject(new SkuaError('too_busy', `Too many commands for connector '${shown(connectorId)}' wait for each other. Try again.`));

@@ -113,14 +113,14 @@ class Registry implements RunningConnectors {
     return record;
   }
 
-  async create(connectorId: string, name: string | null, settings: Settings): Promise<void> {
+  async create(connectorId: string, name: string | null, settings: Settings): Promise<readonly string[]> {
     checkConnectorId(connectorId);
-    await this.#commands.create(connectorId, nameOf(connectorId, name), settings);
+    return this.#commands.create(connectorId, nameOf(connectorId, name), settings);
   }
 
-  async reconfigure(connectorId: string, settings: Settings): Promise<void> {
+  async reconfigure(connectorId: string, settings: Settings): Promise<readonly string[]> {
     await this.#present(connectorId);
-    await this.#commands.reconfigure(connectorId, settings);
+    return this.#commands.reconfigure(connectorId, settings);
   }
 
   async rename(connectorId: string, name: string): Promise<void> {

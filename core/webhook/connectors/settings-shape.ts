@@ -118,15 +118,16 @@ function plain(node: Node | string): unknown {
 /** The names of settings, as the documents spell them; webhook-source.md part 2 and http-api.md section 9.7. */
 
 const ALLOWED_HEADERS_MAX = 100;
+const STREAMS_MAX = 100;
 
 /** A `#` stands for the index of a list. */
 const NAMES: readonly string[] = [
-  'instanceTypeName', 'routingScript', 'waitForWrite', 'confirmationTimeout', 'allowedHeaders', 'allowedHeaders:#', 'logging:enabled',
+  'instanceTypeName', 'routingScript', 'waitForWrite', 'confirmationTimeout', 'allowedHeaders', 'allowedHeaders:#', 'streams', 'streams:#', 'logging:enabled',
   'signature:scheme', 'signature:secret', 'signature:secrets', 'signature:secrets:#', 'signature:timestampTolerance', 'signature:header', 'signature:prefix', 'signature:encoding', 'signature:hash',
   'deduplication:enabled', 'deduplication:header', 'deduplication:maxAge', 'deduplication:maxCount',
 ];
 const SPELLINGS: ReadonlyMap<string, string> = new Map(NAMES.map((name) => [name.toLowerCase(), name]));
-const INDEX_MAX: Readonly<Record<string, number>> = { 'allowedHeaders:#': ALLOWED_HEADERS_MAX - 1, 'signature:secrets:#': SECRETS_MAX - 1 };
+const INDEX_MAX: Readonly<Record<string, number>> = { 'allowedHeaders:#': ALLOWED_HEADERS_MAX - 1, 'streams:#': STREAMS_MAX - 1, 'signature:secrets:#': SECRETS_MAX - 1 };
 const INDEX = /:(\d{1,9})$/;
 
 export function isSecretName(name: string): boolean {
@@ -148,7 +149,7 @@ export function spellNames(given: Settings): Spelled {
     else if (settings.has(spelled)) violations.push({ field: spelled, description: 'Given more than once: names compare without regard to case.' });
     else settings.set(spelled, value);
   }
-  for (const list of ['allowedHeaders', 'signature:secrets']) {
+  for (const list of ['allowedHeaders', 'streams', 'signature:secrets']) {
     if (settings.has(list) && [...settings.keys()].some((name) => name.startsWith(`${list}:`))) violations.push({ field: list, description: `Give either the list or ${list}, not both.` });
   }
   return { settings, violations };

@@ -2,6 +2,7 @@ import { decodeBase64 } from '../../base64.ts';
 import { SECRETS_MAX } from '../active.ts';
 import type { DeduplicationSettings, SignatureSettings, Violation, WebhookSettings } from '../active.ts';
 import type { Settings } from '../api.ts';
+import { checkWritableName } from '../../streams/names.ts';
 import { listOf, shown } from './settings-shape.ts';
 import { checkSignatureSettings } from '../signatures/schemes.ts';
 
@@ -42,6 +43,7 @@ export function parseWebhookSettings(settings: Settings): ParsedSettings {
     confirmationTimeoutMs: fields.timeSpan('confirmationTimeout', CONFIRMATION_TIMEOUT_MS, 1, CONFIRMATION_TIMEOUT_MAX_MS),
     signature: parseSignature(fields, secrets),
     allowedHeaders: parseAllowedHeaders(fields),
+    streams: parseStreams(fields),
     deduplication: parseDeduplication(fields),
     loggingEnabled: fields.boolean('logging:enabled', true),
   };
@@ -129,6 +131,35 @@ function parseAllowedHeaders(fields: SettingFields): readonly string[] {
   if (whole !== undefined && whole.trim() !== '') fields.violate(name, `Give a list of names, or ${name}:0 and on; an empty list allows none.`);
   if (whole === undefined && given.length === 0) return ALLOWED_HEADERS;
   return [...new Set(given.map((each) => fields.headerName(each.name) ?? ''))].filter((each) => each !== '');
+}
+
+/** Null where nothing is said; a list that allows nothing would be a connector that takes calls and refuses them all. */
+function parseStreams(fields: SettingFields): readonly string[] | null {
+  const name = 'streams';
+  const given = listOf(fields.settings, name);
+  const whole = fields.settings.get(name);
+  if (whole !== undefined) fields.violate(name, `Give a list of names, or ${name}:0 and on, with at least one; leave it out to allow every stream that does not begin with $.`);
+  if (given.length === 0) return null;
+  const streams = given.map((each) => ({ ...each, value: each.value.trim() }));
+  for (const each of streams) {
+    const refusal = refusalOfAllowed(each.value);
+    if (refusal !== null) fields.violate(each.name, refusal);
+  }
+  return [...new Set(streams.map(({ value }) => value))];
+}
+
+function refusalOfAllowed(value: string): string | null {
+  const name = value.endsWith('*') ? value.slice(0, -1) : value;
+  if (value === '') return 'Give the name of a stream.';
+  if (name.startsWith('$')) return 'Only the system may write to streams that begin with $.';
+  if (name.includes('*')) return 'A * may stand at the end only, for all streams that begin so.';
+  return name === '' || checkWritableName(name) === null ? null : `'${shown(value).toWellFormed()}' is no name of a stream that can be written.`;
+}
+
+/** What is allowed and yet worth a warning to whoever configures it. */
+export function warningsOf({ signature, streams }: WebhookSettings): readonly string[] {
+  if (signature !== null || streams !== null) return [];
+  return ['Calls are not signed, and the setting streams is absent: whoever reaches this connector can write to every stream that its script can name and that does not begin with $. Add a signature, or name in streams where it may write.'];
 }
 
 function parseDeduplication(fields: SettingFields): DeduplicationSettings {

@@ -3,14 +3,14 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
 import type { SealedSecrets } from '../../security/sealed-secrets.ts';
-import type { ActiveConnector, Violation } from '../active.ts';
+import type { ActiveConnector, Violation, WebhookSettings } from '../active.ts';
 import type { Settings, TestInput, TestResult } from '../api.ts';
 import { isConnectorId } from './cache.ts';
 import type { Activation, ConnectorRecord } from './events.ts';
 import { shown, spellNames } from './settings-shape.ts';
 import { openSecrets, unmaskSecrets } from './secrets.ts';
 import { tryScript } from '../routing.ts';
-import { parseWebhookSettings } from './settings.ts';
+import { parseWebhookSettings, warningsOf } from './settings.ts';
 import type { ParsedSettings } from './settings.ts';
 
 /** What may become of a connector, and what may run. */
@@ -52,6 +52,11 @@ interface ValidatorParts {
   readonly log: Log;
 }
 
+interface CheckedSettings {
+  readonly settings: Settings;
+  readonly warnings: readonly string[];
+}
+
 export class Validator {
   readonly #parts: ValidatorParts;
   /** Calls under way in each lane of the sandbox that is not the connector's own. */
@@ -62,17 +67,17 @@ export class Validator {
   }
 
   /**
-   * The settings to store, under the names of the documents and with their secrets in the clear. `stored`: those in
-   * force, whose secrets masks stand for. Errors: `invalid_connector`, `secret_refused`.
+   * The settings to store, under the names of the documents and with their secrets in the clear, and what to warn of. `stored`: those
+   * in force, whose secrets masks stand for. Errors: `invalid_connector`, `secret_refused`.
    */
-  async check(connectorId: string, given: Settings, stored: Settings | null): Promise<Settings> {
+  async check(connectorId: string, given: Settings, stored: Settings | null): Promise<CheckedSettings> {
     const { settings: spelled, violations } = spellNames(given);
     if (violations.length > 0) throw invalidConnector(violations);
     const settings = unmaskSecrets(connectorId, spelled, stored, this.#parts.secrets);
-    const { script } = this.#parse(settings).settings;
-    await this.checkScript(script);
-    await this.#tryOut(connectorId, script);
-    return settings;
+    const parsed = this.#parse(settings).settings;
+    await this.checkScript(parsed.script);
+    await this.#tryOut(connectorId, parsed);
+    return { settings, warnings: warningsOf(parsed) };
   }
 
   #parse(settings: Settings): ParsedSettings {
@@ -87,8 +92,8 @@ export class Validator {
   }
 
   /** A script need not understand an empty request, so that one which does not is only worth a line in the log. */
-  async #tryOut(connectorId: string, script: string): Promise<void> {
-    const { outcome, error } = await this.#run(`${connectorId}:tried`, connectorId, script, { body: '{}', headers: {}, query: {} });
+  async #tryOut(connectorId: string, settings: WebhookSettings): Promise<void> {
+    const { outcome, error } = await this.#run(`${connectorId}:tried`, connectorId, settings, { body: '{}', headers: {}, query: {} });
     if (outcome === 'routed' || outcome === 'skipped') return;
     this.#parts.log.warn('the routing script of a connector does not cope with an empty request', { connectorId, outcome, error });
   }
@@ -102,15 +107,14 @@ export class Validator {
 
   /** Runs the script of stored settings. Errors: `invalid_connector`. */
   test(connectorId: string, stored: Settings, input: TestInput): Promise<TestResult> {
-    const { script } = parseWebhookSettings(stored).settings;
-    return this.#run(`${connectorId}:tested`, connectorId, script, input);
+    return this.#run(`${connectorId}:tested`, connectorId, parseWebhookSettings(stored).settings, input);
   }
 
   /** In a lane of its own, so that a script under test holds up no calls. Connector ids have no colon. */
-  async #run(lane: string, connectorId: string, script: string, input: TestInput): Promise<TestResult> {
+  async #run(lane: string, connectorId: string, { script, streams }: WebhookSettings, input: TestInput): Promise<TestResult> {
     this.#lanes.set(lane, (this.#lanes.get(lane) ?? 0) + 1);
     try {
-      return await tryScript(this.#parts, { lane, connectorId, script, input });
+      return await tryScript(this.#parts, { lane, connectorId, script, streams, input });
     } finally {
       this.#leave(lane);
     }

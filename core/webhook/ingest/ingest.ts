@@ -19,7 +19,7 @@ import type { Delivery } from './delivery.ts';
 import { ByteBudget, PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
-import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, routingRequestJson } from '../routing.ts';
+import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing.ts';
 
 /**
  * Takes the calls of senders; webhook-source.md parts 5 to 7, http-api.md section 10. In this order: signature (401),
@@ -202,6 +202,9 @@ class WebhookCalls implements Ingest {
       const refusal = await this.#route(connector, call, text, delivery);
       if (refusal !== null) return refusal;
     }
+    // An earlier note counts for the script, and not for what the connector may do today.
+    const forbidden = refusalOfStream(delivery.stream, connector.settings.streams);
+    if (forbidden !== null) return refused(500, 'refused-stream', forbidden);
     const written = intake.accept(delivery, namesOf(call));
     return written === null ? { kind: 'refused', verdict: intake.isStopping ? STOPPING : FULL } : { kind: 'accepted', written };
   }

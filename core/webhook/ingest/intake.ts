@@ -112,7 +112,7 @@ export class Intake {
 /** As the metric names it. */
 type CallOutcome =
   | 'accepted' | 'written' | 'duplicate' | 'refused-body' | 'refused-signature' | 'refused-json' | 'skipped' | 'script-failed' | 'script-timed-out'
-  | 'script-unavailable' | 'refused-route' | 'full' | 'stopping' | 'write-failed' | 'write-timed-out' | 'client-gone' | 'not-active' | 'failed';
+  | 'script-unavailable' | 'refused-route' | 'refused-stream' | 'full' | 'stopping' | 'write-failed' | 'write-timed-out' | 'client-gone' | 'not-active' | 'failed';
 
 /** What a call is answered. */
 export interface Verdict {

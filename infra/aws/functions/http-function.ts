@@ -26,6 +26,8 @@ export interface Call {
 interface HttpFunction {
   /** Paths that the function serves. */
   readonly serves: (path: string) => boolean;
+  /** Failures are answered without a body: of webhooks. */
+  readonly hasNoErrorBodies?: boolean;
   /** Called with the first request, and again after it rejected. */
   readonly open: (call: Call) => Promise<OpenHttp>;
 }
@@ -36,7 +38,7 @@ type HttpHandler = (event: HttpEvent, context: Pick<Context, 'awsRequestId' | 'g
  * The handler of a function. What it needs is opened by the first request and kept while the process lives; a failure
  * to open is the answer to that request only. It never rejects: a rejection would be a reply without a reason.
  */
-export function httpHandler({ serves, open }: HttpFunction, log: FunctionLog = new FunctionLog('info')): HttpHandler {
+export function httpHandler({ serves, hasNoErrorBodies = false, open }: HttpFunction, log: FunctionLog = new FunctionLog('info')): HttpHandler {
   const deadline = new Deadline();
   let opening: Promise<OpenHttp> | null = null;
   async function answer(request: Request): Promise<APIGatewayProxyStructuredResultV2> {
@@ -60,7 +62,10 @@ export function httpHandler({ serves, open }: HttpFunction, log: FunctionLog = n
       if (!serves(pathname)) throw new SkuaError('not_found', `There is nothing at ${pathname} of this function.`);
       return await inTime(answer(request), deadline);
     } catch (error) {
-      return failureOf(error, log);
+      const { headers, ...failure } = failureOf(error, log);
+      if (!hasNoErrorBodies) return { ...failure, headers };
+      const { 'content-type': _, ...kept } = headers ?? {};
+      return { ...failure, headers: kept, body: '' };
     }
   };
 }

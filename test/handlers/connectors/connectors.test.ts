@@ -27,8 +27,27 @@ const send = (method: string, path: string, body: unknown = undefined, headers: 
   h.send(method, path, { ...headers, ...(body !== undefined && JSON_TYPE) }, body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body));
 
 async function create(id: string, settings: object = SETTINGS): Promise<void> {
-  expect(await send('POST', `/connectors/${id}`, { settings })).toMatchObject({ status: 200, text: '{}' });
+  expect((await send('POST', `/connectors/${id}`, { settings })).status).toBe(200);
 }
+
+test('an unsigned connector that may write everywhere is created with a warning, in the answer and in the log', async () => {
+  const warned = () => instance.log.lines.filter(({ message }) => message === 'a connector was configured in a way that deserves a warning').length;
+  const warnings = [expect.stringMatching(/not signed.*streams/)];
+  expect((await send('POST', '/connectors/parcels', { settings: SETTINGS })).json()).toEqual({ warnings });
+  expect(warned()).toBe(1);
+  expect((await send('PUT', '/connectors/parcels/settings', SETTINGS)).json()).toEqual({ warnings });
+  expect(warned()).toBe(2);
+  expect((await send('PUT', '/connectors/parcels/settings', { ...SETTINGS, streams: ['orders-*'] })).json()).toEqual({});
+  expect(await send('POST', '/connectors/letters', { settings: SIGNED })).toMatchObject({ status: 200, text: '{}' });
+  expect((await send('POST', '/connectors/orders', { settings: { ...SETTINGS, streams: ['orders-*', 'returns'] } })).json()).toEqual({});
+  expect((await send('GET', '/connectors/orders/settings')).json().settings).toEqual({ ...SETTINGS, 'streams:0': 'orders-*', 'streams:1': 'returns' });
+  expect(warned()).toBe(2);
+});
+
+test('a trial says where a connector may not write', async () => {
+  await create('parcels', { ...SETTINGS, streams: ['returns'] });
+  expect((await send('POST', '/connectors/parcels/test', { body: { id: 7 } })).json()).toMatchObject({ outcome: 'failed', stream: 'orders-7', error: expect.stringContaining('may not write') });
+});
 
 describe('a life', () => {
   test('over HTTP', async () => {

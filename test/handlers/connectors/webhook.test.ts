@@ -36,7 +36,9 @@ function slowBody(...parts: readonly string[]): ReadableStream {
 describe('replies have no body', () => {
   test.each([201, 202, 400, 401, 404, 500, 503, 504] as const)('%i of the ingest', async (status) => {
     ingest.status = status;
-    expect(await post()).toMatchObject({ status, text: '' });
+    const reply = await post();
+    expect(reply).toMatchObject({ status, text: '' });
+    expect(reply.headers.get('retry-after')).toBe(status === 503 ? '1' : null);
     expect(ingest.calls.length).toBe(1);
   });
 
@@ -50,7 +52,6 @@ describe('replies have no body', () => {
     [404, 'malformed escape', () => post('/webhook/%zz')],
     [404, 'no connector', () => post('/webhook/')],
     [404, 'a longer path', () => post('/webhook/parcels/more')],
-    [401, 'wrong credentials', () => post('/webhook/parcels', { ...JSON_TYPE, ...AS.wrong })],
     ...['GET', 'PUT', 'PATCH', 'DELETE'].map((method): [number, string, () => Promise<{ status: number; text: string; headers: Headers }>] => [405, method, () => h.send(method, '/webhook/parcels', JSON_TYPE)]),
   ])('%i: %s', async (status, _name, call) => {
     const reply = await call();
@@ -77,7 +78,7 @@ test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/j
 });
 
 test('no role is needed, and credentials that are none of ours do no harm', async () => {
-  for (const headers of [{}, AS.plain, { authorization: 'Bearer abc' }]) expect((await post('/webhook/parcels', { ...JSON_TYPE, ...headers })).status).toBe(202);
+  for (const headers of [{}, AS.plain, AS.wrong, { authorization: 'Bearer abc' }, { authorization: 'Basic' }, { authorization: 'Basic c2VuZGVy' }, { authorization: 'Basic ***' }]) expect((await post('/webhook/parcels', { ...JSON_TYPE, ...headers })).status).toBe(202);
 });
 
 describe('the call that the ingest gets', () => {
@@ -135,18 +136,45 @@ describe('the body', () => {
     expect(ingest.refusals).toEqual([]);
   });
 
-  test('is not waited for when too much is arriving already', async () => {
-    open({ bodyBytesMax: 1_000, bodyReadMs: 5_000, arrivingBytesMax: 1_500 });
-    const first = post('/webhook/parcels', JSON_TYPE, slowBody('{'));
+  test('that lags makes room where too much has arrived, and is told 408', async () => {
+    open({ bodyBytesMax: 1_000, bodyReadMs: 30_000, arrivingBytesMax: 1_500 });
+    const slow = post('/webhook/parcels', JSON_TYPE, slowBody('x'.repeat(900)));
+    await h.clock.advance(5_000);
+    expect((await post('/webhook/parcels', JSON_TYPE, `"${'y'.repeat(798)}"`)).status).toBe(202);
+    const reply = await slow;
+    expect([reply.status, reply.text, reply.headers.get('connection'), reply.headers.get('retry-after')]).toEqual([408, '', 'close', null]);
+    expect(ingest.refusals).toEqual([['parcels', 408, 'The body took too long to arrive.', ['content-type']]]);
+    expect(h.clock.sleeping).toBe(0);
+  });
+
+  test('is not waited for when all that are arriving are faster', async () => {
+    open({ arrivingMax: 1, bodyReadMs: 5_000 });
+    const brisk = post('/webhook/parcels', JSON_TYPE, slowBody('{'));
     await h.clock.advance(0);
-    expect((await post('/webhook/parcels', JSON_TYPE, slowBody('{'))).status).toBe(503);
+    const reply = await post('/webhook/parcels', JSON_TYPE, slowBody('{'));
+    expect([reply.status, reply.text, reply.headers.get('connection'), reply.headers.get('retry-after')]).toEqual([503, '', 'close', '1']);
     expect(ingest.refusals).toEqual([['parcels', 503, 'Too many bodies are arriving at once.', ['content-type']]]);
+    // What is declared holds no room, and what has ended holds none any more.
+    await h.clock.advance(5_000);
+    expect((await brisk).status).toBe(408);
     expect((await post('/webhook/parcels', { ...JSON_TYPE, 'content-length': '7' })).status).toBe(202);
-    await h.clock.advance(5_000);
+  });
+
+  test.each([
+    ['a connector', { connectorArrivingMax: 2 }, '192.0.2.2'],
+    ['an address', { addressArrivingMax: 2 }, '192.0.2.1'],
+    ['the node', { arrivingMax: 2 }, '192.0.2.2'],
+  ])('of whoever is silent goes when %s has too many', async (_, limits, genuine) => {
+    let caller = '192.0.2.1';
+    open({ ...limits, bodyReadMs: 30_000 }, { addressOf: () => caller });
+    const first = post('/webhook/parcels', JSON_TYPE, slowBody());
+    await h.clock.advance(2_000);
+    void post('/webhook/parcels', JSON_TYPE, slowBody());
+    await h.clock.advance(2_000);
+    caller = genuine;
+    expect((await post()).status).toBe(202);
     expect((await first).status).toBe(408);
-    const again = post('/webhook/parcels', JSON_TYPE, slowBody('{'));
-    await h.clock.advance(5_000);
-    expect((await again).status).toBe(408);
+    expect(ingest.refusals.length).toBe(1);
   });
 
   test('is not read for an unknown connector or a wrong type', async () => {

@@ -70,6 +70,12 @@ describe('while the store is being opened', () => {
     expect(await (await ask({ startUpWork: () => null }, '/health/ready')).json()).toMatchObject({ status: 'starting', phase: 'opening' });
   });
 
+  test('senders of webhooks are told to come again, and nothing else', async () => {
+    const reply = await ask({}, '/webhook/parcels', 'POST');
+    expect([reply.status, await reply.text(), reply.headers.get('content-type')]).toEqual([503, '', null]);
+    expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
   test('metrics are there for those who may see them without a login', async () => {
     const reply = await ask({}, '/metrics');
     expect([reply.status, await reply.text()]).toEqual([200, 'a 1\n']);

@@ -81,7 +81,7 @@ describe('a node on a bucket', () => {
     expect(metrics).toMatch(/^eventstore_checkpoints\{.*\} [1-9]\d*/m);
     expect((await ask(node, 'GET', '/stats')).status).toBe(200);
     const script = btoa("function route({ body }) { return { stream: 'in-' + body.kind, schema: 'T' }; }");
-    const made = await fetch(`${node.url}/connectors/parcels`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ settings: { instanceTypeName: 'webhook-source', routingScript: script, waitForWrite: true } }) });
+    const made = await fetch(`${node.url}/connectors/parcels`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ settings: { instanceTypeName: 'webhook-source', routingScript: script, streams: ['in-*'], waitForWrite: true } }) });
     expect([made.status, await made.text()]).toEqual([200, '{}']);
     expect((await fetch(`${node.url}/connectors/parcels/start`, { method: 'POST' })).status).toBe(200);
     const call = await fetch(`${node.url}/webhook/parcels`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"kind":"parcel","number":7}' });

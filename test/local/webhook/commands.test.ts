@@ -196,6 +196,14 @@ describe('test', () => {
     expect({ code, err }).toEqual({ code: result.outcome === 'routed' ? 0 : 1, err: '' });
   });
 
+  test('where the connector may write', async () => {
+    const [script, payload] = ['route = () => ({ stream: "orders-7" })', '{}'];
+    expect((await trial(script, payload, '--stream', 'returns', '--stream', 'orders-*')).code).toBe(0);
+    const { code, out } = await trial(script, payload, '--stream', 'returns');
+    expect(code).toBe(1);
+    expect(out).toMatch(/^Outcome: {2}failed, status 500\nStream: {3}orders-7\n[^]*Why: .*may not write to the stream "orders-7"/);
+  });
+
   test('a time limit of its own', async () => {
     const { out } = await trial('function route() { for (;;); }', '{}', '--script-timeout-ms', '20');
     expect(out).toContain('Outcome:  timed out, status 500\nWhy:      ');

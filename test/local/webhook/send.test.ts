@@ -59,7 +59,7 @@ async function manage(node: Node, method: string, rest: string, body?: object): 
 }
 
 function create(node: Node, id: string, settings: object) {
-  return manage(node, 'POST', `/${id}`, { settings: { instanceTypeName: 'webhook-source', routingScript: btoa(SCRIPT), ...settings } });
+  return manage(node, 'POST', `/${id}`, { settings: { instanceTypeName: 'webhook-source', routingScript: btoa(SCRIPT), streams: ['in-*'], ...settings } });
 }
 
 /** Creates a connector and starts it. */

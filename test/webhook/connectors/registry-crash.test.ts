@@ -9,7 +9,7 @@ import type { World } from './kit.ts';
 let world: World;
 afterEach(() => world.close());
 
-type Step = (all: RunningConnectors) => Promise<void>;
+type Step = (all: RunningConnectors) => Promise<unknown>;
 
 /** A life with every command in it. Behind each step: the states that are seen when it has been done. */
 const LIFE: readonly (readonly [string, Step, string])[] = [

@@ -157,9 +157,9 @@ describe('commands', () => {
   });
 
   test('a script that does not cope with an empty request is only worth a warning', async () => {
-    await connectors.create('parcels', null, settings({ routingScript: base64('const route = (request) => ({ stream: request.body.a.b });') }));
+    await connectors.create('parcels', null, settings({ 'streams:0': '*', routingScript: base64('const route = (request) => ({ stream: request.body.a.b });') }));
     expect(one.log.at('warn')).toHaveLength(1);
-    await connectors.create('letters', null, settings());
+    await connectors.create('letters', null, settings({ 'streams:0': '*' }));
     expect(one.log.at('warn')).toHaveLength(1);
     expect(one.sandbox.released).toEqual(['parcels:tried', 'letters:tried']);
   });

@@ -72,7 +72,7 @@ describe('names', () => {
     expect(violation!.description).toContain(`'${near}'`);
   });
 
-  test.each([[['signature:secrets:#']], [['signature:secrets:10']], [['allowedHeaders:100']], [['routingScript:0']], [['routingScript', 'ROUTINGSCRIPT']], [['allowedHeaders', 'allowedHeaders:0']], [['__proto__']], [['x'.repeat(300)]]])('%j is refused', (names) => {
+  test.each([[['signature:secrets:#']], [['signature:secrets:10']], [['allowedHeaders:100']], [['streams:100']], [['streams', 'streams:0']], [['routingScript:0']], [['routingScript', 'ROUTINGSCRIPT']], [['allowedHeaders', 'allowedHeaders:0']], [['__proto__']], [['x'.repeat(300)]]])('%j is refused', (names) => {
     expect(spellNames(new Map(names.map((each) => [each, 'x']))).violations).toHaveLength(1);
   });
 
@@ -85,7 +85,7 @@ describe('types', () => {
   test('defaults', () => {
     expect(parseWebhookSettings(settings())).toEqual({
       settings: {
-        script: SCRIPT, waitForWrite: false, confirmationTimeoutMs: 30_000, signature: null, allowedHeaders: ['content-type', 'user-agent', 'x-request-id'],
+        script: SCRIPT, waitForWrite: false, confirmationTimeoutMs: 30_000, signature: null, allowedHeaders: ['content-type', 'user-agent', 'x-request-id'], streams: null,
         deduplication: { enabled: true, header: null, maxAgeMs: 259_200_000, maxCount: 1_000_000 }, loggingEnabled: true,
       },
       secrets: [], violations: [],
@@ -94,14 +94,14 @@ describe('types', () => {
 
   test('everything given', () => {
     const given = settings({
-      waitForWrite: 'True', confirmationTimeout: '00:01:00.5', 'allowedHeaders:1': 'X-B', 'allowedHeaders:0': 'X-A', 'allowedHeaders:5': 'x-a', 'deduplication:enabled': 'false', 'deduplication:header': 'X-Id',
+      'streams:1': 'returns', 'streams:0': ' orders-* ', 'streams:4': 'returns', waitForWrite: 'True', confirmationTimeout: '00:01:00.5', 'allowedHeaders:1': 'X-B', 'allowedHeaders:0': 'X-A', 'allowedHeaders:5': 'x-a', 'deduplication:enabled': 'false', 'deduplication:header': 'X-Id',
       'deduplication:maxAge': '1.00:00:00', 'deduplication:maxCount': '5', 'logging:enabled': 'FALSE', 'signature:scheme': 'Generic', 'signature:header': 'X-Sig', 'signature:prefix': 'v1=', 'signature:encoding': 'base64',
       'signature:hash': 'sha512', 'signature:secrets:3': 'c', 'signature:secret': 'a', 'signature:secrets:0': 'b', 'signature:timestampTolerance': '00:10:00',
     });
     expect(parseWebhookSettings(given)).toEqual({
       settings: {
         script: SCRIPT, waitForWrite: true, confirmationTimeoutMs: 60_500, signature: { scheme: 'Generic', timestampToleranceMs: 600_000, header: 'x-sig', prefix: 'v1=', encoding: 'base64', hash: 'sha512' },
-        allowedHeaders: ['x-a', 'x-b'], deduplication: { enabled: false, header: 'x-id', maxAgeMs: 86_400_000, maxCount: 5 }, loggingEnabled: false,
+        allowedHeaders: ['x-a', 'x-b'], streams: ['orders-*', 'returns'], deduplication: { enabled: false, header: 'x-id', maxAgeMs: 86_400_000, maxCount: 5 }, loggingEnabled: false,
       },
       secrets: ['a', 'b', 'c'], violations: [],
     });
@@ -121,6 +121,9 @@ describe('types', () => {
     ['an empty script', { routingScript: base64(' \n') }, 'routingScript'], ['a long script', { routingScript: base64('x'.repeat(SCRIPT_BYTES_MAX + 1)) }, 'routingScript'],
     ['no boolean', { waitForWrite: 'yes' }, 'waitForWrite'], ['no time span', { confirmationTimeout: '30' }, 'confirmationTimeout'], ['no time', { confirmationTimeout: '00:00:00' }, 'confirmationTimeout'], ['a long time', { confirmationTimeout: '01:00:01' }, 'confirmationTimeout'],
     ['61 seconds', { confirmationTimeout: '00:00:61' }, 'confirmationTimeout'], ['no header', { 'allowedHeaders:0': 'X A' }, 'allowedHeaders:0'], ['headers as one text', { allowedHeaders: 'X-A, X-B' }, 'allowedHeaders'],
+    ['streams as one text', { streams: 'a, b' }, 'streams'], ['no stream at all', { streams: '' }, 'streams'], ['a stream without a name', { 'streams:0': ' ' }, 'streams:0'], ['a stream of the system', { 'streams:0': '$settings' }, 'streams:0'],
+    ['all streams of the system', { 'streams:0': 'a', 'streams:1': '$*' }, 'streams:1'], ['a * inside', { 'streams:0': 'a*b' }, 'streams:0'], ['two of them', { 'streams:0': 'a**' }, 'streams:0'], ['a name that no stream has', { 'streams:0': 'a\nb' }, 'streams:0'],
+    ['a long name', { 'streams:0': 'x'.repeat(1_025) }, 'streams:0'],
     ['no number', { 'deduplication:maxCount': '1e3' }, 'deduplication:maxCount'], ['none', { 'deduplication:maxCount': '0' }, 'deduplication:maxCount'], ['too many', { 'deduplication:maxCount': '1000001' }, 'deduplication:maxCount'],
     ['a month and more', { 'deduplication:maxAge': '31.00:00:00' }, 'deduplication:maxAge'], ['no header of ids', { 'deduplication:header': 'a b' }, 'deduplication:header'],
     ['no scheme', { 'signature:secret': 's' }, 'signature:scheme'], ['no secret', { 'signature:scheme': 'GitHub' }, 'signature:secret'], ['an empty secret', { 'signature:scheme': 'GitHub', 'signature:secret': '' }, 'signature:secret'],

@@ -80,6 +80,7 @@ const ROWS: readonly Row[] = [
   { name: 'a stream that no URL reaches', status: 500, outcome: 'refused-route', body: '{"stream":".."}' },
   { name: 'a stream with a lone surrogate', status: 500, outcome: 'refused-route', body: '{"stream":"a\\ud800"}' },
   { name: 'a stream with a long name', status: 500, outcome: 'refused-route', body: JSON.stringify({ stream: 'a'.repeat(1_025) }) },
+  { name: 'a stream that the connector may not write to', status: 500, outcome: 'refused-stream', settings: { streams: ['orders-*', 'returns'] }, body: '{"stream":"returns-1"}' },
   { name: 'an empty schema', status: 500, outcome: 'refused-route', body: '{"stream":"a","schema":""}' },
   { name: 'a long schema', status: 500, outcome: 'refused-route', body: JSON.stringify({ stream: 'a', schema: 'x'.repeat(1_025) }) },
   { name: 'an event that is too large', status: 500, outcome: 'refused-route', body: JSON.stringify({ stream: 'a', x: 'x'.repeat(4_194_304) }) },
@@ -118,6 +119,33 @@ describe('statuses and what was written', () => {
   function name(rig: Rig): number {
     return [...rig.meter.counts.keys()].filter((key) => key.startsWith('eventstore_webhook_calls_total parcels')).length;
   }
+
+  test.each([
+    ['returns', 202], ['orders-1742', 202], ['orders-', 202], ['orders', 500], ['returns-1', 500], ['Returns', 500], ['anything', 500],
+  ])('a connector with streams may write to %s: %i', async (stream, status) => {
+    const rig = await openRig();
+    rig.active.start('parcels', { streams: ['orders-*', 'returns'] });
+    expect(await rig.send({ stream })).toBe(status);
+    if (status === 202) return until(async () => (await rig.read(stream)).length === 1);
+    await until(async () => (await rig.read(REJECTIONS)).length === 1);
+    expect(await rig.read(stream)).toEqual([]);
+    const reason = expect.stringContaining(`may not write to the stream "${stream}"`);
+    expect((await rig.read(REJECTIONS)).map(dataOf)).toMatchObject([{ status: 500, reason }]);
+    expect(rig.log.lines).toMatchObject([{ level: 'warn', message: 'a webhook call was refused', fields: { connectorId: 'parcels', status: 500, reason } }]);
+    expect(rig.meter.counts.get('eventstore_webhook_calls_total parcels refused-stream')).toBe(1);
+  });
+
+  test('a delivery that was noted for a stream is refused once the connector may not write there', async () => {
+    const rig = await openRig();
+    rig.active.start('parcels', { waitForWrite: true });
+    rig.gated.refuse = (stream) => (stream === 'returns' ? new SkuaError('writer_stopped', 'Stopped.') : null);
+    expect(await rig.send({ stream: 'returns' }, { headers: { 'webhook-id': 'd-1' } })).toBe(503);
+    rig.gated.refuse = () => null;
+    await rig.active.stop('parcels');
+    rig.active.start('parcels', { waitForWrite: true, streams: ['orders-*'] });
+    expect(await rig.send({ stream: 'orders-1' }, { headers: { 'webhook-id': 'd-1' } })).toBe(500);
+    expect([await rig.read('returns'), await rig.read('orders-1')]).toEqual([[], []]);
+  });
 
   test('a client that goes away ends its wait only', async () => {
     const rig = await openRig();
