@@ -7,6 +7,8 @@ export const LOG_PREFIX = 'log/';
 export const MANIFEST_PREFIX = 'manifest/';
 export const FILES_PREFIX = 'files/';
 export const PROBE_PREFIX = 'probe/';
+/** Failed logins of the last minutes; shared-failures.ts. */
+export const FAILURES_PREFIX = 'failures/';
 
 const COMMIT_DIGITS = 20;
 const MANIFEST_DIGITS = 15;

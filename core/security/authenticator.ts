@@ -116,6 +116,7 @@ export class PasswordAuthenticator implements Authenticator {
     } catch (error) {
       throw isSkuaError(error, 'store_closed') ? notReady() : error;
     }
+    await failures.share(name, address);
     this.#parts.meter.count(AUTHENTICATIONS, 1, FAILED);
     throw new SkuaError('not_authenticated', 'There is no user with this name and password, or the user is disabled: check both.');
   }

@@ -1,5 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { SharedFailures } from '../ports/shared-failures.ts';
 import { addressGroup } from './address-group.ts';
 import { LOGIN_NAME_LENGTH_MAX } from './limits.ts';
 
@@ -44,10 +45,13 @@ export class Failures {
   /** In the order of the last failure or attempt. */
   readonly #entries = new Map<string, Entry>();
   readonly #familiar: FamiliarPlaces;
+  readonly #shared: SharedFailures | null;
 
-  constructor(clock: Clock) {
+  /** `shared`: what other processes count too; null where there are none. */
+  constructor(clock: Clock, shared: SharedFailures | null = null) {
     this.#clock = clock;
     this.#familiar = new FamiliarPlaces(clock);
+    this.#shared = shared;
   }
 
   get size(): number { return this.#entries.size; }
@@ -118,6 +122,16 @@ export class Failures {
 
   #limit(name: string, address: string | null): number {
     return this.callerOf(name, address).isFamiliar ? FAMILIAR_FAILURES_MAX : FAILURES_MAX;
+  }
+
+  /** Tells other processes of the failure that was just counted, and takes in what they have counted. To be waited for before the answer. */
+  async share(name: string, address: string | null): Promise<void> {
+    if (this.#shared === null || !await this.#shared.add(name.slice(0, LOGIN_NAME_LENGTH_MAX), addressGroup(address))) return;
+    const key = keyOf(name, address);
+    const entry = this.#entries.get(key) ?? newEntry();
+    this.#forgetOld(entry);
+    while (entry.times.length < FAILURES_MAX) entry.times.push(this.#clock.monotonicMs());
+    this.#keep(key, entry);
   }
 
   #note(key: string, entry: Entry, limit: number): void {

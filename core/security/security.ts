@@ -3,6 +3,7 @@ import type { Ids } from '../ports/ids.ts';
 import type { Keys } from '../ports/keys.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
+import type { SharedFailures } from '../ports/shared-failures.ts';
 import type { EventStore } from '../streams/api.ts';
 import type { NewUser, Security, Users } from './api.ts';
 import { PasswordAuthenticator } from './authenticator.ts';
@@ -21,6 +22,8 @@ interface SecurityParts {
   readonly ids: Ids;
   readonly log: Log;
   readonly meter: Meter;
+  /** Where several processes answer for the same users and know of each other by nothing else. */
+  readonly sharedFailures?: SharedFailures;
 }
 
 export interface SecurityConfig {
@@ -28,10 +31,12 @@ export interface SecurityConfig {
   readonly passwordFormat: PasswordFormat;
   /** The anonymous caller counts as `$all` in access lists. */
   readonly allowAnonymousStreamAccess: boolean;
-  /** Passwords that the default users get when they are created, and never again. */
-  readonly adminPassword: string;
-  readonly opsPassword: string;
+  /** Passwords that the default users get when they are created, and never again; asked for then, where they have to be fetched. */
+  readonly adminPassword: FirstPassword;
+  readonly opsPassword: FirstPassword;
 }
+
+type FirstPassword = string | (() => Promise<string>);
 
 export interface RunningSecurity extends Security {
   /**
@@ -48,7 +53,7 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   const { store, ids, log, clock, keys, meter } = parts;
   const streams = new UserStreams(store, ids);
   const passwords = new Passwords(keys, meter, config.passwordFormat);
-  const failures = new Failures(clock);
+  const failures = new Failures(clock, parts.sharedFailures ?? null);
   const users = new UserManager({ streams, passwords, failures, log });
   const defaults = defaultUsers(config.adminPassword, config.opsPassword);
   const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, meter });
@@ -67,7 +72,15 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
 /** The documented password of the default users. */
 export const DEFAULT_PASSWORD = 'changeit';
 
-function defaultUsers(adminPassword: string, opsPassword: string): NewUser[] {
+interface DefaultUser extends Omit<NewUser, 'password'> {
+  readonly password: FirstPassword;
+}
+
+function firstPassword({ password }: DefaultUser): string | Promise<string> {
+  return typeof password === 'string' ? password : password();
+}
+
+function defaultUsers(adminPassword: FirstPassword, opsPassword: FirstPassword): DefaultUser[] {
   return [
     { loginName: 'admin', fullName: 'Skua Administrator', groups: [ADMINISTRATORS], password: adminPassword },
     { loginName: 'ops', fullName: 'Skua Operations', groups: [OPERATORS], password: opsPassword },
@@ -75,7 +88,7 @@ function defaultUsers(adminPassword: string, opsPassword: string): NewUser[] {
 }
 
 /** Creates the default users that never were; options-and-security.md section 7.3. One that was deleted stays deleted. */
-async function createDefaultUsers(store: EventStore, streams: UserStreams, users: Users, defaults: readonly NewUser[], log: Log): Promise<void> {
+async function createDefaultUsers(store: EventStore, streams: UserStreams, users: Users, defaults: readonly DefaultUser[], log: Log): Promise<void> {
   for (const user of defaults) {
     const { loginName } = user;
     if (await streams.read(loginName) !== null) {
@@ -84,18 +97,19 @@ async function createDefaultUsers(store: EventStore, streams: UserStreams, users
     } else if ((await store.streamInfo(userStream(loginName))).lastEventNumber >= 0) {
       log.info('a default user was deleted and is not created again', { loginName });
     } else {
-      await users.create(user);
+      await users.create({ ...user, password: await firstPassword(user) });
       log.info('created a default user', { loginName });
     }
   }
 }
 
 /** True while a default user can log in with the documented password, or would be created with it. */
-async function haveDefaultPassword(store: EventStore, streams: UserStreams, passwords: Passwords, defaults: readonly NewUser[]): Promise<boolean> {
-  for (const { loginName, password } of defaults) {
+async function haveDefaultPassword(store: EventStore, streams: UserStreams, passwords: Passwords, defaults: readonly DefaultUser[]): Promise<boolean> {
+  for (const user of defaults) {
+    const { loginName } = user;
     const stored = await streams.read(loginName);
     if (stored === null) {
-      if (password === DEFAULT_PASSWORD && (await store.streamInfo(userStream(loginName))).lastEventNumber < 0) return true;
+      if (await firstPassword(user) === DEFAULT_PASSWORD && (await store.streamInfo(userStream(loginName))).lastEventNumber < 0) return true;
     } else if (!stored.record.isDisabled && await passwords.matches(stored.record, DEFAULT_PASSWORD)) return true;
   }
   return false;

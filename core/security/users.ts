@@ -118,7 +118,9 @@ export class UserManager implements Users {
     } finally {
       this.#failures.end(loginName, address, isFailure);
     }
-    if (isFailure) throw new SkuaError('wrong_password', 'The current password is another one: check it, or let an administrator reset it.', { loginName });
+    if (!isFailure) return;
+    await this.#failures.share(loginName, address);
+    throw new SkuaError('wrong_password', 'The current password is another one: check it, or let an administrator reset it.', { loginName });
   }
 
   /** Replaces the record by what `build` makes of it; null for no change. */

@@ -6,6 +6,7 @@ import type { BuiltBundles } from '../support/lambda/built-bundles.ts';
 import { scheduledEvent } from '../support/lambda/events.ts';
 import { LambdaDriver } from '../support/lambda/lambda-driver.ts';
 import { ric } from '../support/lambda/ric.ts';
+import { SecretStore } from '../support/lambda/secret-store.ts';
 import { describeFunctions } from '../support/lambda/runtime-suite.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';
 import type { S3ForTests } from '../support/s3/s3-for-tests.ts';
@@ -54,14 +55,56 @@ describe('the built functions, by the runtime interface', () => {
 
   describeFunctions(() => driver);
 
+  it('read each no secrets but their own, from the secret store, and have none in their configuration', async () => {
+    const store = await new SecretStore({ 'first-admin': 'of admin', 'first-ops': 'of ops', token: 'to seal with' }).listen();
+    const secretDriver = (env: Readonly<Record<string, string>>) => new LambdaDriver({
+      bundles: bundles.folder, command: (folder) => [process.execPath, path.join(bundles.folder, 'bootstrap.mjs'), folder],
+      env: { ...s3.env, AWS_ENDPOINT_URL_S3: s3.endpoint, AWS_ENDPOINT_URL_SECRETS_MANAGER: store.url, AWS_REGION: s3.region, SERVER_STORAGE: `s3://${s3.bucket}/secrets`, SERVER_CHUNK_SIZE: '131072', ...env },
+    });
+    // As the stack gives them (test/aws/stack.long.test.ts).
+    const users = { SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'first-admin', SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'first-ops' };
+    const sealing = { SERVER_CONNECTORS__DATA_PROTECTION__TOKEN_SECRET: 'token' };
+    const [tick, streams, admin, webhook] = [secretDriver({}), secretDriver(users), secretDriver({ ...users, ...sealing }), secretDriver(sealing)] as const;
+    try {
+      expect(await tick.value('tick', scheduledEvent())).toMatchObject({ outcome: 'idle' });
+      expect(store.asked).toEqual([]);
+      expect((await streams.http('streams', 'GET', '/streams/nothing', { user: ['admin', 'of admin'], headers: { accept: 'application/json' } })).statusCode).toBe(404);
+      expect(store.asked.toSorted()).toEqual(['first-admin', 'first-ops']);
+      // The users are there by now: nobody needs their first passwords any more.
+      store.asked.length = 0;
+      const settings = { instanceTypeName: 'webhook-source', routingScript: Buffer.from('function route() { return { stream: "a" }; }').toString('base64'), signature: { scheme: 'GitHub', secret: 'shared' } };
+      const json = { 'content-type': 'application/json' };
+      expect((await admin.http('admin', 'POST', '/connectors/github', { user: ['ops', 'of ops'], headers: json, body: JSON.stringify({ settings }) })).statusCode).toBe(200);
+      expect((await admin.http('admin', 'POST', '/connectors/github/start', { user: ['ops', 'of ops'] })).statusCode).toBe(200);
+      expect(store.asked).toEqual(['token']);
+      expect(await webhook.http('webhook', 'POST', '/webhook/github', { user: null, headers: json, body: '{}' })).toMatchObject({ statusCode: 401, body: '' });
+      expect(store.asked).toEqual(['token', 'token']);
+      // What can't be read is no reply with a reason, and the next call tries again.
+      await webhook.restart();
+      store.secrets.set('token', { status: 400, name: 'AccessDeniedException' });
+      expect(await webhook.http('webhook', 'POST', '/webhook/github', { user: null, headers: json, body: '{}' })).toMatchObject({ statusCode: 500, body: '' });
+      expect(webhook.output).toContain('the role of the function may not read it');
+      store.secrets.set('token', 'to seal with');
+      expect((await webhook.http('webhook', 'POST', '/webhook/github', { user: null, headers: json, body: '{}' })).statusCode).toBe(401);
+      for (const each of [tick, streams, admin, webhook]) expect(each.output).not.toMatch(/of admin|of ops|to seal with/);
+    } finally {
+      for (const each of [tick, streams, admin, webhook]) await each.restart();
+      await store.close();
+    }
+  });
+
   it('say what is wrong with their settings in their log, and answer all the same', async () => {
-    const broken = new LambdaDriver({ bundles: bundles.folder, command: (folder) => [process.execPath, path.join(bundles.folder, 'bootstrap.mjs'), folder], env: { SERVER_STORAGE: `s3://${s3.bucket}/broken` } });
+    const command = (folder: string) => [process.execPath, path.join(bundles.folder, 'bootstrap.mjs'), folder] as const;
+    const broken = new LambdaDriver({ bundles: bundles.folder, command, env: { SERVER_STORAGE: `s3://${s3.bucket}/broken` } });
+    // A tick has no users, and so needs no passwords.
+    const brokenTick = new LambdaDriver({ bundles: bundles.folder, command, env: { SERVER_STORAGE: `s3://${s3.bucket}/broken`, SERVER_TICK_SECONDS: 'soon' } });
     try {
       expect((await broken.http('streams', 'GET', '/streams/a')).statusCode).toBe(500);
       expect(broken.output).toContain('SERVER_DEFAULT_ADMIN_PASSWORD');
-      expect(await broken.invoke('tick', scheduledEvent())).toMatchObject({ kind: 'error' });
+      expect(await brokenTick.invoke('tick', scheduledEvent())).toMatchObject({ kind: 'error' });
     } finally {
       await broken.restart();
+      await brokenTick.restart();
     }
   });
 });

@@ -19,8 +19,8 @@ describe('the settings of functions', () => {
     [{ ...base, SERVER_STORAGE: undefined }, 'SERVER_STORAGE is missing'],
     [{ ...base, SERVER_STORAGE: 'ftp://host/x' }, 'ftp'],
     [{ ...base, SERVER_TICK_SECONDS: 'soon' }, 'SERVER_TICK_SECONDS must be'],
-    [{ SERVER_STORAGE: base.SERVER_STORAGE }, 'SERVER_DEFAULT_ADMIN_PASSWORD and SERVER_DEFAULT_OPS_PASSWORD must be set'],
-    [{ ...base, SERVER_DEFAULT_OPS_PASSWORD: 'changeit' }, 'SERVER_DEFAULT_OPS_PASSWORD must be set'],
+    [{ SERVER_STORAGE: base.SERVER_STORAGE }, 'SERVER_DEFAULT_ADMIN_PASSWORD and SERVER_DEFAULT_OPS_PASSWORD (or the same with _SECRET) must be set'],
+    [{ ...base, SERVER_DEFAULT_OPS_PASSWORD: 'changeit' }, 'SERVER_DEFAULT_OPS_PASSWORD (or the same with _SECRET) must be set'],
   ])('are refused with what to change (%#)', (env, expected) => {
     expect(() => readSettings(env)).toThrowError(expected);
   });

@@ -48,7 +48,7 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
   const one = (type: string) => all(type)[0]![1];
   const lambda = (id: string) => all('AWS::Lambda::Function').find(([name]) => name.startsWith(id))![1].Properties;
 
-  const isOfBackups = (properties: Record<string, any>) => properties['PolicyName'] === 'Backups';
+  const isOfBackups = (properties: Record<string, any>) => properties['PolicyName'] === 'Backups' || properties['PolicyName'] === 'BackupKey';
 
   /** The statements about the bucket that a function's role has. */
   function statements(id: string): Statement[] {
@@ -69,7 +69,10 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
     expect(DeletionPolicy).toBe('Retain');
     expect(Properties['BucketEncryption'].ServerSideEncryptionConfiguration[0].ServerSideEncryptionByDefault.SSEAlgorithm).toBe('AES256');
     expect(Properties['PublicAccessBlockConfiguration']).toEqual({ BlockPublicAcls: true, BlockPublicPolicy: true, IgnorePublicAcls: true, RestrictPublicBuckets: true });
-    expect(Properties['LifecycleConfiguration'].Rules).toEqual([expect.objectContaining({ Status: 'Enabled', AbortIncompleteMultipartUpload: { DaysAfterInitiation: 2 } })]);
+    expect(Properties['LifecycleConfiguration'].Rules).toEqual([
+      expect.objectContaining({ Status: 'Enabled', AbortIncompleteMultipartUpload: { DaysAfterInitiation: 2 } }),
+      { Id: 'expire-failed-logins', Status: 'Enabled', ExpirationInDays: 1, Prefix: { 'Fn::Join': ['', [{ Ref: 'Prefix' }, '/failures/']] } },
+    ]);
     // What a scavenge removes must be gone.
     expect(Properties['VersioningConfiguration']).toBeUndefined();
   });
@@ -85,8 +88,8 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
   it('gives each function no more than it needs', () => {
     for (const id of ['Webhook', 'Streams', 'Admin']) expect(actions(id).sort()).toEqual(['s3:GetObject', 's3:ListBucket', 's3:PutObject']);
     expect(folders('Webhook', 's3:PutObject')).toEqual(['/log/*']);
-    expect(folders('Streams', 's3:PutObject')).toEqual(['/log/*']);
-    expect(folders('Admin', 's3:PutObject').sort()).toEqual(['/control/*', '/log/*']);
+    expect(folders('Streams', 's3:PutObject').sort()).toEqual(['/failures/*', '/log/*']);
+    expect(folders('Admin', 's3:PutObject').sort()).toEqual(['/control/*', '/failures/*', '/log/*']);
     expect(actions('Tick').sort()).toEqual(['s3:AbortMultipartUpload', 's3:DeleteObject', 's3:GetObject', 's3:ListBucket', 's3:PutObject']);
     for (const action of ['s3:GetObject', 's3:PutObject', 's3:DeleteObject']) expect(folders('Tick', action)).toEqual(['/*']);
   });
@@ -103,7 +106,11 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
     const { Variables } = lambda('Tick')['Environment'] as { Variables: Record<string, { 'Fn::If': unknown[] }> };
     expect(Variables['SERVER_BACKUP__REPOSITORY']!['Fn::If']).toEqual(['HasBackups', expect.anything(), { Ref: 'AWS::NoValue' }]);
     expect(Variables['SERVER_BACKUP__EVERY_SEC']!['Fn::If']).toEqual(['HasBackups', { Ref: 'BackupEverySeconds' }, { Ref: 'AWS::NoValue' }]);
-    expect(JSON.stringify(Variables['SERVER_BACKUP__KEY'])).toMatch(/HasBackupKey.*\{\{resolve:secretsmanager:.*BackupKeyName/);
+    expect(Variables['SERVER_BACKUP__KEY_SECRET']!['Fn::If']).toEqual(['HasBackupKey', { Ref: 'BackupKeyName' }, { Ref: 'AWS::NoValue' }]);
+    const keyPolicy = all('AWS::IAM::Policy').find(([name]) => name.startsWith('BackupKeyPolicy'))![1];
+    expect([keyPolicy.Condition, keyPolicy.Properties['Roles']]).toEqual(['HasBackupKey', [{ Ref: expect.stringMatching(/^TickRole/) }]]);
+    expect(keyPolicy.Properties['PolicyDocument'].Statement).toEqual([expect.objectContaining({ Action: 'secretsmanager:GetSecretValue', Effect: 'Allow' })]);
+    expect(JSON.stringify(keyPolicy.Properties['PolicyDocument'].Statement[0].Resource)).toMatch(/:secret:.*"Ref":"BackupKeyName".*-\?\?\?\?\?\?/);
     for (const other of ['Webhook', 'Streams', 'Admin']) expect(JSON.stringify(lambda(other)['Environment'])).not.toContain('BACKUP');
     expect(all('AWS::S3::Bucket')).toHaveLength(1);
   });
@@ -127,16 +134,36 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
     expect(all('AWS::Lambda::LayerVersion')).toEqual([]);
   });
 
-  it('has secrets by reference only', () => {
+  it('has no secret in the configuration of a function, only its name, and lets each read those that it needs', () => {
     expect(all('AWS::SecretsManager::Secret')).toHaveLength(3);
     for (const [, { Properties }] of all('AWS::SecretsManager::Secret')) expect(Properties).toMatchObject({ GenerateSecretString: { PasswordLength: 40 } });
-    for (const id of ['Webhook', 'Streams', 'Admin', 'Tick']) {
+    expect(JSON.stringify(template)).not.toContain('{{resolve:');
+    const secretId = (name: string) => all('AWS::SecretsManager::Secret').find(([id]) => id.startsWith(name))![0];
+    const [admin, ops, token] = ['AdminPassword', 'OpsPassword', 'DataProtectionToken'].map(secretId) as [string, string, string];
+    const needs: Record<string, Record<string, string>> = {
+      Webhook: { SERVER_CONNECTORS__DATA_PROTECTION__TOKEN_SECRET: token },
+      Streams: { SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: admin, SERVER_DEFAULT_OPS_PASSWORD_SECRET: ops },
+      Admin: { SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: admin, SERVER_DEFAULT_OPS_PASSWORD_SECRET: ops, SERVER_CONNECTORS__DATA_PROTECTION__TOKEN_SECRET: token },
+      Tick: {},
+    };
+    for (const [id, secrets] of Object.entries(needs)) {
       const { Variables } = lambda(id)['Environment'] as { Variables: Record<string, unknown> };
-      for (const name of ['SERVER_DEFAULT_ADMIN_PASSWORD', 'SERVER_DEFAULT_OPS_PASSWORD']) expect(JSON.stringify(Variables[name])).toContain('{{resolve:secretsmanager:');
+      const named = Object.fromEntries(Object.entries(Variables).filter(([name]) => name.endsWith('_SECRET') && !name.startsWith('SERVER_BACKUP')));
+      expect(named).toEqual(Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, { Ref: secret }])));
+      expect(Object.keys(Variables).filter((name) => /PASSWORD$|TOKEN$|KEY$/.test(name))).toEqual([]);
+      const read = statements(id).filter(({ Action }) => [Action].flat().some((action) => action.startsWith('secretsmanager:')));
+      expect(read.flatMap(({ Action }) => Action)).toEqual(Object.keys(secrets).length > 0 ? ['secretsmanager:GetSecretValue'] : []);
+      expect(read.flatMap(({ Resource }) => [Resource].flat())).toEqual(Object.values(secrets).map((secret) => ({ Ref: secret })));
     }
-    const token = 'SERVER_CONNECTORS__DATA_PROTECTION__TOKEN';
-    expect(JSON.stringify(lambda('Webhook')['Environment'].Variables[token])).toContain('{{resolve:secretsmanager:');
-    expect(lambda('Streams')['Environment'].Variables[token]).toBeUndefined();
+  });
+
+  it('keeps calls for each function that everybody reaches, and no more', () => {
+    for (const [id, fallback] of [['Streams', 50], ['Webhook', 50], ['Admin', 10]] as const) {
+      expect(template.Parameters[`${id}Concurrency`]).toMatchObject({ Type: 'Number', Default: fallback, MinValue: 0 });
+      // Small accounts have nothing to reserve.
+      expect(lambda(id)['ReservedConcurrentExecutions']).toEqual({ 'Fn::If': [`Has${id}Concurrency`, { Ref: `${id}Concurrency` }, { Ref: 'AWS::NoValue' }] });
+    }
+    expect(lambda('Tick')['ReservedConcurrentExecutions']).toBeUndefined();
   });
 
   it('sends each path to its function', () => {

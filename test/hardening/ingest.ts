@@ -26,15 +26,15 @@ export const INGEST_FINDINGS = [
   },
   {
     finding: '11', request: 'reading the configuration of a function',
-    before: 'shows passwords and the data-protection token', now: 'shows names of secrets; each function may read those that it needs', test: 'test/aws/stack.test.ts',
+    before: 'shows passwords and the data-protection token', now: 'shows names of secrets; each function may read those that it needs', test: 'test/aws/stack.long.test.ts',
   },
   {
     finding: '11', request: 'a cold start of each function', before: 'all had both passwords in their environment',
-    now: 'webhook reads the token, streams and admin the passwords while their users are not made yet, the tick the key of backups', test: 'test/aws/runtime.test.ts',
+    now: 'webhook reads the token, streams and admin the passwords while their users are not made yet, the tick the key of backups', test: 'test/aws/runtime.long.test.ts',
   },
   {
     finding: '11', request: 'a flood of calls to the public address of one function',
-    before: 'took the concurrency of the account', now: 'reserved concurrency: 50 for streams and webhook, 10 for admin', test: 'test/aws/stack.test.ts',
+    before: 'took the concurrency of the account', now: 'reserved concurrency: 50 for streams and webhook, 10 for admin', test: 'test/aws/stack.long.test.ts',
   },
   {
     finding: 'users', request: 'POST /webhook/{id} with an Authorization header that is no login of the node',

@@ -1,6 +1,6 @@
 import { listAll, type ObjectInfo, type ObjectStore } from '../../ports/object-store.ts';
 import type { ObjectWorld } from '../api.ts';
-import { commitKey, commitNumberOf, FILES_PREFIX, LOG_PREFIX, manifestNumberOf, MANIFEST_PREFIX } from '../keys.ts';
+import { commitKey, commitNumberOf, FAILURES_PREFIX, FILES_PREFIX, LOG_PREFIX, manifestNumberOf, MANIFEST_PREFIX } from '../keys.ts';
 import { keysOf, type ObjectManifest, readManifest } from '../manifest.ts';
 import { CONTROL_PREFIX, isOldNote } from './control.ts';
 
@@ -10,7 +10,7 @@ const REMOVE_MAX = 10_000;
 const BATCH_KEYS = 1_000;
 /** Manifests that stay, however old they are. */
 const MANIFESTS_KEPT = 4;
-/** Objects that no manifest names, and old notes, are looked for every this many manifests. */
+/** Objects that no manifest names, old notes and old failures of logins are looked for every this many manifests. */
 export const LEFTOVERS_EVERY = 64;
 
 /**
@@ -62,12 +62,16 @@ export async function sweep(world: Pick<ObjectWorld, 'objects'>, { old, manifest
   return gone.count;
 }
 
-/** Files that ticks uploaded and never named, and notes that nobody looks at. */
+/** Files that ticks uploaded and never named, notes that nobody looks at, and failed logins of long ago. */
 async function leftovers(gone: Gone, objects: ObjectStore, newest: ObjectManifest, beforeMs: number): Promise<void> {
   const named = keysOf(newest);
   for (const { key } of newest.dropped) named.add(key);
   for await (const { key, modifiedMs } of listAll(objects, FILES_PREFIX)) if (modifiedMs <= beforeMs && !named.has(key)) await gone.add(key);
   for await (const { key, modifiedMs } of listAll(objects, CONTROL_PREFIX)) if (modifiedMs <= beforeMs && isOldNote(key, newest)) await gone.add(key);
+  for await (const { key, modifiedMs } of listAll(objects, FAILURES_PREFIX)) {
+    if (gone.isFull) return;
+    if (modifiedMs <= beforeMs) await gone.add(key);
+  }
 }
 
 /** Collects keys and removes them by the thousand. */

@@ -92,7 +92,7 @@ function createAlarms(scope: Construct, functions: Functions, email: string): vo
   for (const [name, each] of Object.entries(functions) as [keyof Functions, Functions[keyof Functions]][]) {
     const id = `${name[0]!.toUpperCase()}${name.slice(1)}`;
     alarm(`${id}Errors`, each.metricErrors({ period: PERIOD, statistic: 'Sum' }), 0, `The function ${name} crashed, ran out of time or memory, or (the tick) failed. Its log group has the reason.`);
-    alarm(`${id}Throttles`, each.metricThrottles({ period: PERIOD, statistic: 'Sum' }), 0, `Calls of the function ${name} were refused by the platform: raise the account's limit of concurrent executions.`);
+    alarm(`${id}Throttles`, each.metricThrottles({ period: PERIOD, statistic: 'Sum' }), 0, `Calls of the function ${name} were refused by the platform: too many came at once. Raise its parameter for concurrency, or the account's limit of concurrent executions, if they were meant.`);
     if (name !== 'tick') alarm(`${id}Failures`, failures(each.functionName), FAILURES_MAX, `The function ${name} answers with 500 and above. Its log group has the reason.`);
   }
   new Alarm(scope, 'TickMissing', {

@@ -1,4 +1,4 @@
-import { Arn, Aws, CfnCondition, CfnParameter, Duration, Fn, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
+import { Arn, ArnFormat, Aws, CfnCondition, CfnParameter, Duration, Fn, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
 import { AnyPrincipal, CfnPolicy, Effect, PolicyDocument, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
@@ -19,7 +19,11 @@ export function createBucket(scope: Construct, prefix: string): Bucket {
     enforceSSL: true,
     minimumTLSVersion: 1.2,
     removalPolicy: RemovalPolicy.RETAIN,
-    lifecycleRules: [{ id: 'abort-old-uploads', abortIncompleteMultipartUploadAfter: Duration.days(UPLOAD_DAYS) }],
+    lifecycleRules: [
+      { id: 'abort-old-uploads', abortIncompleteMultipartUploadAfter: Duration.days(UPLOAD_DAYS) },
+      // They count for a minute. Ticks remove them too, but not as fast as somebody who guesses can make them.
+      { id: 'expire-failed-logins', prefix: `${prefix}/failures/`, expiration: Duration.days(1) },
+    ],
   });
   refuseOverwrites(bucket, prefix);
   return bucket;
@@ -62,7 +66,7 @@ function refuseOverwrites(bucket: Bucket, prefix: string): void {
 export interface Backups {
   /** For the function that makes them; variables without a value are not there. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Lets it read, write and prune the repository, and nothing beside it. */
+  /** Lets it read, write and prune the repository and read its key, and nothing beside it. */
   grant(to: IFunction): void;
 }
 
@@ -83,7 +87,7 @@ export function createBackups(scope: Construct): Backups {
     environment: {
       SERVER_BACKUP__REPOSITORY: where(hasBackups, `s3://${bucket}/${prefix}`),
       SERVER_BACKUP__EVERY_SEC: where(hasBackups, everySeconds),
-      SERVER_BACKUP__KEY: where(hasKey, `{{resolve:secretsmanager:${secret}}}`),
+      SERVER_BACKUP__KEY_SECRET: where(hasKey, secret),
     },
     grant: (to) => {
       const arn = (resource: string) => Arn.format({ service: 's3', account: '', region: '', resource }, Stack.of(scope));
@@ -98,6 +102,13 @@ export function createBackups(scope: Construct): Backups {
         }),
       });
       policy.cfnOptions.condition = hasBackups;
+      // The platform adds six characters to the name of a secret.
+      const keyArn = Arn.format({ service: 'secretsmanager', resource: 'secret', resourceName: `${secret}-??????`, arnFormat: ArnFormat.COLON_RESOURCE_NAME }, Stack.of(scope));
+      const keyPolicy = new CfnPolicy(scope, 'BackupKeyPolicy', {
+        policyName: 'BackupKey', roles: [to.role!.roleName],
+        policyDocument: new PolicyDocument({ statements: [new PolicyStatement({ sid: 'ReadBackupKey', actions: ['secretsmanager:GetSecretValue'], resources: [keyArn] })] }),
+      });
+      keyPolicy.cfnOptions.condition = hasKey;
     },
   };
 }

@@ -6,7 +6,7 @@ import { newScratch } from '../../../local/on-objects/scratch.ts';
 import { createSchedule } from '../../schedule.ts';
 import { autoScavengeConfig, scavengeConfig } from './settings.ts';
 import { httpHandler } from './http-function.ts';
-import { commonContext, objectLogOptions, openFunctionStore, openSecurity } from './open-store.ts';
+import { commonContext, objectLogOptions, openedOrClosed, openFunctionStore, openSecurity } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
 import { SELF, TickedScavenger } from '../../../local/on-objects/scavengers.ts';
 
@@ -26,7 +26,7 @@ export const handler = httpHandler({
     const foresight = new Foresight({ world, instance, newScratch, options: objectLogOptions(settings), config: scavengeConfig(settings) });
     const scavenger = new TickedScavenger(world, call.deadline, foresight);
     const autoScavenge = createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, autoScavengeConfig(settings, world));
-    const webhooks = openWebhooks(opened, call.deadline);
+    const webhooks = await openedOrClosed(opened, openWebhooks(opened, call.deadline));
     const app = createApp({ ...commonContext(opened), security, scavenger, features: { webhooks, autoScavenge } });
     return {
       fetch: async (request) => {

@@ -1,6 +1,7 @@
 import { SkuaError } from '../../../core/errors.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
+import { ObjectFailures } from '../../../core/object-log/shared-failures.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { createSecurity } from '../../../core/security/security.ts';
@@ -19,7 +20,7 @@ import { nodeKeys } from '../../keys.ts';
 import { openObjects } from '../../objects/open.ts';
 import type { Call, FunctionLog } from './http-function.ts';
 import { addressOf, readBody, REQUEST_BODY_BYTES_MAX } from './request-of.ts';
-import { readSettings } from './settings.ts';
+import { firstPasswordOf, readSettings } from './settings.ts';
 import type { FunctionSettings } from './settings.ts';
 
 /** The store as every function has it, kept while its process lives. */
@@ -30,9 +31,9 @@ export interface FunctionStore {
   readonly store: SettledStore;
 }
 
-/** The settings and the bucket. */
-export async function openWorld(log: FunctionLog): Promise<{ readonly settings: FunctionSettings; readonly world: ObjectWorld }> {
-  const settings = readSettings(process.env);
+/** The settings and the bucket. `hasUsers` as for `readSettings`. */
+export async function openWorld(log: FunctionLog, hasUsers: boolean): Promise<{ readonly settings: FunctionSettings; readonly world: ObjectWorld }> {
+  const settings = readSettings(process.env, { hasUsers });
   log.setLevel(logLevelOf(settings.values.LogLevel));
   for (const warning of settings.warnings) log.warn(warning);
   const objects = await openObjects(settings.place);
@@ -44,8 +45,8 @@ export function objectLogOptions({ values }: FunctionSettings): ObjectLogOptions
   return { chunkSizeBytes: values.ChunkSize, cacheBytes: values.ChunksCacheSize };
 }
 
-export async function openFunctionStore({ log }: Call): Promise<FunctionStore> {
-  const { settings, world } = await openWorld(log);
+export async function openFunctionStore({ log }: Call, { hasUsers = true } = {}): Promise<FunctionStore> {
+  const { settings, world } = await openWorld(log, hasUsers);
   const instance = await openObjectStore(world, objectLogOptions(settings)).catch(async (error: unknown) => {
     // The next call opens both anew.
     await world.objects.close().catch(() => {});
@@ -115,16 +116,23 @@ export class SettledStore implements EventStore {
   }
 }
 
-/** Users, logins and access lists as on a node, over the same streams; null while security is off. The store is closed where that fails, for the next call opens it anew. */
-export async function openSecurity({ settings: { values }, instance, store, world: { clock, ids, log, meter } }: FunctionStore): Promise<RunningSecurity | null> {
+/** Users, logins and access lists as on a node, over the same streams, with failed logins that all instances count together; null while security is off. The store is closed where that fails, for the next call opens it anew. */
+export async function openSecurity({ settings, instance, store, world }: FunctionStore): Promise<RunningSecurity | null> {
+  const { values } = settings;
+  const { clock, ids, log, meter } = world;
   if (values.Insecure) return null;
   const security = createSecurity(
-    { store, keys: nodeKeys, clock, ids, log, meter },
-    { passwordFormat: values.PasswordFormat, allowAnonymousStreamAccess: values.AllowAnonymousStreamAccess, adminPassword: values.DefaultAdminPassword, opsPassword: values.DefaultOpsPassword },
+    { store, keys: nodeKeys, clock, ids, log, meter, sharedFailures: new ObjectFailures(world) },
+    { passwordFormat: values.PasswordFormat, allowAnonymousStreamAccess: values.AllowAnonymousStreamAccess, adminPassword: () => firstPasswordOf(settings, 'DefaultAdminPassword'), opsPassword: () => firstPasswordOf(settings, 'DefaultOpsPassword') },
   );
+  await openedOrClosed({ instance }, security.start());
+  return security;
+}
+
+/** What is opened over a store; where that fails the store is closed, for the next call opens it anew. */
+export async function openedOrClosed<T>({ instance }: Pick<FunctionStore, 'instance'>, opening: Promise<T>): Promise<T> {
   try {
-    await security.start();
-    return security;
+    return await opening;
   } catch (error) {
     await instance.close().catch(() => {});
     throw error;

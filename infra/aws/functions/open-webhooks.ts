@@ -9,6 +9,7 @@ import type { Webhooks } from '../../../handlers/http/context.ts';
 import { nodeKeys } from '../../keys.ts';
 import type { Deadline } from './deadline.ts';
 import type { FunctionStore } from './open-store.ts';
+import { secretOf } from './settings.ts';
 
 const MIB = 1_048_576;
 
@@ -22,10 +23,11 @@ interface FunctionWebhooks extends Webhooks {
   resume(): Promise<void>;
 }
 
-/** Connectors over the store; null where they are switched off. Secrets and states are read when a connector is first asked for. */
-export function openWebhooks({ settings: { values }, store, world }: FunctionStore, deadline: Deadline): FunctionWebhooks | null {
+/** Connectors over the store; null where they are switched off. Their secrets and states are read when a connector is first asked for; the token is read here. */
+export async function openWebhooks({ settings, store, world }: FunctionStore, deadline: Deadline): Promise<FunctionWebhooks | null> {
+  const { values } = settings;
   if (!values['Connectors:Enabled']) return null;
-  const secrets = new SealedSecrets(nodeKeys, [values['Connectors:DataProtection:Token'] ?? '', ...values['Connectors:DataProtection:PreviousTokens']]);
+  const secrets = new SealedSecrets(nodeKeys, [await secretOf(settings, 'Connectors:DataProtection:Token') ?? '', ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = lazySandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] }, loadSandbox);
   const { clock, ids, log, meter } = world;
   const parts = { store, clock, ids, log, sandbox };

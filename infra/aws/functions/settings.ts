@@ -18,10 +18,14 @@ import type { Environment } from '../../../local/config/sources.ts';
 import { nodeKeys } from '../../keys.ts';
 import { overlap, parsePlace } from '../../objects/open.ts';
 import { TICK_SECONDS } from '../limits.ts';
+import { readSecret } from './secrets.ts';
+import type { ReadSecret } from './secrets.ts';
 
 const WEEK_SECONDS = 604_800;
 /** Bytes of the key of a repository. */
 const KEY_BYTES = 32;
+
+const SECRET_HELP = 'its name or ARN in AWS Secrets Manager, from which it is read at the start. It wins over the text itself';
 
 /**
  * The options of the functions: those of a node that mean something here, by the same names and rules, from the
@@ -32,6 +36,10 @@ const FUNCTION_OPTIONS = {
   TickSeconds: option(integer('SECONDS', 5, 840), TICK_SECONDS, 'How long one tick may work; less than the timeout of its function'),
   'Licensing:IssuerKey': optional(text('PEM'), 'Public key of whoever issues licence keys, since a function has no files of yours'),
   'Backup:Key': optional(text('KEY'), 'Key under which backups are encrypted, 32 bytes in hex or Base64', { isSensitive: true, isEnvironmentOnly: true }),
+  DefaultAdminPasswordSecret: optional(text('SECRET'), `Secret with that password; ${SECRET_HELP}`),
+  DefaultOpsPasswordSecret: optional(text('SECRET'), `Secret with that password; ${SECRET_HELP}`),
+  'Connectors:DataProtection:TokenSecret': optional(text('SECRET'), `Secret with the token; ${SECRET_HELP}`),
+  'Backup:KeySecret': optional(text('SECRET'), `Secret with that key; ${SECRET_HELP}`),
   'Backup:EverySec': option(integer('SECONDS', 60, WEEK_SECONDS), 3_600, 'How often ticks back the store up, where there is a repository'),
 };
 
@@ -93,21 +101,53 @@ interface FunctionBackupSettings {
 
 const GROUPS: readonly OptionGroup[] = [{ title: 'Function Options', options: FUNCTION_SETTINGS }];
 
+interface Needs {
+  /** Whether the function has users, and creates the first ones. */
+  readonly hasUsers?: boolean;
+}
+
 /**
  * Reads the variables `SERVER_...`; endpoint, region and credentials of S3 are the SDK's business. Unknown names only warn,
  * for the functions of one deployment share a list. Throws a ConfigError with everything that is wrong, and `bad_option` for a place that is none.
  */
-export function readSettings(env: Environment): FunctionSettings {
+export function readSettings(env: Environment, { hasUsers = true }: Needs = {}): FunctionSettings {
   const { settings, warnings, unknown } = mergeReadings(GROUPS, [{ source: 'Environment Variables', reading: readEnvironment(env, new Names(GROUPS)) }]);
   const values = Object.fromEntries([...settings].map(([name, { value }]) => [name, value])) as Values;
   if (values.Storage === null) throw new ConfigError(['SERVER_STORAGE is missing: set it to where the data are, such as s3://bucket/prefix.']);
-  const defaults = (['DefaultAdminPassword', 'DefaultOpsPassword'] as const).filter((name) => values[name] === FUNCTION_SETTINGS[name].fallback);
+  const defaults = FIRST_PASSWORDS.filter((name) => values[`${name}Secret`] === null && values[name] === FUNCTION_SETTINGS[name].fallback);
   // Everybody reaches a function, so there is no loopback address to tell by.
-  if (!values.Insecure && !values.AllowDefaultPasswords && defaults.length > 0) {
-    throw new ConfigError([`${defaults.map(environmentName).join(' and ')} must be set: functions are reached by everybody, so they do not start with the default passwords. SERVER_ALLOW_DEFAULT_PASSWORDS=true allows them all the same.`]);
+  if (hasUsers && !values.Insecure && !values.AllowDefaultPasswords && defaults.length > 0) {
+    throw new ConfigError([`${defaults.map(environmentName).join(' and ')} (or the same with _SECRET) must be set: functions are reached by everybody, so they do not start with the default passwords. SERVER_ALLOW_DEFAULT_PASSWORDS=true allows them all the same.`]);
   }
   const place = parsePlace(values.Storage);
   return { values, place, backup: backupOf(values, place), warnings: [...warnings, ...unknown] };
+}
+
+const FIRST_PASSWORDS = ['DefaultAdminPassword', 'DefaultOpsPassword'] as const;
+
+/** By options whose texts may stand in the secret store, those that name the secret. */
+const SECRET_OPTIONS = {
+  DefaultAdminPassword: 'DefaultAdminPasswordSecret', DefaultOpsPassword: 'DefaultOpsPasswordSecret', 'Connectors:DataProtection:Token': 'Connectors:DataProtection:TokenSecret', 'Backup:Key': 'Backup:KeySecret',
+} as const;
+
+/** The value of an option, from the secret store where it is there. Errors: those of `read`. */
+export async function secretOf({ values }: FunctionSettings, name: keyof typeof SECRET_OPTIONS, read: ReadSecret = readSecret): Promise<string | null> {
+  const option = SECRET_OPTIONS[name];
+  const id = values[option];
+  return id === null ? values[name] : read(id, environmentName(option));
+}
+
+/** The password with which a default user is created. Errors: a ConfigError for the documented one, as everybody knows it. */
+export async function firstPasswordOf(settings: FunctionSettings, name: (typeof FIRST_PASSWORDS)[number], read: ReadSecret = readSecret): Promise<string> {
+  const password = await secretOf(settings, name, read) ?? FUNCTION_SETTINGS[name].fallback;
+  if (password === FUNCTION_SETTINGS[name].fallback && !settings.values.AllowDefaultPasswords) throw new ConfigError([`${environmentName(`${name}Secret`)} names a secret with the documented password, which everybody knows: store another.`]);
+  return password;
+}
+
+/** The key under which ticks encrypt backups; null without encryption. */
+export async function backupKeyOf(settings: FunctionSettings, read: ReadSecret = readSecret): Promise<Uint8Array | null> {
+  if (settings.backup === null || settings.values['Backup:KeySecret'] === null) return settings.backup?.key ?? null;
+  return keyOf(await secretOf(settings, 'Backup:Key', read), 'Backup:KeySecret');
 }
 
 /** How ticks scavenge. */
@@ -129,13 +169,13 @@ function backupOf(values: Values, storage: ObjectPlace): FunctionBackupSettings 
 }
 
 /** The message never shows what was given. */
-function keyOf(given: string | null): Uint8Array | null {
+function keyOf(given: string | null, option: 'Backup:Key' | 'Backup:KeySecret' = 'Backup:Key'): Uint8Array | null {
   if (given === null) return null;
   // A key file ends with a line end.
   const key = given.trim();
   const bytes = /^[0-9a-f]{64}$/i.test(key) ? Uint8Array.from(key.match(/../g)!, (pair) => Number.parseInt(pair, 16)) : decodeBase64(key);
   if (bytes?.length === KEY_BYTES) return bytes;
-  throw new ConfigError([`SERVER_BACKUP__KEY is no key of a repository: it has ${KEY_BYTES} bytes, written as 64 hex digits (as \`skua backup key\` makes them) or in Base64.`]);
+  throw new ConfigError([`${environmentName(option)} ${option === 'Backup:Key' ? 'is' : 'names a secret that is'} no key of a repository: it has ${KEY_BYTES} bytes, written as 64 hex digits (as \`skua backup key\` makes them) or in Base64.`]);
 }
 
 const MINUTE_MS = 60_000;

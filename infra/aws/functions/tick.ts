@@ -12,7 +12,7 @@ import { nodeCompression } from '../../compression.ts';
 import { nodeKeys } from '../../keys.ts';
 import { openObjects } from '../../objects/open.ts';
 import { createSchedule } from '../../schedule.ts';
-import { autoScavengeConfig, scavengeConfig } from './settings.ts';
+import { autoScavengeConfig, backupKeyOf, scavengeConfig } from './settings.ts';
 import type { FunctionSettings } from './settings.ts';
 import { FunctionLog } from './http-function.ts';
 import { objectLogOptions, openWorld } from './open-store.ts';
@@ -47,13 +47,13 @@ export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>
 
 /** Kept while the process lives: who makes backups remembers when the last one was made. */
 async function open(): Promise<{ readonly settings: FunctionSettings; readonly world: ObjectWorld; readonly backups: TickBackups | null }> {
-  const opened = await openWorld(log);
-  return { ...opened, backups: backupsOf(opened) };
+  const opened = await openWorld(log, false);
+  return { ...opened, backups: backupsOf(opened, await backupKeyOf(opened.settings)) };
 }
 
-function backupsOf({ settings, world }: { readonly settings: FunctionSettings; readonly world: ObjectWorld }): TickBackups | null {
+function backupsOf({ settings, world }: { readonly settings: FunctionSettings; readonly world: ObjectWorld }, key: Uint8Array | null): TickBackups | null {
   if (settings.backup === null) return null;
-  const { place, key, compression, ...rest } = settings.backup;
+  const { place, key: _, compression, ...rest } = settings.backup;
   const repositoryWorld = { ...world, keys: nodeKeys, compression: nodeCompression };
   const openIt = async (): Promise<Repository> => {
     const objects = await openObjects(place);

@@ -5,15 +5,16 @@ import { appOf } from '../../../handlers/http/context.ts';
 import type { App, AppContext, Call, Reply } from '../../../handlers/http/context.ts';
 import { empty, webResponse } from '../../../handlers/http/reply.ts';
 import { httpHandler } from './http-function.ts';
-import { commonContext, noScavenger, openFunctionStore } from './open-store.ts';
+import { commonContext, noScavenger, openedOrClosed, openFunctionStore } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
 
 /** Where senders deliver. */
 export const handler = httpHandler({
   serves: (path) => path.startsWith('/webhook/'),
+  hasNoErrorBodies: true,
   open: async (call) => {
-    const opened = await openFunctionStore(call);
-    const webhooks = openWebhooks(opened, call.deadline);
+    const opened = await openFunctionStore(call, { hasUsers: false });
+    const webhooks = await openedOrClosed(opened, openWebhooks(opened, call.deadline));
     return { fetch: createWebhookApp({ ...commonContext(opened), security: null, scavenger: noScavenger, features: { webhooks } }), settled: () => opened.store.settled() };
   },
 });

@@ -1,8 +1,11 @@
 import { ASSUMPTIONS, commitsPerSecondMax, monthOf } from './model.ts';
 import type { Assumptions, Measured, Month, Requests } from './model.ts';
 import type { Prices } from './prices.ts';
+import { FAILURE_REQUESTS_A_MINUTE } from '../../../core/object-log/shared-failures.ts';
 
 const RATES = [1, 100, 10_000] as const;
+/** Instances that somebody may guess passwords at: the concurrency that is reserved for `streams` and `admin`. */
+const GUESSED_INSTANCES = 60;
 
 const number = (value: number, digits = 0): string => value.toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits }).replaceAll(',', '\u202f');
 const dollars = (value: number): string => (value < 0.005 ? '0.00' : number(value, value < 1_000 ? 2 : 0));
@@ -36,6 +39,14 @@ ${number(assumed.tickGb, 1)} GB. These are taken for granted and not measured; c
 ${months(measured, assumed, prices).map(monthRow).join('\n')}
 
 An idle store costs its ticks: ${dollars(idleMonth(measured, assumed, prices))} $ a month with one a minute; a longer period costs less.
+
+## Logins and secrets
+
+A login that fails at a function is counted for all its instances by one PUT, or up to six where several instances count the same user at the same moment; one that succeeds costs nothing.
+An instance makes at most ${number(FAILURE_REQUESTS_A_MINUTE)} such requests a minute, so that guessing at ${number(GUESSED_INSTANCES)} instances, hour after hour, costs at most ${dollars(GUESSED_INSTANCES * 60 * FAILURE_REQUESTS_A_MINUTE / 1_000 * prices.putPer1000)} $ an hour for them.
+
+Secrets are read when a function starts: one request for the token at each start of \`webhook\` and \`admin\`, and the two passwords once, for the users that they are made for. That is
+${dollars(prices.secretReadsPer10000)} $ for ten thousand starts; each of the three secrets costs ${dollars(prices.secretMonth)} $ a month.
 
 ## Limits of one log, and beyond
 

@@ -16,8 +16,12 @@ export interface Prices {
   readonly invocationsPerMillion: number;
   /** A GB (2^30 bytes) of memory of a function for a second. */
   readonly gbSecond: number;
+  /** Ten thousand requests to the secret store, and a secret for a month. */
+  readonly secretReadsPer10000: number;
+  readonly secretMonth: number;
 }
 
 export const PRICES: Prices = {
   asOf: '2026-11-01', region: 'us-east-1', putPer1000: 0.005, getPer1000: 0.0004, storedGbMonth: 0.023, invocationsPerMillion: 0.2, gbSecond: 0.0000133334,
+  secretReadsPer10000: 0.05, secretMonth: 0.4,
 };
