@@ -146,6 +146,16 @@ describe('pages of $all', () => {
     expect(await walk(s, 'backward', 5, filter)).toEqual({ names: ['0@t'], pages: 10 });
   });
 
+  it('end where an expression has had much to do, and go on behind it', async () => {
+    const s = setUp();
+    await s.store.append('s', ANY, events(9));
+    await s.store.append('t', ANY, events(1));
+    // A quarter of what a page may cost, each.
+    const filter: AllFilter = { on: 'stream', regex: { test: (text) => text === 't', stepsPerCharacter: 16_777_216 } };
+    expect(await walk(s, 'forward', 5, filter)).toEqual({ names: ['0@t'], pages: 3 });
+    expect(await walk(s, 'backward', 5, filter)).toEqual({ names: ['0@t'], pages: 3 });
+  });
+
   it('refuse places that are none', async () => {
     const { store } = setUp();
     await store.append('s', ANY, events(3));
