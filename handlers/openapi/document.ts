@@ -7,7 +7,7 @@ import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, Response
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
 import { BACKUP_SCHEMAS } from './backup.ts';
-import { CONNECTOR_SCHEMAS, connectorFailures } from './connectors.ts';
+import { CONNECTOR_SCHEMAS, connectorFailures, webhookFailures } from './connectors.ts';
 import { NODE_SCHEMAS } from './node.ts';
 import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './parts.ts';
 import { STREAM_SCHEMAS } from './streams.ts';
