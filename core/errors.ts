@@ -25,7 +25,7 @@ export type ErrorCode =
   // Object stores
   | 'storage_unreachable' | 'bucket_not_found' | 'storage_denied' | 'wrong_region' | 'clock_skewed' | 'storage_throttled' | 'outcome_unknown'
   // Backup
-  | 'backup_running' | 'backup_not_running' | 'hold_not_found' | 'repository_not_found' | 'repository_damaged' | 'repository_key' | 'repository_busy' | 'backup_not_found'
+  | 'backup_running' | 'backup_not_running' | 'hold_not_found' | 'repository_not_found' | 'repository_damaged' | 'repository_key' | 'repository_busy' | 'repository_unreachable' | 'backup_not_found'
   | 'not_restorable' | 'other_node' | 'directory_not_empty' | 'backup_failed' | 'backup_off'
   // The log on object storage
   | 'commit_lost' | 'commit_outcome_unknown' | 'commit_contended' | 'prefix_unsuitable' | 'manifest_invalid' | 'scavenge_state_too_large' | 'scavenge_stopping'
@@ -46,7 +46,7 @@ export type ErrorCode =
   // Auto-scavenge
   | 'auto_scavenge_off' | 'not_leader' | 'no_leader' | 'invalid_schedule' | 'auto_scavenge_pausing' | 'auto_scavenge_busy' | 'late_order' | 'licence_invalid'
   // HTTP
-  | 'foreign_origin' | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'method_not_allowed';
+  | 'foreign_origin' | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'method_not_allowed' | 'range_not_satisfiable';
 
 /** True when `error` is a SkuaError, of the given code if one is named. */
 export function isSkuaError(error: unknown, code?: ErrorCode): error is SkuaError {

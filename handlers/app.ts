@@ -2,6 +2,7 @@ import { IttyRouter } from 'itty-router';
 import type { IRequest } from 'itty-router';
 import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
+import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
 import { BACKUP_ROUTES } from './backup/backups.ts';
 import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
@@ -10,6 +11,7 @@ import { webhookFailure } from './connectors/webhook.ts';
 import { requireAccess } from './http/authorization.ts';
 import { isChange, refuseForeign, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
+import { encoded } from './http/encoding.ts';
 import type { App, AppContext, AppOptions, Call, Reply } from './http/context.ts';
 import { isConnectorPath, isIngestPath, isPresent } from './http/presence.ts';
 import { failure } from './http/problem.ts';
@@ -35,31 +37,44 @@ const APPEND_METHODS = 'POST, DELETE, GET, OPTIONS';
 export function createApp(context: AppContext): (request: Request) => Promise<Response> {
   const app = appOf(context);
   const router = createRouter(app);
+  const audit = app.audit === null ? null : new RequestAudit(app, app.audit);
   const { toResponse = webResponse } = app.server;
   return async (request) => {
     const call = callOf(request, app);
-    const reply = await answer(call, app, router);
-    return toResponse(app.origins === null ? reply : withOrigin(reply, call, app.origins));
+    const reply = await answer(call, app, router, audit);
+    const sent = encoded(app.origins === null ? reply : withOrigin(reply, call, app.origins), call, app);
+    return toResponse(sent instanceof Promise ? await sent : sent);
   };
 }
 
-async function answer(call: Call, app: App, router: Router): Promise<Reply> {
+async function answer(call: Call, app: App, router: Router, audit: RequestAudit | null): Promise<Reply> {
+  let isKnown = false;
   try {
     if (isChange(call.method)) refuseForeign(call, app);
     const caller = authenticate(call, app);
     call.principal = caller instanceof Promise ? await caller : caller;
-    if (call.method === 'POST' && !app.options.disableAtomPub) {
-      const segment = streamSegment(call.path);
-      if (segment !== null) {
-        call.methods = APPEND_METHODS;
-        return await appendTo(call, app, segment);
-      }
-    }
-    return await route(router, call, app);
+    isKnown = true;
+    audit?.loggedIn(call);
+    const reply = await answerKnown(call, app, router);
+    audit?.done(call, reply.status);
+    return reply;
   } catch (error) {
-    if (isIngestPath(call.path)) return webhookFailure(error, call, app);
-    return isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
+    const reply = isIngestPath(call.path) ? webhookFailure(error, call, app) : isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
+    if (isKnown) audit?.failed(call, reply.status, error);
+    else audit?.notLoggedIn(call, reply.status, error);
+    return reply;
   }
+}
+
+function answerKnown(call: Call, app: App, router: Router): Reply | Promise<Reply> {
+  if (call.method === 'POST' && !app.options.disableAtomPub) {
+    const segment = streamSegment(call.path);
+    if (segment !== null) {
+      call.methods = APPEND_METHODS;
+      return appendTo(call, app, segment);
+    }
+  }
+  return route(router, call, app);
 }
 
 function callOf(request: Request, { server: { isTrustedProxy } }: App): Call {
@@ -68,7 +83,7 @@ function callOf(request: Request, { server: { isTrustedProxy } }: App): Call {
   const origin = url.slice(0, start);
   return {
     request, method: request.method, url, origin, path: pathOf(url, start),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin,
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin, audited: null,
   };
 }
 
@@ -106,10 +121,11 @@ function routesOf(app: App): readonly Route[] {
 function createRouter(app: App): Router {
   const router = IttyRouter<IRequest & Call, [App]>();
   for (const { path, methods, operations } of routesOf(app)) {
-    for (const [method, { access, handler }] of Object.entries(operations)) {
+    for (const [method, { access, handler, audit }] of Object.entries(operations)) {
       const register = router[method.toLowerCase() as 'get'];
       register<IRequest & Call, [App]>(path, (call, app) => {
         call.methods = methods;
+        if (audit !== undefined) call.audited = { action: audit, target: targetOf(call), details: null };
         requireAccess(call, app, access);
         return handler(call, app);
       });
@@ -121,6 +137,17 @@ function createRouter(app: App): Router {
     });
   }
   return router as unknown as Router;
+}
+
+/** What the variables of the path name, as people write it. */
+function targetOf({ params }: Call): string | null {
+  const [named] = Object.values(params);
+  if (named === undefined) return null;
+  try {
+    return decodeURIComponent(named);
+  } catch {
+    return named;
+  }
 }
 
 /** Every path, in the order in which they are tried; the first that matches answers. */

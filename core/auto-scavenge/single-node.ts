@@ -3,8 +3,11 @@ import type { Clock } from '../ports/clock.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../ports/nodes.ts';
 import type { ScavengeOrders } from './orders.ts';
 
+/** What is asked of the orders of a node. */
+type AskedOrders = Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'>;
+
 interface SingleNodeParts {
-  readonly orders: ScavengeOrders;
+  readonly orders: AskedOrders;
   readonly clock: Clock;
   /** Where others reach the node. */
   readonly self: () => NodeAddress;
@@ -62,7 +65,7 @@ class SingleNode implements Nodes {
 const NO_ANSWER: NoReply = { kind: 'unreachable', reason: 'no answer in time' };
 
 /** What a node says to an order to start. Never rejects. */
-export async function startReply(orders: ScavengeOrders, order: ScavengeOrder): Promise<StartReply> {
+export async function startReply(orders: AskedOrders, order: ScavengeOrder): Promise<StartReply> {
   try {
     return { kind: 'started', scavengeId: (await orders.start(order)).scavengeId };
   } catch (error) {
@@ -71,14 +74,14 @@ export async function startReply(orders: ScavengeOrders, order: ScavengeOrder): 
   }
 }
 
-export function lastReply(orders: ScavengeOrders, order: ScavengeOrder | null): LastReply {
+export function lastReply(orders: AskedOrders, order: ScavengeOrder | null): LastReply {
   if (order !== null) orders.asked(order);
   const last = orders.last();
   return { kind: 'last', scavengeId: last?.scavengeId ?? null, result: last?.result ?? 'Unknown' };
 }
 
 /** What a node says to an order to stop, when the run has ended. Never rejects. */
-export async function stopReply(orders: ScavengeOrders, order: ScavengeOrder, scavengeId: string | null): Promise<StopReply> {
+export async function stopReply(orders: AskedOrders, order: ScavengeOrder, scavengeId: string | null): Promise<StopReply> {
   try {
     await orders.stop(order, scavengeId);
     return { kind: 'stopped' };

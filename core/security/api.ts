@@ -64,16 +64,22 @@ export interface NewUser {
   readonly password: string;
 }
 
+/** What is to be other than it is. */
+export interface UserChange {
+  readonly fullName?: string | null;
+  readonly groups?: readonly string[];
+}
+
 /** Users kept in `$user-...` streams; options-and-security.md section 7, http-api.md section 6. */
 export interface Users {
   /** In the order of their names, as the reference database lists them; deleted ones left out. */
   list(): Promise<User[]>;
   /** Errors: `user_not_found`. */
   get(loginName: string): Promise<User>;
-  /** Creating a user again with the stored password changes nothing. Errors: `invalid_user`, `user_exists` (with another password). */
+  /** Creating a user again with the stored password and groups changes nothing. Errors: `invalid_user`, `user_exists` (with others). */
   create(user: NewUser): Promise<void>;
-  /** Errors: `invalid_user`, `user_not_found`. */
-  update(loginName: string, change: { readonly fullName: string | null; readonly groups: readonly string[] }): Promise<void>;
+  /** What the change leaves out stays as it is. Errors: `invalid_user`, `user_not_found`. */
+  update(loginName: string, change: UserChange): Promise<void>;
   /** Errors: `user_not_found`. */
   delete(loginName: string): Promise<void>;
   enable(loginName: string): Promise<void>;

@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import type { Log } from '../ports/log.ts';
-import type { NewUser, User, Users } from './api.ts';
+import type { NewUser, User, UserChange, Users } from './api.ts';
 import type { Failures } from './failures.ts';
 import { checkDetails, checkLoginName, checkPassword } from './limits.ts';
 import type { Passwords, Secret } from './passwords.ts';
@@ -54,7 +54,7 @@ export class UserManager implements Users {
     let secret: Secret | null = null;
     await retryConflicts(async () => {
       const stored = await this.#streams.read(loginName);
-      if (stored !== null) return this.#expectPassword(stored, password);
+      if (stored !== null) return this.#expectSame(stored, password, groups);
       secret ??= await this.#passwords.create(password);
       await this.#streams.create({ loginName, fullName, ...secret, isDisabled: false, groups: [...groups] });
     });
@@ -62,16 +62,18 @@ export class UserManager implements Users {
     await this.#streams.addName(loginName);
   }
 
-  async #expectPassword({ record }: StoredUser, password: string): Promise<void> {
-    if (await this.#passwords.matches(record, password)) return;
+  /** Else the caller would believe that the user is in groups that it is not in. */
+  async #expectSame({ record }: StoredUser, password: string, groups: readonly string[]): Promise<void> {
     const { loginName } = record;
-    throw new SkuaError('user_exists', `There is a user ${loginName} already, with another password: choose another login name, or change that user.`, { loginName });
+    const other = !await this.#passwords.matches(record, password) ? 'another password' : hasSameMembers(record.groups, groups) ? null : 'other groups';
+    if (other !== null) throw new SkuaError('user_exists', `There is a user ${loginName} already, with ${other}: choose another login name, or change that user.`, { loginName });
   }
 
-  async update(loginName: string, { fullName, groups }: { readonly fullName: string | null; readonly groups: readonly string[] }): Promise<void> {
-    checkDetails(fullName, groups);
-    await this.#change(loginName, (record) => ({ ...record, fullName, groups: [...groups] }));
-    await this.#notify(loginName);
+  async update(loginName: string, { fullName, groups }: UserChange): Promise<void> {
+    checkDetails(fullName ?? null, groups ?? []);
+    const isChange = fullName !== undefined || groups !== undefined;
+    await this.#change(loginName, (record) => (isChange ? { ...record, ...(fullName !== undefined && { fullName }), ...(groups !== undefined && { groups: [...groups] }) } : null));
+    if (isChange) await this.#notify(loginName);
   }
 
   async delete(loginName: string): Promise<void> {
@@ -138,6 +140,11 @@ export class UserManager implements Users {
       this.#log.warn('the change of a user could not be announced in $users-password-notifications', { loginName, error: String(error) });
     });
   }
+}
+
+function hasSameMembers(a: readonly string[], b: readonly string[]): boolean {
+  const left = new Set(a);
+  return left.size === new Set(b).size && b.every((each) => left.has(each));
 }
 
 function userOf({ record, updatedMs, updatedTicks }: StoredUser): User {

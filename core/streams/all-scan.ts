@@ -110,12 +110,24 @@ export abstract class AllScan {
 export class ForwardScan extends AllScan {
   readonly #from: AllPosition;
   readonly #isAfter: boolean;
+  #lastCommit = -1;
+  #lastPrepare = -1;
 
   /** `isAfter`: the event at `from` is not wanted. */
   constructor(lookup: Lookup, from: AllPosition, count: number, filter: AllFilter | undefined, isAfter: boolean) {
     super(lookup, from.commit, count, filter);
     this.#from = from;
     this.#isAfter = isAfter;
+  }
+
+  /** The place of what was looked at last, so that all behind it is still to come; null before the first record. */
+  last(): AllPosition | null {
+    return this.#lastCommit < 0 ? null : { commit: this.#lastCommit, prepare: this.#lastPrepare };
+  }
+
+  #saw(commit: number, prepare: number): void {
+    this.#lastCommit = commit;
+    this.#lastPrepare = prepare;
   }
 
   next(): AllPosition {
@@ -133,6 +145,7 @@ export class ForwardScan extends AllScan {
     else {
       if (frame.type === PREPARE && !(isFirst && this.#isAfter)) this.takeImplicit();
       this.position = frame.next;
+      this.#saw(frame.position, frame.position);
     }
     return HIT;
   }
@@ -144,12 +157,13 @@ export class ForwardScan extends AllScan {
     const { prepare } = this.#from;
     if (prepare < commit.position) this.inner = Math.max(prepare, this.inner);
     // A position at or behind the commit record is none of an event of this transaction, but a place between records.
-    else if (this.#isAfter) this.#close(next);
+    else if (this.#isAfter) this.#close(commit, next);
   }
 
-  #close(next: number): void {
+  #close(commit: CommitRecord, next: number): void {
     this.transaction = null;
     this.position = next;
+    this.#saw(commit.position, commit.position);
   }
 
   protected readInner({ commit, next }: OpenTransaction): Outcome {
@@ -157,13 +171,14 @@ export class ForwardScan extends AllScan {
     const outcome = reader.readForward(this.inner, frame);
     if (isMiss(outcome)) return outcome;
     if (outcome === END || frame.position >= commit.position) {
-      this.#close(next);
+      this.#close(commit, next);
       return HIT;
     }
     const isSeen = this.#isAfter && commit.position === this.#from.commit && frame.position === this.#from.prepare;
     const isLast = !isSeen && this.takeInner(commit);
     this.inner = frame.next;
-    if (isLast) this.#close(next);
+    this.#saw(commit.position, frame.position);
+    if (isLast) this.#close(commit, next);
     return HIT;
   }
 }

@@ -149,10 +149,13 @@ export interface ReadAllOptions {
   readonly filter?: AllFilter;
 }
 
-export type SubscriptionMessage =
+/** `Place` is what `after` of a subscription takes: who goes on after it misses nothing and gets nothing twice. */
+export type SubscriptionMessage<Place = number | AllPosition> =
   | { readonly kind: 'event'; readonly event: StoredEvent }
-  /** The history has been read; what follows is live. Comes again after the reader fell behind and caught up. */
-  | { readonly kind: 'caught-up' };
+  /** Of filtered subscriptions: much was looked at up to here, and nothing of it is wanted. */
+  | { readonly kind: 'checkpoint'; readonly after: Place }
+  /** The history has been read; what follows is live. Comes again after the reader fell behind and caught up. Null where there is nothing yet. */
+  | { readonly kind: 'caught-up'; readonly after: Place | null };
 
 export interface SubscribeStreamOptions {
   /** Number of the last event already seen (exclusive); -1 from the beginning; `end` for new events only. */
@@ -163,6 +166,8 @@ export interface SubscribeStreamOptions {
 
 export interface SubscribeAllOptions {
   readonly after: AllPosition | 'start' | 'end';
+  /** The event at the position `after` is wanted, too. */
+  readonly isInclusive?: boolean;
   readonly resolveLinks?: boolean;
   readonly filter?: AllFilter;
   readonly signal?: AbortSignal;
@@ -222,8 +227,8 @@ export interface EventStore {
    * beyond one page. Ends by the signal, by leaving the loop, or with `stream_deleted` after the tombstone's event.
    * A stream that does not exist is waited for. Hidden events are not delivered.
    */
-  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage>;
-  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage>;
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>>;
+  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>>;
 
   /** Resolves when `stream` has been written to since the call (true), or the signal aborted (false). */
   waitForStream(stream: string, signal: AbortSignal): Promise<boolean>;

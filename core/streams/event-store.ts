@@ -1,7 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type {
-  AllPage, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
+  AllPage, AllPosition, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
@@ -208,11 +208,11 @@ class Store implements EventStoreInternals {
     return null;
   }
 
-  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>, void, undefined> {
     return subscribeToStream(this.#context, this.#waiters, stream, options);
   }
 
-  subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
+  subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>, void, undefined> {
     return subscribeToAll(this.#context, this.#waiters, options);
   }
 

@@ -37,39 +37,41 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
   return { events: scan.events, from, next, isEnd, lastCommitPosition: await lastPosition(context) };
 }
 
-/** The page of events after a position (exclusive), for subscriptions; `next` is inclusive and goes to `readAllPage`. */
-export async function readAllAfter(context: StoreContext, after: AllPosition, count: number, filter: AllFilter | undefined): Promise<{ page: AllScan; isEnd: boolean }> {
-  await checkPosition(context, after);
-  const scan = new ForwardScan(context.lookup, after, count, filter, true);
-  return { page: scan, isEnd: await runScan(context, scan) };
+/** Where a subscription goes on, and what it wants there. */
+interface NextPart {
+  readonly from: AllPosition;
+  /** The event at `from` is not wanted. */
+  readonly isAfter: boolean;
+  readonly filter: AllFilter | undefined;
 }
 
-/** The page of events at or after a position that an earlier page gave. */
-export async function readAllFrom(context: StoreContext, from: AllPosition, count: number, filter: AllFilter | undefined): Promise<{ page: AllScan; isEnd: boolean }> {
-  const scan = new ForwardScan(context.lookup, from, count, filter, false);
-  return { page: scan, isEnd: await runScan(context, scan) };
+/** The next part of a subscription, and whether the log ends behind it. A filtered one looks at a limited number of records. */
+export async function readPart(context: StoreContext, { from, isAfter, filter }: NextPart): Promise<{ readonly part: ForwardScan; readonly isEnd: boolean }> {
+  const { subscriptionPageEvents, checkpointRecords, allScanRecordsMax } = context.options;
+  const part = new ForwardScan(context.lookup, from, subscriptionPageEvents, filter, isAfter);
+  return { part, isEnd: await runScan(context, part, filter === undefined ? allScanRecordsMax : Math.min(checkpointRecords, allScanRecordsMax)) };
 }
 
 /** Steps that the expression of a filter takes for one page: with one as large as may be seconds, and with any other no limit of its own. */
 const MATCHING_STEPS_MAX = 67_108_864;
 
 /** Runs a scan until its page is full, the log ends (true), or it has looked at as many records as one page may. */
-async function runScan(context: StoreContext, scan: AllScan): Promise<boolean> {
-  const { allScanRecordsMax, readSliceEvents } = context.options;
+async function runScan(context: StoreContext, scan: AllScan, recordsMax = context.options.allScanRecordsMax): Promise<boolean> {
+  const { readSliceEvents } = context.options;
   for (;;) {
-    const outcome = scan.step(Math.min(readSliceEvents, allScanRecordsMax - scan.examined));
+    const outcome = scan.step(Math.min(readSliceEvents, recordsMax - scan.examined));
     if (outcome === HIT) return false;
     if (outcome === END) return true;
     if (isMiss(outcome)) await outcome;
     else {
-      if (scan.examined >= allScanRecordsMax || scan.matchingSteps >= MATCHING_STEPS_MAX) return false;
+      if (scan.examined >= recordsMax || scan.matchingSteps >= MATCHING_STEPS_MAX) return false;
       await context.clock.yield();
     }
   }
 }
 
 /** Throws `invalid_position` unless records start at the halves that count. */
-async function checkPosition(context: StoreContext, from: AllPosition): Promise<void> {
+export async function checkPosition(context: StoreContext, from: AllPosition): Promise<void> {
   const { reader } = context.lookup;
   await checkBoundary(context, from, from.commit);
   // The prepare half counts only inside an explicit transaction, and then a record starts there.
@@ -88,7 +90,11 @@ async function checkInner(context: StoreContext, from: AllPosition): Promise<voi
 
 /** Position of the last record of the log, 0 when it is empty. */
 async function lastPosition(context: StoreContext): Promise<number> {
-  const { reader } = context.lookup;
+  return await lastBefore(context, context.lookup.reader.end) ?? 0;
+}
+
+/** Position of the last record before a place in the log; null where there is none. */
+export async function lastBefore(context: StoreContext, end: number): Promise<number | null> {
   const frame = new RecordFrame();
-  return await untilHit(() => reader.readBackward(reader.end, frame)) === HIT ? frame.position : 0;
+  return await untilHit(() => context.lookup.reader.readBackward(end, frame)) === HIT ? frame.position : null;
 }

@@ -48,6 +48,8 @@ export interface EventStoreOptions {
   readonly readSliceEvents: number;
   /** Log records that one page of `$all` examines at most. */
   readonly allScanRecordsMax: number;
+  /** Log records that a filtered subscription to `$all` looks at before it says how far it is. */
+  readonly checkpointRecords: number;
   /** Expired events of a stream that one page passes over at most to find where the next one starts. */
   readonly expiredScanEventsMax: number;
 }
@@ -65,6 +67,7 @@ export const DEFAULT_OPTIONS: EventStoreOptions = {
   subscriptionPageEvents: 256,
   readSliceEvents: 1_024,
   allScanRecordsMax: 65_536,
+  checkpointRecords: 16_384,
   expiredScanEventsMax: 16_384,
 };
 

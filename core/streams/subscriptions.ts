@@ -5,7 +5,7 @@ import type { AllPosition, StoredEvent, SubscribeAllOptions, SubscribeStreamOpti
 import { resolveLinks } from './links.ts';
 import { FloorSearch, runSearch } from './lookup.ts';
 import { checkNumber, checkReadableName, isMetastream } from './names.ts';
-import { readAllAfter, readAllFrom } from './read-all.ts';
+import { checkPosition, lastBefore, readPart } from './read-all.ts';
 import { type PageSource, readNumber, readPage } from './read-stream.ts';
 import { countRead, deletedError, type StoreContext, viewOf } from './store-context.ts';
 import type { StreamView } from './stream-state.ts';
@@ -118,7 +118,7 @@ export function closedError(): SkuaError {
  * A subscription pulls pages. Its waiter is armed before the state is looked at, so what is written after that look
  * wakes it, and what was written before is in the page: nothing is missed and nothing comes twice.
  */
-export async function* subscribeToStream(context: StoreContext, waiters: Waiters, stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
+export async function* subscribeToStream(context: StoreContext, waiters: Waiters, stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>, void, undefined> {
   const { signal } = options;
   let from = await firstWanted(context, stream, options.after);
   const waiter = waiters.add(stream);
@@ -127,7 +127,7 @@ export async function* subscribeToStream(context: StoreContext, waiters: Waiters
     while (!isAborted(signal)) {
       waiter.arm();
       const view = await viewOf(context, stream);
-      const part = await readPart(context, view, from);
+      const part = await readStreamPart(context, view, from);
       countRead(context.meter, part.events);
       if (options.resolveLinks === true) await resolveLinks(context, part.events);
       for (const event of part.events) {
@@ -146,7 +146,7 @@ export async function* subscribeToStream(context: StoreContext, waiters: Waiters
         if (tombstone !== null) yield { kind: 'event', event: tombstone };
         throw deletedError(stream);
       }
-      if (!isLive) yield { kind: 'caught-up' };
+      if (!isLive) yield { kind: 'caught-up', after: from - 1 };
       isLive = true;
       await waiter.wait(signal);
       if (waiters.isClosed) throw closedError();
@@ -175,7 +175,7 @@ interface Part {
 
 const NOTHING: Part = { events: [], next: 0, isEnd: true };
 
-function readPart(context: StoreContext, view: StreamView, from: number): Promise<Part> | Part {
+function readStreamPart(context: StoreContext, view: StreamView, from: number): Promise<Part> | Part {
   if (view.isTombstoned) return readRest(context, view, from);
   return view.isMissing ? NOTHING : readSome(context, view, from);
 }
@@ -197,29 +197,36 @@ async function readTombstone(context: StoreContext, view: StreamView): Promise<S
 }
 
 /** As `subscribeToStream`, over the whole log. */
-export async function* subscribeToAll(context: StoreContext, waiters: Waiters, options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
-  const { signal } = options;
+export async function* subscribeToAll(context: StoreContext, waiters: Waiters, options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>, void, undefined> {
+  const { signal, filter } = options;
   const waiter = waiters.add(null);
   try {
     let isLive = false;
-    let { from, isAfter } = placeAfter(options.after, context.lookup.reader.end);
+    let unsaid = 0;
+    let { from, isAfter, seen } = await placeOf(context, options);
     while (!isAborted(signal)) {
       waiter.arm();
-      const read = isAfter ? readAllAfter : readAllFrom;
-      const { page, isEnd } = await read(context, from, context.options.subscriptionPageEvents, options.filter);
-      countRead(context.meter, page.events);
-      if (options.resolveLinks === true) await resolveLinks(context, page.events);
-      for (const event of page.events) {
+      const { part, isEnd } = await readPart(context, { from, isAfter, filter });
+      countRead(context.meter, part.events);
+      if (options.resolveLinks === true) await resolveLinks(context, part.events);
+      for (const event of part.events) {
         yield { kind: 'event', event };
         if (isAborted(signal)) return;
       }
-      from = page.next();
+      from = part.next();
       isAfter = false;
+      seen = part.last() ?? seen;
+      unsaid = part.events.length > 0 ? 0 : unsaid + part.examined;
+      // Else a reader that comes back would look at all that again.
+      if (filter !== undefined && seen !== null && unsaid >= context.options.checkpointRecords) {
+        unsaid = 0;
+        yield { kind: 'checkpoint', after: seen };
+      }
       if (!isEnd) {
         isLive = false;
         continue;
       }
-      if (!isLive) yield { kind: 'caught-up' };
+      if (!isLive) yield { kind: 'caught-up', after: seen };
       isLive = true;
       await waiter.wait(signal);
       if (waiters.isClosed) throw closedError();
@@ -229,9 +236,27 @@ export async function* subscribeToAll(context: StoreContext, waiters: Waiters, o
   }
 }
 
-/** Where to read on; a position beyond the end means what is written from now on. */
-function placeAfter(after: AllPosition | 'start' | 'end', end: number): { from: AllPosition; isAfter: boolean } {
-  if (after === 'start') return { from: { commit: 0, prepare: 0 }, isAfter: false };
-  if (after === 'end' || after.commit > end) return { from: { commit: end, prepare: 0 }, isAfter: false };
-  return { from: after, isAfter: true };
+interface Place {
+  /** Where to read on. */
+  readonly from: AllPosition;
+  readonly isAfter: boolean;
+  /** After what the subscription is; null at the beginning. */
+  readonly seen: AllPosition | null;
+}
+
+/** A position beyond the end means what is written from now on. */
+async function placeOf(context: StoreContext, { after, isInclusive = false }: SubscribeAllOptions): Promise<Place> {
+  const { end } = context.lookup.reader;
+  if (after === 'start') return { from: { commit: 0, prepare: 0 }, isAfter: false, seen: null };
+  if (after !== 'end' && after.commit <= end) {
+    await checkPosition(context, after);
+    if (!isInclusive) return { from: after, isAfter: true, seen: after };
+    if (after.commit < end) return { from: after, isAfter: false, seen: await beforeOf(context, after.commit) };
+  }
+  return { from: { commit: end, prepare: 0 }, isAfter: false, seen: await beforeOf(context, end) };
+}
+
+async function beforeOf(context: StoreContext, position: number): Promise<AllPosition | null> {
+  const last = await lastBefore(context, position);
+  return last === null ? null : { commit: last, prepare: last };
 }

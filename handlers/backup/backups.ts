@@ -1,9 +1,11 @@
 import type { ManifestSummary } from '../../core/backup/repository/manifest.ts';
 import type { BackupOptions, BackupProgress } from '../../core/backup/node/backups.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
 import { beginHold, listFiles, readFile, releaseHold, renewHold } from './files.ts';
 import { readBody, requireJsonType } from '../http/body.ts';
+import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { backupsOf } from '../http/presence.ts';
@@ -21,15 +23,29 @@ const BODY_BYTES_MAX = 1_024;
 const startBackup: Handler = async (call, app) => {
   const { node } = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
-  const { backupId } = await node.start(await optionsOf(call, app));
+  const { backupId } = await reached(node.start(await optionsOf(call, app)));
+  noteForAudit(call, { target: backupId });
   return adminJson(call, 202, { backupId });
 };
+
+/** What keeps a repository out of reach until somebody does something about it. */
+const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bucket_not_found', 'storage_denied', 'wrong_region', 'clock_skewed', 'file_not_found']);
+
+/** Elsewhere such an error is that of the node's own storage, whose names are no caller's business; whoever may make backups may know where they go. */
+async function reached<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!isSkuaError(error) || !OUT_OF_REACH.has(error.code)) throw error;
+    throw new SkuaError('repository_unreachable', `The repository of backups can't be reached: ${error.message}`, { reason: error.code }, error);
+  }
+}
 
 /** GET `/admin/backups`: those in the repository, newest first. */
 const listBackups: Handler = async (call, app) => {
   const { node } = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, { backups: (await node.list()).map(summaryDocument) });
+  return adminJson(call, 200, { backups: (await reached(node.list())).map(summaryDocument) });
 };
 
 /** GET `/admin/backup/current`: how far the backup is; 404 when none is made. */
@@ -45,7 +61,9 @@ const currentBackup: Handler = (call, app) => {
 const abortBackup: Handler = async (call, app) => {
   const { node } = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, { backupId: await node.abort() });
+  const backupId = await node.abort();
+  noteForAudit(call, { target: backupId });
+  return adminJson(call, 200, { backupId });
 };
 
 function notRunning(last: ReturnType<ReturnType<typeof backupsOf>['node']['last']>): SkuaError {
@@ -98,11 +116,11 @@ const BACKUP = '/admin/backup';
  * when and how large they were; the files are for `$backup`, since whoever reads them reads every stream and every user.
  */
 export const BACKUP_ROUTES: readonly Route[] = [
-  { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', startBackup, BACKUP_DOCS.start) } },
+  { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', startBackup, BACKUP_DOCS.start, 'backup.start') } },
   { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', listBackups, BACKUP_DOCS.list) } },
-  { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', abortBackup, BACKUP_DOCS.abort) } },
-  { path: `${BACKUP}/hold`, methods: 'POST, OPTIONS', operations: { POST: operation('backup', beginHold, BACKUP_DOCS.hold) } },
-  { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('backup', renewHold, BACKUP_DOCS.renew), DELETE: operation('backup', releaseHold, BACKUP_DOCS.release) } },
+  { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', abortBackup, BACKUP_DOCS.abort, 'backup.abort') } },
+  { path: `${BACKUP}/hold`, methods: 'POST, OPTIONS', operations: { POST: operation('backup', beginHold, BACKUP_DOCS.hold, 'backup.hold') } },
+  { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('backup', renewHold, BACKUP_DOCS.renew), DELETE: operation('backup', releaseHold, BACKUP_DOCS.release, 'backup.release') } },
   { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', listFiles, BACKUP_DOCS.files) } },
   { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', readFile, BACKUP_DOCS.file) } },
 ];

@@ -2,7 +2,7 @@ import type { HoldView } from '../../core/backup/node/hold.ts';
 import type { SnapshotFile } from '../../core/backup/source/source.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
-import { queryOf } from '../http/context.ts';
+import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { backupsOf } from '../http/presence.ts';
@@ -15,7 +15,9 @@ import { decodeSegment } from '../http/url.ts';
 export const beginHold: Handler = async (call, app) => {
   const { holds } = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, holdDocument(await holds.begin()));
+  const view = await holds.begin();
+  noteForAudit(call, { target: view.holdId });
+  return adminJson(call, 200, holdDocument(view));
 };
 
 /** POST `/admin/backup/hold/{id}`: another minute. */
@@ -55,7 +57,7 @@ export const readFile: Handler = async (call, app) => {
   const file = listed(snapshot.files, call);
   const range = rangeOf(call, file.sizeBytes);
   const headers = { ...commonHeaders(call.methods), 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'no-store' };
-  if (range === null) return { status: 416, statusText: 'Range Not Satisfiable', headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}`, 'content-length': '0' }, body: null };
+  if (range === null) throw new SkuaError('range_not_satisfiable', `The file has ${file.sizeBytes} bytes, and nothing there. Ask for a part of these.`, { sizeBytes: file.sizeBytes });
   const { from, length, isPartial } = range;
   const pieces = holds.read(holdId, file.path, from, length);
   // What fails at the beginning still has a status of its own.

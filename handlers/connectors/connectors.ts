@@ -1,4 +1,5 @@
 import { SkuaError } from '../../core/errors.ts';
+import type { AuditAction } from '../../core/ports/audit.ts';
 import { timestampText } from '../../core/time.ts';
 import type { Connector, Connectors } from '../../core/webhook/api.ts';
 import { nestSettings } from '../../core/webhook/connectors/settings-shape.ts';
@@ -106,19 +107,19 @@ const CONNECTOR = '/connectors/:connector';
 /** The paths of connectors (http-api.md section 9.2), and where senders deliver to them (section 10). */
 export const CONNECTOR_ROUTES: readonly Route[] = [
   { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', listConnectors, CONNECTOR_DOCS.list) } },
-  { path: CONNECTOR, methods: 'POST, DELETE, OPTIONS', operations: { POST: operation('operators', createConnector, CONNECTOR_DOCS.create), DELETE: operation('operators', deleteConnector, CONNECTOR_DOCS.delete) } },
-  { path: `${CONNECTOR}/settings`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorSettings, CONNECTOR_DOCS.settings), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure) } },
-  { path: `${CONNECTOR}/configuration`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorConfiguration, CONNECTOR_DOCS.configuration), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure) } },
-  { path: `${CONNECTOR}/rename`, methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', renameConnector, CONNECTOR_DOCS.rename) } },
-  commandRoute('start', startConnector, CONNECTOR_DOCS.start),
+  { path: CONNECTOR, methods: 'POST, DELETE, OPTIONS', operations: { POST: operation('operators', createConnector, CONNECTOR_DOCS.create, 'connector.create'), DELETE: operation('operators', deleteConnector, CONNECTOR_DOCS.delete, 'connector.delete') } },
+  { path: `${CONNECTOR}/settings`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorSettings, CONNECTOR_DOCS.settings), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure, 'connector.configure') } },
+  { path: `${CONNECTOR}/configuration`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorConfiguration, CONNECTOR_DOCS.configuration), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure, 'connector.configure') } },
+  { path: `${CONNECTOR}/rename`, methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', renameConnector, CONNECTOR_DOCS.rename, 'connector.rename') } },
+  commandRoute('start', startConnector, CONNECTOR_DOCS.start, 'connector.start'),
   commandRoute('start/:position', startConnectorAt, CONNECTOR_DOCS.startAt),
-  commandRoute('stop', stopConnector, CONNECTOR_DOCS.stop),
-  commandRoute('reset', resetConnector, CONNECTOR_DOCS.reset),
+  commandRoute('stop', stopConnector, CONNECTOR_DOCS.stop, 'connector.stop'),
+  commandRoute('reset', resetConnector, CONNECTOR_DOCS.reset, 'connector.reset'),
   commandRoute('reset/:position', startConnectorAt, CONNECTOR_DOCS.resetAt),
   commandRoute('test', testConnector, CONNECTOR_DOCS.test),
   { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: operation('sender', receiveWebhook, WEBHOOK_DOC) } },
 ];
 
-function commandRoute(name: string, handler: Handler, doc: OperationDoc): Route {
-  return { path: `${CONNECTOR}/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc) } };
+function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction): Route {
+  return { path: `${CONNECTOR}/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc, audit) } };
 }

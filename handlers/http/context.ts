@@ -2,6 +2,7 @@ import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
 import type { Holds } from '../../core/backup/node/hold.ts';
 import type { Backups } from '../../core/backup/node/backups.ts';
+import type { AuditAction, AuditDetails, AuditLog } from '../../core/ports/audit.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -37,12 +38,14 @@ export interface AppOptions {
   readonly logHttpRequests: boolean;
   /** Origins whose pages browsers let in, with credentials, as `scheme://host:port`; `*` lets all read without. Empty: none but the node's own. */
   readonly corsOrigins: readonly string[];
+  /** Replies of fewer bytes are not compressed for who takes several codings; -1: none is compressed. */
+  readonly compressionMinBytes: number;
 }
 
 export const DEFAULT_OPTIONS: AppOptions = {
   bodyBytesMax: 30_000_000, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
   disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
-  logHttpRequests: false, corsOrigins: [],
+  logHttpRequests: false, compressionMinBytes: 1_024, corsOrigins: [],
 };
 
 /** All that the handlers need, by part. */
@@ -54,6 +57,8 @@ export interface AppContext {
   readonly security: Security | null;
   /** The node around the handlers; null where there is none (tests of streams, functions): its routes are absent then. */
   readonly node: NodeControl | null;
+  /** Keeps who did what; null, or left out, where nobody asked for that. */
+  readonly audit?: AuditLog | null;
   readonly features?: AppFeatures;
   readonly server?: ServerSide;
   readonly options?: Partial<AppOptions>;
@@ -96,6 +101,18 @@ export interface WebhookLimits extends ArrivalLimits {
   readonly bodyReadMs: number;
 }
 
+/** Values of `Content-Encoding`. */
+export type Coding = 'zstd' | 'br' | 'gzip' | 'deflate';
+
+/** How a server compresses; off the loop that serves requests. */
+export interface BodyEncoder {
+  /** What can be used for bodies that are there, and for those that come bit by bit and whose every block has to arrive at once. */
+  readonly codings: ReadonlySet<Coding>;
+  readonly liveCodings: ReadonlySet<Coding>;
+  /** The compressed body; null where too many are being compressed already. */
+  encode(body: ReplyBody, coding: Coding, isLive: boolean): ReplyBody | Promise<ReplyBody> | null;
+}
+
 /** What the server around the handlers knows of a request beyond the web platform's `Request`, and how it takes replies. */
 export interface ServerSide {
   /** Names and values of the headers as they arrived, in turn; without it those of the web platform, which joins what has one name. */
@@ -114,12 +131,16 @@ export interface ServerSide {
   readonly connectionOf?: (request: Request) => object | null;
   /** The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win. */
   readonly peerOf?: (request: Request) => Principal | null;
+  /** The name in the verified certificate of the connection; null without one. */
+  readonly certificateOf?: (request: Request) => string | null;
   /**
    * Reads a body of at most `bytesMax` bytes, or throws `body_too_large`. A server adapter gives a direct way to its
    * own buffers here; without it the web platform's `Request` is read. Where a body comes in parts, `onBytes` is told of each;
    * once it says false nothing is kept of the body, and the promise rejects with `aborted`.
    */
   readonly readBody?: (request: Request, bytesMax: number, onBytes?: OnBytes) => Promise<Uint8Array>;
+  /** Compresses replies; without it the web platform does, as far as it can. */
+  readonly encoder?: BodyEncoder;
   /** Makes a response that this server sends with less work than one of the web platform, which is made without it. */
   readonly toResponse?: (reply: Reply) => Response;
 }
@@ -129,6 +150,7 @@ export type OnBytes = (bytes: number) => boolean;
 
 /** The context with every part and option filled in. */
 export interface App extends AppContext {
+  readonly audit: AuditLog | null;
   readonly features: AppFeatures;
   readonly server: ServerSide;
   readonly options: AppOptions;
@@ -148,7 +170,7 @@ export function appOf(context: AppContext): App {
   const { features = {}, server = {}, world } = context;
   const options = { ...DEFAULT_OPTIONS, ...context.options };
   const arrivals = new Arrivals(world.clock, { ...ARRIVAL_LIMITS, ...features.webhooks?.limits });
-  return { ...context, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals };
+  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */
@@ -176,6 +198,20 @@ export interface Call {
   principal: Principal;
   /** Beginning of every generated link; filled in by url.ts when first needed, and at once where forwarding headers do not count. */
   base: string | null;
+  /** What the audit is told of the call; null for what it is not told of. The route says so, and its handler adds to it. */
+  audited: Audited | null;
+}
+
+/** What a call does, for the audit. */
+export interface Audited {
+  readonly action: AuditAction;
+  readonly target: string | null;
+  readonly details: AuditDetails | null;
+}
+
+/** Adds to what the audit is told of a call, where it is told of it at all. */
+export function noteForAudit(call: Call, more: Partial<Audited>): void {
+  if (call.audited !== null) call.audited = { ...call.audited, ...more };
 }
 
 /** What a call is answered with. The edge makes of it what its server sends (`ServerSide.toResponse`). */

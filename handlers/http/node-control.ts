@@ -52,6 +52,14 @@ export interface ChunkProofView {
   readonly oldestProofSeconds: number | null;
 }
 
+/** Whether what is done to the node is being kept. */
+export interface AuditView {
+  /** The last entry for a file or stream could not be written there. */
+  readonly failing: boolean;
+  /** Since the start; counted for each of file and stream. */
+  readonly entriesLost: number;
+}
+
 export interface LoadedCertificate {
   /** `node`, `intermediate` or `root`. */
   readonly kind: 'node' | 'intermediate' | 'root';
@@ -91,6 +99,8 @@ export interface NodeControl {
   startUpWork(): StartUpWork | null;
   /** Null where there is nothing to prove, or not yet. */
   chunkProofs(): ChunkProofView | null;
+  /** Null where there is no audit. */
+  audit(): AuditView | null;
   /** The statistics collected last. */
   stats(): StatsTree;
   /** The metrics in the format that suits `accept`. */

@@ -22,6 +22,10 @@ const INTERNAL: Outcome = { status: 500, reason: 'Internal Server Error' };
 const UNAUTHORIZED: Outcome = { status: 401, reason: 'Unauthorized' };
 const CONFLICT: Outcome = { status: 409, reason: 'Conflict' };
 const UNAVAILABLE: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '1' } };
+/** An election takes some seconds. */
+const NO_LEADER: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '5' } };
+/** Somebody has to do something about it, which takes longer. */
+const OUT_OF_REACH: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '60' } };
 
 /** The one table from error codes to statuses and reason phrases (design decisions in section 9; http-api.md 1.6, 2.4 to 2.6). */
 const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
@@ -69,22 +73,23 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   connector_state: BAD_REQUEST,
   secret_refused: BAD_REQUEST,
   auto_scavenge_off: { status: 503, reason: 'Service Unavailable' },
-  auto_scavenge_busy: WORK_FAILED,
+  auto_scavenge_busy: UNAVAILABLE,
   auto_scavenge_pausing: BAD_REQUEST,
   invalid_schedule: BAD_REQUEST,
-  not_leader: BAD_REQUEST,
-  no_leader: WORK_FAILED,
+  not_leader: UNAVAILABLE,
+  no_leader: NO_LEADER,
   late_order: CONFLICT,
   backup_running: CONFLICT,
   backup_not_running: NOT_FOUND,
   hold_not_found: NOT_FOUND,
   backup_not_found: NOT_FOUND,
-  backup_off: BAD_REQUEST,
+  backup_off: CONFLICT,
   backup_failed: WORK_FAILED,
-  repository_not_found: WORK_FAILED,
+  repository_not_found: OUT_OF_REACH,
+  repository_unreachable: OUT_OF_REACH,
   repository_damaged: WORK_FAILED,
   repository_key: WORK_FAILED,
-  repository_busy: { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '60' } },
+  repository_busy: OUT_OF_REACH,
   storage_unreachable: UNAVAILABLE,
   storage_throttled: UNAVAILABLE,
   commit_outcome_unknown: UNAVAILABLE,
@@ -94,6 +99,7 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   reload_failed: CONFLICT,
   certificate_invalid: CONFLICT,
   scavenge_in_progress: CONFLICT,
+  range_not_satisfiable: { status: 416, reason: 'Range Not Satisfiable' },
   scavenge_not_found: NOT_FOUND,
   scavenge_state_invalid: WORK_FAILED,
   scavenge_failed: WORK_FAILED,
@@ -147,7 +153,8 @@ export function failure(error: unknown, call: Call, app: App): Reply {
     headers['kurrent-currentversion'] = current;
   }
   if (outcome === UNAUTHORIZED) headers['www-authenticate'] = challengeTo(call.request.headers);
-  if (known?.code === 'too_many_failures') headers['retry-after'] = String(Math.max(1, Math.ceil(Number(known.data['retryAfterSeconds'] ?? 1))));
+  if (known?.code === 'too_many_failures' || typeof known?.data['retryAfterSeconds'] === 'number') headers['retry-after'] = String(Math.max(1, Math.ceil(Number(known.data['retryAfterSeconds'] ?? 1))));
+  if (known?.code === 'range_not_satisfiable') headers['content-range'] = `bytes */${String(known.data['sizeBytes'])}`;
   if (known?.code === 'method_not_allowed') headers['allow'] = call.methods;
   const reason = known?.code === 'stream_deleted' && call.method === 'GET' ? 'Deleted' : outcome.reason;
   const body = known !== null && outcome !== INTERNAL ? problemText(known, reason)

@@ -1,4 +1,5 @@
 import { TOMBSTONE } from '../../core/log/records.ts';
+import { withoutCoding } from './encoding.ts';
 import { jsonString } from './json-text.ts';
 import type { App, Call, Reply, ReplyBody } from './context.ts';
 import type { Representation } from './negotiate.ts';
@@ -36,18 +37,11 @@ export function redirect(call: Call, location: string, text: string, cacheContro
   return { status: 307, statusText: 'Temporary Redirect', headers, body: text };
 }
 
-/** What a client may compress (http-api.md 1.3): only exactly these values. */
-const ENCODINGS: ReadonlySet<string> = new Set(['gzip', 'deflate']);
-
 /** 200 with a representation. */
 export function document(call: Call, body: ReplyBody, contentType: string, caching: Caching, reason = 'OK'): Reply {
   const headers: Record<string, string> = { ...commonHeaders(call.methods), 'content-type': contentType, 'cache-control': caching.cacheControl, vary: VARY };
   if (caching.etag !== null) headers['etag'] = `"${caching.etag}"`;
-  const encoding = call.request.headers.get('accept-encoding');
-  if (encoding === null || !ENCODINGS.has(encoding)) return { status: 200, statusText: reason, headers, body };
-  headers['content-encoding'] = encoding;
-  const plain = body instanceof ReadableStream ? body : new Response(body).body!;
-  return { status: 200, statusText: reason, headers, body: plain.pipeThrough(new CompressionStream(encoding as 'gzip')) };
+  return { status: 200, statusText: reason, headers, body };
 }
 
 /** 200 with a value as JSON in one line. */
@@ -105,10 +99,12 @@ export function feedEtag(version: number): string {
   return `${version};${FEED_OPAQUE}`;
 }
 
-/** Quotes are optional; lists, `*` and weak tags never match. */
+/** Quotes are optional; lists, `*` and weak tags never match. A compressed page is the same page. */
 export function matchesEtag(request: Request, etag: string): boolean {
   const value = request.headers.get('if-none-match');
-  return value !== null && (value === etag || value === `"${etag}"`);
+  if (value === null) return false;
+  const plain = withoutCoding(value);
+  return plain === etag || plain === `"${etag}"`;
 }
 
 /** How a reply may be cached. */

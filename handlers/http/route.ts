@@ -1,3 +1,4 @@
+import type { AuditAction } from '../../core/ports/audit.ts';
 import type { Handler } from './context.ts';
 
 /**
@@ -13,6 +14,8 @@ export interface Operation {
   readonly handler: Handler;
   readonly access: Access;
   readonly doc: OperationDoc;
+  /** Under which name the audit is told of it, also of refusals; absent for what it is not told of. */
+  readonly audit?: AuditAction;
 }
 
 /**
@@ -77,6 +80,6 @@ export interface Route {
   readonly operations: Readonly<Record<string, Operation>>;
 }
 
-export function operation(access: Access, handler: Handler, doc: OperationDoc): Operation {
-  return { handler, access, doc };
+export function operation(access: Access, handler: Handler, doc: OperationDoc, audit?: AuditAction): Operation {
+  return { handler, access, doc, ...(audit !== undefined && { audit }) };
 }

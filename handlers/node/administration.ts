@@ -1,4 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
+import type { AuditAction } from '../../core/ports/audit.ts';
+import { noteForAudit } from '../http/context.ts';
 import type { Handler } from '../http/context.ts';
 import { ADMIN_KINDS, negotiate } from '../http/negotiate.ts';
 import type { ReloadResult } from '../http/node-control.ts';
@@ -26,6 +28,7 @@ const reloadConfig: Handler = async (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const result = await node.reload();
+  noteForAudit(call, { details: { options: result.options.map(({ name }) => name), certificatesChanged: result.certificatesChanged } });
   return adminReply(call, chosen, result, reloadText(result));
 };
 
@@ -67,14 +70,14 @@ const resign: Handler = (call, app) => {
 
 /** The paths of node administration (http-api.md section 3.6). */
 export const ADMIN_ROUTES: readonly Route[] = [
-  order('/admin/shutdown', shutdown, ADMIN_DOCS.shutdown),
-  order('/admin/reloadconfig', reloadConfig, ADMIN_DOCS.reload),
-  order('/admin/mergeindexes', mergeIndexes, ADMIN_DOCS.mergeIndexes),
-  order('/admin/node/priority/:n', setPriority, ADMIN_DOCS.setPriority),
-  order('/admin/node/resign', resign, ADMIN_DOCS.resign),
+  order('/admin/shutdown', shutdown, ADMIN_DOCS.shutdown, 'node.shutdown'),
+  order('/admin/reloadconfig', reloadConfig, ADMIN_DOCS.reload, 'node.reload'),
+  order('/admin/mergeindexes', mergeIndexes, ADMIN_DOCS.mergeIndexes, 'index.merge'),
+  order('/admin/node/priority/:n', setPriority, ADMIN_DOCS.setPriority, 'node.priority'),
+  order('/admin/node/resign', resign, ADMIN_DOCS.resign, 'node.resign'),
   { path: '/admin/login', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', loginEcho, ADMIN_DOCS.login) } },
 ];
 
-function order(path: string, handler: Handler, doc: OperationDoc): Route {
-  return { path, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc) } };
+function order(path: string, handler: Handler, doc: OperationDoc, audit: AuditAction): Route {
+  return { path, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc, audit) } };
 }

@@ -1,7 +1,7 @@
 import { timestampText } from '../../core/time.ts';
 import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import type { ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
+import type { AuditView, ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
 import { ASK_AGAIN, adminJson, adminReply, commonHeaders, document } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -26,13 +26,19 @@ export function liveReply(isReady: boolean): Reply {
 /** `/health/ready`: whether requests can be served, and if not, how far the start has come; of one that serves, how much of its log is proved. */
 export const ready: Handler = (call, app) => {
   const isStopping = app.node?.state === 'ShuttingDown';
-  return readyReply(call.method, isStopping ? 'stopping' : null, workOf(app), app.node?.chunkProofs() ?? null);
+  return readyReply(call.method, isStopping ? 'stopping' : null, workOf(app), { log: app.node?.chunkProofs() ?? null, audit: app.node?.audit() ?? null });
 };
 
+/** What a node that serves says of itself; what is null is not there. */
+interface ReadyDetails {
+  readonly log: ChunkProofView | null;
+  readonly audit: AuditView | null;
+}
+
 /** What `/health/ready` says; `ending` in place of `ready` for a node that goes away. */
-export function readyReply(method: string, ending: 'stopping' | null, work: StartUpWork | null, proofs: ChunkProofView | null = null): Reply {
+export function readyReply(method: string, ending: 'stopping' | null, work: StartUpWork | null, { log, audit }: ReadyDetails = { log: null, audit: null }): Reply {
   const isReady = ending === null && work === null;
-  const body = isReady ? { status: 'ready', ...(proofs !== null && { log: proofs }) } : ending !== null ? { status: ending } : { status: 'starting', ...work };
+  const body = isReady ? { status: 'ready', ...(log !== null && { log }), ...(audit !== null && { audit }) } : ending !== null ? { status: ending } : { status: 'starting', ...work };
   const text = method === 'HEAD' ? null : `${JSON.stringify(body, null, 2)}\n`;
   if (isReady) return { status: 200, statusText: 'OK', headers: JSON_HEADERS, body: text };
   return { status: 503, statusText: 'Server Is Not Ready', headers: { ...JSON_HEADERS, ...RETRY_AFTER }, body: text };

@@ -30,7 +30,8 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
 };
 
-const BUSY = { 409: failing('A backup or a scavenge is running; `backupId` or `scavengeId` says which.') };
+const BUSY = { 409: failing('A backup or a scavenge is running; `backupId` or `scavengeId` says which. Or the node has no repository (`backup_off`).') };
+const OFF = { 409: failing('The node has no repository (`backup_off`).') };
 const REPOSITORY = { ...problems(400, 406, 500, 503) };
 const HOLD = segment('hold', 'Id of a hold, as its beginning was answered with.', TEXT, '6f9d3c1a-58c6-4a0f-8a8e-2f0c7b1d9e64');
 const HOLD_QUERY = { ...query('hold', 'Id of a hold, which this renews.', TEXT, '6f9d3c1a-58c6-4a0f-8a8e-2f0c7b1d9e64'), required: true };
@@ -47,7 +48,7 @@ export const BACKUP_DOCS = {
     body: { required: false, content: json(ref('BackupOptions'), { pauseScavenge: true }) },
     responses: { 202: ok('It has begun.', json(ref('BackupStarted'))), ...REPOSITORY, ...BUSY, ...problems(413, 415) },
   },
-  list: { summary: 'The backups in the repository', responses: { 200: ok('Newest first.', json(ref('Backups'))), ...REPOSITORY } },
+  list: { summary: 'The backups in the repository', responses: { 200: ok('Newest first.', json(ref('Backups'))), ...REPOSITORY, ...OFF } },
   current: { summary: 'How far the backup is', responses: { 200: ok('The backup under way.', json(ref('BackupProgress'))), ...problems(400, 404, 406) } },
   abort: { summary: 'End the backup', description: 'Answered when it has ended. What it has stored is used by the next one.', responses: { 200: ok('It has ended.', json(ref('BackupStarted'))), ...problems(400, 404, 406) } },
   hold: {
@@ -65,7 +66,7 @@ export const BACKUP_DOCS = {
     ],
     responses: {
       200: ok('The file, or the part that the query asks for.', CONTENT, LENGTH), 206: ok('The part that `Range` asks for.', CONTENT, { ...LENGTH, 'Content-Range': CONTENT_RANGE }),
-      416: { description: 'The file has nothing there.', headers: { 'Content-Range': CONTENT_RANGE } }, ...problems(400), 404: failing('There is no such file in this hold, or no such hold.'),
+      416: failing('The file has nothing there.', { 'Content-Range': CONTENT_RANGE }), ...problems(400), 404: failing('There is no such file in this hold, or no such hold.'),
     },
   },
 } as const satisfies Readonly<Record<string, OperationDoc>>;

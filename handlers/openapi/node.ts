@@ -27,8 +27,12 @@ export const NODE_SCHEMAS: Readonly<Record<string, Schema>> = {
   }, 'Ports of protocols that are not spoken are 0.'),
   Readiness: object({
     status: oneOf('ready', 'starting', 'stopping'), 'phase?': TEXT, 'bytesDone?': COUNT, 'bytesTotal?': COUNT, 'elapsedSeconds?': { type: 'number', minimum: 0 },
-    'remainingSeconds?': { type: ['number', 'null'], description: 'Null while nothing can be said.' }, 'log?': ref('ChunkProofs'),
-  }, 'While the node starts, how far it is; of one that serves, how much of its log is proved.'),
+    'remainingSeconds?': { type: ['number', 'null'], description: 'Null while nothing can be said.' }, 'log?': ref('ChunkProofs'), 'audit?': ref('AuditHealth'),
+  }, 'While the node starts, how far it is; of one that serves, how much of its log is proved, and whether its audit is written.'),
+  AuditHealth: object({
+    failing: { ...BOOLEAN, description: 'What is done is not being kept at the moment.' },
+    entriesLost: { ...COUNT, description: 'Entries since the start that could not be kept.' },
+  }),
   ChunkProofs: object({
     bytesUnproven: { ...COUNT, description: 'Of completed chunk files that were not compared with their checksum since they were written or changed.' },
     oldestProofSeconds: { type: ['integer', 'null'], minimum: 0, description: 'Since the file that was proved longest ago; null when none was.' },

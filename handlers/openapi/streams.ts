@@ -57,7 +57,7 @@ const FAMILIES = ['eventstore', 'kurrent'];
 const ofFamilies = (suffix: string): string[] => FAMILIES.map((family) => `application/vnd.${family}.${suffix}`);
 
 const LINES: MediaDocs = media({ type: 'string', description: 'One event a line.', contentMediaType: 'application/json', contentSchema: ref('EventLine') }, 'application/x-ndjson');
-const LIVE: MediaDocs = media({ type: 'string', description: 'First the history, then what comes, without end. `event: caught-up` marks where the history ends.', contentMediaType: 'application/json', contentSchema: ref('EventLine') }, 'text/event-stream');
+const LIVE: MediaDocs = media({ type: 'string', description: 'First the history, then what comes, without end. `event: caught-up` marks where the history ends, `event: checkpoint` how far a filter has been that finds nothing: both have an `id` for `Last-Event-ID`. `event: error` is the last one, with a problem in its data.', contentMediaType: 'application/json', contentSchema: ref('EventLine') }, 'text/event-stream');
 const FEED: MediaDocs = {
   ...media(ref('Feed'), 'application/json', ...ofFamilies('atom+json')), ...media(ref('StreamDescription'), ...ofFamilies('streamdesc+json')), ...LINES,
 };

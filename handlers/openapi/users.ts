@@ -18,7 +18,7 @@ export const USER_SCHEMAS: Readonly<Record<string, Schema>> = {
   CurrentUser: object({ data: object(user), ...ending }),
   UserChanged: object({ loginName: TEXT, ...ending }),
   NewUser: object({ loginName: TEXT, 'fullName?': TEXT_OR_NULL, 'groups?': { anyOf: [arrayOf(TEXT), { type: 'null' }] }, password: TEXT }),
-  UserChange: object({ 'fullName?': TEXT_OR_NULL, 'groups?': { anyOf: [arrayOf(TEXT), { type: 'null' }] } }, 'What is left out becomes empty.'),
+  UserChange: object({ 'fullName?': TEXT_OR_NULL, 'groups?': { anyOf: [arrayOf(TEXT), { type: 'null' }] } }, 'What is left out stays as it is, and null makes it empty: `{}` changes nothing.'),
   NewPassword: object({ newPassword: TEXT }),
   PasswordChange: object({ currentPassword: TEXT, newPassword: TEXT }),
 };
@@ -34,8 +34,8 @@ const WITH_BODY = problems(400, 404, 406, 413, 415);
 export const USER_DOCS = {
   list: { summary: 'All users', description: 'In the order of their creation.', responses: { 200: ok('The users.', json(ref('UserList'))), ...problems(400, 406) } },
   create: {
-    summary: 'Create a user', description: 'Creating a user again with the same password changes nothing.', body: body('NewUser', { loginName: 'kim', fullName: 'Kim Doe', groups: ['pickers'], password: 'secret1!' }),
-    responses: { 201: ok('The user exists now.', json(ref('UserChanged')), { Location: LOCATION }), ...problems(400, 406, 413, 415), 409: failing('There is a user of this name, with another password.') },
+    summary: 'Create a user', description: 'Creating a user again with the same groups and password changes nothing.', body: body('NewUser', { loginName: 'ann', fullName: 'Ann Doe', groups: ['pickers'], password: 'secret1!' }),
+    responses: { 201: ok('The user exists now.', json(ref('UserChanged')), { Location: LOCATION }), ...problems(400, 406, 413, 415), 409: failing('There is a user of this name, with another password or other groups.') },
   },
   current: { summary: 'The caller', responses: { 200: ok('The user who calls.', json(ref('CurrentUser'))), ...ABOUT_ONE } },
   details: { summary: 'One user', responses: { 200: ok('The user.', json(ref('UserDetails'))), ...ABOUT_ONE } },

@@ -1,7 +1,9 @@
 import type { AutoScavenge, AutoScavengeStatus, NodeOutcome } from '../../core/auto-scavenge/api.ts';
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import { timeSpanText, timestampText } from '../../core/time.ts';
+import type { AuditAction } from '../../core/ports/audit.ts';
 import { readJson } from '../http/body.ts';
+import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { autoScavengeOf } from '../http/presence.ts';
@@ -47,6 +49,7 @@ const resumeAutoScavenge: Handler = (call, app) => {
 const configureAutoScavenge: Handler = async (call, app) => {
   const autoScavenge = enabledOf(call, app);
   const schedule = await scheduleOf(call, app);
+  noteForAudit(call, { details: { schedule } });
   return answered(call, app, JSON.stringify({ schedule }), async () => {
     await autoScavenge.configure(schedule);
     return jsonReply(call, {});
@@ -166,11 +169,11 @@ function momentText(ms: number): string {
 export const AUTO_SCAVENGE_ROUTES: readonly Route[] = [
   { path: '/auto-scavenge/enabled', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', autoScavengeEnabled, AUTO_SCAVENGE_DOCS.enabled) } },
   { path: '/auto-scavenge/status', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', autoScavengeStatus, AUTO_SCAVENGE_DOCS.status) } },
-  command('pause', pauseAutoScavenge, AUTO_SCAVENGE_DOCS.pause),
-  command('resume', resumeAutoScavenge, AUTO_SCAVENGE_DOCS.resume),
-  command('configure', configureAutoScavenge, AUTO_SCAVENGE_DOCS.configure),
+  command('pause', pauseAutoScavenge, AUTO_SCAVENGE_DOCS.pause, 'auto-scavenge.pause'),
+  command('resume', resumeAutoScavenge, AUTO_SCAVENGE_DOCS.resume, 'auto-scavenge.resume'),
+  command('configure', configureAutoScavenge, AUTO_SCAVENGE_DOCS.configure, 'auto-scavenge.configure'),
 ];
 
-function command(name: string, handler: Handler, doc: OperationDoc): Route {
-  return { path: `/auto-scavenge/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc) } };
+function command(name: string, handler: Handler, doc: OperationDoc, audit: AuditAction): Route {
+  return { path: `/auto-scavenge/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc, audit) } };
 }

@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { ScavengeOrder } from '../../core/ports/nodes.ts';
 import type { DryRunReport, LastScavenge, ScavengeOptions } from '../../core/scavenge/api.ts';
 import { timestampText } from '../../core/time.ts';
-import { queryOf } from '../http/context.ts';
+import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { ordersOf } from '../http/presence.ts';
@@ -22,6 +22,7 @@ const startScavenge: Handler = async (call, app) => {
   const options = scavengeOptionsOf(call);
   try {
     const { scavengeId } = await started(call, app, options);
+    noteForAudit(call, { target: scavengeId, details: { ...options, dryRun: isDryRunOf(call) } });
     return adminReply(call, chosen, { scavengeId }, `ScavengeId: ${scavengeId}`);
   } catch (error) {
     if (!isSkuaError(error, 'scavenge_in_progress')) throw error;
@@ -47,6 +48,7 @@ const stopScavenge: Handler = async (call, app) => {
   const order = orderOf(call);
   try {
     const scavengeId = order === null ? await app.scavenger.stop(asked) : await ordersOf(app).stop(order, asked === 'current' ? null : asked);
+    noteForAudit(call, { target: scavengeId });
     return adminReply(call, chosen, scavengeId, scavengeId);
   } catch (error) {
     if (!isSkuaError(error, 'scavenge_not_found')) throw error;
@@ -177,11 +179,11 @@ function booleanOf(call: Call, name: string): boolean | undefined {
 }
 
 const SCAVENGE = '/admin/scavenge';
-const STOP = operation('operators', stopScavenge, SCAVENGE_DOCS.stop);
+const STOP = operation('operators', stopScavenge, SCAVENGE_DOCS.stop, 'scavenge.stop');
 
 /** The paths of manual scavenging (http-api.md sections 3.1 to 3.4). */
 export const SCAVENGE_ROUTES: readonly Route[] = [
-  { path: SCAVENGE, methods: 'POST, OPTIONS', operations: { POST: operation('operators', startScavenge, SCAVENGE_DOCS.start) } },
+  { path: SCAVENGE, methods: 'POST, OPTIONS', operations: { POST: operation('operators', startScavenge, SCAVENGE_DOCS.start, 'scavenge.start') } },
   { path: `${SCAVENGE}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', currentScavenge, SCAVENGE_DOCS.current), DELETE: STOP } },
   { path: `${SCAVENGE}/last`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', lastScavenge, SCAVENGE_DOCS.last) } },
   { path: `${SCAVENGE}/progress`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', scavengeProgress, SCAVENGE_DOCS.progress) } },

@@ -1,9 +1,13 @@
 import { SkuaError } from '../../core/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
+import { TOMBSTONE } from '../../core/log/records.ts';
+import { USER_STREAM_PREFIX } from '../../core/security/limits.ts';
 import type { Authorize, NewEvent } from '../../core/streams/api.ts';
+import { parseMetadata } from '../../core/streams/metadata.ts';
 import { NO_BYTES, parseBatch } from './batch.ts';
 import { refusal } from '../http/authorization.ts';
 import { readBody } from '../http/body.ts';
+import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { checkRequireLeader, eventIdOf, eventTypeOf, expectedVersionOf, hardDeleteOf, isUsableEventId } from '../http/headers.ts';
 import { postedKind } from '../http/negotiate.ts';
@@ -11,6 +15,9 @@ import type { PostedKind } from '../http/negotiate.ts';
 import { created, empty, redirect } from '../http/reply.ts';
 import { baseOf, decodeSegment, streamUrl } from '../http/url.ts';
 import { authorizeWrite } from './access.ts';
+
+/** Its last event has the access lists that count where streams have none. */
+const SETTINGS_STREAM = '$settings';
 
 /**
  * Appending (http-api.md 2.4). Checks come in the order of that section, behind the media type and the right to write:
@@ -24,6 +31,7 @@ import { authorizeWrite } from './access.ts';
 export function appendTo(call: Call, app: App, segment: string): Reply | Promise<Reply> {
   const kind = postedKind(call.request.headers.get('content-type'));
   const stream = streamToWrite(call, segment);
+  if (app.audit !== null) auditWrite(call, stream);
   const authorize = authorizeWrite(call, app, 'write', stream);
   return authorize instanceof Promise ? authorize.then((known) => appendPosted(call, app, stream, kind, known)) : appendPosted(call, app, stream, kind, authorize);
 }
@@ -46,6 +54,7 @@ export const appendIncoming: Handler = async (call, app) => {
   const kind = postedKind(headers.get('content-type'));
   if (kind === 'batch') throw new SkuaError('unsupported_media_type', 'Post a single event here: application/json or application/octet-stream. Batches name their ids themselves and go to the stream.');
   const stream = streamToWrite(call, call.params['stream']!);
+  if (app.audit !== null) auditWrite(call, stream);
   const authorize = await authorizeWrite(call, app, 'write', stream);
   const id = decodeSegment(call.params['guid']!);
   if (!isUsableEventId(id)) throw new SkuaError('bad_request', 'Invalid request. Unable to parse guid');
@@ -59,6 +68,7 @@ export const appendMetadata: Handler = async (call, app) => {
   const headers = call.request.headers;
   const kind = postedKind(headers.get('content-type'));
   const stream = metadataStreamOf(call);
+  if (app.audit !== null) auditWrite(call, stream);
   const authorize = await authorizeWrite(call, app, 'write', stream);
   const type = eventTypeOf(headers);
   if (type !== null && type !== '$metadata') throw new SkuaError('bad_request', 'Bad Request. You should not include an event type for metadata.');
@@ -83,8 +93,28 @@ async function append(call: Call, app: App, stream: string, kind: PostedKind, id
   const again = authorize === null ? null : authorizeWrite(call, app, 'write', stream);
   const decide = again instanceof Promise ? await again : again;
   const events: NewEvent[] = kind === 'batch' ? parseBatch(body) : [{ id, type, isJson: kind === 'json', data: body, metadata: NO_BYTES }];
+  if (call.audited !== null && stream.startsWith('$$')) await noteMetadata(call, app, stream.slice(2), events);
   const result = await app.store.append(stream, expected, events, decide ?? undefined);
   return created(call, `${streamUrl(call, stream)}/${result.firstEventNumber}`);
+}
+
+/** Rights that are changed by writing to a stream, whatever route that goes by. */
+function auditWrite(call: Call, stream: string): void {
+  if (!stream.startsWith('$')) return;
+  if (stream.startsWith('$$')) call.audited = { action: 'access-list.change', target: stream.slice(2), details: null };
+  else if (stream === SETTINGS_STREAM) call.audited = { action: 'access-list.change', target: stream, details: null };
+  else if (stream.startsWith(USER_STREAM_PREFIX)) call.audited = { action: 'user.write', target: stream.slice(USER_STREAM_PREFIX.length), details: null };
+}
+
+/** Metadata matters to the audit where it has an access list, or takes one away, or deletes the stream. */
+async function noteMetadata(call: Call, app: App, stream: string, events: readonly NewEvent[]): Promise<void> {
+  const last = events.at(-1);
+  const metadata = last === undefined ? {} : parseMetadata(last.data, last.isJson, 1);
+  const before = (await app.store.streamInfo(stream)).metadata;
+  if (metadata.acl !== undefined) noteForAudit(call, { details: Object.fromEntries(Object.entries(metadata.acl).filter(([, roles]) => roles !== undefined)) });
+  else if (before.acl !== undefined) noteForAudit(call, { details: { removed: true } });
+  else if (metadata.truncateBefore === TOMBSTONE) noteForAudit(call, { action: 'stream.delete' });
+  else call.audited = null;
 }
 
 /** The stream of a segment, unless nothing can ever be written to it. */
@@ -106,6 +136,8 @@ export const deleteHandler: Handler = async (call, app) => {
   const headers = call.request.headers;
   const expected = expectedVersionOf(headers);
   checkRequireLeader(headers);
-  await app.store.deleteStream(stream, expected, hardDeleteOf(headers) ? 'hard' : 'soft', authorize ?? undefined);
+  const kind = hardDeleteOf(headers) ? 'hard' : 'soft';
+  if (kind === 'hard') noteForAudit(call, { action: 'stream.tombstone' });
+  await app.store.deleteStream(stream, expected, kind, authorize ?? undefined);
   return empty(call, 204, 'Stream deleted');
 };

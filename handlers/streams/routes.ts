@@ -1,5 +1,6 @@
 import { scavengeHistory, singleEvent, streamBackward, streamForward, streamHead } from './read.ts';
 import { STREAM_DOCS as DOCS } from '../openapi/streams.ts';
+import { noteForAudit } from '../http/context.ts';
 import { operation } from '../http/route.ts';
 import type { Operation, Route } from '../http/route.ts';
 import { allBackward, allForward, allHead, filteredBackward, filteredForward, filteredHead } from './all.ts';
@@ -8,7 +9,7 @@ import { latestMetadata, metadataBackward, metadataByNumber, metadataForward } f
 
 const READ_ALL = operation('stream', allHead, DOCS.readAll);
 const APPEND = operation('stream', appendHandler, DOCS.append);
-const DELETE_STREAM = operation('stream', deleteHandler, DOCS.deleteStream);
+const DELETE_STREAM = operation('stream', deleteHandler, DOCS.deleteStream, 'stream.delete');
 const READ_FILTERED = operation('stream', filteredHead, DOCS.readFiltered);
 const PAGE_FILTERED_BACKWARD = operation('stream', filteredBackward, DOCS.pageFilteredBackward);
 const PAGE_FILTERED_FORWARD = operation('stream', filteredForward, DOCS.pageFilteredForward);
@@ -63,8 +64,9 @@ export const STREAM_ROUTES: readonly Route[] = [
 
 /** Operations of a path whose stream is a literal. */
 function named(stream: string, operations: Record<string, Operation>): Record<string, Operation> {
-  return Object.fromEntries(Object.entries(operations).map(([method, { access, handler, doc }]) => [method, operation(access, (call, app) => {
+  return Object.fromEntries(Object.entries(operations).map(([method, { access, handler, doc, audit }]) => [method, operation(access, (call, app) => {
     call.params = { ...call.params, stream };
+    noteForAudit(call, { target: stream });
     return handler(call, app);
-  }, doc)]));
+  }, doc, audit)]));
 }

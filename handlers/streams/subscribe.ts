@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import { encodeText } from '../../core/text.ts';
-import type { AllFilter, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
+import type { AllFilter, AllPosition, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
 import { commonHeaders, VARY } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
@@ -12,9 +12,10 @@ import { checkReader, checkStream, oneWithoutForbidden } from './access.ts';
 
 /**
  * Server-sent events. Each event is an unnamed message (so that `onmessage` gets all types) with its number, or `C/P`
- * in `$all`, as `id`. `Last-Event-ID`, or `?from=`, resumes behind that id; without it reading starts at the beginning,
- * `?from=end` at the end. `event: caught-up` marks the end of the history; `event: error` carries a problem document
- * and is the last one.
+ * in `$all`, as `id`. `?from=` names the first event wanted, here as everywhere (`?from=end`: the first that comes); `Last-Event-ID`
+ * the last one that was seen, behind which it goes on. Without either reading starts at the beginning. `event: caught-up` marks
+ * the end of the history, and `event: checkpoint` how far a filter has been without finding anything; both have an id, so that who comes back
+ * does not look at all that again. `event: error` carries a problem document and is the last one.
  */
 
 /** A comment keeps idle connections from being cut. */
@@ -22,36 +23,52 @@ const IDLE_COMMENT_MS = 15_000;
 
 export async function subscribeToStream(call: Call, app: App, stream: string, resolveLinks: boolean): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
-  const text = resumeText(call);
-  const after = text === null ? -1 : text === 'end' ? 'end' : integer64(text);
-  if (after === null || (typeof after === 'number' && after < -1)) throw new SkuaError('invalid_event_number', `'${text}' is not valid event number`);
+  const after = streamPlace(startOf(call));
   const info = await app.store.streamInfo(stream);
   if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
   const subscribe = (signal: AbortSignal) => app.store.subscribeToStream(stream, { after, resolveLinks, signal });
-  return live(call, app, { stream, subscribe, idOf: (event) => numberText((event.link ?? event).number) });
+  return live<number>(call, app, { stream, subscribe, idOf: (event) => numberText((event.link ?? event).number), placeText: numberText });
 }
 
 export function subscribeToAll(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined): Reply {
-  const text = resumeText(call);
+  const { text, isInclusive } = startOf(call);
   const after = text === null ? 'start' : text === 'end' ? 'end' : parsePosition(text);
-  const subscribe = (signal: AbortSignal) => app.store.subscribeToAll({ after, resolveLinks, signal, ...(filter && { filter }) });
-  return live(call, app, { stream: '$all', subscribe, idOf: positionText });
+  const subscribe = (signal: AbortSignal) => app.store.subscribeToAll({ after, isInclusive, resolveLinks, signal, ...(filter && { filter }) });
+  return live<AllPosition>(call, app, { stream: '$all', subscribe, idOf: positionText, placeText: ({ commit, prepare }) => `${commit}/${prepare}` });
+}
+
+interface Start {
+  /** Null for the beginning. */
+  readonly text: string | null;
+  /** It names the first event wanted, not the last one seen. */
+  readonly isInclusive: boolean;
 }
 
 /** A client that reconnects sends `Last-Event-ID`; it knows better than the address it first used. */
-function resumeText(call: Call): string | null {
-  return call.request.headers.get('last-event-id') || queryOf(call, 'from') || null;
+function startOf(call: Call): Start {
+  const seen = call.request.headers.get('last-event-id');
+  return seen ? { text: seen, isInclusive: false } : { text: queryOf(call, 'from') || null, isInclusive: true };
+}
+
+/** The number behind which to begin; -1, which `caught-up` of a stream without events has, for the beginning. */
+function streamPlace({ text, isInclusive }: Start): number | 'end' {
+  if (text === null) return -1;
+  if (text === 'end') return 'end';
+  const number = integer64(text);
+  if (number === null || number < (isInclusive ? 0 : -1)) throw new SkuaError('invalid_event_number', `'${text}' is not valid event number`);
+  return isInclusive ? number - 1 : number;
 }
 
 /** What is followed, and how it is read. */
-interface Source {
+interface Source<Place> {
   /** Whose access list is asked again for each event: it may change while the subscription goes on. */
   readonly stream: string;
-  subscribe(signal: AbortSignal): AsyncIterable<SubscriptionMessage>;
+  subscribe(signal: AbortSignal): AsyncIterable<SubscriptionMessage<Place>>;
   idOf(event: StoredEvent): string;
+  placeText(place: Place): string;
 }
 
-function live(call: Call, app: App, source: Source): Reply {
+function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
   const ending = new AbortController();
   const signal = AbortSignal.any([ending.signal, call.request.signal]);
   const messages = source.subscribe(signal)[Symbol.asyncIterator]();
@@ -100,12 +117,13 @@ interface Piece {
   readonly isLast: boolean;
 }
 
-async function nextText(messages: AsyncIterator<SubscriptionMessage>, { stream, idOf }: Source, call: Call, app: App): Promise<Piece> {
+async function nextText<Place>(messages: AsyncIterator<SubscriptionMessage<Place>>, { stream, idOf, placeText }: Source<Place>, call: Call, app: App): Promise<Piece> {
   try {
     const next = await messages.next();
     if (next.done === true) return { content: '', isLast: true };
-    if (next.value.kind === 'caught-up') return { content: 'event: caught-up\ndata: {}\n\n', isLast: false };
+    if (next.value.kind === 'caught-up') return { content: `event: caught-up\n${next.value.after === null ? '' : `id: ${placeText(next.value.after)}\n`}data: {}\n\n`, isLast: false };
     await checkReader(call, app, stream);
+    if (next.value.kind === 'checkpoint') return { content: `event: checkpoint\nid: ${placeText(next.value.after)}\ndata: {}\n\n`, isLast: false };
     const event = await oneWithoutForbidden(call, app, next.value.event);
     return { content: `id: ${idOf(event)}\ndata: ${eventLine(event)}\n\n`, isLast: false };
   } catch (error) {

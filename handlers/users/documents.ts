@@ -1,5 +1,5 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
-import type { NewUser, User } from '../../core/security/api.ts';
+import type { NewUser, User, UserChange } from '../../core/security/api.ts';
 import { timestampText } from '../../core/time.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call, Reply } from '../http/context.ts';
@@ -18,9 +18,10 @@ export async function newUserOf(call: Call, app: App): Promise<NewUser> {
   return { loginName: textOf(members, 'loginName'), fullName: fullNameOf(members), groups: groupsOf(members), password: textOf(members, 'password') };
 }
 
-export async function userChangeOf(call: Call, app: App): Promise<{ readonly fullName: string | null; readonly groups: readonly string[] }> {
+/** What the body leaves out is left out here. */
+export async function userChangeOf(call: Call, app: App): Promise<UserChange> {
   const members = await membersOf(call, app);
-  return { fullName: fullNameOf(members), groups: groupsOf(members) };
+  return { ...(members.has('fullname') && { fullName: fullNameOf(members) }), ...(members.has('groups') && { groups: groupsOf(members) }) };
 }
 
 export async function newPasswordOf(call: Call, app: App): Promise<string> {

@@ -2,6 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { Users } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/security/principal.ts';
 import { refusal } from '../http/authorization.ts';
+import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { operation } from '../http/route.ts';
@@ -45,13 +46,18 @@ const createUser: Handler = async (call, app) => {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
   const user = await newUserOf(call, app);
+  noteForAudit(call, { target: user.loginName, details: { groups: user.groups } });
   if (user.loginName === '.' || user.loginName === '..') throw unreachable();
   await written(users.create(user));
   return createdReply(call, user.loginName);
 };
 
-/** PUT `/users/{login}`: full name and groups, both as given; what is left out becomes empty. */
-const updateUser: Handler = (call, app) => change(call, app, async (users, login) => users.update(login, await userChangeOf(call, app)));
+/** PUT `/users/{login}`: full name and groups as given; what is left out stays as it is, so that `{}` changes nothing. */
+const updateUser: Handler = (call, app) => change(call, app, async (users, login) => {
+  const asked = await userChangeOf(call, app);
+  if (asked.groups !== undefined) noteForAudit(call, { details: { groups: asked.groups } });
+  await users.update(login, asked);
+});
 
 const deleteUser: Handler = (call, app) => change(call, app, (users, login) => users.delete(login));
 const enableUser: Handler = (call, app) => change(call, app, (users, login) => users.enable(login));
@@ -110,27 +116,28 @@ function unreachable(): SkuaError {
 }
 
 const USER = '/users/:login';
-const UPDATE = operation('administrators', updateUser, USER_DOCS.update);
-const DELETE = operation('administrators', deleteUser, USER_DOCS.delete);
+const UPDATE = operation('administrators', updateUser, USER_DOCS.update, 'user.update');
+const DELETE = operation('administrators', deleteUser, USER_DOCS.delete, 'user.delete');
 
 /** The paths of users (http-api.md section 6). `$current` stands escaped, as `$all` does in streams/routes.ts. */
 export const USERS_ROUTES: readonly Route[] = [
-  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', listUsers, USER_DOCS.list), POST: operation('administrators', createUser, USER_DOCS.create) } },
+  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', listUsers, USER_DOCS.list), POST: operation('administrators', createUser, USER_DOCS.create, 'user.create') } },
   {
     path: '/users/%24current', methods: 'GET, PUT, DELETE, GET, OPTIONS',
     operations: { GET: operation('authenticated', currentUser, USER_DOCS.current), PUT: named('$current', UPDATE), DELETE: named('$current', DELETE) },
   },
   { path: USER, methods: 'GET, PUT, DELETE, OPTIONS', operations: { GET: operation('self', userDetails, USER_DOCS.details), PUT: UPDATE, DELETE } },
-  { path: `${USER}/command/enable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', enableUser, USER_DOCS.enable) } },
-  { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', disableUser, USER_DOCS.disable) } },
-  { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', resetPassword, USER_DOCS.resetPassword) } },
-  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: operation('self', changePassword, USER_DOCS.changePassword) } },
+  { path: `${USER}/command/enable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', enableUser, USER_DOCS.enable, 'user.enable') } },
+  { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', disableUser, USER_DOCS.disable, 'user.disable') } },
+  { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', resetPassword, USER_DOCS.resetPassword, 'user.reset-password') } },
+  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: operation('self', changePassword, USER_DOCS.changePassword, 'user.change-password') } },
 ];
 
 /** An operation of a path whose user is a literal. */
-function named(login: string, { access, handler, doc }: Operation): Operation {
+function named(login: string, { access, handler, doc, audit }: Operation): Operation {
   return operation(access, (call, app) => {
     call.params = { login };
+    noteForAudit(call, { target: login });
     return handler(call, app);
-  }, doc);
+  }, doc, audit);
 }

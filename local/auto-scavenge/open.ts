@@ -32,6 +32,8 @@ interface OpenAutoScavengeOptions {
   readonly keys: Keys;
   readonly log: Log;
   readonly meter: Meter;
+  /** Told of each scavenge that the schedule starts on this node. */
+  readonly onStarted?: (scavengeId: string) => void;
 }
 
 export interface OpenAutoScavenge {
@@ -43,14 +45,14 @@ export interface OpenAutoScavenge {
 }
 
 /** The auto-scavenge of a single node. To be called when the store is open. */
-export async function openAutoScavenge({ values, version, open, self, isLeader, clock, ids, keys, log, meter }: OpenAutoScavengeOptions): Promise<OpenAutoScavenge> {
+export async function openAutoScavenge({ values, version, open, self, isLeader, clock, ids, keys, log, meter, onStarted }: OpenAutoScavengeOptions): Promise<OpenAutoScavenge> {
   const { store, scavenger } = open;
   const licence = await nodeLicence(values, keys);
   const guard = licenceGuard('AUTO_SCAVENGE', { licence, clock, log });
   const reason = offReason(values);
   // A single node asks itself: nobody can have forgotten what it was ordered.
   const orders = new ScavengeOrders({ scavenger, store, clock, log, leadsOthers: () => false, leaseMs: null });
-  const nodes = createSingleNode({ orders, clock, self, isLeader, leadsSinceMs: clock.nowMs(), writerCheckpoint: () => open.status().checkpoints.writer });
+  const nodes = createSingleNode({ orders: onStarted === undefined ? orders : telling(orders, onStarted), clock, self, isLeader, leadsSinceMs: clock.nowMs(), writerCheckpoint: () => open.status().checkpoints.writer });
   const autoScavenge = createAutoScavenge({ store, nodes, schedule: createSchedule(), clock, ids, log, meter, orders }, {
     isOff: () => reason ?? guard(), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS,
   });
@@ -58,6 +60,20 @@ export async function openAutoScavenge({ values, version, open, self, isLeader, 
   if (now.enabled) log.info(`AutoScavenge ${version} plugin enabled.`, { licence: licence.source, ...(licence.expiresAtMs !== null && { licenceExpires: timestampText(Math.floor(licence.expiresAtMs), 0) }), timeZone: values['AutoScavenge:TimeZone'] });
   else log.info(`AutoScavenge ${version} plugin disabled.`, { reason: now.reason });
   return { autoScavenge, orders, run: (signal) => runTicks({ autoScavenge, clock, log, signal }) };
+}
+
+/** A repeated order is answered with the run that the first one started. */
+function telling(orders: ScavengeOrders, onStarted: (scavengeId: string) => void): Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'> {
+  let told = '';
+  return {
+    start: async (order, options) => {
+      const started = await orders.start(order, options);
+      if (started.scavengeId !== told) onStarted(started.scavengeId);
+      told = started.scavengeId;
+      return started;
+    },
+    stop: (order, scavengeId) => orders.stop(order, scavengeId), asked: (order) => orders.asked(order), last: () => orders.last(),
+  };
 }
 
 /** Why auto-scavenge is off whatever the licence says (auto-scavenge.md section 2.1); null when it is not. */

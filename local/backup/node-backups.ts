@@ -34,6 +34,8 @@ interface OpenBackupsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
+  /** Told of each backup that begins. */
+  readonly onBegun?: (backupId: string, cause: Manifest['cause']) => void;
 }
 
 export interface OpenBackups {
@@ -61,6 +63,7 @@ export async function openBackups(options: OpenBackupsOptions): Promise<OpenBack
   const watch = settings.place === null ? null : new RepositoryWatch({ repository: () => repository.open(), nodeId, onNewer: () => shipper?.rebase(), clock, log });
   const backups = new NodeBackups({
     place: settings.placeText, scavenger: open.scavenger, autoScavenge, hold: () => open.hold(), backUp: backUpInJobs(options), repository: () => repository.open(), prune: pruneIn(options, repository),
+    ...(options.onBegun !== undefined && { onBegun: options.onBegun }),
     onMade: (summary) => {
       watch?.made(summary);
       shipper?.rebase();
@@ -137,7 +140,10 @@ class NodeRepository {
   async #open(): Promise<Repository> {
     const { place, key, compression } = this.#settings;
     // The store of a repository that could not be opened serves the next attempt.
-    this.#objects ??= openObjects(place!);
+    this.#objects ??= openObjects(place!).catch((error: unknown) => {
+      this.#objects = null;
+      throw error;
+    });
     return openRepository(await this.#objects, { key, create: true, compression }, this.#world);
   }
 

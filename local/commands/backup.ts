@@ -78,7 +78,7 @@ export const backupPruneCommand = defineCommand({
     { line: `skua backup prune --repository ${R} --keep-last 3 --keep-weekly 8`, does: 'Keep the last three, and two months of weeks' },
     { line: `skua backup prune --repository ${R} --erased --dry-run`, does: 'Which backups hold erased events?' },
   ],
-  run: async (input, io) => (await import('./run-backup.ts')).runBackupPrune(input, io),
+  run: async (input, io) => (await import('../audit/command-audit.ts')).withAudit({ file: input.options['dry-run'] ? null : input.options['audit-log'], action: 'repository.prune', target: input.options.repository }, io, async () => (await import('./run-backup.ts')).runBackupPrune(input, io)),
 });
 
 export const backupKeyCommand = defineCommand({
@@ -101,7 +101,7 @@ export const restoreCommand = defineCommand({
     { line: 'skua restore --from s3://backups/a --db ./data --to-time 2026-07-01T12:00:00Z', does: 'As it was at noon' },
     { line: 'skua restore --from ./monday --db ./data --force', does: 'A copy of files, over old data' },
   ],
-  run: async (input, io) => (await import('./run-restore.ts')).runRestore(input, io),
+  run: async (input, io) => (await import('../audit/command-audit.ts')).withAudit({ file: input.options['audit-log'], action: 'directory.restore', target: input.options.db }, io, async () => (await import('./run-restore.ts')).runRestore(input, io)),
 });
 
 export const verifyCommand = defineCommand({

@@ -34,6 +34,7 @@ const compressionOption = oneOf<CompressionMode>(['off', 'auto', 'on'], 'auto', 
 const parallelOption = integer('COUNT', 1, PARALLEL_MAX, 4, 'Files to work on at a time');
 const throttleOption = bytes('Most bytes a second, such as 20MiB', THROTTLE_MIN_BYTES, THROTTLE_MAX_BYTES);
 const jsonOption = flag('Report as JSON, sizes in bytes');
+const auditOption = text('FILE', null, 'Audit to tell of this, as the option --audit-log of a node names it');
 const backupOption = text('ID', null, 'The backup, by its id or the beginning of it', 'the newest');
 
 const keepOptions = {
@@ -106,6 +107,7 @@ export const scavengeOfflineOptions = {
   ...runOptions,
   index: indexOption,
   'disable-scavenge-merging': flag('Leave small chunk files as they are'),
+  'audit-log': auditOption,
   json: sizesJson,
 };
 
@@ -151,6 +153,7 @@ export const backupPruneOptions = {
   ...placeOptions, ...keepOptions,
   erased: flag('Remove backups that hold what a scavenge has removed from the newest one, so that erased events are erased here too'),
   'dry-run': flag('Change nothing: show what would be removed'),
+  'audit-log': auditOption,
   json: jsonOption,
 };
 
@@ -167,6 +170,7 @@ export const restoreOptions = {
   'to-time': moment('Restore what had been written at this time'),
   force: flag('Remove the data that the directory holds first'),
   'allow-damaged': flag('Restore what can be restored of a damaged backup, and say what is lost'),
+  'audit-log': auditOption,
   parallel: parallelOption,
   ...reach,
   json: jsonOption,

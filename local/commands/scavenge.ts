@@ -60,7 +60,7 @@ export const scavengeOfflineCommand = defineCommand({
     { line: 'skua scavenge offline ./data --dry-run', does: 'See what would be removed' },
     { line: 'skua scavenge offline ./data --threads 4', does: 'Do it with four threads' },
   ],
-  run: async (input, io) => (await import('./run-scavenge-offline.ts')).runScavengeOffline(input, io),
+  run: async (input, io) => (await import('../audit/command-audit.ts')).withAudit({ file: input.options['dry-run'] ? null : input.options['audit-log'], action: 'directory.scavenge', target: input.positionals[0]! }, io, async () => (await import('./run-scavenge-offline.ts')).runScavengeOffline(input, io)),
 });
 
 /** `skua auto-scavenge ...`: a scavenge of every node, on a schedule. */

@@ -26,7 +26,7 @@ export function checkConfig(config: Config): string[] {
 
 function directoryProblems({ values, spelling }: Config): string[] {
   const problems: string[] = [];
-  for (const name of ['Db', 'Index', 'Log'] as const) {
+  for (const name of ['Db', 'Index', 'Log', 'AuditLog'] as const) {
     if (values[name]?.startsWith('~')) problems.push(`${spelling(name)} starts with ~, which only a shell understands: write the directory out.`);
   }
   if (!values.MemDb && values.Index !== null && path.resolve(values.Db) === path.resolve(values.Index)) {

@@ -67,6 +67,7 @@ const network = {
   NodePort: option(integer('PORT', 0, PORT_MAX), 2113, 'Port to listen on; 0 takes any free one', { aliases: ['HttpPort', 'ExtPort'] }),
   NodeHostAdvertiseAs: optional(text('HOST'), 'Host by which others reach the node, where that is not its address', { aliases: ['ExtHostAdvertiseAs'], fallbackText: 'NodeIp' }),
   NodePortAdvertiseAs: option(integer('PORT', 0, PORT_MAX), 0, 'Port by which others reach the node; 0 for NodePort', { aliases: ['HttpPortAdvertiseAs'] }),
+  CompressionMinSize: option(size({ min: 0, max: 1_073_741_824, or: -1 }), 1_024, 'Answers of at least so many bytes are compressed for clients that take that; -1 to compress none'),
   EnableAtomPubOverHttp: option(boolean, true, 'Serve streams over HTTP'),
   DisableAdminUi: flag(boolean, 'Remove / and all routes below /admin: a reload is then ordered by SIGHUP only'),
   DisableStatsOnHttp: flag(boolean, 'Remove /stats and /metrics'),
@@ -120,6 +121,12 @@ export const logging = {
   LogFileInterval: option(oneOf('INTERVAL', ['Minute', 'Hour', 'Day', 'Month', 'Year', 'Infinite']), 'Day', 'Time after which another log file is begun'),
   LogFileRetentionCount: option(integer('COUNT', 1, 100_000), 31, 'Log files of each family that are kept'),
   DisableLogFile: flag(boolean, 'Write no log files, even where Log is given'),
+};
+
+/** Options of the audit. Both are ours. */
+export const audit = {
+  AuditLog: optional(path('FILE'), 'File for the audit: who did what from where, a line of JSON each. Its files follow each other as log files do, their names with the period before the ending (audit20310402.json); only the user of the node may read them', { fallbackText: 'no such file' }),
+  AuditStream: flag(boolean, 'Append the audit to the stream $audit too, which administrators may read'),
 };
 
 const LOWER: Readonly<Record<LevelName, 'debug' | 'info' | 'warn' | 'error' | 'off'>> = {
@@ -181,7 +188,7 @@ export const connectors = {
 };
 
 /** Every option of a node, by its name in YAML. */
-export const OPTIONS = { ...application, ...network, ...cluster, ...database, ...scavenge, ...autoScavenge, ...licensing, ...backup, ...certificates, ...users, ...connectors, ...logging };
+export const OPTIONS = { ...application, ...network, ...cluster, ...database, ...scavenge, ...autoScavenge, ...licensing, ...backup, ...certificates, ...users, ...connectors, ...logging, ...audit };
 
 export type OptionName = keyof typeof OPTIONS;
 export type Values = ValuesOf<typeof OPTIONS>;
@@ -199,5 +206,6 @@ export const OPTION_GROUPS: readonly OptionGroup[] = [
   { title: 'User Options', options: users },
   { title: 'Connector Options', options: connectors },
   { title: 'Logging Options', options: logging },
+  { title: 'Audit Options', options: audit },
   { title: 'Cluster Options', options: cluster },
 ];

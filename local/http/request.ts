@@ -4,7 +4,7 @@ import { SkuaError } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { OnBytes } from '../../handlers/http/context.ts';
 import { connectionAddress } from './client-address.ts';
-import { peerOfSocket } from '../tls/peer.ts';
+import { certificateOfSocket, peerOfSocket } from '../tls/peer.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -170,6 +170,11 @@ export function socketOf(request: Request): Socket {
 /** The caller whom the connection itself proves by a node's certificate; null for none. */
 export function peerOf(request: Request): Principal | null {
   return peerOfSocket((request as unknown as LocalRequest).socket);
+}
+
+/** The name in the verified certificate of the connection; null without one. */
+export function certificateOf(request: Request): string | null {
+  return certificateOfSocket((request as unknown as LocalRequest).socket);
 }
 
 /** Names and values of the headers as they arrived, in turn. */

@@ -36,18 +36,19 @@ export function logFolder(log: string, nodeIp: string, nodePort: number): string
 }
 
 /** Name of a file: the family, the period in local time without separators, and from the second file of a period on its number. */
-export function logFileName(family: string, interval: LogInterval, atMs: number, index: number): string {
+export function logFileName(family: string, interval: LogInterval, atMs: number, index: number, ending = '.json'): string {
   const at = new Date(atMs);
   const digits = [at.getFullYear(), at.getMonth() + 1, at.getDate(), at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join('');
-  return `${family}${digits.slice(0, PERIOD_DIGITS[interval])}${index <= 1 ? '' : `_${String(index - 1).padStart(3, '0')}`}.json`;
+  return `${family}${digits.slice(0, PERIOD_DIGITS[interval])}${index <= 1 ? '' : `_${String(index - 1).padStart(3, '0')}`}${ending}`;
 }
 
 /** What follows the family in the name of a file. */
-const PERIOD_AND_INDEX = /^(\d*)(?:_(\d{3,}))?\.json$/;
+const PERIOD_AND_INDEX = /^(\d*)(?:_(\d{3,}))?$/;
 
 /** What a file's name says, or null when it is none of the family's. */
-function partsOf(family: string, name: string): { readonly name: string; readonly period: string; readonly index: number } | null {
-  const match = name.startsWith(family) ? PERIOD_AND_INDEX.exec(name.slice(family.length)) : null;
+function partsOf(family: string, name: string, ending: string): { readonly name: string; readonly period: string; readonly index: number } | null {
+  if (!name.startsWith(family) || !name.endsWith(ending) || name.length < family.length + ending.length) return null;
+  const match = PERIOD_AND_INDEX.exec(name.slice(family.length, name.length - ending.length));
   return match === null ? null : { name, period: match[1]!, index: Number(match[2] ?? 0) + 1 };
 }
 
@@ -55,23 +56,24 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-interface Trouble { (family: string, error: unknown): void }
-
 /** The three families of log files. None is created before its first line, and none ever stops the node. */
 export class LogFiles {
-  readonly #all: Family;
-  readonly #errors: Family;
-  readonly #stats: Family;
+  readonly #all: LogFamily;
+  readonly #errors: LogFamily;
+  readonly #stats: LogFamily;
 
   /** `onTrouble` is told of a disk that fails, once until it works again. */
   constructor(settings: LogFileSettings, onTrouble: (file: string, error: unknown) => void, nowMs: () => number) {
     let isTroubled = false;
-    const trouble: Trouble = (family, error) => {
-      if (!isTroubled) onTrouble(path.join(settings.folder, family), error);
-      isTroubled = true;
-    };
-    const works = () => { isTroubled = false; };
-    const family = (name: string) => new Family(name, settings, trouble, works, nowMs);
+    const family = (name: string) => new LogFamily({
+      ...settings, name, ending: '.json', nowMs, waitingBytesMax: WAITING_BYTES_MAX,
+      lostLine: (lines) => jsonLine({ atMs: nowMs(), level: 'warn', message: 'lines were left out: the disk of the log files failed or is too slow', fields: { lines } }),
+      onTrouble: (error) => {
+        if (!isTroubled) onTrouble(path.join(settings.folder, name), error);
+        isTroubled = true;
+      },
+      onWorks: () => { isTroubled = false; },
+    });
     this.#all = family('log');
     this.#errors = family('log-err');
     this.#stats = family('log-stats');
@@ -92,55 +94,77 @@ export class LogFiles {
   }
 }
 
-class Family {
-  readonly #name: string;
-  readonly #settings: LogFileSettings;
-  readonly #onTrouble: Trouble;
-  readonly #onWorks: () => void;
-  readonly #nowMs: () => number;
+export interface LogFamilyOptions extends LogFileSettings {
+  /** What the names of the files begin and end with. */
+  readonly name: string;
+  readonly ending: string;
+  /** Permissions of new files; 0666 less the mask of the process without it. */
+  readonly mode?: number;
+  /** Lines that wait for a slow disk; beyond that lines are lost. */
+  readonly waitingBytesMax: number;
+  /** The line, with its break, that says how many lines before it were lost. */
+  readonly lostLine: (lines: number) => string;
+  /** Told of each failure of the disk, and of each file that could be opened. */
+  readonly onTrouble: (error: unknown) => void;
+  readonly onWorks: () => void;
+  /** Told of each line that a file has taken, and of each that is lost. */
+  readonly onWritten?: () => void;
+  readonly onLost?: () => void;
+  readonly nowMs: () => number;
+}
+
+/** Files of one kind, one behind the other. */
+export class LogFamily {
+  readonly #options: LogFamilyOptions;
   #stream: RotatingFileStream | null = null;
   #failedMs = Number.NEGATIVE_INFINITY;
-  #dropped = 0;
+  #lost = 0;
   /** Of the newest file of the period: the stream goes on there. */
   #firstIndex = 1;
   #removing: Promise<void> = Promise.resolve();
 
-  constructor(name: string, settings: LogFileSettings, onTrouble: Trouble, onWorks: () => void, nowMs: () => number) {
-    this.#name = name;
-    this.#settings = settings;
-    this.#onTrouble = onTrouble;
-    this.#onWorks = onWorks;
-    this.#nowMs = nowMs;
+  constructor(options: LogFamilyOptions) {
+    this.#options = options;
   }
 
+  /** A line with its break. Never throws, and is not waited for. */
   write(line: string): void {
-    if (this.#stream === null && this.#nowMs() - this.#failedMs < RETRY_MS) return;
+    const { nowMs, waitingBytesMax, lostLine } = this.#options;
+    if (this.#stream === null && nowMs() - this.#failedMs < RETRY_MS) return this.#lose();
     try {
       const stream = this.#stream ??= this.#open();
-      if (stream.writableLength > WAITING_BYTES_MAX) {
-        this.#dropped++;
-        return;
-      }
-      if (this.#dropped > 0) stream.write(jsonLine({ atMs: this.#nowMs(), level: 'warn', message: 'lines were left out: the disk of the log files is too slow', fields: { lines: this.#dropped } }));
-      this.#dropped = 0;
-      stream.write(line);
+      if (stream.writableLength > waitingBytesMax) return this.#lose();
+      if (this.#lost > 0) stream.write(lostLine(this.#lost));
+      this.#lost = 0;
+      stream.write(line, this.#written);
     } catch (error) {
+      this.#lose();
       this.#failed(error);
     }
   }
 
+  readonly #written = (error: Error | null | undefined): void => {
+    if (error == null) this.#options.onWritten?.();
+    else this.#lose();
+  };
+
+  #lose(): void {
+    this.#lost++;
+    this.#options.onLost?.();
+  }
+
   #open(): RotatingFileStream {
-    const { folder, sizeBytes, interval } = this.#settings;
+    const { folder, sizeBytes, interval, ending, mode, nowMs, onWorks } = this.#options;
     const name = (time: number | Date | null, index = 1) => {
-      const atMs = time === null ? this.#nowMs() : Number(time);
+      const atMs = time === null ? nowMs() : Number(time);
       // The stream looks for a file with room from the first of the period on, which may have been removed by now.
       if (time !== null && index === 1) this.#firstIndex = this.#lastIndexOf(atMs);
-      return logFileName(this.#name, interval, atMs, this.#firstIndex + index - 1);
+      return logFileName(this.#options.name, interval, atMs, this.#firstIndex + index - 1, ending);
     };
-    const stream = createStream(name, { path: folder, size: `${sizeBytes}B`, interval: ROTATION[interval], immutable: true, intervalBoundary: true });
+    const stream = createStream(name, { path: folder, size: `${sizeBytes}B`, interval: ROTATION[interval], immutable: true, intervalBoundary: true, ...(mode !== undefined && { mode }) });
     stream.on('error', (error) => this.#failed(error, stream));
     stream.on('open', () => {
-      this.#onWorks();
+      onWorks();
       this.#removing = this.#removing.then(() => this.#removeOld());
     });
     return stream;
@@ -148,12 +172,12 @@ class Family {
 
   /** Number of the newest file of a period; 1 when there is none. */
   #lastIndexOf(atMs: number): number {
-    const { folder, interval } = this.#settings;
-    const period = partsOf(this.#name, logFileName(this.#name, interval, atMs, 1))!.period;
+    const { folder, interval, name: family, ending } = this.#options;
+    const { period } = partsOf(family, logFileName(family, interval, atMs, 1, ending), ending)!;
     let last = 1;
     try {
       for (const name of readdirSync(folder)) {
-        const parts = partsOf(this.#name, name);
+        const parts = partsOf(family, name, ending);
         if (parts?.period === period) last = Math.max(last, parts.index);
       }
     } catch {
@@ -165,19 +189,19 @@ class Family {
   #failed(error: unknown, stream: RotatingFileStream | null = null): void {
     if (stream !== null && stream !== this.#stream) return;
     this.#stream = null;
-    this.#failedMs = this.#nowMs();
-    this.#onTrouble(this.#name, error);
+    this.#failedMs = this.#options.nowMs();
+    this.#options.onTrouble(error);
   }
 
   /** Removes the oldest files of the family beyond those that are kept. Their names tell their age. */
   async #removeOld(): Promise<void> {
-    const { folder, retention } = this.#settings;
+    const { folder, retention, name: family, ending, onTrouble } = this.#options;
     try {
-      const files = (await readdir(folder)).flatMap((name) => partsOf(this.#name, name) ?? []);
+      const files = (await readdir(folder)).flatMap((name) => partsOf(family, name, ending) ?? []);
       files.sort((a, b) => compareText(a.period.padEnd(12, '0'), b.period.padEnd(12, '0')) || a.index - b.index);
       for (const { name } of files.slice(0, Math.max(0, files.length - retention))) await unlink(path.join(folder, name));
     } catch (error) {
-      this.#onTrouble(this.#name, error);
+      onTrouble(error);
     }
   }
 

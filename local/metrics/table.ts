@@ -79,6 +79,8 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_authentications_total: { kind: 'counter', help: 'Logins by outcome: verified with the password, cached (verified a short time ago), or failed.', labels: ['result'] },
   eventstore_access_lists_unreadable_total: { kind: 'counter', help: 'Questions about rights that met an access list, of a stream or in $settings, which can not be understood: only administrators are let in.' },
   eventstore_password_derivations_total: { kind: 'counter', help: 'Passwords derived, each of which takes a processor some tens of milliseconds.' },
+  eventstore_audit_entries_total: { kind: 'counter', help: 'Entries of the audit, by where they go (file, stream) and whether they were written or are lost.', labels: ['sink', 'result'] },
+  eventstore_audit_failing: { kind: 'gauge', help: 'Is 1 while entries of the audit can not be written, so that what is done is not kept.' },
   eventstore_certificate_expiry_days: { kind: 'gauge', help: 'Days until the certificate of the node expires; negative when it has.' },
 
   // Webhooks

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
-import type { ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
+import type { AuditView, ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
 
 interface NodeControlParts {
   readonly version: string;
@@ -20,6 +20,7 @@ interface NodeControlParts {
   readonly stats: () => StatsTree;
   readonly metrics: NodeControl['metrics'];
   readonly reload: () => Promise<ReloadResult>;
+  readonly audit: () => AuditView | null;
 }
 
 /** A single node, which leads from its start on. */
@@ -73,6 +74,7 @@ export class SingleNode implements NodeControl {
   }
 
   startUpWork(): StartUpWork | null { return this.#parts.startUpWork(); }
+  audit(): AuditView | null { return this.#parts.audit(); }
   stats(): StatsTree { return this.#parts.stats(); }
   metrics(accept: string | null): ReturnType<NodeControl['metrics']> { return this.#parts.metrics(accept); }
   shutdown(): void { this.#shutdown.resolve('POST /admin/shutdown'); }

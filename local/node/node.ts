@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import * as path from 'node:path';
+import { isSkuaError } from '../../core/errors.ts';
 import type { SkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { createSecurity } from '../../core/security/security.ts';
@@ -13,6 +14,7 @@ import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
+import { AuditTrail } from '../audit/audit-trail.ts';
 import { openAutoScavenge } from '../auto-scavenge/open.ts';
 import type { OpenAutoScavenge } from '../auto-scavenge/open.ts';
 import { openBackups } from '../backup/node-backups.ts';
@@ -24,7 +26,7 @@ import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
-import { connectionOf, peerOf, rawHeadersOf, readBody, socketOf } from '../http/request.ts';
+import { certificateOf, connectionOf, peerOf, rawHeadersOf, readBody, socketOf } from '../http/request.ts';
 import { lastEpoch, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { meterRequests } from '../metrics/http-metrics.ts';
@@ -38,6 +40,7 @@ import { openNode } from '../store/open-node.ts';
 import type { OpenNode, OpenNodeOptions } from '../store/open-node.ts';
 import { createReloader } from './reload.ts';
 import type { Reloader } from './reload.ts';
+import { ReplyCompression } from '../http/compression.ts';
 import { logRequests } from '../http/request-log.ts';
 import { startServer } from '../http/server.ts';
 import type { Fetch, HttpServer } from '../http/server.ts';
@@ -101,6 +104,7 @@ class Node implements RunningNode {
   readonly #control: SingleNode;
   readonly #proxies: TrustedProxies;
   readonly #proxySide: ProxySide;
+  readonly #audit: AuditTrail | null;
   readonly #stopping = new AbortController();
   readonly #directory: string | null;
   #certificates: NodeCertificates = { mode: 'off' };
@@ -127,12 +131,16 @@ class Node implements RunningNode {
       clock: systemClock, metrics: this.#metrics, process: this.#process, store: () => this.#node?.open ?? null, folder: this.#directory,
       periodMs: values.StatsPeriodSec * 1_000, onCollected: (stats) => log.stats(stats),
     });
+    this.#audit = values.AuditLog === null && !values.AuditStream ? null : new AuditTrail({
+      file: values.AuditLog === null ? null : { name: values.AuditLog, sizeBytes: values.LogFileSize, interval: values.LogFileInterval, retention: values.LogFileRetentionCount },
+      clock: systemClock, log, meter: this.#metrics,
+    });
     this.#control = new SingleNode({
       version: VERSION, instanceId: newUuid(), authenticationType: values.Insecure ? 'insecure' : 'internal',
       host: values.NodeHostAdvertiseAs ?? values.NodeIp, port: () => values.NodePortAdvertiseAs || this.#server!.port,
       isSecure: !values.Insecure && !values.DisableTls, priority: values.NodePriority, options: () => this.#config.views,
       startUpWork: () => this.#readiness.work(), stats: () => this.#stats.current(), metrics: (accept) => this.#metrics.render(accept),
-      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'),
+      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null,
     });
     this.#fetch = createStartingApp({
       startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
@@ -148,8 +156,16 @@ class Node implements RunningNode {
   get #open(): OpenStore { return this.#node!.open; }
   get #config(): Config { return (this.#reloader?.config ?? this.#options.config) as Config; }
 
-  reload(trigger: string): Promise<unknown> {
-    return this.#reloader!.reload(trigger);
+  /** On behalf of a signal; a request is told to the audit where it is answered. */
+  async reload(trigger: string): Promise<unknown> {
+    try {
+      const result = await this.#reloader!.reload(trigger);
+      this.#audit?.own('node.reload', { details: { by: trigger, options: result.options.map(({ name }) => name), certificatesChanged: result.certificatesChanged } });
+      return result;
+    } catch (error) {
+      this.#audit?.own('node.reload', { outcome: 'failed', code: isSkuaError(error) ? error.code : null, details: { by: trigger } });
+      throw error;
+    }
   }
 
   async start(): Promise<void> {
@@ -165,20 +181,26 @@ class Node implements RunningNode {
     const objects = this.#values.Storage === null ? null : await this.#openOnObjects();
     this.#node = objects ?? await openNode({ db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), onProgress: (progress) => this.#progress(progress) });
     const security = this.#values.Insecure ? null : await this.#startSecurity(this.#open);
+    if (this.#values.AuditStream) this.#audit!.openStream(this.#open.store, systemIds);
     this.#control.opened(this.#open, await lastEpoch(this.#open.store));
     this.#reloader = this.#createReloader();
     if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics });
     const { autoScavenge, orders, run } = objects === null ? await this.#openAutoScavenge() : { ...objects, orders: null };
-    this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: systemClock, log: this.#log, meter: this.#metrics });
+    this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: systemClock, log: this.#log, meter: this.#metrics,
+      // One that somebody asked for is told by the request.
+      onBegun: (target, cause) => { if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } }); },
+    });
     this.#metrics.collect(this.#backups.metrics);
     await this.#stats.collect();
     this.#fetch = createApp({
       store: this.#open.store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
       world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
+      audit: this.#audit,
       features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups },
-      server: { ...this.#proxySide, readBody, peerOf, connectionOf, rawHeadersOf, toResponse },
+      server: { ...this.#proxySide, readBody, certificateOf, peerOf, connectionOf, rawHeadersOf, toResponse, encoder: new ReplyCompression() },
     });
     this.#readiness.ready();
+    this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
     void this.#stats.run(this.#stopping.signal);
     this.#ticking = Promise.all([run(this.#stopping.signal), this.#backups.run(this.#stopping.signal)]).then(() => {});
     if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: systemClock, log: this.#log, signal: this.#stopping.signal });
@@ -198,6 +220,7 @@ class Node implements RunningNode {
     return openAutoScavenge({
       values: this.#values, version: VERSION, open: this.#open, self, isLeader: () => this.#control.state === 'Leader',
       clock: systemClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
+      onStarted: (target) => this.#audit?.own('scavenge.start', { user: 'system', target, details: { by: 'schedule' } }),
     });
   }
 
@@ -287,7 +310,10 @@ class Node implements RunningNode {
     await this.#webhooks?.drain();
     if (this.#server !== null && !await this.#server.stop(STOP_GRACE_MS)) this.#log.warn('requests were cut off', { graceSeconds: STOP_GRACE_MS / 1000 });
     await this.#webhooks?.close();
+    if (this.#readiness.work() === null) this.#audit?.own('node.stop');
+    await this.#audit?.closeStream();
     await this.#node?.close();
+    await this.#audit?.close();
     await this.#tracing?.close();
     this.#process.close();
   }
@@ -324,6 +350,7 @@ function appOptions(values: Values): Partial<AppOptions> {
     logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts,
     logHttpRequests: values.LogHttpRequests,
     corsOrigins: values.CorsOrigins,
+    compressionMinBytes: values.CompressionMinSize,
   };
 }
 

@@ -31,6 +31,13 @@ export function peerOfSocket(socket: Socket): Principal | null {
   return peers.get(socket) ?? null;
 }
 
+/** The name in the certificate by which the client of a connection was verified; null without one. */
+export function certificateOfSocket(socket: Socket): string | null {
+  const { authorized, getPeerX509Certificate } = socket as Partial<TLSSocket>;
+  const certificate = authorized === true ? getPeerX509Certificate?.call(socket) : undefined;
+  return certificate === undefined ? null : commonNameOf(certificate) ?? certificate.subjectAltName ?? null;
+}
+
 /** Why a certificate that chains to the roots is not one of a node. */
 function nodeProblem(certificate: X509Certificate, reservedName: string | null): string | null {
   const commonName = commonNameOf(certificate);

@@ -150,7 +150,7 @@ class History {
   async #subscribed(name: string): Promise<number[]> {
     const seen: number[] = [];
     for await (const message of this.#store.subscribeToStream(name, { after: -1 })) {
-      if (message.kind === 'caught-up') break;
+      if (message.kind !== 'event') break;
       seen.push(message.event.number);
     }
     return seen;

@@ -34,10 +34,11 @@ describe('creating', () => {
     expect(await world.security.users.get('kim')).toMatchObject({ fullName: null, groups: [] });
   });
 
-  test('again with the same password changes nothing, with another is refused', async () => {
+  test('again with the same password and groups changes nothing, with others is refused', async () => {
     await world.security.users.create(KIM);
     const { end } = world.store;
-    expect(await outcome(() => world.security.users.create({ ...KIM, fullName: 'Other', groups: [] }))).toBe('ok');
+    expect(await outcome(() => world.security.users.create({ ...KIM, fullName: 'Other' }))).toBe('ok');
+    expect(await outcome(() => world.security.users.create({ ...KIM, groups: [] }))).toBe('user_exists');
     expect(await outcome(() => world.security.users.create({ ...KIM, password: 'other' }))).toBe('user_exists');
     expect(world.store.end).toBe(end);
     expect(await world.security.users.get('kim')).toMatchObject({ fullName: 'Kim Doe', groups: ['pickers'] });
@@ -138,6 +139,27 @@ describe('changing', () => {
     world.writes.length = 0;
   });
   const last = async () => (await contentOf(world.store, '$user-kim')).at(-1)!;
+
+  test('is in no other groups because somebody created it again', async () => {
+    await world.security.users.create({ loginName: 'ann', fullName: 'Ann', groups: ['a', 'b'], password: 'secret' });
+    const again = (more: object) => outcome(() => world.security.users.create({ loginName: 'ann', fullName: 'Ann', groups: ['a', 'b'], password: 'secret', ...more }));
+    expect(await again({ groups: ['b', 'a'] })).toBe('ok');
+    for (const other of [{ groups: ['a'] }, { groups: ['a', 'b', '$admins'] }, { groups: [] }]) expect(await again(other)).toBe('user_exists');
+    expect((await world.security.users.get('ann')).groups).toEqual(['a', 'b']);
+  });
+
+  test('keeps what a change leaves out, and a change of nothing writes nothing', async () => {
+    const { users } = world.security;
+    await users.create({ loginName: 'ann', fullName: 'Ann', groups: ['a'], password: 'secret' });
+    await users.update('ann', { fullName: 'Ann B.' });
+    expect(await users.get('ann')).toMatchObject({ fullName: 'Ann B.', groups: ['a'] });
+    await users.update('ann', { groups: ['b'] });
+    const { end } = world.store;
+    await users.update('ann', {});
+    expect(world.store.end).toBe(end);
+    expect(await users.get('ann')).toMatchObject({ fullName: 'Ann B.', groups: ['b'] });
+    expect(await outcome(() => users.update('nobody', {}))).toBe('user_not_found');
+  });
 
   test('updates names and groups, and nothing else', async () => {
     const before = await last();

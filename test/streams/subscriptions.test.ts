@@ -123,6 +123,75 @@ describe('a subscription to $all', () => {
   });
 });
 
+describe('coming back', () => {
+  const B = { on: 'stream', prefixes: ['b'] } as const;
+
+  it('to a stream after the place of the caught-up mark misses nothing and repeats nothing', async () => {
+    const { store } = setUp();
+    const marks: unknown[] = [];
+    for (const after of [-1, 'end'] as const) {
+      const [mark] = await takeUntil(store.subscribeToStream('s', { after })[Symbol.asyncIterator](), live);
+      marks.push(mark);
+    }
+    await store.append('s', ANY, events(3));
+    for (const after of [-1, 1, 'end'] as const) marks.push((await takeUntil(store.subscribeToStream('s', { after })[Symbol.asyncIterator](), live)).at(-1));
+    expect(marks).toEqual([-1, -1, 2, 2, 2].map((after) => ({ kind: 'caught-up', after })));
+  });
+
+  it('to $all does the same, from wherever it began, with a filter and without', async () => {
+    const { store } = setUp();
+    expect(await takeUntil(store.subscribeToAll({ after: 'start' })[Symbol.asyncIterator](), live)).toEqual([{ kind: 'caught-up', after: null }]);
+    await store.append('a', ANY, events(4));
+    await store.append('b', ANY, events(2));
+    await store.append('a', ANY, events(3));
+    const { events: all } = await store.readAll({ direction: 'forward', from: 'start', count: 20 });
+    const places = all.map(({ position: commit, preparePosition: prepare }) => ({ commit, prepare }));
+    for (const filter of [undefined, B]) {
+      for (const after of ['start', 'end', ...places, { commit: store.end + 50, prepare: 0 }] as const) {
+        for (const isInclusive of [false, true]) {
+          const seen = await takeUntil(store.subscribeToAll({ after, isInclusive, ...(filter && { filter }) })[Symbol.asyncIterator](), live);
+          expect(seen.at(-1)).toEqual({ kind: 'caught-up', after: places.at(-1) });
+          const from = after === 'start' ? 0 : places.findIndex((place) => place === after) + (isInclusive ? 0 : 1);
+          const wanted = after === 'end' || (after !== 'start' && after.commit > store.end) ? [] : all.slice(from).filter(({ stream }) => filter === undefined || stream === 'b');
+          expect(brief(seen.slice(0, -1))).toEqual(wanted.map(({ number }) => number));
+        }
+      }
+    }
+    const back = store.subscribeToAll({ after: places.at(-1)! })[Symbol.asyncIterator]();
+    await store.append('b', ANY, events(1));
+    expect(brief(await takeUntil(back, live))).toEqual([2, 'caught-up']);
+  });
+
+  it('to a filtered $all looks at no more than what was not looked at since the last checkpoint', async () => {
+    const { store } = setUp({ options: { checkpointRecords: 8, readSliceEvents: 3 } });
+    await store.append('a', ANY, events(30));
+    await store.append('b', ANY, events(1));
+    await store.append('a', ANY, events(20));
+    const reader = store.subscribeToAll({ after: 'start', filter: B })[Symbol.asyncIterator]();
+    const seen = await takeUntil(reader, live);
+    expect(seen.map(({ kind }) => kind)).toEqual(['checkpoint', 'checkpoint', 'checkpoint', 'event', 'checkpoint', 'checkpoint', 'caught-up']);
+    const { events: all } = await store.readAll({ direction: 'forward', from: 'start', count: 60 });
+    expect(seen[2]).toEqual({ kind: 'checkpoint', after: { commit: all[23]!.position, prepare: all[23]!.preparePosition } });
+    // From each of them on comes the same as without having been away.
+    for (let i = 0; i < seen.length; i++) {
+      const message = seen[i]!;
+      if (message.kind === 'event' || message.after === null || typeof message.after === 'number') continue;
+      const rest = await takeUntil(store.subscribeToAll({ after: message.after, filter: B })[Symbol.asyncIterator](), live);
+      expect(rest.filter(({ kind }) => kind === 'event')).toEqual(seen.slice(i).filter(({ kind }) => kind === 'event'));
+    }
+    // Live too, where nothing that others write is wanted.
+    const next = reader.next();
+    for (let i = 0; i < 10; i++) {
+      await store.append('a', ANY, events(1));
+      await turn();
+    }
+    expect((await next).value).toMatchObject({ kind: 'checkpoint' });
+    await reader.return!();
+    const unfiltered = store.subscribeToAll({ after: 'start' })[Symbol.asyncIterator]();
+    expect((await takeUntil(unfiltered, live)).filter(({ kind }) => kind === 'checkpoint')).toEqual([]);
+  });
+});
+
 describe.each([1, 2, 3, 4, 5, 6])('readers beside writers, seed %i', (seed) => {
   it('miss nothing and get nothing twice', async () => {
     const random = new Random(seed);

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../core/errors.ts';
-import type { ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
+import type { AuditView, ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
 
 export const FAKE_INSTANCE_ID = '6f1c8f4e-2b0d-4f3a-9c57-0d4c1a2b3e4f';
 
@@ -12,6 +12,7 @@ export class FakeNode implements NodeControl {
   options: OptionView[] = [fakeOption('ChunkSize', '268435456', 'integer'), fakeOption('DefaultAdminPassword', '********', 'string', 'Environment Variables'), fakeOption('MemDb', 'false', 'boolean')];
   work: StartUpWork | null = null;
   proofs: ChunkProofView | null = null;
+  auditNow: AuditView | null = null;
   tree: StatsTree = { proc: { id: 4711, cpu: 1.5, drive: { '/data': { usage: '40%', usedBytes: 4000, totalBytes: 10_000, availableBytes: 6000 } } }, sys: { freeMem: 1024 }, es: { checksum: 100 } };
   metricsText = '# TYPE eventstore_up gauge\neventstore_up 1\n';
   reloadResult: ReloadResult = { options: [], ignoredOptions: [], certificatesChanged: false, certificates: [] };
@@ -31,6 +32,7 @@ export class FakeNode implements NodeControl {
 
   startUpWork(): StartUpWork | null { return this.work; }
   chunkProofs(): ChunkProofView | null { return this.proofs; }
+  audit(): AuditView | null { return this.auditNow; }
   stats(): StatsTree { return this.tree; }
 
   async metrics(accept: string | null): Promise<{ readonly contentType: string; readonly body: string }> {

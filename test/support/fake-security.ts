@@ -89,7 +89,7 @@ export class FakeSecurity implements Security {
       if (loginName === '') throw new SkuaError('invalid_user', 'A user needs a name.');
       const known = this.entries.get(loginName);
       if (known === undefined) this.add(loginName, password, groups, { fullName });
-      else if (known.password !== password) throw new SkuaError('user_exists', 'There is another one.');
+      else if (known.password !== password || [...known.user.groups].sort().join() !== [...groups].sort().join()) throw new SkuaError('user_exists', 'There is another one.');
     },
     update: async (loginName, change) => this.#change(loginName, change),
     delete: async (loginName) => {

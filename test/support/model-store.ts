@@ -113,7 +113,7 @@ export class ModelStore implements EventStore {
     return { lastEventNumber: isTombstoned ? TOMBSTONE : this.#last(stream), isTombstoned, isSoftDeleted: !isTombstoned && metadata.truncateBefore === TOMBSTONE, metadata, metadataVersion: this.#last(`$$${stream}`) };
   }
 
-  async *subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage> {
+  async *subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>> {
     let after = options.after === 'end' ? this.#last(stream) : options.after;
     for (let isLive = false; options.signal?.aborted !== true; ) {
       const length = this.log.length;
@@ -124,22 +124,23 @@ export class ModelStore implements EventStore {
         yield { kind: 'event', event: this.#resolve(found, options.resolveLinks === true) };
         if (tombstone !== undefined) throw deleted(stream);
       } else {
-        if (!isLive) yield { kind: 'caught-up' };
+        if (!isLive) yield { kind: 'caught-up', after };
         isLive = true;
         await this.#wait(() => this.log.length > length, options.signal);
       }
     }
   }
 
-  async *subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage> {
-    let next = options.after === 'start' ? 0 : options.after === 'end' ? this.log.length : this.log.filter((e) => compare(e, options.after as AllPosition) <= 0).length;
+  async *subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>> {
+    let next = options.after === 'start' ? 0 : options.after === 'end' ? this.log.length : this.log.filter((e) => compare(e, options.after as AllPosition) < (options.isInclusive === true ? 0 : 1)).length;
     for (let isLive = false; options.signal?.aborted !== true; ) {
       const event = this.log[next];
       if (event !== undefined) {
         next++;
         if (matches(event, options.filter)) yield { kind: 'event', event: this.#resolve(event, options.resolveLinks === true) };
       } else {
-        if (!isLive) yield { kind: 'caught-up' };
+        const seen = this.log[next - 1];
+        if (!isLive) yield { kind: 'caught-up', after: seen === undefined ? null : { commit: seen.position, prepare: seen.preparePosition } };
         isLive = true;
         await this.#wait(() => this.log.length > next, options.signal);
       }

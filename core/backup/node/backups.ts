@@ -77,6 +77,8 @@ export interface NodeBackupsParts extends PauseParts {
   readonly repository: () => Promise<Repository>;
   /** Removes the backups that need not be kept any more; null where all are kept. */
   readonly prune: ((signal: AbortSignal) => Promise<void>) | null;
+  /** Told of each backup that begins. */
+  readonly onBegun?: (backupId: string, cause: Manifest['cause']) => void;
   /** Told of each backup that was made. */
   readonly onMade?: (summary: ManifestSummary) => void;
   readonly ids: Ids;
@@ -128,6 +130,7 @@ export class NodeBackups implements Backups {
       phase: 'Starting', copyingMonotonicMs: 0, bytesDone: 0, bytesTotal: 0,
     };
     this.#running = running;
+    this.#parts.onBegun?.(running.backupId, cause);
     const made = this.#make(running, release);
     this.#ended = made.then(() => {});
     return { backupId: running.backupId, made };

@@ -2,7 +2,7 @@ import { BlockCache } from '../../cache/block-cache.ts';
 import { SkuaError } from '../../errors.ts';
 import { streamHasher } from '../../stream-hash.ts';
 import type {
-  AllPage, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions,
+  AllPage, AllPosition, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions,
   SubscribeStreamOptions, SubscriptionMessage,
 } from '../../streams/api.ts';
 import { createEventStore, type EventStoreInternals } from '../../streams/event-store.ts';
@@ -129,11 +129,11 @@ class ObjectEventStore implements EventStore {
     return this.#fresh(() => this.#store.streamInfo(stream));
   }
 
-  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage> {
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> {
     return this.#poller.follow(() => this.#store.subscribeToStream(stream, options));
   }
 
-  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage> {
+  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> {
     return this.#poller.follow(() => this.#store.subscribeToAll(options));
   }
 

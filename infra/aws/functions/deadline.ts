@@ -41,7 +41,7 @@ export function limitedRequest(request: Request, deadline: Deadline): Request {
     else headers.delete(name);
   }
   if (asksForEvents(headers) && !headers.get('last-event-id') && new URL(request.url).searchParams.get('from') === 'end') {
-    throw new SkuaError('bad_request', 'A function ends a subscription when it has caught up, so one from the end would miss events between two requests. Read the last event, and send its number as from or Last-Event-ID.');
+    throw new SkuaError('bad_request', 'A function ends a subscription when it has caught up, so one from the end would miss events between two requests. Read the last event, and send its number as Last-Event-ID.');
   }
   return request;
 }

@@ -7,7 +7,7 @@ import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { createSecurity } from '../../../core/security/security.ts';
 import type { RunningSecurity } from '../../../core/security/security.ts';
 import type {
-  AllPage, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions,
+  AllPage, AllPosition, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions,
   SubscribeStreamOptions, SubscriptionMessage,
 } from '../../../core/streams/api.ts';
 import type { AppContext } from '../../../handlers/http/context.ts';
@@ -103,8 +103,8 @@ export class SettledStore implements EventStore {
   readEvent(stream: string, number: number | 'last', resolveLinks?: boolean): Promise<StoredEvent> { return this.#watch(this.#store.readEvent(stream, number, resolveLinks)); }
   readAll(options: ReadAllOptions): Promise<AllPage> { return this.#watch(this.#store.readAll(options)); }
   streamInfo(stream: string): Promise<StreamInfo> { return this.#watch(this.#store.streamInfo(stream)); }
-  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage> { return this.#store.subscribeToStream(stream, options); }
-  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage> { return this.#store.subscribeToAll(options); }
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> { return this.#store.subscribeToStream(stream, options); }
+  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> { return this.#store.subscribeToAll(options); }
   waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#store.waitForStream(stream, signal); }
   waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#store.waitForLog(position, signal); }
 

@@ -79,7 +79,7 @@ describe('files', () => {
     const { send } = await world();
     await send('POST', '/admin/backup/hold');
     const reply = await send('GET', `${CHUNK}?hold=${HOLD_ID}${query}`, headers);
-    expect([reply.status, reply.headers.get('content-range'), reply.text]).toEqual([416, 'bytes */428', '']);
+    expect([reply.status, reply.headers.get('content-range'), reply.json()]).toMatchObject([416, 'bytes */428', { code: 'range_not_satisfiable' }]);
   });
 
   test.each(['from=x', 'from=-1', 'length=1.5', 'from=', 'length=1e3', 'from=9999999999999999'])('%s is 400', async (query) => {
@@ -172,10 +172,18 @@ describe('backups of the node', () => {
     expect((await send('POST', '/admin/backup', JSON_TYPE, `{"pauseScavenge":${' '.repeat(2_000)}true}`)).status).toBe(413);
   });
 
-  test.each([['backup_off', 400], ['scavenge_in_progress', 409], ['storage_unreachable', 503], ['repository_key', 500], ['store_closed', 503]] as const)('%s is %i', async (code, status) => {
+  test.each([['backup_off', 409], ['scavenge_in_progress', 409], ['storage_unreachable', 503], ['repository_not_found', 503], ['repository_key', 500], ['store_closed', 503]] as const)('%s is %i', async (code, status) => {
     const { send, get, node } = await world();
     node.error = new SkuaError(code, 'Because.');
     for (const reply of [await send('POST', '/admin/backup'), await get('/admin/backups')]) expect([reply.status, reply.json()]).toMatchObject([status, { code, detail: 'Because.' }]);
+    if (status === 503) expect(Number((await get('/admin/backups')).headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
+  test.each(['storage_denied', 'bucket_not_found', 'wrong_region', 'clock_skewed'] as const)('%s: the repository is out of reach, for a minute at least', async (code) => {
+    const { get, node } = await world();
+    node.error = new SkuaError(code, 'Because.');
+    const reply = await get('/admin/backups');
+    expect([reply.status, reply.headers.get('retry-after'), reply.json()]).toMatchObject([503, '60', { code: 'repository_unreachable', detail: expect.stringContaining('Because.') }]);
   });
 
   test('are unknown where none are made', async () => {

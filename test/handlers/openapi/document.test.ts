@@ -226,7 +226,7 @@ function casesOf(method: string, template: string, operation: OperationObject, {
     if (template.includes('/files/')) add('beyond its end', { ...base, query: { ...base.query, from: '999999' } });
     if (template.includes('/files')) add('another hold', { ...base, query: { ...base.query, hold: 'missing' } });
     if (method !== 'post') add('one is made', base, async ({ backups }) => { await backups.start(); });
-    const codes = template === '/admin/backups' ? ['repository_damaged', 'storage_unreachable'] as const : ['repository_damaged', 'storage_unreachable', 'scavenge_in_progress'] as const;
+    const codes = template === '/admin/backups' ? ['repository_damaged', 'storage_unreachable', 'backup_off'] as const : ['repository_damaged', 'storage_unreachable', 'scavenge_in_progress'] as const;
     for (const code of codes) add(code, base, async ({ backups, clock }) => {
       await clock.advance(HOLD_MS);
       backups.error = new SkuaError(code, 'Because.', { scavengeId: SCAVENGE_ID });

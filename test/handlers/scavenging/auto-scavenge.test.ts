@@ -144,9 +144,9 @@ describe('what commands can end with', () => {
     ['16', new SkuaError('invalid_schedule', hint), 400, { code: 'invalid_schedule', detail: 'Invalid CRON expression', hint }],
     ['16', new SkuaError('invalid_schedule', 'Invalid CRON expression', { hint }), 400, { code: 'invalid_schedule', detail: 'Invalid CRON expression', hint }],
     ['49 91', new SkuaError('auto_scavenge_pausing', 'It is pausing.'), 400, { code: 'auto_scavenge_pausing', detail: 'Auto scavenge process is currently pausing' }],
-    ['94', new SkuaError('auto_scavenge_busy', 'Too many wait.'), 500, { code: 'auto_scavenge_busy', detail: 'AutoScavenge queue is full' }],
-    ['28', new SkuaError('not_leader', 'Not here.', { leader: null }), 500, { code: 'no_leader', detail: 'No leader node was found in the cluster' }],
-    ['28', new SkuaError('not_leader', 'Not here.', { leader: LEADER }), 400, { code: 'not_leader', detail: 'Node is not the leader', hint: expect.stringContaining(LEADER) }],
+    ['94', new SkuaError('auto_scavenge_busy', 'Too many wait.'), 503, { code: 'auto_scavenge_busy', detail: 'AutoScavenge queue is full' }],
+    ['28', new SkuaError('not_leader', 'Not here.', { leader: null }), 503, { code: 'no_leader', detail: 'No leader node was found in the cluster' }],
+    ['28', new SkuaError('not_leader', 'Not here.', { leader: LEADER }), 503, { code: 'not_leader', detail: 'Node is not the leader', hint: expect.stringContaining(LEADER) }],
     ['41', new SkuaError('auto_scavenge_off', 'Off.', { reason: 'It has expired.' }), 503, { code: 'auto_scavenge_off', detail: 'AutoScavenge is not enabled', hint: 'It has expired.' }],
     ['80', new SkuaError('writer_stopped' satisfies ErrorCode, 'The writer stopped.'), 503, { code: 'writer_stopped' }],
   ];
@@ -158,6 +158,7 @@ describe('what commands can end with', () => {
       const reply = await send(method, path, path === 'configure' ? SCHEDULE : null);
       expect([reply.status, reply.headers.get('content-type')]).toEqual([status, PROBLEM]);
       expect(reply.json()).toMatchObject(problem);
+      if (['auto_scavenge_busy', 'not_leader', 'no_leader'].includes(reply.json().code as string)) expect(reply.headers.get('retry-after')).toMatch(/^[15]$/);
     }
   });
 
@@ -206,9 +207,9 @@ describe('forwarding to the leader', () => {
   test('a request that was sent on is not sent on again', async () => {
     const { send, sent, autoScavenge } = follower(() => new Response(null));
     const reply = await send('POST', 'pause', null, { ...AS.ops, 'skua-forwarded': 'true' });
-    expect([reply.status, reply.json().detail]).toEqual([400, 'Node is not the leader']);
+    expect([reply.status, reply.json().detail]).toEqual([503, 'Node is not the leader']);
     autoScavenge.error = new SkuaError('not_leader', 'Not here.', { leader: null });
-    expect((await send('POST', 'pause')).status).toBe(500);
+    expect((await send('POST', 'pause')).status).toBe(503);
     expect(sent).toEqual([]);
   });
 

@@ -96,7 +96,7 @@ describe('server-sent events', () => {
     const events = reader(response);
     expect(await events.next()).toMatchObject({ id: '0', data: { eventNumber: 0, data: '{\n  "n": 0\n}', position: '0/0' } });
     expect(await events.next()).toMatchObject({ id: '1' });
-    expect(await events.next()).toEqual({ event: 'caught-up', data: {} });
+    expect(await events.next()).toEqual({ event: 'caught-up', id: '1', data: {} });
     await h.fill('other', {});
     await h.fill('s', { n: 2 });
     expect(await events.next()).toMatchObject({ id: '2' });
@@ -104,7 +104,7 @@ describe('server-sent events', () => {
   });
 
   test.each<[string, Record<string, string>, string]>([
-    ['/streams/s', { 'last-event-id': '2' }, '3'], ['/streams/s?from=2', {}, '3'], ['/streams/s?from=0', { 'last-event-id': '1' }, '2'], ['/streams/s', { 'last-event-id': '' }, '0'],
+    ['/streams/s', { 'last-event-id': '2' }, '3'], ['/streams/s', { 'last-event-id': '-1' }, '0'], ['/streams/s?from=2', {}, '2'], ['/streams/s?from=0', {}, '0'], ['/streams/s?from=0', { 'last-event-id': '1' }, '2'], ['/streams/s', { 'last-event-id': '' }, '0'],
   ])('%s %j resumes at %s', async (path, headers, first) => {
     const h = harness();
     await h.fill('s', ...numbered(5));
@@ -138,6 +138,35 @@ describe('server-sent events', () => {
     const filtered = reader(await h.raw('GET', '/streams/$all/filtered?context=streamid&type=prefix&data=t', { accept: SSE }));
     expect((await filtered.next())!.data.streamId).toBe('t');
     await filtered.cancel();
+  });
+
+  test('from names the first event wanted, as it does for lines and pages', async () => {
+    const h = harness();
+    await h.fill('s', ...numbered(6));
+    const firstLine = async (path: string) => JSON.parse((await h.get(path, LINES)).text.split('\n')[0]!).positionEventNumber as number;
+    const firstLive = async (path: string) => {
+      const events = reader(await h.raw('GET', path, { accept: SSE }));
+      const { data } = (await events.next())!;
+      await events.cancel();
+      return data.positionEventNumber as number;
+    };
+    const { position } = h.store.log[3]!;
+    const hex = position.toString(16).padStart(16, '0').repeat(2);
+    for (const path of ['/streams/s?from=3', `/streams/$all?from=${position}/${position}`, `/streams/$all?from=${hex}`, `/streams/$all/filtered?context=streamid&type=prefix&data=s&from=${hex}`]) {
+      expect([path, await firstLine(path), await firstLive(path)]).toEqual([path, 3, 3]);
+    }
+    for (const accept of [LINES, SSE]) expect((await h.get('/streams/s?from=-1', accept)).status).toBe(400);
+  });
+
+  test('a checkpoint has an id and is no event; neither is the mark of a place without any', async () => {
+    const h = harness();
+    h.store.subscribeToAll = async function* () {
+      yield { kind: 'checkpoint', after: { commit: 700, prepare: 650 } } as const;
+      yield { kind: 'caught-up', after: null } as const;
+    };
+    const events = reader(await h.raw('GET', '/streams/$all/filtered?context=streamid&type=prefix&data=t', { accept: SSE }));
+    expect(await events.next()).toEqual({ event: 'checkpoint', id: '700/650', data: {} });
+    expect(await events.next()).toEqual({ event: 'caught-up', data: {} });
   });
 
   test('a comment every 15 seconds, only while nothing else is sent', async () => {
@@ -185,7 +214,7 @@ describe('server-sent events', () => {
     expect(h.clock.sleeping).toBe(0);
   });
 
-  test.each(['/streams/s?from=x', '/streams/s?from=-2', '/streams/$all?from=5'])('%s is 400', async (path) => {
+  test.each(['/streams/s?from=x', '/streams/s?from=-1', '/streams/s?from=-2', '/streams/$all?from=5'])('%s is 400', async (path) => {
     expect((await harness().get(path, SSE)).status).toBe(400);
   });
 

@@ -56,7 +56,12 @@ describe('the life of a user', () => {
 
     const put = await post(h, '/users/sam', '{"fullName":null}', { ...AS.admin, ...JSON_TYPE }, 'PUT');
     expect([put.status, put.json()]).toEqual([200, { loginName: 'sam', ...UPDATED }]);
-    expect(await details()).toMatchObject({ fullName: null, groups: [] });
+    expect(await details()).toMatchObject({ fullName: null, groups: ['pickers'] });
+    expect((await post(h, '/users/sam', '{}', { ...AS.admin, ...JSON_TYPE }, 'PUT')).status).toBe(200);
+    expect(await details()).toMatchObject({ fullName: null, groups: ['pickers'] });
+    expect((await post(h, '/users/sam', '{"groups":null}', { ...AS.admin, ...JSON_TYPE }, 'PUT')).status).toBe(200);
+    expect(await details()).toMatchObject({ groups: [] });
+    expect((await post(h, '/users/nobody', '{}', { ...AS.admin, ...JSON_TYPE }, 'PUT')).status).toBe(404);
 
     expect((await post(h, '/users/sam/command/disable', null, AS.admin)).status).toBe(200);
     expect((await details()).links.at(-1)).toEqual({ href: `${ORIGIN}/users/sam/command/enable`, rel: 'enable' });
@@ -68,9 +73,10 @@ describe('the life of a user', () => {
     expect((await h.get('/users/sam', undefined, AS.admin)).status).toBe(404);
   });
 
-  test('creating one again succeeds with the same password only', async () => {
+  test('creating one again succeeds with the same password and groups only', async () => {
     const h = secured();
     for (let i = 0; i < 2; i++) expect((await post(h, '/users', NEW_USER)).status).toBe(201);
+    for (const [from, to] of [['"pickers"', '"$admins"'], ['"pickers"', '']] as const) expect(await post(h, '/users', NEW_USER.replace(from, to))).toMatchObject({ status: 409 });
     const conflict = await post(h, '/users', NEW_USER.replace(SECRET, 'other'));
     expect(conflict).toMatchObject({ status: 409, reason: 'Conflict' });
     expect(conflict.json()).toMatchObject({ code: 'user_exists', success: false, error: 'Conflict' });

@@ -102,7 +102,7 @@ describe('commands', () => {
   test.each([
     [new SkuaError('invalid_schedule', 'Invalid CRON expression', { hint: 'Give five fields.' }), 2, 'error invalid_schedule: Invalid CRON expression. Give five fields.\n'],
     [new SkuaError('auto_scavenge_pausing', 'x'), 4, 'error auto_scavenge_pausing: Auto scavenge process is currently pausing. x\n'],
-    [new SkuaError('auto_scavenge_busy', 'AutoScavenge queue is full'), 1, 'error auto_scavenge_busy: AutoScavenge queue is full.\n'],
+    [new SkuaError('auto_scavenge_busy', 'AutoScavenge queue is full'), 3, 'error auto_scavenge_busy: AutoScavenge queue is full.\n'],
     [new SkuaError('writer_stopped', 'The writer stopped.'), 3, 'error writer_stopped: The writer stopped.\n'],
   ])('what a node refuses: %s', async (error, code, err) => {
     autoScavenge.error = error;

@@ -192,8 +192,8 @@ describe('with a repository', () => {
   test('without one there is nothing to begin, and the refusal says what to do', async () => {
     const node = await start();
     const reply = await node.ask('POST', '/admin/backup');
-    expect([reply.status, await reply.json()]).toMatchObject([400, { code: 'backup_off', detail: expect.stringContaining('Backup:Repository') }]);
-    expect((await node.ask('GET', '/admin/backups')).status).toBe(400);
+    expect([reply.status, await reply.json()]).toMatchObject([409, { code: 'backup_off', detail: expect.stringContaining('Backup:Repository') }]);
+    expect((await node.ask('GET', '/admin/backups')).status).toBe(409);
   });
 
   test('a key that is missing or broken keeps the node from starting', async () => {
