@@ -102,7 +102,7 @@ describe('over HTTP', () => {
     const plain = await whole(await ask('/streams/s', { accept: ATOM }));
     const reply = await ask('/streams/s', { accept: ATOM, 'accept-encoding': accept });
     const bytes = await whole(reply);
-    expect([reply.headers['content-encoding'], reply.headers['content-length']]).toEqual([coding, String(bytes.length)]);
+    expect(reply.headers['content-encoding']).toBe(coding);
     expect(reply.headers.vary).toContain('Accept-Encoding');
     expect(UNPACK[coding](bytes).equals(plain)).toBe(true);
     // The tag is another one, and each of them is known again.
