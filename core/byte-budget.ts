@@ -71,8 +71,8 @@ export class ByteBudget {
   get waiting(): number { return this.#small.waiters.size + this.#long.waiters.size; }
 
   /** A share that holds nothing yet. */
-  share(): ByteShare {
-    return new ByteShare(this);
+  share(owner: ShareOwner | null = null): ByteShare {
+    return new ByteShare(this, owner);
   }
 
   /** @internal Whether the share may hold so many bytes more now; 0 asks whether it may hold what it does. */
@@ -177,32 +177,47 @@ function goneError(): SkuaError {
   return new SkuaError('aborted', 'The client went away.');
 }
 
+/** What a share stands for, where that may end by itself. */
+export interface ShareOwner {
+  /** It has ended. */
+  readonly isGone: boolean;
+  /** The share holds bytes, or waits for some, for the first time: it must be closed when the owner ends. */
+  onFirstUse(share: ByteShare): void;
+}
+
 /** What one reply, body or call holds of a budget. Made by `ByteBudget.share`. */
 export class ByteShare {
   readonly #budget: ByteBudget;
+  readonly #owner: ShareOwner | null;
   #held = 0;
+  #isUsed = false;
   #isClosed = false;
 
   /** @internal */
-  constructor(budget: ByteBudget) {
+  constructor(budget: ByteBudget, owner: ShareOwner | null) {
     this.#budget = budget;
+    this.#owner = owner;
   }
 
   get heldBytes(): number { return this.#held; }
   /** What the share stood for has ended: there is no use in making anything for it. */
-  get isClosed(): boolean { return this.#isClosed; }
+  get isClosed(): boolean { return this.#isClosed || (this.#owner !== null && this.#owner.isGone); }
+  /** A share of at most so many bytes may take of the reserve. */
+  get smallBytes(): number { return this.#budget.options.smallBytes; }
 
   /** Takes so many bytes more, if there is room now and nobody waits for it. */
   tryGrow(bytes: number): boolean {
-    if (this.#isClosed || !this.#budget.isFree(this, this.#held + bytes) || !this.#budget.fits(this, bytes)) return false;
+    if (this.isClosed || !this.#budget.isFree(this, this.#held + bytes) || !this.#budget.fits(this, bytes)) return false;
     this.#hold(this.#held + bytes);
     return true;
   }
 
   /** Waits for so many bytes more. Errors: `too_busy`, and `aborted` once the share is closed. */
   async grow(bytes: number): Promise<void> {
-    if (this.#isClosed) throw goneError();
-    if (!this.tryGrow(bytes)) await this.#budget.wait(this, bytes);
+    if (this.isClosed) throw goneError();
+    if (this.tryGrow(bytes)) return;
+    this.#use();
+    await this.#budget.wait(this, bytes);
   }
 
   /** Counts bytes that are in memory already. False where they are too many: take no more before `room` resolves. */
@@ -236,9 +251,16 @@ export class ByteShare {
     this.#budget.ended(this);
   }
 
+  #use(): void {
+    if (this.#isUsed) return;
+    this.#isUsed = true;
+    this.#owner?.onFirstUse(this);
+  }
+
   #hold(bytes: number): void {
     const before = this.#held;
     if (bytes === before) return;
+    this.#use();
     this.#held = bytes;
     this.#budget.changed(this, before, bytes);
   }

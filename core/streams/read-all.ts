@@ -1,10 +1,11 @@
 import { SkuaError } from '../errors.ts';
 import { END, HIT, isMiss, untilHit } from '../cache/step.ts';
 import { COMMIT, RecordFrame } from '../log/records.ts';
-import type { AllFilter, AllPage, AllPosition, ReadAllOptions } from './api.ts';
-import { type AllScan, BackwardScan, ForwardScan } from './all-scan.ts';
+import type { AllPage, AllPosition, ReadAllOptions, StoredEvent } from './api.ts';
+import { type AllScan, type AllScanPage, BackwardScan, ForwardScan } from './all-scan.ts';
 import { resolveLinks } from './links.ts';
-import type { StoreContext } from './store-context.ts';
+import { PageBytes } from './page-bytes.ts';
+import { countRead, pageLimits, type StoreContext } from './store-context.ts';
 
 const START: AllPosition = { commit: 0, prepare: 0 };
 
@@ -27,41 +28,69 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
     return { events: [], from, next: from, isEnd: true, lastCommitPosition: await lastPosition(context) };
   }
   await checkPosition(context, from);
-  const scan = isForward
-    ? new ForwardScan(lookup, from, options.count, options.filter, false)
-    : new BackwardScan(lookup, from, options.count, options.filter);
-  const reachedEnd = await runScan(context, scan);
-  if (options.resolveLinks === true) await resolveLinks(context, scan.events);
-  const next = scan.next();
-  const isEnd = reachedEnd || (isForward ? next.commit >= lookup.reader.end : next.commit === 0);
-  return { events: scan.events, from, next, isEnd, lastCommitPosition: await lastPosition(context) };
+  const bytes = new PageBytes(pageLimits(context, options));
+  const { count, filter } = options;
+  const page = { count, filter, bytes };
+  for (;;) {
+    const scan = isForward ? new ForwardScan(lookup, from, page, false) : new BackwardScan(lookup, from, page);
+    const part = await readPart(context, scan, bytes, options.resolveLinks === true, isForward);
+    if (part === null) {
+      await bytes.waitForRoom();
+      continue;
+    }
+    const { events, next } = part;
+    const isEnd = part.isEnd || (isForward ? next.commit >= lookup.reader.end : next.commit === 0);
+    return { events, from, next, isEnd, lastCommitPosition: await lastPosition(context) };
+  }
 }
 
-/** The page of events after a position (exclusive), for subscriptions; `next` is inclusive and goes to `readAllPage`. */
-export async function readAllAfter(context: StoreContext, after: AllPosition, count: number, filter: AllFilter | undefined): Promise<{ page: AllScan; isEnd: boolean }> {
-  await checkPosition(context, after);
-  const scan = new ForwardScan(context.lookup, after, count, filter, true);
-  return { page: scan, isEnd: await runScan(context, scan) };
+/** Events of `$all` in a row. */
+interface AllPart {
+  readonly events: StoredEvent[];
+  readonly next: AllPosition;
+  readonly isEnd: boolean;
 }
 
-/** The page of events at or after a position that an earlier page gave. */
-export async function readAllFrom(context: StoreContext, from: AllPosition, count: number, filter: AllFilter | undefined): Promise<{ page: AllScan; isEnd: boolean }> {
-  const scan = new ForwardScan(context.lookup, from, count, filter, false);
-  return { page: scan, isEnd: await runScan(context, scan) };
+/**
+ * The part of events behind a position, for subscriptions: after it where `isAfter`, else at or after it, as an earlier
+ * part's `next` is meant. Null where the budget lacks room for it: wait, and read it again.
+ */
+export async function readAllPart(context: StoreContext, from: AllPosition, isAfter: boolean, page: AllScanPage, withLinks: boolean): Promise<AllPart | null> {
+  if (isAfter) await checkPosition(context, from);
+  return readPart(context, new ForwardScan(context.lookup, from, page, isAfter), page.bytes, withLinks, true);
 }
 
-/** Runs a scan until its page is full, the log ends (true), or it has looked at as many records as one page may. */
-async function runScan(context: StoreContext, scan: AllScan): Promise<boolean> {
-  const { allScanRecordsMax, readSliceEvents } = context.options;
+async function readPart(context: StoreContext, scan: AllScan, bytes: PageBytes, withLinks: boolean, isForward: boolean): Promise<AllPart | null> {
+  const isEnd = await runScan(context, scan, bytes);
+  if (bytes.lacksRoom) return null;
+  const { events } = scan;
+  countRead(context.meter, events);
+  const cut = withLinks ? await resolveLinks(context, events, bytes) : null;
+  if (bytes.lacksRoom) return null;
+  bytes.settle();
+  return cut === null ? { events, next: scan.next(), isEnd } : { events, next: isForward ? placeOf(cut) : placeOf(events.at(-1)!), isEnd: false };
+}
+
+/** Place of an event, or of the link by which it was reached. Forward it is where reading on begins with the event, backward where it ends behind it. */
+function placeOf(event: StoredEvent): AllPosition {
+  const { position, preparePosition } = event.link ?? event;
+  return { commit: position, prepare: preparePosition };
+}
+
+/** Runs a scan until its page is full, the log ends (true), or it has looked at as many records, or passed as many bytes, as one page may. */
+async function runScan(context: StoreContext, scan: AllScan, bytes: PageBytes): Promise<boolean> {
+  const { allScanRecordsMax, readScanBytesMax, readSliceEvents } = context.options;
   for (;;) {
     const outcome = scan.step(Math.min(readSliceEvents, allScanRecordsMax - scan.examined));
     if (outcome === HIT) return false;
     if (outcome === END) return true;
+    if (scan.passedBytes > readScanBytesMax) return false;
     if (isMiss(outcome)) await outcome;
     else {
       if (scan.examined >= allScanRecordsMax) return false;
       await context.clock.yield();
     }
+    bytes.checkReader();
   }
 }
 

@@ -1,13 +1,14 @@
 import { HIT } from '../cache/step.ts';
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type { AllPosition, StoredEvent, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage } from './api.ts';
 import { resolveLinks } from './links.ts';
 import { FloorSearch, runSearch } from './lookup.ts';
 import { checkNumber, checkReadableName, isMetastream } from './names.ts';
-import { readAllAfter, readAllFrom } from './read-all.ts';
+import { PageBytes, type PageLimits } from './page-bytes.ts';
+import { readAllPart } from './read-all.ts';
 import { type PageSource, readNumber, readPage } from './read-stream.ts';
-import { countRead, deletedError, type StoreContext, viewOf } from './store-context.ts';
+import { countRead, deletedError, pageLimits, type StoreContext, viewOf } from './store-context.ts';
 import type { StreamView } from './stream-state.ts';
 
 /** Someone who waits for a stream, or for the log. A wake-up that comes while nobody waits is kept for the next wait. */
@@ -122,23 +123,34 @@ export async function* subscribeToStream(context: StoreContext, waiters: Waiters
   const { signal } = options;
   let from = await firstWanted(context, stream, options.after);
   const waiter = waiters.add(stream);
+  const limits = subscriptionLimits(context, options);
   try {
     let isLive = false;
+    let bytes = new PageBytes(limits);
     while (!isAborted(signal)) {
       waiter.arm();
       const view = await viewOf(context, stream);
-      const part = await readPart(context, view, from);
+      const part = await readPart(context, view, from, bytes);
+      const cut = options.resolveLinks === true && !bytes.lacksRoom ? await resolveLinks(context, part.events, bytes) : null;
+      if (bytes.lacksRoom) {
+        await bytes.waitForRoom();
+        continue;
+      }
+      bytes.settle();
       countRead(context.meter, part.events);
-      if (options.resolveLinks === true) await resolveLinks(context, part.events);
+      const hadEvents = part.events.length > 0;
       for (const event of part.events) {
         yield { kind: 'event', event };
         if (isAborted(signal)) return;
       }
-      from = Math.max(from, part.next);
-      if (!part.isEnd) {
+      // Who waits for the next events keeps none of the last ones.
+      part.events.length = 0;
+      bytes = new PageBytes(limits);
+      from = Math.max(from, cut === null ? part.next : cut.number);
+      if (!part.isEnd || cut !== null) {
         isLive = false;
         // A page may have passed over nothing but expired events, and may not have waited for anything.
-        if (part.events.length === 0) await context.clock.yield();
+        if (!hadEvents) await context.clock.yield();
         continue;
       }
       if (view.isTombstoned) {
@@ -151,6 +163,9 @@ export async function* subscribeToStream(context: StoreContext, waiters: Waiters
       await waiter.wait(signal);
       if (waiters.isClosed) throw closedError();
     }
+  } catch (error) {
+    // The reading of a page has ended with the signal.
+    if (!isAborted(signal) || !isSkuaError(error, 'aborted')) throw error;
   } finally {
     waiters.remove(waiter);
   }
@@ -175,21 +190,26 @@ interface Part {
 
 const NOTHING: Part = { events: [], next: 0, isEnd: true };
 
-function readPart(context: StoreContext, view: StreamView, from: number): Promise<Part> | Part {
-  if (view.isTombstoned) return readRest(context, view, from);
-  return view.isMissing ? NOTHING : readSome(context, view, from);
+function subscriptionLimits(context: StoreContext, { signal, share }: Pick<SubscribeAllOptions, 'signal' | 'share'>): PageLimits {
+  const limits = pageLimits(context, { bytesMax: context.options.subscriptionPageBytes, share });
+  return signal === undefined ? limits : { ...limits, signal };
 }
 
-async function readSome(context: StoreContext, source: PageSource, from: number): Promise<Part> {
-  const page = await readPage(context, source, { direction: 'forward', from, count: context.options.subscriptionPageEvents });
+function readPart(context: StoreContext, view: StreamView, from: number, bytes: PageBytes): Promise<Part> | Part {
+  if (view.isTombstoned) return readRest(context, view, from, bytes);
+  return view.isMissing ? NOTHING : readSome(context, view, from, bytes);
+}
+
+async function readSome(context: StoreContext, source: PageSource, from: number, bytes: PageBytes): Promise<Part> {
+  const page = await readPage(context, source, { direction: 'forward', from, count: context.options.subscriptionPageEvents }, bytes);
   return { events: page.events, next: page.nextEventNumber, isEnd: page.isEnd };
 }
 
 /** What was written between the last page and the tombstone: the state says only that the stream is deleted. */
-async function readRest(context: StoreContext, view: StreamView, from: number): Promise<Part> {
+async function readRest(context: StoreContext, view: StreamView, from: number, bytes: PageBytes): Promise<Part> {
   const search = new FloorSearch(view.key, TOMBSTONE - 1);
   if (await runSearch(search, context.lookup) !== HIT) return NOTHING;
-  return readSome(context, { key: view.key, lastNumber: search.entry.version, metadata: view.metadata, expired: view.expired }, from);
+  return readSome(context, { key: view.key, lastNumber: search.entry.version, metadata: view.metadata, expired: view.expired }, from, bytes);
 }
 
 async function readTombstone(context: StoreContext, view: StreamView): Promise<StoredEvent | null> {
@@ -200,22 +220,28 @@ async function readTombstone(context: StoreContext, view: StreamView): Promise<S
 export async function* subscribeToAll(context: StoreContext, waiters: Waiters, options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
   const { signal } = options;
   const waiter = waiters.add(null);
+  const limits = subscriptionLimits(context, options);
   try {
     let isLive = false;
     let { from, isAfter } = placeAfter(options.after, context.lookup.reader.end);
+    let bytes = new PageBytes(limits);
     while (!isAborted(signal)) {
       waiter.arm();
-      const read = isAfter ? readAllAfter : readAllFrom;
-      const { page, isEnd } = await read(context, from, context.options.subscriptionPageEvents, options.filter);
-      countRead(context.meter, page.events);
-      if (options.resolveLinks === true) await resolveLinks(context, page.events);
-      for (const event of page.events) {
+      const page = { count: context.options.subscriptionPageEvents, filter: options.filter, bytes };
+      const part = await readAllPart(context, from, isAfter, page, options.resolveLinks === true);
+      if (part === null) {
+        await bytes.waitForRoom();
+        continue;
+      }
+      for (const event of part.events) {
         yield { kind: 'event', event };
         if (isAborted(signal)) return;
       }
-      from = page.next();
+      part.events.length = 0;
+      bytes = new PageBytes(limits);
+      from = part.next;
       isAfter = false;
-      if (!isEnd) {
+      if (!part.isEnd) {
         isLive = false;
         continue;
       }
@@ -224,6 +250,9 @@ export async function* subscribeToAll(context: StoreContext, waiters: Waiters, o
       await waiter.wait(signal);
       if (waiters.isClosed) throw closedError();
     }
+  } catch (error) {
+    // The reading of a page has ended with the signal.
+    if (!isAborted(signal) || !isSkuaError(error, 'aborted')) throw error;
   } finally {
     waiters.remove(waiter);
   }
