@@ -1,5 +1,6 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
+import type { ByteShare } from '../../core/byte-budget.ts';
 import type { Holds } from '../../core/backup/node/hold.ts';
 import type { Backups } from '../../core/backup/node/backups.ts';
 import type { Clock } from '../../core/ports/clock.ts';
@@ -16,6 +17,8 @@ import type { NodeControl } from './node-control.ts';
 export interface AppOptions {
   /** Largest request body in bytes; a larger one is 413. */
   readonly bodyBytesMax: number;
+  /** Bytes of events with which a page ends, behind at least one; its links lead on to the rest. */
+  readonly readPageBytesMax: number;
   /** Every reply to a read tells caches to ask again (http-api.md 2.7). */
   readonly disableHttpCaching: boolean;
   /** Shown at `/`. */
@@ -36,7 +39,7 @@ export interface AppOptions {
 }
 
 export const DEFAULT_OPTIONS: AppOptions = {
-  bodyBytesMax: 30_000_000, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
+  bodyBytesMax: 30_000_000, readPageBytesMax: 8_388_608, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
   disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
   logHttpRequests: false,
 };
@@ -117,6 +120,8 @@ export interface ServerSide {
    * own buffers here; without it the web platform's `Request` is read.
    */
   readonly readBody?: (request: Request, bytesMax: number) => Promise<Uint8Array>;
+  /** What the reply to a request holds in memory, of what all replies may; without it nobody counts. */
+  readonly replyShareOf?: (request: Request) => ByteShare;
   /** Makes a response that this server sends with less work than one of the web platform, which is made without it. */
   readonly toResponse?: (reply: Reply) => Response;
 }
