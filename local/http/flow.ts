@@ -17,6 +17,8 @@ export const FLOW_LIMITS: FlowLimits = { replyBytesMax: 268_435_456, uploadBytes
 /** The part of each total that large replies and bodies leave to small ones, and how large a small one is. */
 const RESERVED_PART = 1 / 4;
 const SMALL_BYTES = 262_144;
+/** One body at a time may go beyond its budget, so that it ends (core/byte-budget.ts): what the largest may have is left out of the budget. */
+const BEYOND_BYTES = 30_000_000;
 /** Who finds no room waits at most so long, and so many wait. */
 const REPLY_WAIT_MS = 20_000;
 const UPLOAD_WAIT_MS = 30_000;
@@ -27,11 +29,12 @@ export class Flow {
   readonly replies: ByteBudget;
   readonly uploads: ByteBudget;
   readonly stalls: Stalls;
+  readonly turns = new Turns();
 
   constructor(limits: Partial<FlowLimits> = {}, clock: Clock = systemClock) {
     const { replyBytesMax, uploadBytesMax, stallMs } = { ...FLOW_LIMITS, ...limits };
     this.replies = budget('replies', replyBytesMax, REPLY_WAIT_MS, clock);
-    this.uploads = budget('request bodies', uploadBytesMax, UPLOAD_WAIT_MS, clock);
+    this.uploads = budget('request bodies', uploadBytesMax - Math.min(BEYOND_BYTES, uploadBytesMax / 4), UPLOAD_WAIT_MS, clock);
     this.stalls = new Stalls(stallMs, clock);
   }
 }
@@ -39,6 +42,35 @@ export class Flow {
 function budget(of: string, totalBytes: number, waitMs: number, clock: Clock): ByteBudget {
   const reserveBytes = Math.floor(totalBytes * RESERVED_PART);
   return new ByteBudget({ of, totalBytes, reserveBytes, smallBytes: Math.min(SMALL_BYTES, reserveBytes), waitersMax: WAITERS_MAX, waitMs }, clock);
+}
+
+/**
+ * Long replies go on one after another, one in each turn of the process: between two pieces of theirs all others get to work,
+ * however many long replies there are, and however fast their clients take them.
+ */
+export class Turns {
+  /** In the order of their coming. */
+  readonly #waiting = new Set<() => void>();
+  #isRunning = false;
+
+  /** Resolves when it is one's turn. */
+  take(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.add(resolve);
+      if (!this.#isRunning) this.#run();
+    });
+  }
+
+  #run(): void {
+    this.#isRunning = true;
+    setImmediate(() => {
+      const [first] = this.#waiting;
+      this.#waiting.delete(first!);
+      first!();
+      this.#isRunning = this.#waiting.size > 0;
+      if (this.#isRunning) this.#run();
+    });
+  }
 }
 
 /** One who is expected to take or send something. */

@@ -5,7 +5,7 @@ import { SkuaError } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { connectionAddress } from './client-address.ts';
 import { peerOfSocket } from '../tls/peer.ts';
-import type { Expected, Flow, Stalls } from './flow.ts';
+import type { Expected, Flow } from './flow.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -86,7 +86,7 @@ export class LocalRequest implements ShareOwner, Expected {
     this.#serving = serving;
   }
 
-  get stalls(): Stalls { return this.#serving.flow.stalls; }
+  get flow(): Flow { return this.#serving.flow; }
 
   /** What the reply holds in memory. It is given back when the client has taken the reply, or is gone. */
   get replyShare(): ByteShare { return this.#replyShare ??= this.#serving.flow.replies.share(this); }
@@ -114,7 +114,7 @@ export class LocalRequest implements ShareOwner, Expected {
   letGoOfBody(): void {
     if (this.#bodyShare === null) return;
     this.#bodyShare.close();
-    this.stalls.done(this);
+    this.flow.stalls.done(this);
   }
 
   get method(): string { return this.#message.method!; }
@@ -184,11 +184,11 @@ export class LocalRequest implements ShareOwner, Expected {
         }
         if (first === null) first = part;
         else (parts ??= [first]).push(part);
-        if (total > share.smallBytes) this.stalls.expect(this);
+        if (total > share.smallBytes) this.flow.stalls.expect(this);
         if (!share.add(part.length)) this.#readOnInTurn(share, refuse);
       });
       message.on('end', () => {
-        this.stalls.done(this);
+        this.flow.stalls.done(this);
         const body = parts !== null ? Buffer.concat(parts) : first ?? NO_BYTES;
         first = null;
         parts = null;
@@ -196,7 +196,7 @@ export class LocalRequest implements ShareOwner, Expected {
       });
       // Node reports a client that goes away half way as an error, too.
       message.on('error', () => {
-        this.stalls.done(this);
+        this.flow.stalls.done(this);
         refuse(clientGone());
       });
     });
@@ -206,9 +206,9 @@ export class LocalRequest implements ShareOwner, Expected {
   #readOnInTurn(share: ByteShare, refuse: (error: unknown) => void): void {
     const message = this.#message;
     message.pause();
-    this.stalls.done(this);
+    this.flow.stalls.done(this);
     share.room().then(() => {
-      if (share.heldBytes > share.smallBytes) this.stalls.expect(this);
+      if (share.heldBytes > share.smallBytes) this.flow.stalls.expect(this);
     }, refuse).finally(() => message.resume());
   }
 }

@@ -5,6 +5,7 @@ import { appendSingle } from './figures/append-single.ts';
 import { appendHttp } from './figures/append-http.ts';
 import { backup } from './figures/backup.ts';
 import { backupS3 } from './figures/backup-s3.ts';
+import { bytesInFlight } from './figures/bytes-in-flight.ts';
 import { hostileRequests } from './figures/hostile-requests.ts';
 import { functionBundle } from './figures/function-bundle.ts';
 import { indexMerge } from './figures/index-merge.ts';
@@ -23,4 +24,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, bytesInFlight];
