@@ -30,7 +30,7 @@ export const bytesInFlight: Figure = {
     try {
       await write(node, agent, 'small', 0, 100);
       for (let n = 0; n < (settings.quick ? 4 : 24); n++) await write(node, agent, 'big', n, EVENT_BYTES);
-      const ms = settings.quick ? 300 : 8_000;
+      const ms = settings.quick ? 300 : 3_000;
       await smallReads(node, agent, settings.quick ? 100 : 2_000);
       const idle = await smallReads(node, agent, ms);
       for (let i = 0; i < READERS; i++) sockets.push(standStill(node));
