@@ -36,6 +36,16 @@ export class EntryList {
     this.#positions = positions;
   }
 
+  /** Turns what is sorted by (version, position) round, highest version first; entries of one version stay as they were. */
+  reverseVersions(): void {
+    const versions = this.#versions.subarray(0, this.length).reverse();
+    const positions = this.#positions.subarray(0, this.length).reverse();
+    for (let from = 0, to = 0; from < this.length; from = to) {
+      while (to < this.length && versions[to] === versions[from]) to++;
+      if (to - from > 1) positions.subarray(from, to).reverse();
+    }
+  }
+
   /**
    * Sorts by (version, position), lowest first, and drops entries that are equal in both (a replay may have written
    * one twice). Searches push newest first, so reversing is nearly always all there is to do.

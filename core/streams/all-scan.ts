@@ -1,11 +1,12 @@
 import { equalBytes } from '../bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../cache/step.ts';
 import { EPOCH_STREAM } from '../log/epochs.ts';
-import { COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, PrepareFields, streamOf, TOMBSTONE } from '../log/records.ts';
+import { COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, streamOf, TOMBSTONE } from '../log/records.ts';
 import { encodeText, internText } from '../text.ts';
 import type { AllFilter, AllPosition, StoredEvent } from './api.ts';
 import type { Lookup } from './lookup.ts';
-import { PAUSE, storedEvent } from './page-scan.ts';
+import type { PageBytes } from './page-bytes.ts';
+import { PAUSE, pageEvent } from './page-scan.ts';
 
 const EPOCH_STREAM_BYTES = encodeText(EPOCH_STREAM);
 
@@ -19,6 +20,18 @@ interface OpenTransaction {
   readonly next: number;
 }
 
+/** What a page of `$all` is to hold. */
+export interface AllScanPage {
+  readonly count: number;
+  readonly filter: AllFilter | undefined;
+  readonly bytes: PageBytes;
+}
+
+/** What became of a record of a transaction. */
+const TAKEN = 0;
+const TAKEN_LAST = 1;
+const CUT = 2;
+
 /** What the two directions have in common; see `ForwardScan` and `BackwardScan`. */
 export abstract class AllScan {
   readonly events: StoredEvent[] = [];
@@ -27,7 +40,6 @@ export abstract class AllScan {
   /** Steps that the expression of the filter has taken at most. */
   matchingSteps = 0;
   protected readonly lookup: Lookup;
-  protected readonly fields = new PrepareFields();
   protected transaction: OpenTransaction | null = null;
   /** Where the next record of the log is read: at or after it forward, before it backward. */
   protected position: number;
@@ -35,15 +47,21 @@ export abstract class AllScan {
   protected inner = 0;
   readonly #count: number;
   readonly #filter: AllFilter | undefined;
+  readonly #bytes: PageBytes;
+  readonly #start: number;
 
-  constructor(lookup: Lookup, position: number, count: number, filter: AllFilter | undefined) {
+  constructor(lookup: Lookup, position: number, { count, filter, bytes }: AllScanPage) {
     this.lookup = lookup;
     this.position = position;
+    this.#start = position;
     this.#count = count;
     this.#filter = filter;
+    this.#bytes = bytes;
   }
 
-  get isFull(): boolean { return this.events.length >= this.#count; }
+  get isFull(): boolean { return this.events.length >= this.#count || this.#bytes.isFull || this.#bytes.lacksRoom; }
+  /** How far the scan has come, in bytes of the log. */
+  get passedBytes(): number { return Math.abs(this.position - this.#start); }
 
   /** HIT when the page is full, END at the end of the log in this direction; at most `slice` records are looked at, and fewer where the filter's expression has much to do. */
   step(slice: number): Outcome | typeof PAUSE {
@@ -65,35 +83,35 @@ export abstract class AllScan {
   /** Reads one record on behalf of the transaction. */
   protected abstract readInner(transaction: OpenTransaction): Outcome;
 
-  /** Takes the event of the self-committed prepare in the frame, if it is one. */
-  protected takeImplicit(): void {
-    const { frame } = this.lookup;
-    parsePrepare(frame, this.fields);
-    if (this.fields.isCommitted && this.fields.isEvent) this.#push(this.fields.eventNumber, frame.position);
+  /** Takes the event of the self-committed prepare in the frame, if it is one. False: the page ends before it. */
+  protected takeImplicit(): boolean {
+    const { frame, fields } = this.lookup;
+    parsePrepare(frame, fields);
+    return !fields.isCommitted || !fields.isEvent || this.#push(fields.eventNumber, frame.position);
   }
 
-  /** Takes the prepare in the frame if it is an event of the transaction. True when the transaction has no later records. */
-  protected takeInner(commit: CommitRecord): boolean {
-    const { frame } = this.lookup;
-    const f = this.fields;
-    if (frame.type !== PREPARE) return false;
+  /** Takes the prepare in the frame if it is an event of the transaction. TAKEN_LAST when the transaction has no later records, CUT when the page ends before it. */
+  protected takeInner(commit: CommitRecord): typeof TAKEN | typeof TAKEN_LAST | typeof CUT {
+    const { frame, fields: f } = this.lookup;
+    if (frame.type !== PREPARE) return TAKEN;
     parsePrepare(frame, f);
-    if (f.transactionPosition !== commit.transactionPosition || f.isCommitted) return false;
+    if (f.transactionPosition !== commit.transactionPosition || f.isCommitted) return TAKEN;
     if (f.isEvent) {
       const number = (f.flags & FLAG_STREAM_DELETE) !== 0 ? TOMBSTONE : commit.firstEventNumber + f.transactionOffset;
-      this.#push(number, commit.position);
+      if (!this.#push(number, commit.position)) return CUT;
     }
-    return (f.flags & FLAG_TRANSACTION_END) !== 0;
+    return (f.flags & FLAG_TRANSACTION_END) !== 0 ? TAKEN_LAST : TAKEN;
   }
 
-  #push(number: number, commitPosition: number): void {
-    const { frame } = this.lookup;
-    const f = this.fields;
+  #push(number: number, commitPosition: number): boolean {
+    const { frame, fields: f } = this.lookup;
     // Epochs are the node's own affair.
-    if (f.streamLength === EPOCH_STREAM_BYTES.length && equalBytes(frame.bytes, f.streamAt, EPOCH_STREAM_BYTES, 0, f.streamLength)) return;
+    if (f.streamLength === EPOCH_STREAM_BYTES.length && equalBytes(frame.bytes, f.streamAt, EPOCH_STREAM_BYTES, 0, f.streamLength)) return true;
     const stream = streamOf(frame, f);
-    if (this.#filter !== undefined && !this.#passes(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return;
-    this.events.push(storedEvent(frame, f, stream, number, commitPosition));
+    if (this.#filter !== undefined && !this.#passes(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return true;
+    if (!this.#bytes.take(f.dataLength + f.metadataLength)) return false;
+    this.events.push(pageEvent(this.lookup, stream, number, commitPosition, this.#bytes));
+    return true;
   }
 
   #passes(filter: AllFilter, stream: string, type: string): boolean {
@@ -114,8 +132,8 @@ export class ForwardScan extends AllScan {
   #lastPrepare = -1;
 
   /** `isAfter`: the event at `from` is not wanted. */
-  constructor(lookup: Lookup, from: AllPosition, count: number, filter: AllFilter | undefined, isAfter: boolean) {
-    super(lookup, from.commit, count, filter);
+  constructor(lookup: Lookup, from: AllPosition, page: AllScanPage, isAfter: boolean) {
+    super(lookup, from.commit, page);
     this.#from = from;
     this.#isAfter = isAfter;
   }
@@ -143,7 +161,7 @@ export class ForwardScan extends AllScan {
     const isFirst = frame.position === this.#from.commit;
     if (frame.type === COMMIT) this.#open(decodeCommit(frame), frame.next, isFirst);
     else {
-      if (frame.type === PREPARE && !(isFirst && this.#isAfter)) this.takeImplicit();
+      if (frame.type === PREPARE && !(isFirst && this.#isAfter) && !this.takeImplicit()) return HIT;
       this.position = frame.next;
       this.#saw(frame.position, frame.position);
     }
@@ -175,10 +193,11 @@ export class ForwardScan extends AllScan {
       return HIT;
     }
     const isSeen = this.#isAfter && commit.position === this.#from.commit && frame.position === this.#from.prepare;
-    const isLast = !isSeen && this.takeInner(commit);
+    const taken = isSeen ? TAKEN : this.takeInner(commit);
+    if (taken === CUT) return HIT;
     this.inner = frame.next;
     this.#saw(commit.position, frame.position);
-    if (isLast) this.#close(commit, next);
+    if (taken === TAKEN_LAST) this.#close(commit, next);
     return HIT;
   }
 }
@@ -188,8 +207,8 @@ export class BackwardScan extends AllScan {
   #isChecked: boolean;
   readonly #from: AllPosition;
 
-  constructor(lookup: Lookup, from: AllPosition, count: number, filter: AllFilter | undefined) {
-    super(lookup, from.commit, count, filter);
+  constructor(lookup: Lookup, from: AllPosition, page: AllScanPage) {
+    super(lookup, from.commit, page);
     this.#from = from;
     // A lower prepare half may name an event inside the transaction whose commit record starts here.
     this.#isChecked = from.prepare >= from.commit;
@@ -206,11 +225,11 @@ export class BackwardScan extends AllScan {
     if (!this.#isChecked) return this.#check();
     const outcome = reader.readBackward(this.position, frame);
     if (outcome !== HIT) return outcome;
-    this.position = frame.position;
     if (frame.type === COMMIT) {
       this.transaction = { commit: decodeCommit(frame), next: frame.next };
       this.inner = frame.position;
-    } else if (frame.type === PREPARE) this.takeImplicit();
+    } else if (frame.type === PREPARE && !this.takeImplicit()) return HIT;
+    this.position = frame.position;
     return HIT;
   }
 
@@ -237,7 +256,7 @@ export class BackwardScan extends AllScan {
       this.transaction = null;
       return HIT;
     }
-    this.takeInner(commit);
+    if (this.takeInner(commit) === CUT) return HIT;
     this.inner = frame.position;
     if (frame.position === commit.transactionPosition) this.transaction = null;
     return HIT;

@@ -1,3 +1,4 @@
+import type { ByteShare } from '../byte-budget.ts';
 import type { SkuaError } from '../errors.ts';
 
 /**
@@ -86,6 +87,8 @@ export interface StreamPage {
   readonly lastEventNumber: number;
   /** Where the next page in the same direction starts; -1 at the end of a backward read. Jumps over hidden events. */
   readonly nextEventNumber: number;
+  /** The page ended before it had `count` numbers, as it held all the bytes that one may: `nextEventNumber` is the first event that is missing. */
+  readonly isCut: boolean;
   /** The read reached the end of the stream (forward) or its beginning (backward). */
   readonly isEnd: boolean;
   readonly metadata: StreamMetadata;
@@ -131,7 +134,20 @@ export interface AllFilter {
  */
 export type Authorize = (metadata: StreamMetadata) => SkuaError | null;
 
-export interface ReadStreamOptions {
+/** How much a page may hold, and for whom it is read. */
+export interface PageOptions {
+  /** Bytes with which a page ends, behind at least one event: data, metadata, and EVENT_OVERHEAD_BYTES for each event. Default 8 MiB. */
+  readonly bytesMax?: number;
+  /** False: events come with empty data and metadata, but for the data of links. What an answer does not show is not kept for it. */
+  readonly payloads?: boolean;
+  /**
+   * What the page holds is taken from here, and is the caller's to give back when the events are let go; before the page is
+   * read, it takes back what the share still held. A share that was closed ends the reading. Without one nobody counts.
+   */
+  readonly share?: ByteShare | undefined;
+}
+
+export interface ReadStreamOptions extends PageOptions {
   readonly direction: 'forward' | 'backward';
   /** Number of the first event wanted; `end` is the last event. */
   readonly from: number | 'end';
@@ -140,7 +156,7 @@ export interface ReadStreamOptions {
   readonly resolveLinks?: boolean;
 }
 
-export interface ReadAllOptions {
+export interface ReadAllOptions extends PageOptions {
   readonly direction: 'forward' | 'backward';
   /** Forward: events at or after; backward: events before. */
   readonly from: AllPosition | 'start' | 'end';
@@ -162,6 +178,8 @@ export interface SubscribeStreamOptions {
   readonly after: number | 'end';
   readonly resolveLinks?: boolean;
   readonly signal?: AbortSignal;
+  /** As in PageOptions. It holds nothing while the subscription waits. */
+  readonly share?: ByteShare | undefined;
 }
 
 export interface SubscribeAllOptions {
@@ -171,6 +189,7 @@ export interface SubscribeAllOptions {
   readonly resolveLinks?: boolean;
   readonly filter?: AllFilter;
   readonly signal?: AbortSignal;
+  readonly share?: ByteShare | undefined;
 }
 
 /** Largest page in events. */
@@ -208,13 +227,13 @@ export interface EventStore {
   /** Soft delete (the stream can be written again) or hard delete (a tombstone, for ever). Errors as `append`. */
   deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }>;
 
-  /** Errors: `stream_not_found`, `stream_deleted`, `invalid_stream_name`, `invalid_count`, `page_too_large`, `invalid_event_number`. */
+  /** Errors: `stream_not_found`, `stream_deleted`, `invalid_stream_name`, `invalid_count`, `page_too_large`, `invalid_event_number`; with a share `too_busy`, `aborted`. */
   readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage>;
 
-  /** One event; `last` is the newest. Errors: as readStream, and `event_not_found`. */
-  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean): Promise<StoredEvent>;
+  /** One event; `last` is the newest. `share` as in PageOptions. Errors: as readStream, and `event_not_found`. */
+  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent>;
 
-  /** Errors: `invalid_position` (not the start or end of a record), `invalid_count`, `page_too_large`. */
+  /** Errors: `invalid_position` (not the start or end of a record), `invalid_count`, `page_too_large`; with a share `too_busy`, `aborted`. */
   readAll(options: ReadAllOptions): Promise<AllPage>;
 
   /** State of a stream without reading its events; `lastEventNumber` -1 when it has none. */

@@ -1,3 +1,4 @@
+import type { ByteShare } from '../byte-budget.ts';
 import { SkuaError } from '../errors.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type {
@@ -7,10 +8,11 @@ import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
 import { applyCommitted, type CommittedParts, type CommittedRecords } from './apply-committed.ts';
 import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes } from './append-request.ts';
-import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, stateOf, type StoreContext, viewOf } from './store-context.ts';
+import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, pageLimits, stateOf, type StoreContext, viewOf } from './store-context.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
 import { checkMeaning, METASTREAM_METADATA } from './metadata.ts';
+import { PageBytes } from './page-bytes.ts';
 import { checkNumber, checkReadableName, checkWritableName, isMetastream, POINT_TYPE, POINTS_STREAM } from './names.ts';
 import { readAllPage } from './read-all.ts';
 import { readPage, readVisible } from './read-stream.ts';
@@ -156,20 +158,39 @@ class Store implements EventStoreInternals {
   async readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
     checkPage(options.count);
     if (options.from !== 'end') checkNumber(options.from);
-    const view = await this.#readable(stream);
-    const page = await readPage(this.#context, view, options);
-    countRead(this.#deps.meter, page.events);
-    if (options.resolveLinks === true) await resolveLinks(this.#context, page.events);
-    return page;
+    const bytes = new PageBytes(pageLimits(this.#context, options));
+    for (;;) {
+      const view = await this.#readable(stream);
+      const page = await readPage(this.#context, view, options, bytes);
+      if (!bytes.lacksRoom) {
+        countRead(this.#deps.meter, page.events);
+        const cut = options.resolveLinks === true ? await resolveLinks(this.#context, page.events, bytes) : null;
+        if (!bytes.lacksRoom) {
+          bytes.settle();
+          return cut === null ? page : { ...page, nextEventNumber: cut.number, isEnd: false, isCut: true };
+        }
+      }
+      await bytes.waitForRoom();
+    }
   }
 
-  async readEvent(stream: string, number: number | 'last', withLinks = false): Promise<StoredEvent> {
+  async readEvent(stream: string, number: number | 'last', withLinks = false, share?: ByteShare): Promise<StoredEvent> {
     if (number !== 'last') checkNumber(number);
-    const view = await this.#readable(stream);
-    const event = await readVisible(this.#context, view, number === 'last' ? view.lastNumber : number);
-    if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or it has expired.`, { stream, number });
-    countRead(this.#deps.meter, [event]);
-    return withLinks ? resolveLink(this.#context, event) : event;
+    const bytes = new PageBytes(pageLimits(this.#context, { bytesMax: 0, share }));
+    for (;;) {
+      const view = await this.#readable(stream);
+      const event = await readVisible(this.#context, view, number === 'last' ? view.lastNumber : number);
+      if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or it has expired.`, { stream, number });
+      if (bytes.take(event.data.length + event.metadata.length)) {
+        countRead(this.#deps.meter, [event]);
+        const shown = withLinks ? await resolveLink(this.#context, event, bytes, true) : event;
+        if (shown !== null) {
+          bytes.settle();
+          return shown;
+        }
+      }
+      await bytes.waitForRoom();
+    }
   }
 
   async readAll(options: ReadAllOptions): Promise<AllPage> {
@@ -180,9 +201,7 @@ class Store implements EventStoreInternals {
         throw new SkuaError('invalid_position', `The position ${from.commit}/${from.prepare} is none: give two whole numbers, or start or end.`, { ...from });
       }
     }
-    const page = await readAllPage(this.#context, options);
-    countRead(this.#deps.meter, page.events);
-    return page;
+    return readAllPage(this.#context, options);
   }
 
   async #readable(stream: string): Promise<StreamView> {

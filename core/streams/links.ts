@@ -2,6 +2,7 @@ import { TOMBSTONE } from '../log/records.ts';
 import { decodeText } from '../text.ts';
 import type { StoredEvent } from './api.ts';
 import { LINK_TYPE } from './names.ts';
+import type { PageBytes } from './page-bytes.ts';
 import { readVisible } from './read-stream.ts';
 import { type StoreContext, viewOf } from './store-context.ts';
 
@@ -27,25 +28,39 @@ export function parseLink(data: Uint8Array): LinkTarget | null {
   return { number: Math.min(Number(text), TOMBSTONE), stream: decodeText(data.subarray(split + 1)) };
 }
 
-/** Replaces the links among `events` by what they point to; one level deep. */
-export async function resolveLinks(context: StoreContext, events: StoredEvent[]): Promise<void> {
+/**
+ * Replaces the links among the events of a page by what they point to; one level deep. Where the page has no room for a
+ * target it ends before that event, which is returned; null where all have been replaced.
+ */
+export async function resolveLinks(context: StoreContext, events: StoredEvent[], bytes: PageBytes): Promise<StoredEvent | null> {
   for (let i = 0; i < events.length; i++) {
-    if (events[i]!.type === LINK_TYPE) events[i] = await resolveLink(context, events[i]!);
+    const event = events[i]!;
+    const isOver = i > 0 && bytes.isOver;
+    if (event.type !== LINK_TYPE && !isOver) continue;
+    const shown = isOver ? null : await resolveLink(context, event, bytes, i === 0);
+    if (shown === null) {
+      events.length = i;
+      return event;
+    }
+    events[i] = shown;
   }
+  return null;
 }
 
-/** The target of a link; the event itself when it is no link, or marked when its target is gone. */
-export async function resolveLink(context: StoreContext, event: StoredEvent): Promise<StoredEvent> {
+/** The target of a link; the event itself when it is no link, or marked when its target is gone. Null where the page has no room for the target. */
+export async function resolveLink(context: StoreContext, event: StoredEvent, bytes: PageBytes, isFirst: boolean): Promise<StoredEvent | null> {
   const link = event.type === LINK_TYPE ? parseLink(event.data) : null;
   if (link === null) return event;
-  const target = await readTarget(context, link);
+  bytes.checkReader();
+  const target = await readTarget(context, link, bytes.limits.hasPayloads);
   if (target === null) event.linkTargetMissing = true;
+  else if (!bytes.exchange(target.data.length + target.metadata.length, isFirst)) return null;
   else target.link = event;
   return target ?? event;
 }
 
-async function readTarget(context: StoreContext, link: LinkTarget): Promise<StoredEvent | null> {
+async function readTarget(context: StoreContext, link: LinkTarget, hasPayload: boolean): Promise<StoredEvent | null> {
   if (link.stream === '' || link.stream === '$$') return null;
   const view = await viewOf(context, link.stream);
-  return view.isTombstoned || view.isMissing ? null : readVisible(context, view, link.number);
+  return view.isTombstoned || view.isMissing ? null : readVisible(context, view, link.number, hasPayload);
 }

@@ -5,23 +5,27 @@ import { FLAG_COMMITTED, FLAG_JSON, FLAG_REDACTED, type PrepareFields, type Reco
 import { internText } from '../text.ts';
 import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup.ts';
+import { LINK_TYPE } from './names.ts';
+import type { PageBytes } from './page-bytes.ts';
 import { type Retention, shownData } from './retention.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
-/** The event in a parsed prepare. All events are made here, so that they have one shape. */
-export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string, number: number, commitPosition: number): StoredEvent {
+/** The event in a parsed prepare. All events are made here, so that they have one shape. Without a payload it keeps nothing of the record's bytes. */
+export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string, number: number, commitPosition: number, hasPayload = true): StoredEvent {
   const b = frame.bytes;
   const flags = f.flags;
+  const type = internText(b, f.typeAt, f.typeLength);
   return {
     stream,
     number,
-    type: internText(b, f.typeAt, f.typeLength),
+    type,
     id: guidToText(b, f.eventIdAt),
     isJson: (flags & FLAG_JSON) !== 0,
     isRedacted: (flags & FLAG_REDACTED) !== 0,
-    data: shownData(frame, f),
-    metadata: f.metadataLength === 0 ? NO_BYTES : b.subarray(f.metadataAt, f.metadataAt + f.metadataLength),
+    // Without the data of a link nobody could tell where it leads.
+    data: hasPayload ? shownData(frame, f) : type === LINK_TYPE ? shownData(frame, f).slice() : NO_BYTES,
+    metadata: !hasPayload || f.metadataLength === 0 ? NO_BYTES : b.subarray(f.metadataAt, f.metadataAt + f.metadataLength),
     position: commitPosition,
     preparePosition: frame.position,
     createdMs: timestampMsAt(b, f.timestampAt),
@@ -43,16 +47,18 @@ const SPARSE_COST = 4;
 /** Records whose blocks are loaded at once when one had to be waited for. */
 const PREFETCHED_RECORDS = 16;
 
-/** What a scan is for: the events, or only the number of the first or the last one that has not expired. */
-type ScanAim = 'events' | 'first' | 'last';
+/** What a scan is for: the events, upwards or downwards, or only the number of the first or the last one that has not expired. */
+type ScanAim = 'events' | 'events-downwards' | 'first' | 'last';
 
 /**
- * Looks for the events of a stream with numbers in [from, to] that have not expired, ascending, in steps. A number that
+ * Looks for the events of a stream with numbers in [from, to] that have not expired, in steps. A number that
  * several records have (a scavenge or an old crash may leave that) belongs to the one at the lowest position.
  */
 export class PageScan {
-  /** In order, where they are the aim. */
+  /** In the order of the aim, where they are it. */
   readonly events: StoredEvent[] = [];
+  /** Number of the event before which the page ended, because it had no room for it; -1 where it has all. */
+  cutAt = -1;
   /** An event was left out because it is too old. */
   sawExpired = false;
   /** Number of the first or the last event that has not expired, where that is the aim; -1 for none. */
@@ -68,6 +74,7 @@ export class PageScan {
   readonly #to: number;
   readonly #retention: Retention;
   readonly #aim: ScanAim;
+  readonly #bytes: PageBytes | null;
   readonly #list: EntryList;
   #isListed = false;
   #at = 0;
@@ -75,13 +82,15 @@ export class PageScan {
   #isSparse = false;
   #judgedTo = 0;
 
-  constructor(lookup: Lookup, key: StreamKey, from: number, to: number, retention: Retention, aim: ScanAim) {
+  /** `bytes` adds up events, where they are the aim. */
+  constructor(lookup: Lookup, key: StreamKey, from: number, to: number, retention: Retention, aim: ScanAim, bytes: PageBytes | null) {
     this.#lookup = lookup;
     this.#key = key;
     this.#from = from;
     this.#to = to;
     this.#retention = retention;
     this.#aim = aim;
+    this.#bytes = bytes;
     this.#list = lookup.spareLists.take();
   }
 
@@ -95,6 +104,7 @@ export class PageScan {
       if (isMiss(outcome)) return outcome;
       this.#isListed = true;
       if (outcome === END) list.clear();
+      else if (this.#aim === 'events-downwards') list.reverseVersions();
     }
     const { versions, positions } = list;
     for (let left = slice; this.#at < list.length && left > 0; left -= this.#isSparse ? SPARSE_COST : 1) {
@@ -106,7 +116,10 @@ export class PageScan {
           if (this.#isSparse) this.#prefetch(lookup);
           return outcome;
         }
-        if (outcome === HIT) this.#take(lookup, number);
+        if (outcome === HIT && !this.#take(lookup, number)) {
+          this.cutAt = number;
+          return HIT;
+        }
       }
       this.#at++;
       if (this.alive >= 0 && this.#aim === 'first') return HIT;
@@ -119,7 +132,7 @@ export class PageScan {
     const { positions, length } = this.#list;
     this.#judgedTo = Math.min(length, this.#at + RUN_ENTRIES);
     const last = this.#judgedTo - 1;
-    this.#isSparse = positions[last]! - positions[this.#at]! > (last - this.#at) * SPARSE_BYTES;
+    this.#isSparse = Math.abs(positions[last]! - positions[this.#at]!) > (last - this.#at) * SPARSE_BYTES;
   }
 
   /** Who had to wait for one record should not wait for each of the next ones in turn. */
@@ -128,15 +141,20 @@ export class PageScan {
     for (let i = this.#at + 1; i < end; i++) lookup.reader.prefetch(this.#list.positions[i]!);
   }
 
-  #take(lookup: Lookup, number: number): void {
+  /** False: the page has no room for the event. */
+  #take(lookup: Lookup, number: number): boolean {
     const { frame, fields } = lookup;
     this.#lastNumber = number;
-    if (this.#retention.hasAge && this.#isExpired(frame, fields)) return;
-    if (this.#aim === 'events') this.events.push(storedEvent(frame, fields, this.#key.name, number, commitPositionOf(lookup)));
-    else {
+    if (this.#retention.hasAge && this.#isExpired(frame, fields)) return true;
+    const bytes = this.#bytes;
+    if (bytes !== null) {
+      if (!bytes.take(fields.dataLength + fields.metadataLength)) return false;
+      this.events.push(pageEvent(lookup, this.#key.name, number, commitPositionOf(lookup), bytes));
+    } else {
       this.alive = number;
       if (this.#aim === 'last') this.newestMs = -Infinity;
     }
+    return true;
   }
 
   #isExpired(frame: RecordFrame, fields: PrepareFields): boolean {
@@ -155,6 +173,14 @@ export class PageScan {
   release(): void {
     this.#lookup.spareLists.give(this.#list);
   }
+}
+
+/** The event of the record in the lookup's frame, for a page that has taken it. */
+export function pageEvent({ frame, fields }: Lookup, stream: string, number: number, commitPosition: number, bytes: PageBytes): StoredEvent {
+  const { hasPayloads } = bytes.limits;
+  const event = storedEvent(frame, fields, stream, number, commitPosition, hasPayloads);
+  if (!hasPayloads) bytes.note(event.data.length);
+  return event;
 }
 
 /** Commit position of the record just confirmed: its own, or -1 (not known) when a commit record somewhere behind it counts. */

@@ -1,10 +1,11 @@
 import { SkuaError } from '../errors.ts';
 import { END, HIT, isMiss, untilHit } from '../cache/step.ts';
 import { COMMIT, RecordFrame } from '../log/records.ts';
-import type { AllFilter, AllPage, AllPosition, ReadAllOptions } from './api.ts';
-import { type AllScan, BackwardScan, ForwardScan } from './all-scan.ts';
+import type { AllPage, AllPosition, ReadAllOptions, StoredEvent } from './api.ts';
+import { type AllScan, type AllScanPage, BackwardScan, ForwardScan } from './all-scan.ts';
 import { resolveLinks } from './links.ts';
-import type { StoreContext } from './store-context.ts';
+import { PageBytes } from './page-bytes.ts';
+import { countRead, pageLimits, type StoreContext } from './store-context.ts';
 
 const START: AllPosition = { commit: 0, prepare: 0 };
 
@@ -27,14 +28,30 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
     return { events: [], from, next: from, isEnd: true, lastCommitPosition: await lastPosition(context) };
   }
   await checkPosition(context, from);
-  const scan = isForward
-    ? new ForwardScan(lookup, from, options.count, options.filter, false)
-    : new BackwardScan(lookup, from, options.count, options.filter);
-  const reachedEnd = await runScan(context, scan);
-  if (options.resolveLinks === true) await resolveLinks(context, scan.events);
-  const next = scan.next();
-  const isEnd = reachedEnd || (isForward ? next.commit >= lookup.reader.end : next.commit === 0);
-  return { events: scan.events, from, next, isEnd, lastCommitPosition: await lastPosition(context) };
+  const bytes = new PageBytes(pageLimits(context, options));
+  const { count, filter } = options;
+  const page = { count, filter, bytes };
+  for (;;) {
+    const scan = isForward ? new ForwardScan(lookup, from, page, false) : new BackwardScan(lookup, from, page);
+    const part = await readPart(context, scan, bytes, options.resolveLinks === true, isForward);
+    if (part === null) {
+      await bytes.waitForRoom();
+      continue;
+    }
+    const { events, next } = part;
+    const isEnd = part.isEnd || (isForward ? next.commit >= lookup.reader.end : next.commit === 0);
+    return { events, from, next, isEnd, lastCommitPosition: await lastPosition(context) };
+  }
+}
+
+/** Steps that the expression of a filter takes for one page: with one as large as may be seconds, and with any other no limit of its own. */
+const MATCHING_STEPS_MAX = 67_108_864;
+
+/** Events of `$all` in a row. */
+interface AllPart {
+  readonly events: StoredEvent[];
+  readonly next: AllPosition;
+  readonly isEnd: boolean;
 }
 
 /** Where a subscription goes on, and what it wants there. */
@@ -42,31 +59,60 @@ interface NextPart {
   readonly from: AllPosition;
   /** The event at `from` is not wanted. */
   readonly isAfter: boolean;
-  readonly filter: AllFilter | undefined;
+  readonly page: AllScanPage;
+  readonly withLinks: boolean;
 }
 
-/** The next part of a subscription, and whether the log ends behind it. A filtered one looks at a limited number of records. */
-export async function readPart(context: StoreContext, { from, isAfter, filter }: NextPart): Promise<{ readonly part: ForwardScan; readonly isEnd: boolean }> {
-  const { subscriptionPageEvents, checkpointRecords, allScanRecordsMax } = context.options;
-  const part = new ForwardScan(context.lookup, from, subscriptionPageEvents, filter, isAfter);
-  return { part, isEnd: await runScan(context, part, filter === undefined ? allScanRecordsMax : Math.min(checkpointRecords, allScanRecordsMax)) };
+interface SubscribedPart extends AllPart {
+  /** Log records looked at. */
+  readonly examined: number;
+  /** The place of what was looked at last, so that all behind it is still to come; null before the first record. */
+  readonly last: AllPosition | null;
 }
 
-/** Steps that the expression of a filter takes for one page: with one as large as may be seconds, and with any other no limit of its own. */
-const MATCHING_STEPS_MAX = 67_108_864;
+/**
+ * The next part of a subscription: after a position where `isAfter`, else at or after it, as an earlier part's `next` is meant. A
+ * filtered one looks at a limited number of records. Null where the budget lacks room for it: wait, and read it again.
+ */
+export async function readAllPart(context: StoreContext, { from, isAfter, page, withLinks }: NextPart): Promise<SubscribedPart | null> {
+  const { checkpointRecords, allScanRecordsMax } = context.options;
+  const scan = new ForwardScan(context.lookup, from, page, isAfter);
+  const part = await readPart(context, scan, page.bytes, withLinks, true, page.filter === undefined ? allScanRecordsMax : Math.min(checkpointRecords, allScanRecordsMax));
+  // A part that ends early, where there was no room for the target of a link, has come as far as its last event.
+  return part === null ? null : { ...part, examined: scan.examined, last: part.isCut ? placeOf(part.events.at(-1)!) : scan.last() };
+}
 
-/** Runs a scan until its page is full, the log ends (true), or it has looked at as many records as one page may. */
-async function runScan(context: StoreContext, scan: AllScan, recordsMax = context.options.allScanRecordsMax): Promise<boolean> {
-  const { readSliceEvents } = context.options;
+async function readPart(context: StoreContext, scan: AllScan, bytes: PageBytes, withLinks: boolean, isForward: boolean, recordsMax = context.options.allScanRecordsMax): Promise<AllPart & { readonly isCut: boolean } | null> {
+  const isEnd = await runScan(context, scan, bytes, recordsMax);
+  if (bytes.lacksRoom) return null;
+  const { events } = scan;
+  countRead(context.meter, events);
+  const cut = withLinks ? await resolveLinks(context, events, bytes) : null;
+  if (bytes.lacksRoom) return null;
+  bytes.settle();
+  return cut === null ? { events, next: scan.next(), isEnd, isCut: false } : { events, next: isForward ? placeOf(cut) : placeOf(events.at(-1)!), isEnd: false, isCut: true };
+}
+
+/** Place of an event, or of the link by which it was reached. Forward it is where reading on begins with the event, backward where it ends behind it. */
+function placeOf(event: StoredEvent): AllPosition {
+  const { position, preparePosition } = event.link ?? event;
+  return { commit: position, prepare: preparePosition };
+}
+
+/** Runs a scan until its page is full, the log ends (true), or it has looked at as many records, or passed as many bytes, as one page may. */
+async function runScan(context: StoreContext, scan: AllScan, bytes: PageBytes, recordsMax: number): Promise<boolean> {
+  const { readScanBytesMax, readSliceEvents } = context.options;
   for (;;) {
     const outcome = scan.step(Math.min(readSliceEvents, recordsMax - scan.examined));
     if (outcome === HIT) return false;
     if (outcome === END) return true;
+    if (scan.passedBytes > readScanBytesMax) return false;
     if (isMiss(outcome)) await outcome;
     else {
       if (scan.examined >= recordsMax || scan.matchingSteps >= MATCHING_STEPS_MAX) return false;
       await context.clock.yield();
     }
+    bytes.checkReader();
   }
 }
 

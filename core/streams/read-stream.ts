@@ -1,6 +1,7 @@
 import { HIT, isMiss } from '../cache/step.ts';
 import type { ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, runSearch, type StreamKey } from './lookup.ts';
+import type { PageBytes } from './page-bytes.ts';
 import { commitPositionOf, PageScan, storedEvent } from './page-scan.ts';
 import { type KnownStretches, Retention } from './retention.ts';
 import type { StoreContext } from './store-context.ts';
@@ -14,15 +15,22 @@ export interface PageSource {
   readonly expired: KnownStretches;
 }
 
-/** One page of a stream, links not resolved (api.ts, StreamPage). */
-export async function readPage(context: StoreContext, source: PageSource, options: Pick<ReadStreamOptions, 'direction' | 'from' | 'count'>): Promise<StreamPage> {
+/** One page of a stream, links not resolved (api.ts, StreamPage). It has to be read again where `bytes` lacked room for it. */
+export async function readPage(context: StoreContext, source: PageSource, options: Pick<ReadStreamOptions, 'direction' | 'from' | 'count'>, bytes: PageBytes): Promise<StreamPage> {
   const { lastNumber, metadata } = source;
   const from = options.from === 'end' ? lastNumber : options.from;
   const retention = Retention.forReaders(metadata, lastNumber, context.clock.nowMs());
   const part = options.direction === 'forward'
-    ? await readUpwards(context, source, from, options.count, retention)
-    : await readDownwards(context, source, from, options.count, retention);
-  return { stream: source.key.name, events: part.events, from, lastEventNumber: lastNumber, nextEventNumber: part.next, isEnd: part.isEnd, metadata };
+    ? await readUpwards(context, source, { from, count: options.count, retention, bytes })
+    : await readDownwards(context, source, { from, count: options.count, retention, bytes });
+  return { stream: source.key.name, events: part.events, from, lastEventNumber: lastNumber, nextEventNumber: part.next, isEnd: part.isEnd, isCut: bytes.isFull, metadata };
+}
+
+interface AskedPart {
+  readonly from: number;
+  readonly count: number;
+  readonly retention: Retention;
+  readonly bytes: PageBytes;
 }
 
 interface PagePart {
@@ -31,13 +39,14 @@ interface PagePart {
   readonly isEnd: boolean;
 }
 
-async function readUpwards(context: StoreContext, source: PageSource, from: number, count: number, retention: Retention): Promise<PagePart> {
+async function readUpwards(context: StoreContext, source: PageSource, { from, count, retention, bytes }: AskedPart): Promise<PagePart> {
   const { key, lastNumber } = source;
   const to = Math.min(from + count - 1, lastNumber);
   const lowest = Math.max(from, retention.firstNumber);
   const start = retention.hasAge ? source.expired.above(lowest, retention) : lowest;
-  const scan = await scanned(context, new PageScan(context.lookup, key, start, to, retention, 'events'));
+  const scan = await scanned(context, new PageScan(context.lookup, key, start, to, retention, 'events', bytes), bytes);
   const { events } = scan;
+  if (scan.cutAt >= 0) return { events, next: scan.cutAt, isEnd: false };
   if (scan.sawExpired && events.length === 0) source.expired.note(start, to + 1, scan.newestMs, scan.newestTicks, retention);
   if (to >= lastNumber) return { events, next: lastNumber + 1, isEnd: true };
   if (events.length > 0) return { events, next: to + 1, isEnd: false };
@@ -47,12 +56,19 @@ async function readUpwards(context: StoreContext, source: PageSource, from: numb
   return { events, next: Math.min(first, lastNumber + 1), isEnd: first > lastNumber };
 }
 
-async function readDownwards(context: StoreContext, source: PageSource, from: number, count: number, retention: Retention): Promise<PagePart> {
+async function readDownwards(context: StoreContext, source: PageSource, { from, count, retention, bytes }: AskedPart): Promise<PagePart> {
   const { key, lastNumber } = source;
   const top = Math.min(from, lastNumber);
   const bottom = Math.max(top - count + 1, retention.firstNumber);
-  const scan = await scanned(context, new PageScan(context.lookup, key, bottom, top, retention, 'events'));
-  const events = scan.events.reverse();
+  // Files are read upwards faster. Only where not all has room on the page it matters which events come first.
+  let scan = await scanned(context, new PageScan(context.lookup, key, bottom, top, retention, 'events', bytes), bytes);
+  if (scan.cutAt < 0) scan.events.reverse();
+  else if (!bytes.lacksRoom) {
+    bytes.restart();
+    scan = await scanned(context, new PageScan(context.lookup, key, bottom, top, retention, 'events-downwards', bytes), bytes);
+  }
+  const { events } = scan;
+  if (scan.cutAt >= 0) return { events, next: scan.cutAt, isEnd: false };
   if (scan.sawExpired && events.length === 0) source.expired.note(bottom, top + 1, scan.newestMs, scan.newestTicks, retention);
   if (bottom <= retention.firstNumber) return { events, next: -1, isEnd: true };
   if (events.length > 0 && !scan.sawExpired) return { events, next: bottom - 1, isEnd: false };
@@ -60,15 +76,18 @@ async function readDownwards(context: StoreContext, source: PageSource, from: nu
   return next < retention.firstNumber ? { events, next: -1, isEnd: true } : { events, next, isEnd: false };
 }
 
-async function scanned(context: StoreContext, scan: PageScan): Promise<PageScan> {
-  for (;;) {
-    const outcome = scan.step(context.options.readSliceEvents);
-    if (outcome === HIT) break;
-    if (isMiss(outcome)) await outcome;
-    else await context.clock.yield();
+async function scanned(context: StoreContext, scan: PageScan, bytes: PageBytes | null): Promise<PageScan> {
+  try {
+    for (;;) {
+      const outcome = scan.step(context.options.readSliceEvents);
+      if (outcome === HIT) return scan;
+      if (isMiss(outcome)) await outcome;
+      else await context.clock.yield();
+      bytes?.checkReader();
+    }
+  } finally {
+    scan.release();
   }
-  scan.release();
-  return scan;
 }
 
 /** The first existing number in [from, last], last + 1 when there is none. */
@@ -97,7 +116,7 @@ async function firstAlive(context: StoreContext, { key, lastNumber, expired }: P
   for (let left = context.options.expiredScanEventsMax; at <= lastNumber && left > 0;) {
     const start = await firstAtOrAbove(context, key, at, lastNumber);
     const to = Math.min(lastNumber, start + Math.min(window, left) - 1);
-    const scan = await scanned(context, new PageScan(context.lookup, key, start, to, retention, 'first'));
+    const scan = await scanned(context, new PageScan(context.lookup, key, start, to, retention, 'first', null), null);
     const next = scan.alive < 0 ? Math.max(start, to + 1) : scan.alive;
     expired.note(at, next, scan.newestMs, scan.newestTicks, retention);
     if (scan.alive >= 0) return next;
@@ -116,7 +135,7 @@ async function lastAlive(context: StoreContext, { key, expired }: PageSource, fr
   for (let left = context.options.expiredScanEventsMax; at >= firstNumber && left > 0;) {
     const start = await lastAtOrBelow(context, key, at);
     const to = Math.max(firstNumber, start - Math.min(window, left) + 1);
-    const scan = await scanned(context, new PageScan(context.lookup, key, to, start, retention, 'last'));
+    const scan = await scanned(context, new PageScan(context.lookup, key, to, start, retention, 'last', null), null);
     const next = scan.alive < 0 ? Math.min(start, to - 1) : scan.alive;
     expired.note(next + 1, at + 1, scan.newestMs, scan.newestTicks, retention);
     if (scan.alive >= 0) return next;
@@ -128,25 +147,25 @@ async function lastAlive(context: StoreContext, { key, expired }: PageSource, fr
 }
 
 /** The event with this number if readers may see it, else null. */
-export async function readVisible(context: StoreContext, source: PageSource, number: number): Promise<StoredEvent | null> {
+export async function readVisible(context: StoreContext, source: PageSource, number: number, hasPayload = true): Promise<StoredEvent | null> {
   const retention = Retention.forReaders(source.metadata, source.lastNumber, context.clock.nowMs());
   if (number < retention.firstNumber || number > source.lastNumber) return null;
-  const event = await readNumber(context, source.key, number);
+  const event = await readNumber(context, source.key, number, hasPayload);
   return event === null || retention.ruleAgainst(number, event.createdMs, event.createdTicks) !== null ? null : event;
 }
 
 /** The event with this number, whatever its visibility; null when there is none. */
-export async function readNumber(context: StoreContext, key: StreamKey, number: number): Promise<StoredEvent | null> {
+export async function readNumber(context: StoreContext, key: StreamKey, number: number, hasPayload = true): Promise<StoredEvent | null> {
   const { lookup } = context;
   const search = new CeilingSearch(key, number, number);
   for (;;) {
     const outcome = search.step(lookup);
-    if (outcome === HIT) return foundEvent(lookup, key, number);
+    if (outcome === HIT) return foundEvent(lookup, key, number, hasPayload);
     if (!isMiss(outcome)) return null;
     await outcome;
   }
 }
 
-function foundEvent(lookup: Lookup, key: StreamKey, number: number): StoredEvent {
-  return storedEvent(lookup.frame, lookup.fields, key.name, number, commitPositionOf(lookup));
+function foundEvent(lookup: Lookup, key: StreamKey, number: number, hasPayload: boolean): StoredEvent {
+  return storedEvent(lookup.frame, lookup.fields, key.name, number, commitPositionOf(lookup), hasPayload);
 }

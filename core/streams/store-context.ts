@@ -5,9 +5,10 @@ import type { CommitLog } from '../ports/commit-log.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
-import type { StoredEvent } from './api.ts';
+import type { PageOptions, StoredEvent } from './api.ts';
 import type { EventIndex, Lookup } from './lookup.ts';
 import { isMetastream, originalOf } from './names.ts';
+import type { PageLimits } from './page-bytes.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
 
@@ -44,6 +45,11 @@ export interface EventStoreOptions {
   /** Subscriptions and waits open at once. */
   readonly subscriptionsMax: number;
   readonly subscriptionPageEvents: number;
+  readonly subscriptionPageBytes: number;
+  /** Bytes with which a page ends whose reader does not say (api.ts, PageOptions). */
+  readonly readPageBytes: number;
+  /** Bytes of the log that one page passes over at most, where it keeps less of them. */
+  readonly readScanBytesMax: number;
   /** Events (or log records) read between two chances for other work: at most a few milliseconds. */
   readonly readSliceEvents: number;
   /** Log records that one page of `$all` examines at most. */
@@ -65,6 +71,9 @@ export const DEFAULT_OPTIONS: EventStoreOptions = {
   idLookbackEvents: 0,
   subscriptionsMax: 10_000,
   subscriptionPageEvents: 256,
+  subscriptionPageBytes: 1_048_576,
+  readPageBytes: 8_388_608,
+  readScanBytesMax: 268_435_456,
   readSliceEvents: 1_024,
   allScanRecordsMax: 65_536,
   checkpointRecords: 16_384,
@@ -78,6 +87,10 @@ export interface StoreContext {
   readonly clock: Clock;
   readonly meter: Meter;
   readonly options: EventStoreOptions;
+}
+
+export function pageLimits({ options }: StoreContext, { bytesMax, payloads, share }: PageOptions): PageLimits {
+  return { bytesMax: bytesMax ?? options.readPageBytes, scanBytesMax: options.readScanBytesMax, hasPayloads: payloads !== false, share: share ?? null };
 }
 
 /** The state that covers the stream: its own, or for a metastream that of its original. */

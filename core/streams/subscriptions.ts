@@ -1,13 +1,14 @@
 import { HIT } from '../cache/step.ts';
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type { AllPosition, StoredEvent, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage } from './api.ts';
 import { resolveLinks } from './links.ts';
 import { FloorSearch, runSearch } from './lookup.ts';
 import { checkNumber, checkReadableName, isMetastream } from './names.ts';
-import { checkPosition, lastBefore, readPart } from './read-all.ts';
+import { PageBytes, type PageLimits } from './page-bytes.ts';
+import { checkPosition, lastBefore, readAllPart } from './read-all.ts';
 import { type PageSource, readNumber, readPage } from './read-stream.ts';
-import { countRead, deletedError, type StoreContext, viewOf } from './store-context.ts';
+import { countRead, deletedError, pageLimits, type StoreContext, viewOf } from './store-context.ts';
 import type { StreamView } from './stream-state.ts';
 
 /** Someone who waits for a stream, or for the log. A wake-up that comes while nobody waits is kept for the next wait. */
@@ -122,23 +123,34 @@ export async function* subscribeToStream(context: StoreContext, waiters: Waiters
   const { signal } = options;
   let from = await firstWanted(context, stream, options.after);
   const waiter = waiters.add(stream);
+  const limits = subscriptionLimits(context, options);
   try {
     let isLive = false;
+    let bytes = new PageBytes(limits);
     while (!isAborted(signal)) {
       waiter.arm();
       const view = await viewOf(context, stream);
-      const part = await readStreamPart(context, view, from);
+      const part = await readStreamPart(context, view, from, bytes);
+      const cut = options.resolveLinks === true && !bytes.lacksRoom ? await resolveLinks(context, part.events, bytes) : null;
+      if (bytes.lacksRoom) {
+        await bytes.waitForRoom();
+        continue;
+      }
+      bytes.settle();
       countRead(context.meter, part.events);
-      if (options.resolveLinks === true) await resolveLinks(context, part.events);
+      const hadEvents = part.events.length > 0;
       for (const event of part.events) {
         yield { kind: 'event', event };
         if (isAborted(signal)) return;
       }
-      from = Math.max(from, part.next);
-      if (!part.isEnd) {
+      // Who waits for the next events keeps none of the last ones.
+      part.events.length = 0;
+      bytes = new PageBytes(limits);
+      from = Math.max(from, cut === null ? part.next : cut.number);
+      if (!part.isEnd || cut !== null) {
         isLive = false;
         // A page may have passed over nothing but expired events, and may not have waited for anything.
-        if (part.events.length === 0) await context.clock.yield();
+        if (!hadEvents) await context.clock.yield();
         continue;
       }
       if (view.isTombstoned) {
@@ -151,6 +163,9 @@ export async function* subscribeToStream(context: StoreContext, waiters: Waiters
       await waiter.wait(signal);
       if (waiters.isClosed) throw closedError();
     }
+  } catch (error) {
+    // The reading of a page has ended with the signal.
+    if (!isAborted(signal) || !isSkuaError(error, 'aborted')) throw error;
   } finally {
     waiters.remove(waiter);
   }
@@ -175,21 +190,26 @@ interface Part {
 
 const NOTHING: Part = { events: [], next: 0, isEnd: true };
 
-function readStreamPart(context: StoreContext, view: StreamView, from: number): Promise<Part> | Part {
-  if (view.isTombstoned) return readRest(context, view, from);
-  return view.isMissing ? NOTHING : readSome(context, view, from);
+function subscriptionLimits(context: StoreContext, { signal, share }: Pick<SubscribeAllOptions, 'signal' | 'share'>): PageLimits {
+  const limits = pageLimits(context, { bytesMax: context.options.subscriptionPageBytes, share });
+  return signal === undefined ? limits : { ...limits, signal };
 }
 
-async function readSome(context: StoreContext, source: PageSource, from: number): Promise<Part> {
-  const page = await readPage(context, source, { direction: 'forward', from, count: context.options.subscriptionPageEvents });
+function readStreamPart(context: StoreContext, view: StreamView, from: number, bytes: PageBytes): Promise<Part> | Part {
+  if (view.isTombstoned) return readRest(context, view, from, bytes);
+  return view.isMissing ? NOTHING : readSome(context, view, from, bytes);
+}
+
+async function readSome(context: StoreContext, source: PageSource, from: number, bytes: PageBytes): Promise<Part> {
+  const page = await readPage(context, source, { direction: 'forward', from, count: context.options.subscriptionPageEvents }, bytes);
   return { events: page.events, next: page.nextEventNumber, isEnd: page.isEnd };
 }
 
 /** What was written between the last page and the tombstone: the state says only that the stream is deleted. */
-async function readRest(context: StoreContext, view: StreamView, from: number): Promise<Part> {
+async function readRest(context: StoreContext, view: StreamView, from: number, bytes: PageBytes): Promise<Part> {
   const search = new FloorSearch(view.key, TOMBSTONE - 1);
   if (await runSearch(search, context.lookup) !== HIT) return NOTHING;
-  return readSome(context, { key: view.key, lastNumber: search.entry.version, metadata: view.metadata, expired: view.expired }, from);
+  return readSome(context, { key: view.key, lastNumber: search.entry.version, metadata: view.metadata, expired: view.expired }, from, bytes);
 }
 
 async function readTombstone(context: StoreContext, view: StreamView): Promise<StoredEvent | null> {
@@ -200,29 +220,37 @@ async function readTombstone(context: StoreContext, view: StreamView): Promise<S
 export async function* subscribeToAll(context: StoreContext, waiters: Waiters, options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>, void, undefined> {
   const { signal, filter } = options;
   const waiter = waiters.add(null);
+  const limits = subscriptionLimits(context, options);
   try {
     let isLive = false;
     let unsaid = 0;
     let { from, isAfter, seen } = await placeOf(context, options);
+    let bytes = new PageBytes(limits);
     while (!isAborted(signal)) {
       waiter.arm();
-      const { part, isEnd } = await readPart(context, { from, isAfter, filter });
-      countRead(context.meter, part.events);
-      if (options.resolveLinks === true) await resolveLinks(context, part.events);
+      const page = { count: context.options.subscriptionPageEvents, filter, bytes };
+      const part = await readAllPart(context, { from, isAfter, page, withLinks: options.resolveLinks === true });
+      if (part === null) {
+        await bytes.waitForRoom();
+        continue;
+      }
       for (const event of part.events) {
         yield { kind: 'event', event };
         if (isAborted(signal)) return;
       }
-      from = part.next();
+      const hadEvents = part.events.length > 0;
+      part.events.length = 0;
+      bytes = new PageBytes(limits);
+      from = part.next;
       isAfter = false;
-      seen = part.last() ?? seen;
-      unsaid = part.events.length > 0 ? 0 : unsaid + part.examined;
+      seen = part.last ?? seen;
+      unsaid = hadEvents ? 0 : unsaid + part.examined;
       // Else a reader that comes back would look at all that again.
       if (filter !== undefined && seen !== null && unsaid >= context.options.checkpointRecords) {
         unsaid = 0;
         yield { kind: 'checkpoint', after: seen };
       }
-      if (!isEnd) {
+      if (!part.isEnd) {
         isLive = false;
         continue;
       }
@@ -231,6 +259,9 @@ export async function* subscribeToAll(context: StoreContext, waiters: Waiters, o
       await waiter.wait(signal);
       if (waiters.isClosed) throw closedError();
     }
+  } catch (error) {
+    // The reading of a page has ended with the signal.
+    if (!isAborted(signal) || !isSkuaError(error, 'aborted')) throw error;
   } finally {
     waiters.remove(waiter);
   }

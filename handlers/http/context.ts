@@ -1,5 +1,6 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
+import type { ByteShare } from '../../core/byte-budget.ts';
 import type { Holds } from '../../core/backup/node/hold.ts';
 import type { Backups } from '../../core/backup/node/backups.ts';
 import type { AuditAction, AuditDetails, AuditLog } from '../../core/ports/audit.ts';
@@ -19,6 +20,8 @@ import type { NodeControl } from './node-control.ts';
 export interface AppOptions {
   /** Largest request body in bytes; a larger one is 413. */
   readonly bodyBytesMax: number;
+  /** Bytes of events with which a page ends, behind at least one; its links lead on to the rest. */
+  readonly readPageBytesMax: number;
   /** Every reply to a read tells caches to ask again (http-api.md 2.7). */
   readonly disableHttpCaching: boolean;
   /** Shown at `/`. */
@@ -43,7 +46,7 @@ export interface AppOptions {
 }
 
 export const DEFAULT_OPTIONS: AppOptions = {
-  bodyBytesMax: 30_000_000, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
+  bodyBytesMax: 30_000_000, readPageBytesMax: 8_388_608, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
   disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
   logHttpRequests: false, compressionMinBytes: 1_024, corsOrigins: [],
 };
@@ -141,6 +144,8 @@ export interface ServerSide {
   readonly readBody?: (request: Request, bytesMax: number, onBytes?: OnBytes) => Promise<Uint8Array>;
   /** Compresses replies; without it the web platform does, as far as it can. */
   readonly encoder?: BodyEncoder;
+  /** What the reply to a request holds in memory, of what all replies may; without it nobody counts. */
+  readonly replyShareOf?: (request: Request) => ByteShare;
   /** Makes a response that this server sends with less work than one of the web platform, which is made without it. */
   readonly toResponse?: (reply: Reply) => Response;
 }

@@ -11,7 +11,7 @@ import { FEED_KINDS, HEAD_KINDS, negotiate } from '../http/negotiate.ts';
 import type { Representation } from '../http/negotiate.ts';
 import { checkStream, readAllowed, withoutForbidden } from './access.ts';
 import { allLines, pageLines, parsePosition } from './lines.ts';
-import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, readHeaders } from './read.ts';
+import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, pageOptions, readHeaders } from './read.ts';
 import { subscribeToAll } from './subscribe.ts';
 
 /** Most prefixes in one filter. */
@@ -55,22 +55,24 @@ async function backward(call: Call, app: App, token: string, count: number, filt
   const from = isHead ? 'end' : tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
   const resolveLinks = readHeaders(call, false);
-  const page = await app.store.readAll({ direction: 'backward', from, count, resolveLinks, ...(filter && { filter }) });
+  const level = embedLevelOf(queryOf(call, 'embed'));
+  const page = await app.store.readAll({ direction: 'backward', from, count, resolveLinks, ...pageOptions(call, app, chosen, level), ...(filter && { filter }) });
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = from !== 'end' && from.commit <= page.lastCommitPosition;
   const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
   const asked = { direction: 'backward', isHead, count, token: isHead ? null : token.toUpperCase(), isFiltered: filter !== undefined } as const;
-  return feedReply(call, caching, chosen, () => allFeed(call, page, asked, embedLevelOf(queryOf(call, 'embed')), chosen.author));
+  return feedReply(call, app, caching, chosen, () => allFeed(call, page, asked, level, chosen.author));
 }
 
 async function forward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Reply> {
   const from = tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
   const resolveLinks = readHeaders(call, false);
+  const level = embedLevelOf(queryOf(call, 'embed'));
   const page = await heldRead(call, app, {
     seconds: longPollSecondsOf(call.request.headers),
-    read: () => readAllowed(call, app, ALL_STREAM, () => app.store.readAll({ direction: 'forward', from, count, resolveLinks, ...(filter && { filter }) })),
+    read: () => readAllowed(call, app, ALL_STREAM, () => app.store.readAll({ direction: 'forward', from, count, resolveLinks, ...pageOptions(call, app, chosen, level), ...(filter && { filter }) })),
     isWaiting: (read) => read.isEnd && read.events.length === 0,
     // Only the end as it was before the read counts: what came during it has been read.
     arrival: (signal) => app.store.waitForLog(app.store.end, signal),
@@ -80,7 +82,7 @@ async function forward(call: Call, app: App, token: string, count: number, filte
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const caching = page.events.length === count ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
   const asked = { direction: 'forward', isHead: false, count, token: token.toUpperCase(), isFiltered: filter !== undefined } as const;
-  return feedReply(call, caching, chosen, () => allFeed(call, page, asked, embedLevelOf(queryOf(call, 'embed')), chosen.author));
+  return feedReply(call, app, caching, chosen, () => allFeed(call, page, asked, level, chosen.author));
 }
 
 function tokenPosition(token: string): AllPosition {

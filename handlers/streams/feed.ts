@@ -1,4 +1,3 @@
-import { SkuaError } from '../../core/errors.ts';
 import type { AllPage, StoredEvent, StreamPage } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
 import { timestampText } from '../../core/time.ts';
@@ -8,9 +7,6 @@ import { feedEtag } from '../http/reply.ts';
 import { baseOf, hex16, numberText, positionToken, streamUrl } from '../http/url.ts';
 
 /** Feed documents (http-api.md 2.9): members, order, nulls and links as written there. */
-
-/** Largest data and metadata in one feed document; a reader asks for a smaller page, or for NDJSON, which is streamed. */
-const FEED_BYTES_MAX = 134_217_728;
 
 /** What was asked for. */
 interface PageRequest {
@@ -35,7 +31,6 @@ interface Feed {
 }
 
 function feedText(call: Call, feed: Feed, level: EmbedLevel, author: string): string {
-  checkSize(feed.entries, level);
   const text = (value: string | null): string => value === null ? 'null' : jsonString(value);
   const updated = feed.updated === undefined ? '0001-01-01T00:00:00Z' : timestampText(feed.updated.createdMs, feed.updated.createdTicks);
   const links = feed.links.map(([relation, uri]) => linkObject(uri, relation, 3)).join(`,${indent(2)}`);
@@ -43,13 +38,6 @@ function feedText(call: Call, feed: Feed, level: EmbedLevel, author: string): st
   return `{\n  "title": ${jsonString(feed.title)},\n  "id": ${jsonString(feed.id)},\n  "updated": "${updated}",\n  "streamId": ${text(feed.streamId)},\n` +
     `  "author": {\n    "name": "${author}"\n  },\n  "headOfStream": ${feed.headOfStream},\n  "selfUrl": ${text(feed.selfUrl)},\n  "eTag": ${text(feed.etag)},\n` +
     `  "links": [${indent(2)}${links}${indent(1)}],\n  "entries": ${entries === '' ? '[]' : `[${indent(2)}${entries}${indent(1)}]`}\n}`;
-}
-
-function checkSize(events: readonly StoredEvent[], level: EmbedLevel): void {
-  if (level === 'none' || level === 'rich') return;
-  let bytes = 0;
-  for (const event of events) bytes += event.data.length + event.metadata.length;
-  if (bytes > FEED_BYTES_MAX) throw new SkuaError('page_too_large', `The events of this page hold more than ${FEED_BYTES_MAX} bytes. Ask for fewer events, or for application/x-ndjson.`, { limit: FEED_BYTES_MAX });
 }
 
 /** The feed of one page of a stream. */
@@ -61,10 +49,10 @@ export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, lev
   const isForward = asked.direction === 'forward';
   if (isForward) {
     if (from > 0) links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${from - 1}/backward/${n}`]);
-    if (page.events.length > 0 || !page.isEnd) links.push(['previous', `${url}/${Math.min(from + n - 1, last) + 1}/forward/${n}`]);
+    if (page.events.length > 0 || !page.isEnd) links.push(['previous', `${url}/${page.isCut ? page.nextEventNumber : Math.min(from + n - 1, last) + 1}/forward/${n}`]);
   } else {
     // A page that passed over expired events leads on to where there is something again, not through each of them.
-    const older = page.events.length > 0 ? from - n : Math.min(from - n, page.nextEventNumber);
+    const older = page.isCut ? page.nextEventNumber : page.events.length > 0 ? from - n : Math.min(from - n, page.nextEventNumber);
     if (!page.isEnd && older >= 0) links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${older}/backward/${n}`]);
     links.push(['previous', `${url}/${Math.min(from, last) + 1}/forward/${n}`]);
   }
@@ -92,7 +80,9 @@ export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readon
     const first = page.events[0];
     const older = first === undefined ? hex16(page.from.commit) + AFTER_ALL : positionToken({ commit: first.position, prepare: first.preparePosition });
     if (/[^0]/.test(start)) links.push(last, ['next', `${url}/${older}/backward/${n}`]);
-    if (first !== undefined || !page.isEnd) links.push(['previous', `${url}/${positionToken({ commit: page.next.commit, prepare: 0 })}/forward/${n}`]);
+    // Only within an explicit transaction the second half says something.
+    const { commit, prepare } = page.next;
+    if (first !== undefined || !page.isEnd) links.push(['previous', `${url}/${positionToken({ commit, prepare: prepare < commit ? prepare : 0 })}/forward/${n}`]);
   } else {
     if (!page.isEnd) links.push(last, ['next', `${url}/${positionToken(page.next)}/backward/${n}`]);
     links.push(['previous', `${url}/${start}/forward/${n}`]);
@@ -133,7 +123,7 @@ export function entryText(call: Call, event: StoredEvent, level: EmbedLevel, aut
 }
 
 /** How much of an event a feed entry carries (http-api.md 2.10). */
-type EmbedLevel = 'none' | 'content' | 'rich' | 'body' | 'pretty' | 'tryharder';
+export type EmbedLevel = 'none' | 'content' | 'rich' | 'body' | 'pretty' | 'tryharder';
 
 const LEVELS: ReadonlyMap<string, EmbedLevel> = new Map([
   ['content', 'content'], ['rich', 'rich'], ['body', 'body'], ['pretty', 'pretty'], ['prettybody', 'pretty'], ['tryharder', 'tryharder'],
@@ -142,6 +132,11 @@ const LEVELS: ReadonlyMap<string, EmbedLevel> = new Map([
 /** The level named by `?embed=`, in any case; anything else embeds nothing. */
 export function embedLevelOf(value: string | undefined): EmbedLevel {
   return value === undefined ? 'none' : LEVELS.get(value.toLowerCase()) ?? 'none';
+}
+
+/** Whether entries of a level show data or metadata of events. */
+export function embedsPayloads(level: EmbedLevel): boolean {
+  return level !== 'none' && level !== 'rich';
 }
 
 /** Text of a member that may be null. */
@@ -169,18 +164,76 @@ function metadataOf(event: StoredEvent, level: EmbedLevel): string | null {
  * The members of the levels from `rich` on, each followed by a comma and begun by `before`. `eventNumber` and
  * `streamId` describe the event itself, `position…` the place in the stream that was read.
  */
-export function richMembers(event: StoredEvent, level: EmbedLevel, before: string, colon: string): string {
+function richMembers(event: StoredEvent, level: EmbedLevel, before: string, colon: string): string {
   const { data, isJson } = dataOf(event, level);
-  const place = event.link ?? event;
   const linkMetadata = event.link === null || level === 'rich' ? null : metadataOf(event.link, level) ?? '';
+  return `${richBeginning(event, before, colon)}${stringOrNull(data)},${before}"metaData"${colon}${stringOrNull(metadataOf(event, level))},` +
+    `${before}"linkMetaData"${colon}${stringOrNull(linkMetadata)},${richEnd(event, level, isJson, before, colon)}`;
+}
+
+/** The rich members up to the value of `data`. */
+function richBeginning(event: StoredEvent, before: string, colon: string): string {
+  return `${before}"eventId"${colon}"${event.id}",${before}"eventType"${colon}${jsonString(event.type)},${before}"eventNumber"${colon}${numberText(event.number)},${before}"data"${colon}`;
+}
+
+/** And those behind `linkMetaData`. */
+function richEnd(event: StoredEvent, level: EmbedLevel, isJson: boolean, before: string, colon: string): string {
+  const place = event.link ?? event;
   // Below `body` the reference does not look at metadata and says that there is none.
   const hasMetadata = level !== 'rich' && event.metadata.length > 0;
   const hasLinkMetadata = level !== 'rich' && event.link !== null && event.link.metadata.length > 0;
-  return `${before}"eventId"${colon}"${event.id}",${before}"eventType"${colon}${jsonString(event.type)},${before}"eventNumber"${colon}${numberText(event.number)},` +
-    `${before}"data"${colon}${stringOrNull(data)},${before}"metaData"${colon}${stringOrNull(metadataOf(event, level))},${before}"linkMetaData"${colon}${stringOrNull(linkMetadata)},` +
-    `${before}"streamId"${colon}${jsonString(event.stream)},${before}"isJson"${colon}${isJson},${before}"isMetaData"${colon}${hasMetadata},` +
+  return `${before}"streamId"${colon}${jsonString(event.stream)},${before}"isJson"${colon}${isJson},${before}"isMetaData"${colon}${hasMetadata},` +
     `${before}"isLinkMetaData"${colon}${hasLinkMetadata},${before}"isRedacted"${colon}${event.isRedacted},` +
     `${before}"positionEventNumber"${colon}${numberText(place.number)},${before}"positionStreamId"${colon}${jsonString(place.stream)},`;
+}
+
+/** Data and metadata beyond this many bytes are made to text in pieces of about as many. */
+const PIECE_BYTES = 32_768;
+
+/** Whether the line of an event is made in one piece. */
+export function isOnePiece({ data, metadata, link }: StoredEvent): boolean {
+  return data.length + metadata.length + (link === null ? 0 : link.metadata.length) <= PIECE_BYTES;
+}
+
+/** One event as one line of JSON: the members of `embed=body`, then `updated` and `position`. For NDJSON and server-sent events. */
+export function eventLine(event: StoredEvent): string {
+  return `{${richMembers(event, 'body', '', ':')}${lineEnd(event)}`;
+}
+
+/** The same in pieces, so that nothing else has to wait until all of a large event is text, and a slow reader keeps no more than a piece of that. */
+export function* eventLinePieces(event: StoredEvent): Generator<string, void, undefined> {
+  yield `{${richBeginning(event, '', ':')}`;
+  yield* textPieces(event.isJson ? event.data : null);
+  yield ',"metaData":';
+  yield* textPieces(event.metadata.length === 0 ? null : event.metadata);
+  yield ',"linkMetaData":';
+  yield* textPieces(event.link === null ? null : event.link.metadata);
+  yield `,${richEnd(event, 'body', event.isJson, '', ':')}${lineEnd(event)}`;
+}
+
+function lineEnd(event: StoredEvent): string {
+  const place = event.link ?? event;
+  return `"updated":"${timestampText(place.createdMs, place.createdTicks)}","position":"${positionText(event)}"}`;
+}
+
+/** Bytes as a JSON string, or `null`. */
+function* textPieces(bytes: Uint8Array | null): Generator<string, void, undefined> {
+  if (bytes === null) {
+    yield 'null';
+    return;
+  }
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  yield '"';
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    yield jsonString(decoder.decode(bytes.subarray(at, at + PIECE_BYTES), { stream: at + PIECE_BYTES < bytes.length })).slice(1, -1);
+  }
+  yield '"';
+}
+
+/** Position of an event in `$all` as text: commit and prepare position. It is the `id` of server-sent events of `$all`. */
+export function positionText(event: StoredEvent): string {
+  const place = event.link ?? event;
+  return `${place.position}/${place.preparePosition}`;
 }
 
 /** Bytes as a JSON value at `depth`: parsed and indented if they are JSON, else as one string. */

@@ -1,14 +1,13 @@
 import { SkuaError } from '../../core/errors.ts';
-import type { AllFilter, AllPosition, StoredEvent } from '../../core/streams/api.ts';
+import type { AllFilter, AllPosition, PageOptions, StoredEvent } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
-import { timestampText } from '../../core/time.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { integer64 } from '../http/headers.ts';
 import type { Representation } from '../http/negotiate.ts';
 import { changing, document } from '../http/reply.ts';
 import { checkStream, readAllowed, withoutForbidden } from './access.ts';
-import { richMembers } from './feed.ts';
+import { eventLine, eventLinePieces, isOnePiece } from './feed.ts';
 
 /**
  * NDJSON: one event a line, oldest first unless a backward page was asked for. A page route gives its page; the routes
@@ -16,15 +15,13 @@ import { richMembers } from './feed.ts';
  * the end as it is when they get there.
  */
 
-/** Events read at once behind an endless reply. */
+/** Events read at once behind an endless reply, and their bytes. */
 const LINES_PAGE_EVENTS = 256;
+const LINES_PAGE_BYTES = 1_048_576;
 
 /** The lines of a page that has been read. */
-export function pageLines(call: Call, app: App, events: readonly StoredEvent[], chosen: Representation): Reply {
-  async function* lines(): AsyncGenerator<string> {
-    for (const event of events) yield `${eventLine(event)}\n`;
-  }
-  return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+export function pageLines(call: Call, app: App, events: StoredEvent[], chosen: Representation): Reply {
+  return document(call, streamText(linesOf(events)), chosen.contentType, changing(app, null));
 }
 
 /** A stream from an event number on. The first page is read before the reply begins, so that a missing stream is a 404. */
@@ -33,7 +30,7 @@ export async function streamLines(call: Call, app: App, stream: string, resolveL
   const from = startNumber(call);
   const limit = limitOf(call);
   const read = async (at: number, count: number) => {
-    const page = await readAllowed(call, app, stream, () => app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks }));
+    const page = await readAllowed(call, app, stream, () => app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks, ...blockOptions(call, app) }));
     if (resolveLinks) await withoutForbidden(call, app, page.events);
     return page;
   };
@@ -41,8 +38,8 @@ export async function streamLines(call: Call, app: App, stream: string, resolveL
   async function* lines(): AsyncGenerator<string> {
     let left = limit;
     for (let page = first; ; page = await read(page.nextEventNumber, Math.min(left, LINES_PAGE_EVENTS))) {
-      for (const event of page.events) yield `${eventLine(event)}\n`;
       left -= page.events.length;
+      yield* linesOf(page.events);
       if (page.isEnd || left <= 0) return;
     }
   }
@@ -54,7 +51,7 @@ export async function allLines(call: Call, app: App, resolveLinks: boolean, filt
   const from = startPosition(call) ?? 'start';
   const limit = limitOf(call);
   const read = async (at: AllPosition | 'start', count: number) => {
-    const page = await readAllowed(call, app, '$all', () => app.store.readAll({ direction: 'forward', from: at, count, resolveLinks, ...(filter && { filter }) }));
+    const page = await readAllowed(call, app, '$all', () => app.store.readAll({ direction: 'forward', from: at, count, resolveLinks, ...blockOptions(call, app), ...(filter && { filter }) }));
     if (resolveLinks) await withoutForbidden(call, app, page.events);
     return page;
   };
@@ -62,12 +59,29 @@ export async function allLines(call: Call, app: App, resolveLinks: boolean, filt
   async function* lines(): AsyncGenerator<string> {
     let left = limit;
     for (let page = first; ; page = await read(page.next, Math.min(left, LINES_PAGE_EVENTS))) {
-      for (const event of page.events) yield `${eventLine(event)}\n`;
       left -= page.events.length;
+      yield* linesOf(page.events);
       if (page.isEnd || left <= 0) return;
     }
   }
   return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+}
+
+/** Bytes that a long reply reads at once, on its own account: it holds them until the client has taken all. */
+function blockOptions(call: Call, app: App): PageOptions {
+  return { bytesMax: Math.min(LINES_PAGE_BYTES, app.options.readPageBytesMax), share: app.server.replyShareOf?.(call.request) };
+}
+
+/** The lines of events, which are let go in the end: the next ones are read before anybody could forget these. */
+async function* linesOf(events: StoredEvent[]): AsyncGenerator<string, void, undefined> {
+  for (const event of events) {
+    if (isOnePiece(event)) yield `${eventLine(event)}\n`;
+    else {
+      for (const piece of eventLinePieces(event)) yield piece;
+      yield '\n';
+    }
+  }
+  events.length = 0;
 }
 
 function startNumber(call: Call): number {
@@ -101,18 +115,6 @@ function limitOf(call: Call): number {
   if (text === undefined || text === '') return Number.POSITIVE_INFINITY;
   if (!/^\d{1,15}$/.test(text) || Number(text) === 0) throw new SkuaError('invalid_count', `'${text}' is not valid limit. Should be positive integer`);
   return Number(text);
-}
-
-/** Position of an event in `$all` as text: commit and prepare position. It is the `id` of server-sent events of `$all`. */
-export function positionText(event: StoredEvent): string {
-  const place = event.link ?? event;
-  return `${place.position}/${place.preparePosition}`;
-}
-
-/** One event as one line of JSON: the members of `embed=body`, then `updated` and `position`. For NDJSON and server-sent events. */
-export function eventLine(event: StoredEvent): string {
-  const place = event.link ?? event;
-  return `{${richMembers(event, 'body', '', ':')}"updated":"${timestampText(place.createdMs, place.createdTicks)}","position":"${positionText(event)}"}`;
 }
 
 /** Text is handed on in pieces of about this many characters. */

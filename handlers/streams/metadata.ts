@@ -28,8 +28,8 @@ async function metadataEvent(call: Call, app: App, event: string): Promise<Reply
   const number = isHead ? 'last' : numberOf(event);
   const resolveLinks = readHeaders(call, false);
   try {
-    const found = await oneWithoutForbidden(call, app, await app.store.readEvent(stream, number, resolveLinks));
-    return representEvent(call, found, chosen, isHead ? changing(app, etagOf((found.link ?? found).number, chosen)) : unchanging(app));
+    const found = await oneWithoutForbidden(call, app, await app.store.readEvent(stream, number, resolveLinks, app.server.replyShareOf?.(call.request)));
+    return representEvent(call, app, found, chosen, isHead ? changing(app, etagOf((found.link ?? found).number, chosen)) : unchanging(app));
   } catch (error) {
     if (!isSkuaError(error, 'stream_not_found') && !isSkuaError(error, 'event_not_found')) throw error;
     return noMetadata(call, app, chosen);

@@ -1,7 +1,8 @@
 import { SkuaError } from '../../core/errors.ts';
 import { PAGE_EVENTS_MAX } from '../../core/streams/api.ts';
-import type { StoredEvent } from '../../core/streams/api.ts';
-import { contentObject, embedLevelOf, entryText, jsonValue, streamFeed } from './feed.ts';
+import type { PageOptions, StoredEvent } from '../../core/streams/api.ts';
+import { contentObject, embedLevelOf, embedsPayloads, entryText, jsonValue, streamFeed } from './feed.ts';
+import type { EmbedLevel } from './feed.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { checkRequireLeader, integer64, longPollSecondsOf, resolveLinksOf } from '../http/headers.ts';
@@ -53,12 +54,13 @@ export async function backwardPage(call: Call, app: App, stream: string, event: 
   const from = isHead ? 'end' : numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
   const resolveLinks = readHeaders(call, resolves);
-  const page = await app.store.readStream(stream, { direction: 'backward', from, count, resolveLinks });
+  const level = embedLevelOf(queryOf(call, 'embed'));
+  const page = await app.store.readStream(stream, { direction: 'backward', from, count, resolveLinks, ...pageOptions(call, app, chosen, level) });
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = !isHead && page.from <= page.lastEventNumber;
   const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
-  return feedReply(call, caching, chosen, () => streamFeed(call, page, { direction: 'backward', isHead, count }, embedLevelOf(queryOf(call, 'embed')), chosen.author));
+  return feedReply(call, app, caching, chosen, () => streamFeed(call, page, { direction: 'backward', isHead, count }, level, chosen.author));
 }
 
 /** A page going forward from a number, held by a long poll when it starts behind the last event. */
@@ -67,9 +69,10 @@ export async function forwardPage(call: Call, app: App, stream: string, event: s
   const from = numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
   const resolveLinks = readHeaders(call, resolves);
+  const level = embedLevelOf(queryOf(call, 'embed'));
   const page = await heldRead(call, app, {
     seconds: longPollSecondsOf(call.request.headers),
-    read: () => readAllowed(call, app, stream, () => app.store.readStream(stream, { direction: 'forward', from, count, resolveLinks })),
+    read: () => readAllowed(call, app, stream, () => app.store.readStream(stream, { direction: 'forward', from, count, resolveLinks, ...pageOptions(call, app, chosen, level) })),
     isWaiting: (read) => from > read.lastEventNumber,
     arrival: (signal) => app.store.waitForStream(stream, signal),
     endsAtOnce: true,
@@ -78,13 +81,30 @@ export async function forwardPage(call: Call, app: App, stream: string, event: s
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = from + count - 1 <= page.lastEventNumber;
   const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
-  return feedReply(call, caching, chosen, () => streamFeed(call, page, { direction: 'forward', isHead: false, count }, embedLevelOf(queryOf(call, 'embed')), chosen.author));
+  return feedReply(call, app, caching, chosen, () => streamFeed(call, page, { direction: 'forward', isHead: false, count }, level, chosen.author));
+}
+
+/** How much a page may hold for its answer, on whose account, and whether the answer shows data of events. */
+export function pageOptions(call: Call, app: App, chosen: Representation, level: EmbedLevel): PageOptions {
+  return { bytesMax: app.options.readPageBytesMax, payloads: chosen.kind === 'lines' || embedsPayloads(level), share: app.server.replyShareOf?.(call.request) };
 }
 
 /** The feed, or 304 where the caller has it already. */
-export function feedReply(call: Call, caching: Caching, chosen: Representation, text: () => string): Reply {
+export function feedReply(call: Call, app: App, caching: Caching, chosen: Representation, text: () => string): Reply {
   if (caching.etag !== null && matchesEtag(call.request, caching.etag)) return empty(call, 304, 'Not Modified');
-  return document(call, text(), chosen.contentType, caching);
+  return document(call, counted(call, app, text()), chosen.contentType, caching);
+}
+
+/** Longer bodies are looked at: whether there is room for what they have become. */
+const COUNTED_LENGTH = 65_536;
+
+/** A body that holds its own bytes instead of the events that it was made of. Throws `too_busy` where it has become much longer than they, and there is no room for it. */
+function counted<B extends string | Uint8Array<ArrayBuffer>>(call: Call, app: App, body: B): B {
+  const share = body.length > COUNTED_LENGTH ? app.server.replyShareOf?.(call.request) : undefined;
+  if (share !== undefined && body.length > share.heldBytes && !share.tryGrow(body.length - share.heldBytes)) {
+    throw new SkuaError('too_busy', 'The replies under way hold all of the bytes that they may. Try again in a moment, or with less at once.');
+  }
+  return body;
 }
 
 export function described(call: Call, app: App, stream: string, chosen: Representation): Reply {
@@ -96,15 +116,15 @@ async function eventReply(call: Call, app: App, stream: string, event: string, r
   await checkStream(call, app, 'read', stream);
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
-  const found = await oneWithoutForbidden(call, app, await app.store.readEvent(stream, number, readHeaders(call, resolves)));
+  const found = await oneWithoutForbidden(call, app, await app.store.readEvent(stream, number, readHeaders(call, resolves), app.server.replyShareOf?.(call.request)));
   if (found.linkTargetMissing) throw new SkuaError('event_not_found', `Event ${event} of stream '${stream}' is a link, and the event it points to is gone.`, { stream });
-  if (!isHead) return representEvent(call, found, chosen, unchanging(app));
+  if (!isHead) return representEvent(call, app, found, chosen, unchanging(app));
   const { metadata } = await app.store.streamInfo(stream);
-  return representEvent(call, found, chosen, changing(app, etagOf((found.link ?? found).number, chosen), metadata.cacheControl));
+  return representEvent(call, app, found, chosen, changing(app, etagOf((found.link ?? found).number, chosen), metadata.cacheControl));
 }
 
-export function representEvent(call: Call, event: StoredEvent, chosen: Representation, caching: Caching): Reply {
-  return document(call, eventBody(call, event, chosen), chosen.contentType, caching);
+export function representEvent(call: Call, app: App, event: StoredEvent, chosen: Representation, caching: Caching): Reply {
+  return document(call, counted(call, app, eventBody(call, event, chosen)), chosen.contentType, caching);
 }
 
 function eventBody(call: Call, event: StoredEvent, chosen: Representation): string | Uint8Array<ArrayBuffer> {

@@ -4,7 +4,8 @@ import type { AllFilter, AllPosition, StoredEvent, SubscriptionMessage } from '.
 import { commonHeaders, VARY } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
-import { eventLine, parsePosition, positionText } from './lines.ts';
+import { eventLine, eventLinePieces, isOnePiece, positionText } from './feed.ts';
+import { parsePosition } from './lines.ts';
 import { integer64 } from '../http/headers.ts';
 import { numberText } from '../http/url.ts';
 import { outcomeOf, problemText } from '../http/problem.ts';
@@ -26,14 +27,14 @@ export async function subscribeToStream(call: Call, app: App, stream: string, re
   const after = streamPlace(startOf(call));
   const info = await app.store.streamInfo(stream);
   if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
-  const subscribe = (signal: AbortSignal) => app.store.subscribeToStream(stream, { after, resolveLinks, signal });
+  const subscribe = (signal: AbortSignal) => app.store.subscribeToStream(stream, { after, resolveLinks, signal, share: app.server.replyShareOf?.(call.request) });
   return live<number>(call, app, { stream, subscribe, idOf: (event) => numberText((event.link ?? event).number), placeText: numberText });
 }
 
 export function subscribeToAll(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined): Reply {
   const { text, isInclusive } = startOf(call);
   const after = text === null ? 'start' : text === 'end' ? 'end' : parsePosition(text);
-  const subscribe = (signal: AbortSignal) => app.store.subscribeToAll({ after, isInclusive, resolveLinks, signal, ...(filter && { filter }) });
+  const subscribe = (signal: AbortSignal) => app.store.subscribeToAll({ after, isInclusive, resolveLinks, signal, share: app.server.replyShareOf?.(call.request), ...(filter && { filter }) });
   return live<AllPosition>(call, app, { stream: '$all', subscribe, idOf: positionText, placeText: ({ commit, prepare }) => `${commit}/${prepare}` });
 }
 
@@ -73,15 +74,28 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
   const signal = AbortSignal.any([ending.signal, call.request.signal]);
   const messages = source.subscribe(signal)[Symbol.asyncIterator]();
   let lastSentMs = app.world.clock.monotonicMs();
+  /** What has not been sent of the message under way. */
+  let rest: Iterator<string> | null = null;
+  /** The reader has taken everything. */
+  let isWaiting = false;
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       void comments(controller);
     },
     async pull(controller) {
+      const piece = rest?.next();
+      if (piece !== undefined && piece.done !== true) {
+        controller.enqueue(encodeText(piece.value));
+        return;
+      }
+      rest = null;
+      isWaiting = true;
       const text = await nextText(messages, source, call, app);
+      isWaiting = false;
       if (signal.aborted) return;
       lastSentMs = app.world.clock.monotonicMs();
       if (text.content !== '') controller.enqueue(encodeText(text.content));
+      rest = text.rest;
       if (text.isLast) {
         ending.abort();
         controller.close();
@@ -89,9 +103,11 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
     },
     async cancel() {
       ending.abort();
+      rest = null;
       await messages.return?.();
     },
-  });
+    // Nothing is read before the reader has taken what there was.
+  }, { highWaterMark: 0 });
   async function comments(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     for (;;) {
       await app.world.clock.sleep(lastSentMs + IDLE_COMMENT_MS - app.world.clock.monotonicMs(), signal);
@@ -99,7 +115,7 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
       if (app.world.clock.monotonicMs() < lastSentMs + IDLE_COMMENT_MS) continue;
       lastSentMs = app.world.clock.monotonicMs();
       // A reader that does not keep up needs no sign of life.
-      if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encodeText(':\n\n'));
+      if (isWaiting) controller.enqueue(encodeText(':\n\n'));
     }
     // The client is gone: nobody reads the stream any more, it only has to let go.
     if (!ending.signal.aborted) {
@@ -114,22 +130,31 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
 
 interface Piece {
   readonly content: string;
+  /** Behind the content, of what is too long to be made at once. */
+  readonly rest: Iterator<string> | null;
   readonly isLast: boolean;
+}
+
+/** Behind the `id` of a large event. */
+function* restOf(event: StoredEvent): Generator<string, void, undefined> {
+  yield* eventLinePieces(event);
+  yield '\n\n';
 }
 
 async function nextText<Place>(messages: AsyncIterator<SubscriptionMessage<Place>>, { stream, idOf, placeText }: Source<Place>, call: Call, app: App): Promise<Piece> {
   try {
     const next = await messages.next();
-    if (next.done === true) return { content: '', isLast: true };
-    if (next.value.kind === 'caught-up') return { content: `event: caught-up\n${next.value.after === null ? '' : `id: ${placeText(next.value.after)}\n`}data: {}\n\n`, isLast: false };
+    if (next.done === true) return { content: '', rest: null, isLast: true };
+    if (next.value.kind === 'caught-up') return { content: `event: caught-up\n${next.value.after === null ? '' : `id: ${placeText(next.value.after)}\n`}data: {}\n\n`, rest: null, isLast: false };
     await checkReader(call, app, stream);
-    if (next.value.kind === 'checkpoint') return { content: `event: checkpoint\nid: ${placeText(next.value.after)}\ndata: {}\n\n`, isLast: false };
+    if (next.value.kind === 'checkpoint') return { content: `event: checkpoint\nid: ${placeText(next.value.after)}\ndata: {}\n\n`, rest: null, isLast: false };
     const event = await oneWithoutForbidden(call, app, next.value.event);
-    return { content: `id: ${idOf(event)}\ndata: ${eventLine(event)}\n\n`, isLast: false };
+    const start = `id: ${idOf(event)}\ndata: `;
+    return isOnePiece(event) ? { content: `${start}${eventLine(event)}\n\n`, rest: null, isLast: false } : { content: start, rest: restOf(event), isLast: false };
   } catch (error) {
     const known = error instanceof SkuaError ? error : null;
     if (known === null || outcomeOf(known.code).status === 500) app.world.log.error('subscription failed', { path: call.path, error });
     const problem = known ?? new SkuaError('io_error', 'The subscription failed inside the server. Reconnect to resume.');
-    return { content: `event: error\ndata: ${problemText(problem, outcomeOf(problem.code).reason)}\n\n`, isLast: true };
+    return { content: `event: error\ndata: ${problemText(problem, outcomeOf(problem.code).reason)}\n\n`, rest: null, isLast: true };
   }
 }

@@ -4,6 +4,8 @@ import type { OptionGroup, ValuesOf } from './option.ts';
 
 const NO_EFFECT = 'it has no effect and will be removed';
 
+const TERABYTE = 1_099_511_627_776;
+
 /** Options of section 2.1: how the process as a whole behaves. */
 export const application = {
   Config: option(path('FILE'), '/etc/skua/skua.conf', 'Configuration file in YAML. The default one may be missing, one named here may not'),
@@ -17,6 +19,10 @@ export const application = {
   DevCertPath: optional(path('FILE'), 'File that keeps the certificate of --dev, so that the next start uses it again', { fallbackText: 'kept in memory' }),
   AllowDefaultPasswords: flag(boolean, 'Let the node listen beyond the loopback address while admin or ops has its default password'),
   MaxAppendSize: optional(size({ min: 1, max: 16_767_216 }), 'Largest append, in bytes of its events together; one event has at most 4 MiB anyway', { fallbackText: 'no limit of its own' }),
+  MaxReadPageBytes: option(size({ min: 65_536, max: 134_217_728 }), 8_388_608, 'Bytes of events with which a page ends, behind at least one event; its links lead on to the rest', { fallbackText: '8 MiB' }),
+  MaxReplyBytesInFlight: option(size({ min: 33_554_432, max: TERABYTE }), 268_435_456, 'Bytes that all replies together may hold in memory. A quarter is kept for small ones; who finds no room waits, and gets 503 in the end', { fallbackText: '256 MiB' }),
+  MaxUploadBytesInFlight: option(size({ min: 33_554_432, max: TERABYTE }), 268_435_456, 'Bytes of request bodies that may be in memory at once, from their arrival to the answer. Beyond them bodies are not read on', { fallbackText: '256 MiB' }),
+  ClientStallTimeout: option(integer('SECONDS', 1, 3_600), 30, 'Seconds after which a client is cut off that takes nothing of its reply, or sends nothing of a large body'),
   DisableHttpCaching: flag(boolean, 'Tell HTTP caches to keep no reply'),
   LogHttpRequests: flag(boolean, 'Log a line for each HTTP request'),
   LogFailedAuthenticationAttempts: flag(boolean, 'Log a line with user and address for each request with wrong credentials'),
@@ -27,8 +33,6 @@ export const application = {
   EnableHistograms: flag(boolean, 'Ignored', { deprecated: NO_EFFECT }),
   WorkerThreads: option(integer('COUNT', 0, 1_024), 0, 'Ignored', { deprecated: NO_EFFECT }),
 };
-
-const TERABYTE = 1_099_511_627_776;
 
 /** Options of section 2.4: files, memory and checks of the store. */
 export const database = {

@@ -1,7 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { ByteShare } from '../../core/byte-budget.ts';
 import type { Reply, ReplyBody } from '../../handlers/http/context.ts';
+import { Reader } from './flow.ts';
+import type { Flow } from './flow.ts';
 
 /** What is written of a reply. Headers are names and values in turn. */
 interface Parts {
@@ -33,12 +36,47 @@ export function toResponse(reply: Reply): Response {
   return new LocalResponse(reply) as unknown as Response;
 }
 
+/** Longer bodies go to the socket in pieces of so many bytes, so that it shows whether the client takes them. */
+const PIECE_BYTES = 65_536;
+
+/** What bounds a reply. */
+interface Bounds {
+  readonly flow: Flow;
+  /** The reply's share of what all replies may hold. */
+  readonly replyShare: ByteShare;
+}
+
 /** Writes a reply. The promise, if there is one, ends with a body that comes bit by bit, and rejects when that fails. */
-export function sendReply(reply: ServerResponse, response: Response | LocalResponse): Promise<void> | void {
+export function sendReply(reply: ServerResponse, response: Response | LocalResponse, bounds: Bounds): Promise<void> | void {
   const { status, statusText, headers, body } = response instanceof LocalResponse ? partsOf(response.reply) : partsOfPlatform(response);
   reply.writeHead(status, statusText || STATUS_CODES[status] || '', headers as string[]);
-  if (body instanceof ReadableStream) return stream(reply, body as ReadableStream<Uint8Array>);
-  reply.end(body ?? undefined);
+  if (body instanceof ReadableStream) return stream(reply, body as ReadableStream<Uint8Array>, bounds.flow);
+  const whole = body as string | Uint8Array | null | undefined;
+  if (whole != null && whole.length > PIECE_BYTES && reply.req.method !== 'HEAD') return sendLong(reply, whole, bounds);
+  reply.end(whole ?? undefined);
+  // Usually the socket has taken it all by now.
+  if (!reply.writableFinished) expectReader(reply, bounds.flow);
+}
+
+async function sendLong(reply: ServerResponse, body: string | Uint8Array, { flow, replyShare }: Bounds): Promise<void> {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  // What it was made of has been let go.
+  replyShare.resize(bytes.length);
+  let isTaken = true;
+  for (let at = 0; at < bytes.length && !reply.destroyed; at += PIECE_BYTES) {
+    if (!isTaken) await drained(reply, flow);
+    isTaken = reply.write(bytes.subarray(at, at + PIECE_BYTES));
+  }
+  reply.end();
+  if (!reply.writableFinished) expectReader(reply, flow);
+}
+
+/** What has been handed to the socket as a whole must be taken in time, too. */
+function expectReader(reply: ServerResponse, { stalls }: Flow): void {
+  if (reply.destroyed) return;
+  const reader = new Reader(reply);
+  stalls.expect(reader);
+  reply.once('close', () => stalls.done(reader));
 }
 
 function partsOf({ status, statusText, headers: given, body }: Reply): Parts {
@@ -55,7 +93,7 @@ function partsOfPlatform({ status, statusText, headers, body }: Response): Parts
 }
 
 /** Hands the pieces on as the client takes them. A client that goes away cancels the body. */
-async function stream(reply: ServerResponse, body: ReadableStream<Uint8Array>): Promise<void> {
+async function stream(reply: ServerResponse, body: ReadableStream<Uint8Array>, flow: Flow): Promise<void> {
   const reader = body.getReader();
   const cancel = () => { reader.cancel().catch(() => {}); };
   if (reply.destroyed || reply.req.method === 'HEAD') {
@@ -67,18 +105,28 @@ async function stream(reply: ServerResponse, body: ReadableStream<Uint8Array>): 
   // Node holds the head back until there is a body; who subscribes to something quiet should know that it worked.
   reply.flushHeaders();
   try {
+    let sinceTurn = 0;
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-      if (!reply.write(piece.value) && !reply.destroyed) await drained(reply);
+      if (!reply.write(piece.value) && !reply.destroyed) await drained(reply, flow);
+      // A client that takes everything at once would let nobody else have a turn.
+      sinceTurn += piece.value.length;
+      if (sinceTurn < PIECE_BYTES) continue;
+      sinceTurn = 0;
+      await flow.turns.take();
     }
     reply.end();
+    if (!reply.writableFinished) expectReader(reply, flow);
   } finally {
     reply.off('close', cancel);
   }
 }
 
-function drained(reply: ServerResponse): Promise<void> {
+function drained(reply: ServerResponse, { stalls }: Flow): Promise<void> {
   return new Promise((resolve) => {
+    const reader = new Reader(reply);
+    stalls.expect(reader);
     const end = () => {
+      stalls.done(reader);
       reply.off('drain', end);
       reply.off('close', end);
       resolve();

@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ByteShare, ShareOwner } from '../../core/byte-budget.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { OnBytes } from '../../handlers/http/context.ts';
 import { connectionAddress } from './client-address.ts';
 import { certificateOfSocket, peerOfSocket } from '../tls/peer.ts';
+import type { Expected, Flow } from './flow.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -13,6 +15,12 @@ const waiting = new WeakSet<IncomingMessage>();
 
 export function awaitsContinue(message: IncomingMessage): void {
   waiting.add(message);
+}
+
+/** What the requests of a server have in common. */
+export interface Serving {
+  readonly ending: Ending;
+  readonly flow: Flow;
 }
 
 /** Aborts the requests under way that have asked for a signal; others end by themselves soon enough. */
@@ -63,18 +71,51 @@ class LocalHeaders {
  * also aborts when the server stops, and `readBytes` takes the place of `arrayBuffer()`, through which a body costs five times as much as
  * all the rest of a request.
  */
-export class LocalRequest {
+export class LocalRequest implements ShareOwner, Expected {
   readonly #message: IncomingMessage;
   readonly #reply: ServerResponse;
-  readonly #ending: Ending;
+  readonly #serving: Serving;
   #signal: AbortSignal | null = null;
   #url: string | null = null;
   #headers: LocalHeaders | null = null;
+  #replyShare: ByteShare | null = null;
+  #bodyShare: ByteShare | null = null;
 
-  constructor(message: IncomingMessage, reply: ServerResponse, ending: Ending) {
+  constructor(message: IncomingMessage, reply: ServerResponse, serving: Serving) {
     this.#message = message;
     this.#reply = reply;
-    this.#ending = ending;
+    this.#serving = serving;
+  }
+
+  get flow(): Flow { return this.#serving.flow; }
+
+  /** What the reply holds in memory. It is given back when the client has taken the reply, or is gone. */
+  get replyShare(): ByteShare { return this.#replyShare ??= this.#serving.flow.replies.share(this); }
+
+  get isGone(): boolean { return this.#reply.destroyed; }
+
+  onFirstUse(share: ByteShare): void {
+    const reply = this.#reply;
+    const { socket } = this.#message;
+    // A reply whose turn on its connection never came is not told when that is closed.
+    const end = () => {
+      reply.off('close', end);
+      socket.off('close', end);
+      share.close();
+    };
+    reply.on('close', end);
+    socket.on('close', end);
+  }
+
+  cutOff(): void {
+    this.#message.socket.destroy();
+  }
+
+  /** The body has been worked on: its bytes count no more, and what still comes of it is dropped. */
+  letGoOfBody(): void {
+    if (this.#bodyShare === null) return;
+    this.#bodyShare.close();
+    this.flow.stalls.done(this);
   }
 
   get method(): string { return this.#message.method!; }
@@ -94,11 +135,12 @@ export class LocalRequest {
     if (this.#signal !== null) return this.#signal;
     const controller = new AbortController();
     this.#signal = controller.signal;
+    const { ending } = this.#serving;
     const end = () => {
-      this.#ending.delete(controller);
+      ending.delete(controller);
       if (!this.#reply.writableFinished) controller.abort();
     };
-    this.#ending.add(controller);
+    ending.add(controller);
     if (this.#reply.destroyed) end();
     else this.#reply.once('close', end);
     return this.#signal;
@@ -110,9 +152,13 @@ export class LocalRequest {
 
   get rawHeaders(): readonly string[] { return this.#message.rawHeaders; }
 
-  /** The whole body. Rejects with `body_too_large` beyond `bytesMax` bytes, and with `aborted` when the client goes away or `onBytes` says so. */
+  /**
+   * The whole body. Its bytes count as they arrive; while all bodies together have too many, this one is not read on. Errors:
+   * `body_too_large` beyond `bytesMax` bytes, `too_busy` after too long a wait, `aborted` when the client goes away or `onBytes` says so.
+   */
   readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> {
     const message = this.#message;
+    const share = this.#bodyShare ??= this.#serving.flow.uploads.share();
     if (waiting.delete(message)) this.#reply.writeContinue();
     return new Promise((resolve, reject) => {
       // Whoever looks at the caller first may find that it went away meanwhile; nobody would tell any more.
@@ -121,20 +167,54 @@ export class LocalRequest {
       let first: Buffer | null = null;
       let parts: Buffer[] | null = null;
       let total = 0;
+      // What comes after a refusal is read and dropped: a client that is still sending could not see the reply else.
+      let isRefused = false;
+      const refuse = (error: unknown) => {
+        isRefused = true;
+        first = null;
+        parts = null;
+        share.release();
+        reject(error as Error);
+      };
       message.on('data', (part: Buffer) => {
+        if (isRefused || share.isClosed) return;
         total += part.length;
-        // What comes after the limit is read and dropped: a client that is still sending could not see the reply else.
-        if (total > bytesMax) reject(tooLarge(bytesMax));
-        else if (onBytes?.(part.length) === false) {
-          first = parts = null;
-          reject(notWanted());
-        } else if (first === null) first = part;
+        if (total > bytesMax) {
+          refuse(tooLarge(bytesMax));
+          return;
+        }
+        if (onBytes?.(part.length) === false) {
+          refuse(notWanted());
+          return;
+        }
+        if (first === null) first = part;
         else (parts ??= [first]).push(part);
+        if (total > share.smallBytes) this.flow.stalls.expect(this);
+        if (!share.add(part.length)) this.#readOnInTurn(share, refuse);
       });
-      message.on('end', () => resolve(parts !== null ? Buffer.concat(parts) : first ?? NO_BYTES));
+      message.on('end', () => {
+        this.flow.stalls.done(this);
+        const body = parts !== null ? Buffer.concat(parts) : first ?? NO_BYTES;
+        first = null;
+        parts = null;
+        resolve(body);
+      });
       // Node reports a client that goes away half way as an error, too.
-      message.on('error', () => reject(clientGone()));
+      message.on('error', () => {
+        this.flow.stalls.done(this);
+        refuse(clientGone());
+      });
     });
+  }
+
+  /** Leaves what comes to the socket, and so to the client, until there is room for it. */
+  #readOnInTurn(share: ByteShare, refuse: (error: unknown) => void): void {
+    const message = this.#message;
+    message.pause();
+    this.flow.stalls.done(this);
+    share.room().then(() => {
+      if (share.heldBytes > share.smallBytes) this.flow.stalls.expect(this);
+    }, refuse).finally(() => message.resume());
   }
 }
 
@@ -185,6 +265,11 @@ export function rawHeadersOf(request: Request): readonly string[] {
 /** The connection of a request. */
 export function connectionOf(request: Request): object | null {
   return (request as unknown as LocalRequest).socket;
+}
+
+/** What the reply to a request holds of the bytes that all replies may. */
+export function replyShareOf(request: Request): ByteShare {
+  return (request as unknown as LocalRequest).replyShare;
 }
 
 /** Reads a body by the direct way where there is one: the handlers' `readBody`. */

@@ -8,8 +8,10 @@ import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import { CONNECTIONS_MAX, limitConnections } from './connection-limits.ts';
 import type { ConnectionLimitParts } from './connection-limits.ts';
+import { Flow } from './flow.ts';
 import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply } from './reply.ts';
 import { awaitsContinue, Ending, LocalRequest } from './request.ts';
+import type { Serving } from './request.ts';
 import { serverContext } from '../tls/certificate-set.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';
 import { guardHandshakes } from '../tls/handshakes.ts';
@@ -47,6 +49,8 @@ export interface HttpServerOptions {
   readonly patience?: Partial<Patience>;
   /** Left out, connections are bounded together only. */
   readonly limits?: ConnectionLimitParts;
+  /** What bounds the bytes of requests and replies; left out, one with the usual limits. */
+  readonly flow?: Flow;
 }
 
 export interface HttpServer {
@@ -66,13 +70,14 @@ export interface HttpServer {
 /** Starts to listen. Rejects with a CommandError when the address can't be used. */
 export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
   const ending = new Ending();
+  const flow = options.flow ?? new Flow();
   const { server, handshakes } = create(options);
   if (options.limits === undefined) server.maxConnections = CONNECTIONS_MAX;
   else limitConnections(server, handshakes === null, options.limits);
   const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
   const respond = (message: IncomingMessage, reply: ServerResponse) => {
     fresh.used(message.socket);
-    void answer(message, reply, options, ending);
+    void answer(message, reply, options, { ending, flow });
   };
   server.on('request', respond);
   server.on('checkContinue', (message: IncomingMessage, reply: ServerResponse) => {
@@ -94,6 +99,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
       const stopped = stop(server, ending, graceMs);
       handshakes?.abort();
       fresh.abort();
+      void stopped.finally(() => flow.stalls.close());
       return stopped;
     },
   };
@@ -110,18 +116,23 @@ function create({ tls, patience, log }: HttpServerOptions): { server: Server; ha
   return { server, handshakes: guardHandshakes(server, tls.certificates, log) };
 }
 
-async function answer(message: IncomingMessage, reply: ServerResponse, options: HttpServerOptions, ending: Ending): Promise<void> {
+async function answer(message: IncomingMessage, reply: ServerResponse, options: HttpServerOptions, serving: Serving): Promise<void> {
+  let request: LocalRequest | null = null;
   try {
     const target = message.url!;
     if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX) return refuse(reply, 414);
     // A fragment is no part of a target, and programs differ in where they end the path before it.
     if ((target[0] !== '/' && target !== '*' && !/^https?:\/\/[^/]/i.test(target)) || target.includes('#')) return refuse(reply, 400);
-    const request = new LocalRequest(message, reply, ending);
-    await sendReply(reply, await options.fetch(request as unknown as Request));
+    request = new LocalRequest(message, reply, serving);
+    const response = await options.fetch(request as unknown as Request);
+    request.letGoOfBody();
+    await sendReply(reply, response, request);
   } catch (error) {
     options.log.error('request failed', { method: message.method, path: message.url, error });
     if (reply.headersSent) reply.destroy();
     else refuse(reply, 500);
+  } finally {
+    request?.letGoOfBody();
   }
 }
 

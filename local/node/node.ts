@@ -26,7 +26,8 @@ import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
-import { certificateOf, connectionOf, peerOf, rawHeadersOf, readBody, socketOf } from '../http/request.ts';
+import { Flow } from '../http/flow.ts';
+import { certificateOf, connectionOf, peerOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
 import { lastEpoch, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { meterRequests } from '../metrics/http-metrics.ts';
@@ -197,7 +198,7 @@ class Node implements RunningNode {
       world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       audit: this.#audit,
       features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups },
-      server: { ...this.#proxySide, readBody, certificateOf, peerOf, connectionOf, rawHeadersOf, toResponse, encoder: new ReplyCompression() },
+      server: { ...this.#proxySide, readBody, certificateOf, peerOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     });
     this.#readiness.ready();
     this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
@@ -226,13 +227,14 @@ class Node implements RunningNode {
 
   /** The server, and around what it serves all that watches requests. */
   #listen(): Promise<HttpServer> {
-    const { NodeIp, NodePort, LogHttpRequests, MaxConnectionsPerAddress } = this.#values;
+    const { NodeIp, NodePort, LogHttpRequests, MaxConnectionsPerAddress, MaxReplyBytesInFlight, MaxUploadBytesInFlight, ClientStallTimeout } = this.#values;
+    const flow = new Flow({ replyBytesMax: MaxReplyBytesInFlight, uploadBytesMax: MaxUploadBytesInFlight, stallMs: ClientStallTimeout * 1_000 });
     const certificates = this.#certificates;
     let fetch: Fetch = meterRequests((request) => this.#fetch(request), { meter: this.#metrics, clock: systemClock });
     if (this.#tracing !== null) fetch = this.#tracing.traceRequests(fetch);
     if (LogHttpRequests) fetch = logRequests(fetch, { log: this.#log, clock: systemClock, addressOf: this.#proxySide.addressOf });
     const limits = { perAddressMax: MaxConnectionsPerAddress, isExempt: (socket: Socket) => this.#proxies.hasConnection(socket), log: this.#log, meter: this.#metrics, clock: systemClock };
-    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, limits, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set } }) });
+    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, limits, flow, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set } }) });
   }
 
   #progress(progress: StartProgress): void {
@@ -339,6 +341,7 @@ function scavengeSettings(values: Values) {
 function appOptions(values: Values): Partial<AppOptions> {
   return {
     version: VERSION,
+    readPageBytesMax: values.MaxReadPageBytes,
     disableHttpCaching: values.DisableHttpCaching,
     disableAdminUi: values.DisableAdminUi,
     disableStatsOnHttp: values.DisableStatsOnHttp,

@@ -65,7 +65,7 @@ export class LightStore implements CyclesStore {
     const start = from === 'end' ? last : from;
     const page = direction === 'forward' ? events.slice(start, start + count) : events.slice(Math.max(0, start - count + 1), start + 1).toReversed();
     const next = direction === 'forward' ? start + page.length : start - count;
-    return { stream, events: page, from: start, lastEventNumber: last, nextEventNumber: direction === 'forward' ? next : Math.max(-1, next), isEnd: direction === 'forward' ? next > last : next < 0, metadata: {} };
+    return { stream, events: page, from: start, lastEventNumber: last, nextEventNumber: direction === 'forward' ? next : Math.max(-1, next), isEnd: direction === 'forward' ? next > last : next < 0, isCut: false, metadata: {} };
   }
 
   streamInfoNow(stream: string): StreamInfo {

@@ -6,6 +6,7 @@ import { appendHttp } from './figures/append-http.ts';
 import { backup } from './figures/backup.ts';
 import { backupS3 } from './figures/backup-s3.ts';
 import { hostileInput } from './figures/hostile-input.ts';
+import { bytesInFlight } from './figures/bytes-in-flight.ts';
 import { hostileRequests } from './figures/hostile-requests.ts';
 import { functionBundle } from './figures/function-bundle.ts';
 import { indexMerge } from './figures/index-merge.ts';
@@ -24,4 +25,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight];

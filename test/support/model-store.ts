@@ -80,7 +80,7 @@ export class ModelStore implements EventStore {
     const below = low <= this.#firstByNumber(stream) ? -1 : hasSkipped ? visible.findLast((e) => e.number < low)?.number ?? -1 : low - 1;
     const next = isForward ? Math.min(above, last + 1) : below;
     const isEnd = isForward ? next > last : next < 0;
-    return { stream, events: isForward ? events : events.toReversed(), from, lastEventNumber: last, nextEventNumber: next, isEnd, metadata };
+    return { stream, events: isForward ? events : events.toReversed(), from, lastEventNumber: last, nextEventNumber: next, isEnd, isCut: false, metadata };
   }
 
   async readEvent(stream: string, number: number | 'last', resolveLinks = false): Promise<StoredEvent> {

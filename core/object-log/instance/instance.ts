@@ -1,3 +1,4 @@
+import type { ByteShare } from '../../byte-budget.ts';
 import { BlockCache } from '../../cache/block-cache.ts';
 import { SkuaError } from '../../errors.ts';
 import { streamHasher } from '../../stream-hash.ts';
@@ -117,8 +118,8 @@ class ObjectEventStore implements EventStore {
     return this.#fresh(() => this.#store.readStream(stream, options));
   }
 
-  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean): Promise<StoredEvent> {
-    return this.#fresh(() => this.#store.readEvent(stream, number, resolveLinks));
+  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> {
+    return this.#fresh(() => this.#store.readEvent(stream, number, resolveLinks, share));
   }
 
   readAll(options: ReadAllOptions): Promise<AllPage> {

@@ -173,10 +173,11 @@ export class DeliveryNotes {
 export async function isSomeEvent(store: EventStore, stream: string, from: number, count: number, test: (event: StoredEvent) => boolean): Promise<boolean> {
   if (!Number.isSafeInteger(from)) return false;
   try {
-    for (let left = count, next = from; left > 0; left -= PAGE_EVENTS) {
+    for (let left = count, next = from; left > 0;) {
       const page = await store.readStream(stream, { direction: 'forward', from: next, count: Math.min(left, PAGE_EVENTS) });
       if (page.events.some(test)) return true;
       if (page.isEnd) return false;
+      left -= page.isCut ? page.nextEventNumber - next : PAGE_EVENTS;
       next = page.nextEventNumber;
     }
     return false;

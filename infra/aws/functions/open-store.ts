@@ -1,3 +1,4 @@
+import type { ByteShare } from '../../../core/byte-budget.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
@@ -60,7 +61,7 @@ export function commonContext({ settings: { values }, store, world }: FunctionSt
   return {
     store, world, node: null, server: { addressOf, readBody },
     options: {
-      version: VERSION, bodyBytesMax: REQUEST_BODY_BYTES_MAX, disableHttpCaching: values.DisableHttpCaching,
+      version: VERSION, bodyBytesMax: REQUEST_BODY_BYTES_MAX, readPageBytesMax: values.MaxReadPageBytes, disableHttpCaching: values.DisableHttpCaching,
       logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts, logHttpRequests: values.LogHttpRequests,
     },
   };
@@ -100,7 +101,7 @@ export class SettledStore implements EventStore {
   }
 
   readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#watch(this.#store.readStream(stream, options)); }
-  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean): Promise<StoredEvent> { return this.#watch(this.#store.readEvent(stream, number, resolveLinks)); }
+  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> { return this.#watch(this.#store.readEvent(stream, number, resolveLinks, share)); }
   readAll(options: ReadAllOptions): Promise<AllPage> { return this.#watch(this.#store.readAll(options)); }
   streamInfo(stream: string): Promise<StreamInfo> { return this.#watch(this.#store.streamInfo(stream)); }
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> { return this.#store.subscribeToStream(stream, options); }

@@ -65,23 +65,27 @@ async function whole(body: ReadableStream<Uint8Array>): Promise<Buffer | null> {
   return Buffer.concat(pieces, length);
 }
 
+const EVENT_END = Buffer.from('\n\n');
+
 /**
  * Every event that is there now; null where not even the first one fits. A client that reconnects says behind which
- * event it goes on. Each event is a piece of its own, so that a cut never goes through one.
+ * event it goes on. An event ends with a piece that ends with an empty line, so that a cut never goes through one.
  */
 async function untilCaughtUp(body: ReadableStream<Uint8Array>): Promise<Buffer | null> {
   const pieces: Uint8Array[] = [RETRY];
   let length = RETRY.length;
+  let complete = 1;
   for await (const piece of body) {
     if (length + piece.length > REPLY_BODY_BYTES_MAX) {
-      if (pieces.length === 1) return null;
+      if (complete === 1) return null;
       break;
     }
     pieces.push(piece);
     length += piece.length;
+    if (EVENT_END.equals(piece.subarray(-EVENT_END.length))) complete = pieces.length;
     if (CAUGHT_UP.equals(piece.subarray(0, CAUGHT_UP.length))) break;
   }
-  return Buffer.concat(pieces, length);
+  return Buffer.concat(pieces.slice(0, complete));
 }
 
 const TEXT = /^(?:text\/|application\/(?:[\w.+-]*\+)?(?:json|xml|x-ndjson)\b|application\/atom)/i;

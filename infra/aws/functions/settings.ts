@@ -49,6 +49,7 @@ const { Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRe
 const FUNCTION_SETTINGS = {
   ...FUNCTION_OPTIONS,
   Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRequests, AllowAnonymousStreamAccess, AllowDefaultPasswords,
+  MaxReadPageBytes: { ...application.MaxReadPageBytes, fallback: 3_145_728, fallbackText: '3 MiB' },
   ChunkSize: { ...database.ChunkSize, fallback: 16_777_216, fallbackText: '16 MiB' },
   ChunksCacheSize: { ...database.ChunksCacheSize, fallback: 67_108_864 },
   UnsafeIgnoreHardDelete: database.UnsafeIgnoreHardDelete,

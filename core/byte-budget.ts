@@ -1,0 +1,267 @@
+import { SkuaError } from './errors.ts';
+
+export interface ByteBudgetOptions {
+  /** What the bytes are of, for the text of a refusal, such as `replies`. */
+  readonly of: string;
+  /** All shares together, in bytes. */
+  readonly totalBytes: number;
+  /** The part of the total that only small shares may take. */
+  readonly reserveBytes: number;
+  /** A share of at most this many bytes is small. */
+  readonly smallBytes: number;
+  /** Shares that may wait; the next one is refused at once. */
+  readonly waitersMax: number;
+  /** Longest wait in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** Of the clock that measures waits (core/ports/clock.ts). */
+interface Sleeper {
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+interface Waiter {
+  readonly share: ByteShare;
+  /** Bytes that are asked for; 0 where they have been counted already and only the way on is waited for. */
+  readonly bytes: number;
+  readonly timer: AbortController;
+  resolve(): void;
+  reject(error: SkuaError): void;
+}
+
+/** Small and other shares wait apart from one another. */
+interface Lane {
+  /** In the order of their coming. */
+  readonly waiters: Set<Waiter>;
+  /** The one share that may go beyond the limit, so that not all of them stand half-way. */
+  beyond: ByteShare | null;
+}
+
+/**
+ * A total of bytes in memory that many share: replies under way, bodies that arrive, calls that are worked on. Who finds room
+ * takes it with a few additions and without a promise; who finds none waits its turn, first come first served, and is
+ * refused with `too_busy` when the queue is full or the wait too long. Small shares have a reserve that others can't take.
+ *
+ * There are two ways to use a share:
+ * - Bytes that are going to be made or read: `tryGrow`, and where that is false give back what is held (`release`), wait with
+ *   `grow`, and begin anew. Who waits for bytes must hold none, or all might wait for one another.
+ * - Bytes that have arrived and are in memory whatever the budget says: `add`, and where that is false take no more from the
+ *   sender until `room` resolves. The first who waits may go beyond the total, one at a time, so that one always finishes. What
+ *   lies beyond the total is therefore bounded by the largest body and one read of a socket for each who waits.
+ *
+ * Whoever made a share must `close` it when what it stands for has ended, however it ended.
+ */
+export class ByteBudget {
+  readonly options: ByteBudgetOptions;
+  readonly #clock: Sleeper;
+  readonly #small: Lane = { waiters: new Set(), beyond: null };
+  readonly #long: Lane = { waiters: new Set(), beyond: null };
+  #held = 0;
+  /** Bytes of the shares that are not small. */
+  #heldLong = 0;
+
+  constructor(options: ByteBudgetOptions, clock: Sleeper) {
+    this.options = options;
+    this.#clock = clock;
+  }
+
+  /** Bytes that all shares hold now. */
+  get heldBytes(): number { return this.#held; }
+  /** Shares that wait. */
+  get waiting(): number { return this.#small.waiters.size + this.#long.waiters.size; }
+
+  /** A share that holds nothing yet. */
+  share(owner: ShareOwner | null = null): ByteShare {
+    return new ByteShare(this, owner);
+  }
+
+  /** @internal Whether the share may hold so many bytes more now; 0 asks whether it may hold what it does. */
+  fits(share: ByteShare, bytes: number): boolean {
+    const { totalBytes, reserveBytes, smallBytes } = this.options;
+    const next = share.heldBytes + bytes;
+    if (next <= smallBytes) return this.#held + bytes <= totalBytes;
+    const others = this.#heldLong - this.#longPart(share.heldBytes);
+    // What is larger than the whole budget has its turn when nobody else is there.
+    return others === 0 || (others + next <= totalBytes - reserveBytes && this.#held + bytes <= totalBytes);
+  }
+
+  /** @internal Whether nobody waits before a share that is going to hold so many bytes. */
+  isFree(share: ByteShare, bytes: number): boolean {
+    const lane = this.#laneOf(bytes);
+    return lane.beyond === share || lane.waiters.size === 0;
+  }
+
+  /** @internal */
+  mayGoBeyond(share: ByteShare): boolean {
+    return this.#small.beyond === share || this.#long.beyond === share;
+  }
+
+  /** @internal The share holds `after` bytes from now on. */
+  changed(share: ByteShare, before: number, after: number): void {
+    if (after === 0) this.#withdraw(share);
+    this.#held += after - before;
+    this.#heldLong += this.#longPart(after) - this.#longPart(before);
+    if (after < before && this.waiting > 0) this.#serve();
+  }
+
+  /** @internal */
+  wait(share: ByteShare, bytes: number): Promise<void> {
+    const { waitersMax, waitMs } = this.options;
+    const lane = this.#laneOf(share.heldBytes + bytes);
+    if (this.waiting >= waitersMax) return Promise.reject(this.#refusal());
+    const timer = new AbortController();
+    const waiting = new Promise<void>((resolve, reject) => lane.waiters.add({ share, bytes, timer, resolve, reject }));
+    const waiter = [...lane.waiters].at(-1)!;
+    void this.#clock.sleep(waitMs, timer.signal).then(() => {
+      if (!lane.waiters.delete(waiter)) return;
+      waiter.reject(this.#refusal());
+      this.#serve();
+    });
+    this.#serve();
+    return waiting;
+  }
+
+  /** @internal The share has ended: it waits no more, and goes beyond nothing. */
+  ended(share: ByteShare): void {
+    this.#withdraw(share);
+    for (const lane of [this.#small, this.#long]) {
+      for (const waiter of lane.waiters) {
+        if (waiter.share !== share) continue;
+        lane.waiters.delete(waiter);
+        waiter.timer.abort();
+        waiter.reject(goneError());
+      }
+    }
+    if (this.waiting > 0) this.#serve();
+  }
+
+  #withdraw(share: ByteShare): void {
+    if (this.#small.beyond === share) this.#small.beyond = null;
+    if (this.#long.beyond === share) this.#long.beyond = null;
+  }
+
+  #serve(): void {
+    this.#serveLane(this.#small);
+    this.#serveLane(this.#long);
+  }
+
+  #serveLane(lane: Lane): void {
+    for (const waiter of lane.waiters) {
+      const { share, bytes } = waiter;
+      if (!this.fits(share, bytes)) {
+        if (bytes > 0 || lane.beyond !== null) return;
+        lane.beyond = share;
+      }
+      lane.waiters.delete(waiter);
+      waiter.timer.abort();
+      if (bytes > 0) share.add(bytes);
+      waiter.resolve();
+    }
+  }
+
+  #laneOf(bytes: number): Lane {
+    return bytes <= this.options.smallBytes ? this.#small : this.#long;
+  }
+
+  #longPart(bytes: number): number {
+    return bytes <= this.options.smallBytes ? 0 : bytes;
+  }
+
+  #refusal(): SkuaError {
+    const { of, totalBytes } = this.options;
+    return new SkuaError('too_busy', `The ${of} under way hold all of the ${totalBytes} bytes that they may. Try again in a moment, or with less at once.`, { limit: totalBytes });
+  }
+}
+
+function goneError(): SkuaError {
+  return new SkuaError('aborted', 'The client went away.');
+}
+
+/** What a share stands for, where that may end by itself. */
+export interface ShareOwner {
+  /** It has ended. */
+  readonly isGone: boolean;
+  /** The share holds bytes, or waits for some, for the first time: it must be closed when the owner ends. */
+  onFirstUse(share: ByteShare): void;
+}
+
+/** What one reply, body or call holds of a budget. Made by `ByteBudget.share`. */
+export class ByteShare {
+  readonly #budget: ByteBudget;
+  readonly #owner: ShareOwner | null;
+  #held = 0;
+  #isUsed = false;
+  #isClosed = false;
+
+  /** @internal */
+  constructor(budget: ByteBudget, owner: ShareOwner | null) {
+    this.#budget = budget;
+    this.#owner = owner;
+  }
+
+  get heldBytes(): number { return this.#held; }
+  /** What the share stood for has ended: there is no use in making anything for it. */
+  get isClosed(): boolean { return this.#isClosed || (this.#owner !== null && this.#owner.isGone); }
+  /** A share of at most so many bytes may take of the reserve. */
+  get smallBytes(): number { return this.#budget.options.smallBytes; }
+
+  /** Takes so many bytes more, if there is room now and nobody waits for it. */
+  tryGrow(bytes: number): boolean {
+    if (this.isClosed || !this.#budget.isFree(this, this.#held + bytes) || !this.#budget.fits(this, bytes)) return false;
+    this.#hold(this.#held + bytes);
+    return true;
+  }
+
+  /** Waits for so many bytes more. Errors: `too_busy`, and `aborted` once the share is closed. */
+  async grow(bytes: number): Promise<void> {
+    if (this.isClosed) throw goneError();
+    if (this.tryGrow(bytes)) return;
+    this.#use();
+    await this.#budget.wait(this, bytes);
+  }
+
+  /** Counts bytes that are in memory already. False where they are too many: take no more before `room` resolves. */
+  add(bytes: number): boolean {
+    if (this.#isClosed) return true;
+    this.#hold(this.#held + bytes);
+    return this.#budget.fits(this, 0) || this.#budget.mayGoBeyond(this);
+  }
+
+  /** Resolves when the share may take more. Errors: `too_busy`, and `aborted` once the share is closed. */
+  async room(): Promise<void> {
+    if (this.#isClosed) throw goneError();
+    if (!this.#budget.mayGoBeyond(this)) await this.#budget.wait(this, 0);
+  }
+
+  /** Holds exactly so many bytes from now on; more than before only where they are in memory already. */
+  resize(bytes: number): void {
+    if (!this.#isClosed) this.#hold(bytes);
+  }
+
+  /** Gives everything back; the share can be used again. */
+  release(): void {
+    this.#hold(0);
+  }
+
+  /** Gives everything back for good. Who waits with the share is told `aborted`. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#hold(0);
+    this.#budget.ended(this);
+  }
+
+  #use(): void {
+    if (this.#isUsed) return;
+    this.#isUsed = true;
+    this.#owner?.onFirstUse(this);
+  }
+
+  #hold(bytes: number): void {
+    const before = this.#held;
+    if (bytes === before) return;
+    this.#use();
+    this.#held = bytes;
+    this.#budget.changed(this, before, bytes);
+  }
+}

@@ -1,0 +1,121 @@
+import type { ByteShare } from '../byte-budget.ts';
+import { SkuaError } from '../errors.ts';
+
+/** What an event costs beside its data and metadata: the object, its id, and its place in an answer. */
+export const EVENT_OVERHEAD_BYTES = 256;
+/** Pages of at most this many bytes take nothing of a budget: the connection that they go to costs as much. */
+const FREE_BYTES = 16_384;
+
+/** How many bytes a page may have, and on whose account. */
+export interface PageLimits {
+  /** Bytes of the events with which a page ends, behind at least one. */
+  readonly bytesMax: number;
+  /** Bytes of events that are looked at for a page without payloads, behind at least one. */
+  readonly scanBytesMax: number;
+  /** Whether events are kept with data and metadata. Links have theirs in any case. */
+  readonly hasPayloads: boolean;
+  /** What the page holds is taken from here, and is the reader's to give back; null for nobody's account. */
+  readonly share: ByteShare | null;
+  /** The reading ends when it aborts. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Adds up what the page that is being read holds. An event that it does not take is not kept: either the page ends before
+ * it (`isFull`), or the budget has no room (`lacksRoom`): then what was read is dropped, `waitForRoom` resolves when
+ * there is room for a whole page, and the page is read again. So who waits holds nothing.
+ */
+export class PageBytes {
+  readonly limits: PageLimits;
+  isFull = false;
+  #bytes = 0;
+  #scanned = 0;
+  /** Bytes that need no further look at the budget. */
+  #allowed: number;
+  #lacking = 0;
+
+  constructor(limits: PageLimits) {
+    this.limits = limits;
+    this.#allowed = limits.share === null ? Infinity : FREE_BYTES;
+    limits.share?.release();
+  }
+
+  /** The page has ended because of the budget, and must be read again. */
+  get lacksRoom(): boolean { return this.#lacking > 0; }
+
+  /** The page holds more than it may, since it had to take its first event. */
+  get isOver(): boolean { return this.#bytes > this.limits.bytesMax; }
+
+  /** Whether the page takes one more event with so many bytes of data and metadata. */
+  take(payloadBytes: number): boolean {
+    const { bytesMax, scanBytesMax, hasPayloads } = this.limits;
+    const next = this.#bytes + EVENT_OVERHEAD_BYTES + (hasPayloads ? payloadBytes : 0);
+    const scanned = this.#scanned + payloadBytes;
+    if ((next > bytesMax || scanned > scanBytesMax) && this.#bytes > 0) {
+      this.isFull = true;
+      return false;
+    }
+    if (next > this.#allowed && !this.#extend(next)) return false;
+    this.#bytes = next;
+    this.#scanned = scanned;
+    return true;
+  }
+
+  /** Counts bytes that are kept of an event beside what `take` has counted. */
+  note(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  /** Takes the target in the place of a link that the page has taken. `isFirst`: the page may not end before it. */
+  exchange(payloadBytes: number, isFirst: boolean): boolean {
+    const next = this.#bytes + (this.limits.hasPayloads ? payloadBytes : 0);
+    if (next > this.limits.bytesMax && !isFirst) {
+      this.isFull = true;
+      return false;
+    }
+    if (next > this.#allowed && !this.#extend(next)) return false;
+    this.#bytes = next;
+    return true;
+  }
+
+  /** Begins anew, with nothing taken. */
+  restart(): void {
+    this.isFull = false;
+    this.#bytes = 0;
+    this.#scanned = 0;
+  }
+
+  /** Resolves when there is room for a whole page. Errors: `too_busy`, `aborted`. */
+  async waitForRoom(): Promise<void> {
+    const { share } = this.limits;
+    const wanted = this.#lacking;
+    this.#lacking = 0;
+    this.restart();
+    this.checkReader();
+    share!.release();
+    await share!.grow(wanted);
+    this.#allowed = wanted;
+  }
+
+  /** The page is complete: what was taken in advance and not needed goes back. */
+  settle(): void {
+    if (this.#allowed > FREE_BYTES && this.limits.share !== null) this.limits.share.resize(this.#bytes);
+  }
+
+  /** Throws `aborted` once there is nobody left to read for. */
+  checkReader(): void {
+    const { share, signal } = this.limits;
+    if (share?.isClosed === true || signal?.aborted === true) throw new SkuaError('aborted', 'The client went away while its page was read.');
+  }
+
+  #extend(next: number): boolean {
+    const share = this.limits.share!;
+    const wanted = next <= share.smallBytes ? share.smallBytes : Math.max(next, this.limits.bytesMax);
+    if (share.tryGrow(wanted - share.heldBytes)) {
+      this.#allowed = wanted;
+      return true;
+    }
+    this.#lacking = wanted;
+    return false;
+  }
+}
