@@ -18,6 +18,7 @@ import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { compareEntries, compareRecords, extendToPoint, pointAfter, tablesReach } from './recorded.ts';
 import type { RecordedPoint } from './recorded.ts';
+import { IS_LONG_RUN } from '../support/long-run.ts';
 
 /**
  * Scavenges of the reference, repeated: the same directory, point and time must leave the same records, at the same
@@ -85,7 +86,7 @@ describe('recorded scavenges, in memory and without any state', () => {
   }
 });
 
-describe('recorded scavenges one after the other, with a state in memory', () => {
+if (IS_LONG_RUN) describe('recorded scavenges one after the other, with a state in memory', () => {
   test('orders-1 to orders-5', async () => {
     const scavengeStates = new MemoryScavengeStates();
     for (const { before, after, ...how } of REPEATS.filter(({ before: name }) => name.startsWith('orders-'))) {

@@ -5,7 +5,7 @@ import { inLongRun } from '../support/long-run.ts';
 
 /** A short run of the simulation; `node test/simulation/auto-scavenge-long.ts` is the long one. */
 
-const SEEDS = inLongRun(250, 60);
+const SEEDS = inLongRun(250, 25);
 /** What goes wrong is found within these. */
 const SEEDS_WRONG = 250;
 

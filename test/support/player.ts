@@ -24,12 +24,14 @@ export class Player {
   #opened!: { store: EventStore; close(): Promise<void> };
   #earlier: Earlier[] = [];
   #ids = 0;
+  readonly #isOpen: boolean;
 
-  /** Without `stepBack` the clock only goes on. */
-  constructor(open: () => Promise<{ store: EventStore; close(): Promise<void> }>, advance: (ms: number) => Promise<void>, stepBack: (ms: number) => void = () => {}) {
+  /** Without `stepBack` the clock only goes on. `isOpen`: the store has a way in for what it would refuse. */
+  constructor(open: () => Promise<{ store: EventStore; close(): Promise<void> }>, advance: (ms: number) => Promise<void>, stepBack: (ms: number) => void = () => {}, isOpen = true) {
     this.#open = open;
     this.#advance = advance;
     this.#stepBack = stepBack;
+    this.#isOpen = isOpen;
   }
 
   async start(): Promise<void> {
@@ -102,6 +104,7 @@ export class Player {
     } catch (error) {
       if (!isSkuaError(error, 'invalid_metadata')) throw error;
       this.#earlier.pop();
+      if (!this.#isOpen) return { refused: true };
       return { refused: true, left: await this.#append(metastream, expected, events, (...args) => store.appendInternal(...args)) };
     }
   }

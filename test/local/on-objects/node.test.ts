@@ -2,6 +2,7 @@ import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { skua, startedNode } from '../spawn.ts';
 import { ask, fill, type Node, numbersIn, onBucket, setMaxCount, streamUrl, until } from './kit.ts';
+import { IS_LONG_RUN } from '../../support/long-run.ts';
 
 /** Nodes whose data lie in a bucket, as processes of their own. */
 
@@ -39,7 +40,7 @@ describe('a node on a bucket', () => {
     expect(replies.map(({ status }) => status).sort()).toEqual([201, 400]);
   });
 
-  test('foresees what a scavenge will do, and does it', async () => {
+  if (IS_LONG_RUN) test('foresees what a scavenge will do, and does it', async () => {
     const node = await on.start();
     await setMaxCount(node, 'short', 3);
     await fill(node, 'short', 1, 150);
@@ -59,7 +60,7 @@ describe('a node on a bucket', () => {
     expect((await ask(node, 'GET', '/admin/scavenge/explain/short')).body.removed).toEqual([]);
   });
 
-  test('may stop in the middle of a scavenge, which the next one ends', async () => {
+  if (IS_LONG_RUN) test('may stop in the middle of a scavenge, which the next one ends', async () => {
     const first = await on.start();
     await setMaxCount(first, 'short', 3);
     await fill(first, 'short', 1, 300);
@@ -101,7 +102,7 @@ test.each([
   expect(err.replaceAll('\n', ' ')).toMatch(reason);
 });
 
-test('a node on a bucket backs itself up beside a scavenge, and what it made restores', async () => {
+if (IS_LONG_RUN) test('a node on a bucket backs itself up beside a scavenge, and what it made restores', async () => {
   const node = await on.start('--backup-repository', on.beside);
   await setMaxCount(node, 'short', 3);
   await fill(node, 'short', 1, 150);
@@ -121,7 +122,7 @@ test('a node on a bucket backs itself up beside a scavenge, and what it made res
   await restored.stop();
 });
 
-test('a copy of files from a node on a bucket is a data directory', async () => {
+if (IS_LONG_RUN) test('a copy of files from a node on a bucket is a data directory', async () => {
   const node = await on.start();
   await fill(node, 'long', 2, 100);
   const to = path.join(on.folder, 'copied');

@@ -8,6 +8,7 @@ import { COMMANDS } from '../../../local/commands/all.ts';
 import { secretFor, settingsFor } from '../../webhook/signatures/signing.ts';
 import { startedNode, startedProcess } from '../spawn.ts';
 import { FakeIo } from '../support.ts';
+import { IS_LONG_RUN } from '../../support/long-run.ts';
 
 /** Webhooks of a whole node: real files, signals and restarts. */
 
@@ -105,7 +106,7 @@ async function callsOf(node: Node, id: string): Promise<Record<string, number>> 
   return counts;
 }
 
-test('calls of every scheme are written; one with a wrong secret is not', async () => {
+if (IS_LONG_RUN) test('calls of every scheme are written; one with a wrong secret is not', async () => {
   const node = await start(...token());
   const body = { kind: 'x', note: 'Grüße' };
   for (const scheme of SCHEME_NAMES) {
@@ -174,7 +175,7 @@ test('202 without the wait, 201 with it, 404 once it is stopped', async () => {
   expect(await read(node, 'in-parcel')).toHaveLength(2);
 });
 
-describe('SIGTERM while calls are under way', () => {
+if (IS_LONG_RUN) describe('SIGTERM while calls are under way', () => {
   test.each([[true, 201], [false, 202]])('waitForWrite %s: nothing that was answered %i is lost, or written twice', async (waitForWrite, status) => {
     const first = await startBy(startedProcess, ['--log-level', 'error']);
     await run(first, 'orders', { waitForWrite, deduplication: { header: 'x-delivery' } });
@@ -214,7 +215,7 @@ describe('SIGTERM while calls are under way', () => {
 });
 
 describe('the data-protection token', () => {
-  test('another one opens old secrets as long as the old one is named', async () => {
+  if (IS_LONG_RUN) test('another one opens old secrets as long as the old one is named', async () => {
     const first = await start(...token('first'));
     await run(first, 'orders', { ...SIGNED, ...WAITING });
     await first.stop();

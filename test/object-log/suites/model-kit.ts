@@ -29,8 +29,8 @@ async function expectSame(script: readonly Command[], place: Place, seed: number
     return store;
   };
   const model = new ModelStore(clock, new SeededIds(3));
-  const modelled = new Player(async () => ({ store: model, close: async () => {} }), async () => {});
-  const real = new Player(open, (ms) => clock.advance(ms));
+  const modelled = new Player(async () => ({ store: model, close: async () => {} }), async () => {}, () => {}, false);
+  const real = new Player(open, (ms) => clock.advance(ms), () => {}, false);
   await modelled.start();
   await real.start();
   for (const [i, command] of script.entries()) {
