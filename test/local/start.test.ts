@@ -105,7 +105,8 @@ describe('a failed start says why, once, and what to do', () => {
     expect(err).toMatch(/^error not_a_directory: .*--db.*\n$/);
   });
 
-  test.skipIf(process.getuid?.() === 0)('no right to write there: 3', async () => {
+  const isRoot = process.getuid?.() === 0;
+  test.skipIf(isRoot)(`no right to write there: 3${isRoot ? ' (skipped: root may write everywhere)' : ''}`, async () => {
     const closed = path.join(folder, 'closed');
     mkdirSync(closed);
     chmodSync(closed, 0o500);

@@ -10,6 +10,12 @@ function reasonOf(error: unknown): string {
   return message.replaceAll('\n', ' ').slice(0, REASON_LENGTH_MAX);
 }
 
+/** Suites that a machine can't run say so in their name: `(skipped: the reason)`. */
+function reasonInName(name: string): string | undefined {
+  const from = name.indexOf('(skipped: ');
+  return from < 0 ? undefined : name.slice(from + '(skipped: '.length, name.indexOf(')', from));
+}
+
 /**
  * Prints why tests were skipped, which failed, and `N passed, N failed, N skipped` as the very last line, so that a script can read the
  * outcome there. For whoever adds up several runs, the three numbers and the failures are appended to the file that `SKUA_TEST_TOTALS`
@@ -31,7 +37,7 @@ export default class SummaryReporter implements Reporter {
         else if (result.state === 'failed') failures.push(...told(` > ${test.fullName}`, result.errors.slice(0, 1)));
         else {
           skipped++;
-          const reason = (result.state === 'skipped' && result.note) || 'no reason given';
+          const reason = (result.state === 'skipped' && result.note) || reasonInName(test.fullName) || 'no reason given';
           reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
         }
       }
