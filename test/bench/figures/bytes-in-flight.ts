@@ -21,7 +21,7 @@ const WINDOWS_MAX = 20;
 
 export const bytesInFlight: Figure = {
   name: 'bytes-in-flight',
-  how: `A node whose replies and whose request bodies may hold ${TOTAL_BYTES / MIB} MiB each. ${READERS} clients ask for a stream of events of 4 MiB as server-sent events and take nothing of it; ${UPLOADS} more send 30 MB batches but for the last byte, as fast as the node takes them. Resident size: how far it rises at most, beside the two totals and ${SLACK_BYTES / MIB} MiB. Small reads: the 99th percentile of one client that reads an event of 100 bytes again and again over a kept connection meanwhile, beside the same before the others came.`,
+  how: `A node whose replies and whose request bodies may hold ${TOTAL_BYTES / MIB} MiB each. ${READERS} clients ask for a stream of events of 4 MiB as server-sent events and take nothing of it; ${UPLOADS} more send 30 MB batches but for the last byte, as fast as the node takes them. Resident size: how far it rises at most over that of a node that has read those events once, beside the two totals and ${SLACK_BYTES / MIB} MiB. Small reads: the 99th percentile of one client that reads an event of 100 bytes again and again over a kept connection meanwhile, beside the same before the others came.`,
   async run(settings) {
     const node = await startServer([...NODE_FLAGS, 'local/main.ts', 'start', '--db', join(settings.folder, 'bytes-in-flight'), '--node-port', '0', '--insecure',
       '--max-reply-bytes-in-flight', `${TOTAL_BYTES / MIB}MiB`, '--max-upload-bytes-in-flight', `${TOTAL_BYTES / MIB}MiB`, '--client-stall-timeout', '3600']);
@@ -30,6 +30,8 @@ export const bytesInFlight: Figure = {
     try {
       await write(node, agent, 'small', 0, 100);
       for (let n = 0; n < (settings.quick ? 4 : 24); n++) await write(node, agent, 'big', n, EVENT_BYTES);
+      // The cache of blocks has a limit of its own, and is full before the others come.
+      for (let n = 0; n < (settings.quick ? 4 : 24); n++) await ask(node, agent, 'GET', `/streams/big/${n}`);
       const ms = settings.quick ? 300 : 3_000;
       await smallReads(node, agent, settings.quick ? 100 : 2_000);
       const idle = await smallReads(node, agent, ms);
