@@ -1,58 +1,24 @@
 import {
-  createCipheriv, createDecipheriv, createHash, createHmac, createPrivateKey, createPublicKey, hash, hkdfSync, pbkdf2, randomBytes, scrypt, sign, timingSafeEqual, verify,
+  createCipheriv, createDecipheriv, createHmac, createPrivateKey, createPublicKey, createSecretKey, generateKeyPairSync, hkdfSync, pbkdf2, randomBytes, scrypt, sign, timingSafeEqual, verify,
 } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
+import { SkuaError } from '../core/errors.ts';
 import { AES_GCM_TAG_BYTES } from '../core/ports/keys.ts';
 import type { Keys } from '../core/ports/keys.ts';
-import { privateKeyDer, publicKeyDer } from '../core/security/ed25519-keys.ts';
 
 const pbkdf2Async = promisify(pbkdf2);
 const scryptAsync = promisify<Uint8Array, Uint8Array, number, { N: number; r: number; p: number; maxmem: number }, Uint8Array>(scrypt);
 /** What OpenSSL takes on top of the tables of scrypt. */
 const SCRYPT_SLACK_BYTES = 1_048_576;
 
-const HMAC_BLOCK_BYTES = 64;
-const SHA256_BYTES = 32;
+/** Made of the bytes once: the making takes several times as long as a short HMAC. */
+const held = new WeakMap<Uint8Array, KeyObject>();
 
-/** The two blocks that begin the inner and the outer text of an HMAC (RFC 2104); behind the outer one is room for a digest. */
-interface HmacKey {
-  readonly inner: Uint8Array;
-  readonly outer: Uint8Array;
-}
-
-const prepared = new WeakMap<Uint8Array, HmacKey>();
-
-function prepare(key: Uint8Array): HmacKey {
-  let pads = prepared.get(key);
-  if (pads === undefined) {
-    const block = new Uint8Array(HMAC_BLOCK_BYTES);
-    block.set(key.length > HMAC_BLOCK_BYTES ? createHash('sha256').update(key).digest() : key);
-    pads = { inner: block.map((byte) => byte ^ 0x36), outer: new Uint8Array(HMAC_BLOCK_BYTES + SHA256_BYTES) };
-    for (let i = 0; i < HMAC_BLOCK_BYTES; i++) pads.outer[i] = block[i]! ^ 0x5c;
-    prepared.set(key, pads);
-  }
-  return pads;
-}
-
-/**
- * Made of two one-shot digests: every request with credentials has one, and an HMAC object of Node.js, with the buffer
- * that it returns, costs several times as much.
- */
-function hmacSha256(key: Uint8Array, data: Uint8Array): Uint8Array {
-  const { inner, outer } = prepare(key);
-  const text = new Uint8Array(HMAC_BLOCK_BYTES + data.length);
-  text.set(inner);
-  text.set(data, HMAC_BLOCK_BYTES);
-  putDigest(text, outer, HMAC_BLOCK_BYTES);
-  const mac = new Uint8Array(SHA256_BYTES);
-  putDigest(outer, mac, 0);
-  return mac;
-}
-
-function putDigest(text: Uint8Array, out: Uint8Array, at: number): void {
-  const digest = hash('sha256', text, 'binary');
-  for (let i = 0; i < SHA256_BYTES; i++) out[at + i] = digest.charCodeAt(i);
+function keyObject(key: Uint8Array): KeyObject {
+  let object = held.get(key);
+  if (object === undefined) held.set(key, object = createSecretKey(key));
+  return object;
 }
 
 const AES_GCM = 'aes-256-gcm';
@@ -80,22 +46,28 @@ function openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, cont
   }
 }
 
-function privateKeyOf(key: Uint8Array): KeyObject {
-  return createPrivateKey({ key: Buffer.from(privateKeyDer(key)), format: 'der', type: 'pkcs8' });
-}
+/** Characters; the file of an Ed25519 key has less than 200. */
+const PEM_LENGTH_MAX = 4_096;
 
-/** The last bytes of the public key's structure are the key itself. */
-function ed25519Public(privateKey: Uint8Array): Uint8Array {
-  const der = createPublicKey(privateKeyOf(privateKey)).export({ format: 'der', type: 'spki' });
-  return new Uint8Array(der.subarray(der.length - privateKey.length));
-}
-
-function ed25519Verify(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean {
+/** The Ed25519 key in the text of a file. Also where blanks stand for its line ends, as in variables of an environment. */
+function ed25519Key(text: string, label: 'PUBLIC KEY' | 'PRIVATE KEY'): KeyObject {
+  const pem = text.trim();
+  const match = pem.length > PEM_LENGTH_MAX ? null : /^-----BEGIN ([A-Z0-9 ]+)-----\s([A-Za-z0-9+/=\s]+)\s-----END ([A-Z0-9 ]+)-----$/.exec(pem);
+  if (match === null) throw refusedKey(`It is no ${label.toLowerCase()} in PEM.`);
+  const [, begun, body, ended] = match;
+  if (begun !== label || ended !== label) throw refusedKey(`It holds a ${begun!.toLowerCase()}, and a ${label.toLowerCase()} is needed.`);
+  const key = Buffer.from(body!, 'base64');
   try {
-    return verify(null, data, createPublicKey({ key: Buffer.from(publicKeyDer(publicKey)), format: 'der', type: 'spki' }), signature);
+    const object = label === 'PUBLIC KEY' ? createPublicKey({ key, format: 'der', type: 'spki' }) : createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+    if (object.asymmetricKeyType === 'ed25519') return object;
   } catch {
-    return false;
+    // The cause is a text of the cryptography library that helps nobody.
   }
+  throw refusedKey('It holds a key of another kind: only Ed25519 is understood. Make one with `skua license issuer`.');
+}
+
+function refusedKey(message: string): SkuaError {
+  return new SkuaError('licence_invalid', message);
 }
 
 /** Keys by the native code of Node.js; derivations run in its thread pool. */
@@ -108,13 +80,12 @@ export const nodeKeys: Keys = {
     return new Uint8Array(await scryptAsync(password, salt, lengthBytes, { N: n, r, p, maxmem }));
   },
   equal: (a, b) => a.length === b.length && timingSafeEqual(a, b),
-  hmacSha256,
-  hmac: (hash, key, data) => new Uint8Array(createHmac(hash, key).update(data).digest()),
+  hmac: (hash, key, data) => new Uint8Array(createHmac(hash, keyObject(key)).update(data).digest()),
   hkdfSha256: (secret, salt, info, lengthBytes) => new Uint8Array(hkdfSync('sha256', secret, salt, info, lengthBytes)),
   sealAesGcm,
   openAesGcm,
-  ed25519Public,
-  ed25519Sign: (privateKey, data) => new Uint8Array(sign(null, data, privateKeyOf(privateKey))),
-  ed25519Verify,
+  ed25519Pair: () => generateKeyPairSync('ed25519', { publicKeyEncoding: { format: 'pem', type: 'spki' }, privateKeyEncoding: { format: 'pem', type: 'pkcs8' } }),
+  ed25519Sign: (privateKey, data) => new Uint8Array(sign(null, data, ed25519Key(privateKey, 'PRIVATE KEY'))),
+  ed25519Verify: (publicKey, data, signature) => verify(null, data, ed25519Key(publicKey, 'PUBLIC KEY'), signature),
   randomBytes: (length) => new Uint8Array(randomBytes(length)),
 };

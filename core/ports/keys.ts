@@ -6,9 +6,7 @@ export interface Keys {
   scrypt(password: Uint8Array, salt: Uint8Array, cost: ScryptCost, lengthBytes: number): Promise<Uint8Array>;
   /** True when both are the same bytes, in a time that does not tell where they differ. */
   equal(a: Uint8Array, b: Uint8Array): boolean;
-  /** HMAC-SHA256. */
-  hmacSha256(key: Uint8Array, data: Uint8Array): Uint8Array;
-  /** HMAC (RFC 2104). */
+  /** HMAC (RFC 2104). A key that was given once must not be changed: what is made of it may be kept. */
   hmac(hash: HmacHash, key: Uint8Array, data: Uint8Array): Uint8Array;
   /** HKDF with SHA-256 (RFC 5869). */
   hkdfSha256(secret: Uint8Array, salt: Uint8Array, info: Uint8Array, lengthBytes: number): Uint8Array;
@@ -19,12 +17,12 @@ export interface Keys {
   sealAesGcm(key: Uint8Array, nonce: Uint8Array, data: Uint8Array, context: Uint8Array): Uint8Array;
   /** What was sealed; null when key, nonce, context or any byte is another one. */
   openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, context: Uint8Array): Uint8Array | null;
-  /** The public key (ED25519_KEY_BYTES) that belongs to a private one. */
-  ed25519Public(privateKey: Uint8Array): Uint8Array;
-  /** Ed25519 (RFC 8032): a signature of 64 bytes. The private key has ED25519_KEY_BYTES, all of them random. */
-  ed25519Sign(privateKey: Uint8Array, data: Uint8Array): Uint8Array;
-  /** Whether the holder of the private key has signed this; false too for what is no signature or no key. */
-  ed25519Verify(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean;
+  /** Ed25519 keys (RFC 8032) are the text of their files, which other programs read too: PEM around the structures of RFC 8410. */
+  ed25519Pair(): Ed25519Pair;
+  /** A signature of 64 bytes. Errors: `licence_invalid` for what is no private key. */
+  ed25519Sign(privateKey: string, data: Uint8Array): Uint8Array;
+  /** Whether the holder of the private key has signed this; false too for what is no signature. Errors: `licence_invalid` for what is no public key. */
+  ed25519Verify(publicKey: string, data: Uint8Array, signature: Uint8Array): boolean;
   /** Bytes nobody can guess. */
   randomBytes(length: number): Uint8Array;
 }
@@ -37,9 +35,13 @@ export interface ScryptCost {
   readonly p: number;
 }
 
+export interface Ed25519Pair {
+  readonly privateKey: string;
+  readonly publicKey: string;
+}
+
 export type HmacHash = 'sha256' | 'sha1' | 'sha512';
 
-export const ED25519_KEY_BYTES = 32;
 export const AES_KEY_BYTES = 32;
 export const AES_GCM_NONCE_BYTES = 12;
 export const AES_GCM_TAG_BYTES = 16;

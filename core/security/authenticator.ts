@@ -65,7 +65,7 @@ export class PasswordAuthenticator implements Authenticator {
     const { failures, store } = this.#parts;
     failures.check(name, address);
     const isPossible = name.length <= LOGIN_NAME_LENGTH_MAX && fitsPassword(password);
-    const mac = isPossible ? this.#parts.keys.hmacSha256(this.#macKey, encodeText(password)) : NO_MAC;
+    const mac = isPossible ? this.#parts.keys.hmac('sha256', this.#macKey, encodeText(password)) : NO_MAC;
     const known = this.#cached(name, mac);
     if (known !== null) {
       const info = infoNow(store, known.stream);

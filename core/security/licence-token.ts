@@ -29,8 +29,8 @@ const SECONDS_MAX = 8_640_000_000_000;
 const HEADER = encodeBase64Url(encodeText('{"alg":"EdDSA","typ":"JWT"}'));
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The key for these claims, whose times count in whole seconds. */
-export function signLicence(claims: LicenceClaims, privateKey: Uint8Array, keys: Keys): string {
+/** The key for these claims, whose times count in whole seconds. Errors: `licence_invalid` for what is no private key. */
+export function signLicence(claims: LicenceClaims, privateKey: string, keys: Keys): string {
   const { features, expiresAtMs, notBeforeMs, issuedAtMs, holder, id } = claims;
   const payload = {
     ...(holder !== null && { sub: holder }), ...(id !== null && { jti: id }),
@@ -62,7 +62,8 @@ export function readLicence(text: string): LicenceToken {
   return { claims: claimsOf(objectOf(payload, 'payload')), signed: encodeText(`${header}.${payload}`), signature: bytes };
 }
 
-export function isSignedBy({ signed, signature }: LicenceToken, publicKey: Uint8Array, keys: Keys): boolean {
+/** Errors: `licence_invalid` for what is no public key. */
+export function isSignedBy({ signed, signature }: LicenceToken, publicKey: string, keys: Keys): boolean {
   return keys.ed25519Verify(publicKey, signed, signature);
 }
 

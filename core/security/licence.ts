@@ -3,7 +3,6 @@ import type { Clock } from '../ports/clock.ts';
 import type { Keys } from '../ports/keys.ts';
 import type { Log } from '../ports/log.ts';
 import { timestampText } from '../time.ts';
-import { parsePublicKeyPem } from './ed25519-keys.ts';
 import { isSignedBy, readLicence } from './licence-token.ts';
 import type { Feature, LicenceClaims, LicenceToken } from './licence-token.ts';
 
@@ -35,9 +34,9 @@ export function licenceOf({ key, issuerKey, useBuiltIn }: LicenceConfig, keys: K
   if (issuerKey === null) return refusing('key', 'The licence key can\'t be verified: Licensing:IssuerKeyFile must name the public key of its issuer.');
   if ('unreadable' in issuerKey) return refusing('key', `The licence key can't be verified, since Licensing:IssuerKeyFile can't be read: ${issuerKey.unreadable}`);
   try {
-    const publicKey = reasoned('The licence key can\'t be verified: Licensing:IssuerKeyFile is not understood.', () => parsePublicKeyPem(issuerKey.pem));
     const token = reasoned('The licence key in Licensing:LicenseKey is invalid.', () => readLicence(key));
-    return isSignedBy(token, publicKey, keys) ? granting(token) : refusing('key', 'The licence key was signed by another issuer than the one in Licensing:IssuerKeyFile, or was changed afterwards.');
+    const isSigned = reasoned('The licence key can\'t be verified: Licensing:IssuerKeyFile is not understood.', () => isSignedBy(token, issuerKey.pem, keys));
+    return isSigned ? granting(token) : refusing('key', 'The licence key was signed by another issuer than the one in Licensing:IssuerKeyFile, or was changed afterwards.');
   } catch (error) {
     if (error instanceof Refusal) return refusing('key', error.message);
     throw error;

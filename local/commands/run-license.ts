@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { isSkuaError } from '../../core/errors.ts';
-import { ED25519_KEY_BYTES } from '../../core/ports/keys.ts';
-import { parsePrivateKeyPem, parsePublicKeyPem, privateKeyPem, publicKeyPem } from '../../core/security/ed25519-keys.ts';
 import { FEATURES, isSignedBy, readLicence, signLicence } from '../../core/security/licence-token.ts';
 import type { Feature, LicenceClaims } from '../../core/security/licence-token.ts';
 import { timeRefusal } from '../../core/security/licence.ts';
@@ -23,10 +21,10 @@ const FILE_BYTES_MAX = 65_536;
 export async function runLicenseIssuer({ options, positionals }: Input<typeof licenseIssuerOptions>, io: Io): Promise<ExitCode> {
   const privateFile = positionals[0]!;
   const publicFile = `${privateFile}.pub`;
-  const key = nodeKeys.randomBytes(ED25519_KEY_BYTES);
+  const { privateKey, publicKey } = nodeKeys.ed25519Pair();
   await writeKeyFiles([
-    { file: privateFile, text: privateKeyPem(key), mode: SECRET_MODE },
-    { file: publicFile, text: publicKeyPem(nodeKeys.ed25519Public(key)), mode: PUBLIC_MODE },
+    { file: privateFile, text: privateKey, mode: SECRET_MODE },
+    { file: publicFile, text: publicKey, mode: PUBLIC_MODE },
   ], options.force);
   if (options.json) line(io.stdout, JSON.stringify({ privateKeyFile: privateFile, publicKeyFile: publicFile }));
   else {
@@ -40,10 +38,10 @@ export async function runLicenseIssue({ options, positionals }: Input<typeof lic
   const features = featuresOf(options.feature);
   if (options.force && options.out === null) throw new UsageError('--force is about the file of --out, which is not given.');
   const file = positionals[0]!;
-  const privateKey = ofFile(file, parsePrivateKeyPem, await textOf(file));
+  const privateKey = await textOf(file);
   const nowMs = systemClock.nowMs();
   const claims: LicenceClaims = { features, issuedAtMs: wholeSeconds(nowMs), notBeforeMs: null, expiresAtMs: wholeSeconds(nowMs + options.days * DAY_MS), holder: options.holder, id: randomUUID() };
-  const token = signLicence(claims, privateKey, nodeKeys);
+  const token = ofFile(file, () => signLicence(claims, privateKey, nodeKeys));
   if (options.out !== null) await writeKeyFiles([{ file: options.out, text: `${token}\n`, mode: SECRET_MODE }], options.force);
   if (options.json) line(io.stdout, JSON.stringify({ ...claimsDocument(claims), ...(options.out === null ? { licenseKey: token } : { file: options.out }) }));
   else line(io.stdout, options.out === null ? token : `${options.out} grants ${features.join(', ')} for ${options.days} days. Set what it holds as Licensing:LicenseKey.`);
@@ -53,9 +51,10 @@ export async function runLicenseIssue({ options, positionals }: Input<typeof lic
 export async function runLicenseInspect({ options, positionals }: Input<typeof licenseInspectOptions>, io: Io): Promise<ExitCode> {
   const file = positionals[0]!;
   const issuerFile = options['issuer-key'];
-  const publicKey = issuerFile === null ? null : ofFile(issuerFile, parsePublicKeyPem, await textOf(issuerFile));
-  const token = ofFile(file, readLicence, await textOf(file === '-' ? '/dev/stdin' : file));
-  const isVerified = publicKey === null ? null : isSignedBy(token, publicKey, nodeKeys);
+  const publicKey = issuerFile === null ? null : await textOf(issuerFile);
+  const text = await textOf(file === '-' ? '/dev/stdin' : file);
+  const token = ofFile(file, () => readLicence(text));
+  const isVerified = publicKey === null ? null : ofFile(issuerFile!, () => isSignedBy(token, publicKey, nodeKeys));
   const nowMs = systemClock.nowMs();
   const refusal = timeRefusal(token.claims, nowMs);
   if (options.json) line(io.stdout, JSON.stringify({ ...claimsDocument(token.claims), isVerified, refusal }));
@@ -77,9 +76,9 @@ async function textOf(file: string): Promise<string> {
   return Buffer.from(await readInput(file, FILE_BYTES_MAX)).toString('utf8');
 }
 
-function ofFile<T>(file: string, parse: (text: string) => T, text: string): T {
+function ofFile<T>(file: string, use: () => T): T {
   try {
-    return parse(text);
+    return use();
   } catch (error) {
     throw isSkuaError(error, 'licence_invalid') ? new CommandError(error.code, `${file} is not usable. ${error.message}`, EXIT.failed) : error;
   }

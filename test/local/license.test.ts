@@ -1,8 +1,8 @@
+import { createPublicKey } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { parsePrivateKeyPem, parsePublicKeyPem } from '../../core/security/ed25519-keys.ts';
 import { isSignedBy, readLicence, signLicence } from '../../core/security/licence-token.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { runProgram } from '../../local/cli/run.ts';
@@ -24,9 +24,9 @@ async function run(...words: string[]) {
 const modeOf = async (name: string) => (await stat(at(name))).mode & 0o777;
 const textOf = (name: string) => readFile(at(name), 'utf8');
 
-async function issuer(): Promise<{ secret: Uint8Array; known: Uint8Array }> {
+async function issuer(): Promise<{ secret: string; known: string }> {
   expect((await run('issuer', at('issuer.key'))).code).toBe(0);
-  return { secret: parsePrivateKeyPem(await textOf('issuer.key')), known: parsePublicKeyPem(await textOf('issuer.key.pub')) };
+  return { secret: await textOf('issuer.key'), known: await textOf('issuer.key.pub') };
 }
 
 describe('issuer', () => {
@@ -36,7 +36,7 @@ describe('issuer', () => {
       out: './issuer.key signs licence keys: keep it secret. Issue one with `skua license issue ./issuer.key`.\n./issuer.key.pub verifies them: give it to nodes with --licensing-issuer-key-file.\n',
     });
     expect([await modeOf('issuer.key'), await modeOf('issuer.key.pub') & 0o600]).toEqual([0o600, 0o600]);
-    expect(nodeKeys.ed25519Public(parsePrivateKeyPem(await textOf('issuer.key')))).toEqual(parsePublicKeyPem(await textOf('issuer.key.pub')));
+    expect(createPublicKey(await textOf('issuer.key')).export({ format: 'pem', type: 'spki' })).toBe(await textOf('issuer.key.pub'));
     expect(await readdir(folder)).toEqual(['issuer.key', 'issuer.key.pub']);
   });
 
@@ -119,6 +119,7 @@ describe('inspect', () => {
       expect(await run('inspect', at('made'))).toMatchObject({ code: 1, out: expect.stringMatching(text) });
     }
     expect(await run('inspect', at('issuer.key'))).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^error licence_invalid: \.\/issuer\.key is not usable\. It is no signed token/) });
+    expect(await run('inspect', at('key'), '--issuer-key', at('issuer.key'))).toEqual({ code: 1, out: '', err: 'error licence_invalid: ./issuer.key is not usable. It holds a private key, and a public key is needed.\n' });
     expect((await run('inspect', at('nothing'))).code).toBe(3);
   });
 });

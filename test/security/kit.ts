@@ -35,13 +35,12 @@ export class FakeKeys implements Keys {
     return new Uint8Array(createHmac('sha512', salt).update(kind).update(password).digest()).slice(0, lengthBytes);
   }
   equal(a: Uint8Array, b: Uint8Array): boolean { return a.length === b.length && timingSafeEqual(a, b); }
-  hmacSha256(key: Uint8Array, data: Uint8Array): Uint8Array { return createHmac('sha256', key).update(data).digest(); }
   randomBytes(length: number): Uint8Array { return this.#random.bytes(length); }
   readonly hmac = nodeKeys.hmac;
   readonly hkdfSha256 = nodeKeys.hkdfSha256;
   readonly sealAesGcm = nodeKeys.sealAesGcm;
   readonly openAesGcm = nodeKeys.openAesGcm;
-  readonly ed25519Public = nodeKeys.ed25519Public;
+  readonly ed25519Pair = nodeKeys.ed25519Pair;
   readonly ed25519Sign = nodeKeys.ed25519Sign;
   readonly ed25519Verify = nodeKeys.ed25519Verify;
 

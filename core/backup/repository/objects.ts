@@ -33,7 +33,7 @@ export class Sealer {
 
   /** Name of content: without the key nobody can tell whether some known content is in the repository. */
   idOf(sha256: Uint8Array): Uint8Array {
-    return this.#keys.hmacSha256(this.#idKey, sha256);
+    return this.#keys.hmac('sha256', this.#idKey, sha256);
   }
 
   /** Nonce, ciphertext and tag. Nonces are random: 96 bits are enough for far more frames than a repository can hold. */

@@ -78,7 +78,7 @@ const LABEL = encodeText('skua webhook delivery');
  * first events for repeats of the old ones.
  */
 export function deliveryEventId(keys: Keys, { connectorId, incarnation }: ActiveConnector, deliveryId: string): string {
-  const uuid = keys.hmacSha256(LABEL, encodeText(`${connectorId}\0${incarnation}\0${deliveryId}`)).slice(0, 16);
+  const uuid = keys.hmac('sha256', LABEL, encodeText(`${connectorId}\0${incarnation}\0${deliveryId}`)).slice(0, 16);
   uuid[6] = (uuid[6]! & 0x0f) | 0x80;
   uuid[8] = (uuid[8]! & 0x3f) | 0x80;
   return uuidText(uuid);

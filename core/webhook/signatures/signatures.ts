@@ -167,7 +167,7 @@ function putAscii(text: string, out: Uint8Array): void {
 }
 
 function macText(keys: Keys, { hash, encoding }: SignatureScheme, key: Uint8Array, signed: Uint8Array): string {
-  const mac = hash === 'sha256' ? keys.hmacSha256(key, signed) : keys.hmac(hash, key, signed);
+  const mac = keys.hmac(hash, key, signed);
   if (encoding === 'base64') return encodeBase64(mac);
   let text = '';
   for (const byte of mac) text += HEX[byte]!;

@@ -5,9 +5,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { OpenStore } from '../../../core/store/open-store.ts';
-import { publicKeyPem } from '../../../core/security/ed25519-keys.ts';
 import { signLicence } from '../../../core/security/licence-token.ts';
-import { decodeText, encodeText } from '../../../core/text.ts';
+import { decodeText } from '../../../core/text.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { openAutoScavenge, TICK_PERIOD_MS } from '../../../local/auto-scavenge/open.ts';
 import { LogLines } from '../../handlers/secured.ts';
@@ -145,9 +144,9 @@ describe('off', () => {
   test('87: from the moment on at which the key expires, in the middle of a cycle too', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'skua-licence-'));
     const file = path.join(folder, 'issuer.pub');
-    const secret = encodeText('0123456789abcdef0123456789abcdef');
-    await writeFile(file, publicKeyPem(nodeKeys.ed25519Public(secret)));
-    const key = signLicence({ features: ['AUTO_SCAVENGE'], expiresAtMs: BEFORE_MS + 3_600_000, notBeforeMs: null, issuedAtMs: null, holder: null, id: null }, secret, nodeKeys);
+    const { privateKey, publicKey } = nodeKeys.ed25519Pair();
+    await writeFile(file, publicKey);
+    const key = signLicence({ features: ['AUTO_SCAVENGE'], expiresAtMs: BEFORE_MS + 3_600_000, notBeforeMs: null, issuedAtMs: null, holder: null, id: null }, privateKey, nodeKeys);
     const scavenger = new FakeScavenger();
     const { autoScavenge, clock, types, log } = await started(new MemoryStorage(), BEFORE_MS, ['--licensing-license-key', key, '--licensing-issuer-key-file', file], scavenger);
     await rm(folder, { recursive: true });

@@ -2,9 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { publicKeyPem } from '../../../core/security/ed25519-keys.ts';
 import { signLicence } from '../../../core/security/licence-token.ts';
-import { encodeText } from '../../../core/text.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { nodeLicence, offReason } from '../../../local/auto-scavenge/open.ts';
 import { dumpLines } from '../../../local/config/show-options.ts';
@@ -66,8 +64,8 @@ describe('values', () => {
 });
 
 describe('the licence of a node', () => {
-  const secret = encodeText('0123456789abcdef0123456789abcdef');
-  const key = signLicence({ features: ['ALL'], expiresAtMs: 2_000, notBeforeMs: null, issuedAtMs: null, holder: null, id: null }, secret, nodeKeys);
+  const { privateKey, publicKey } = nodeKeys.ed25519Pair();
+  const key = signLicence({ features: ['ALL'], expiresAtMs: 2_000, notBeforeMs: null, issuedAtMs: null, holder: null, id: null }, privateKey, nodeKeys);
   let folder: string;
 
   beforeEach(async () => { folder = await mkdtemp(path.join(tmpdir(), 'skua-licence-')); });
@@ -77,7 +75,7 @@ describe('the licence of a node', () => {
 
   test('with the issuer\'s file, and without', async () => {
     const file = path.join(folder, 'issuer.pub');
-    await writeFile(file, publicKeyPem(nodeKeys.ed25519Public(secret)));
+    await writeFile(file, publicKey);
     expect(await refusalOf('--licensing-license-key', key, '--licensing-issuer-key-file', file)).toBeNull();
     expect(await refusalOf('--licensing-license-key', key, '--licensing-issuer-key-file', `${file}.x`)).toMatch(/can't be read: .*issuer\.pub\.x \(ENOENT\)\.$/);
     expect(await refusalOf('--licensing-license-key', key, '--licensing-issuer-key-file', folder)).toMatch(/EISDIR/);

@@ -8,7 +8,7 @@ import type { Problem } from '../../../local/tls/certificate-set.ts';
 import { issue, issueNode, issueRoot } from '../../support/certificates.ts';
 import type { Issued } from '../../support/certificates.ts';
 import { Files } from './files.ts';
-import { GOOD, PASSWORD, ROOT_PEM, WITHOUT_KEY, WITHOUT_PASSWORD, WITH_ROOT } from './pkcs12-files.ts';
+import { GOOD, OLDER, PASSWORD, ROOT_PEM, WITHOUT_KEY, WITHOUT_PASSWORD, WITH_ROOT } from './pkcs12-files.ts';
 
 const DAY_MS = 86_400_000;
 let root: Issued;
@@ -102,8 +102,8 @@ describe('PKCS#12', () => {
     return files.options({ certificateFile: files.path('node.p12'), certificatePrivateKeyFile: null, certificatePassword: password });
   };
 
-  test('certificate, key and intermediate', async () => {
-    const set = await load(await p12(GOOD, PASSWORD), NOW);
+  test.each([['today\'s tools', GOOD], ['older ones', OLDER]])('certificate, key and intermediate, by %s', async (_, bytes) => {
+    const set = await load(await p12(bytes, PASSWORD), NOW);
     expect(set.loaded.map(({ kind, subject }) => [kind, subject])).toEqual([['node', 'CN=node.parcels.test'], ['intermediate', 'CN=Parcels Intermediate'], ['root', 'CN=Parcels Root']]);
   });
   test.each([null, ''])('without a password: %s', async (password) => {
