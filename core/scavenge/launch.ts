@@ -103,7 +103,8 @@ export function launchRun(
 
 /** Text of what ended a run, as the history, the log and `last` have it. */
 function failureText(error: unknown): string {
-  return `Error while scavenging DB: ${error instanceof Error ? error.message : String(error)}.`;
+  const reason = error instanceof Error ? error.message : String(error);
+  return `Error while scavenging DB: ${reason}${reason.endsWith('.') ? '' : '.'}`;
 }
 
 /** Starts a run that only counts. */
