@@ -93,6 +93,7 @@ export class DigestLane {
   /** Nobody asks any more for digests that were begun. */
   clear(): void {
     if (this.#isThere === true) this.#send(CLEAR, 0, NOTHING);
+    this.#nextId = 0;
   }
 
   #start(): boolean {
@@ -110,7 +111,7 @@ export class DigestLane {
 
   #digest(): Digest {
     const id = this.#nextId;
-    this.#nextId = (id + 1) | 0;
+    this.#nextId++;
     return {
       update: (bytes) => {
         for (let at = 0; at < bytes.length; at += SLOT_BYTES) this.#send(UPDATE, id, bytes.subarray(at, at + SLOT_BYTES));

@@ -51,8 +51,16 @@ test('whoever reads that a run has ended may begin the next one, or a backup, at
   const world = await openWorld();
   await fill(world.open, 10);
   const { scavenger } = world.open;
+  // What is told right behind the line that says so, while the history is still being written.
+  const told: unknown[] = [];
+  const push = world.lines.push.bind(world.lines);
+  world.lines.push = (line) => {
+    if (line.message.includes('Scavenge Completed')) queueMicrotask(() => told.push(scavenger.last()!.result));
+    return push(line);
+  };
   await scavenger.start();
   while (scavenger.last()!.result === 'InProgress') await new Promise((resolve) => { setImmediate(resolve); });
+  expect(told).toEqual(['InProgress']);
   scavenger.hold()();
   await scavenger.start();
   await world.open.close();
