@@ -1,27 +1,61 @@
-// Bundles for an installed package, where Node.js does not run TypeScript: the command line and the entry points of
-// worker threads, side by side, with packages outside, installed as dependencies. And the functions, with packages
-// inside. `--functions` builds only those, beside what is there.
-import { rm } from 'node:fs/promises';
+// Bundles for an installed package, where Node.js does not run TypeScript: the command line, in parts that are loaded when a command
+// needs them, and the entry points of worker threads; and the functions. Packages are inside, so that nothing has to be installed
+// beside them. `--functions` builds only the functions, beside what is there.
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { build } from 'esbuild';
-import { buildFunctions, sizeLines, sizeProblems } from './infra/aws/build.mjs';
+import { buildFunctions, REQUIRE, sizeLines, sizeProblems } from './infra/aws/build.mjs';
+import { noticesOf } from './infra/packaging/notices.mjs';
 
-if (!process.argv.includes('--functions')) {
+const pathOf = createRequire(import.meta.url).resolve;
+const sources = ['node_modules/@octokit/webhooks-examples/package.json', 'node_modules/quickjs-wasi/package.json'];
+const isAll = !process.argv.includes('--functions');
+
+/** Packages that are imported late for what they do, not for their names. */
+const ONLY_DO = /reflect-metadata/;
+
+/** A CommonJS package that is imported late has no names in a bundle, where Node.js finds them in its source: such an import has to go by a module of our own. */
+function refuseNamelessParts({ outputs }) {
+  for (const { entryPoint, exports } of Object.values(outputs)) {
+    if (entryPoint?.includes('node_modules/') && !ONLY_DO.test(entryPoint) && exports.every((name) => name === 'default')) throw new Error(`${entryPoint} is imported late, and has no names in the bundle: import it from a module of ours.`);
+  }
+}
+
+
+if (isAll) {
   await rm('dist', { recursive: true, force: true });
-  await build({
-    entryPoints: { main: 'local/program.ts', worker: 'infra/jobs/worker.ts', 'sandbox-worker': 'infra/quickjs/worker.ts' },
+  const { metafile } = await build({
+    entryPoints: { main: 'local/installed.mjs', worker: 'infra/jobs/worker.ts', 'sandbox-worker': 'infra/quickjs/worker.ts' },
     outdir: 'dist',
     bundle: true,
+    splitting: true,
+    // Beside the entry points, so that all find worker and WebAssembly in their own folder.
+    chunkNames: '[name]-[hash]',
     platform: 'node',
     format: 'esm',
     target: 'node24',
-    packages: 'external',
-    sourcemap: true,
-    logLevel: 'info',
+    mainFields: ['module', 'main'],
+    minifySyntax: true,
+    banner: { js: REQUIRE },
+    legalComments: 'none',
+    metafile: true,
+    logLevel: 'warning',
   });
+  sources.push(...Object.keys(metafile.inputs));
+  refuseNamelessParts(metafile);
+  // Of modules whatever folder it is put into.
+  await writeFile('dist/package.json', '{ "type": "module" }\n');
+  await copyFile(pathOf('quickjs-wasi/quickjs.wasm'), 'dist/quickjs.wasm');
+  // For `skua demo`.
+  await writeFile('dist/demo-webhooks.json.gz', await promisify(gzip)(await readFile(pathOf('@octokit/webhooks-examples/api.github.com/index.json')), { level: 9 }));
 }
 
 const sizes = await buildFunctions();
-console.log(['', ...sizeLines(sizes), ''].join('\n'));
+if (isAll) await writeFile('dist/THIRD-PARTY.txt', await noticesOf([...sources, ...sizes.flatMap((size) => size.sources)]));
+// On stderr: stdout is that of `npm pack`.
+console.error(['', ...sizeLines(sizes), ''].join('\n'));
 for (const problem of sizeProblems(sizes)) {
   console.error(problem);
   process.exitCode = 1;

@@ -31,6 +31,23 @@ export function equalBytes(a: Uint8Array, aAt: number, b: Uint8Array, bAt: numbe
   return true;
 }
 
+/** Runs [from, to) of blocks that hold anything but zeros, so that a new file need not be written where it is zeros anyway. */
+export function* nonZeroRuns(bytes: Uint8Array, blockBytes: number): Generator<readonly [number, number], void, undefined> {
+  let from = 0;
+  for (let at = 0; at < bytes.length; at += blockBytes) {
+    const end = Math.min(at + blockBytes, bytes.length);
+    if (!isZeros(bytes, at, end)) continue;
+    if (from < at) yield [from, at];
+    from = end;
+  }
+  if (from < bytes.length) yield [from, bytes.length];
+}
+
+function isZeros(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) if (bytes[i] !== 0) return false;
+  return true;
+}
+
 /** All bytes of short content. */
 export async function gather(content: AsyncIterable<Uint8Array>, length: number): Promise<Uint8Array> {
   const out = new Uint8Array(length);

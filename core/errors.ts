@@ -38,7 +38,7 @@ export type ErrorCode =
   // Scavenging
   | 'scavenge_in_progress' | 'scavenge_not_found' | 'scavenge_state_invalid' | 'scavenge_failed'
   // Security
-  | 'not_authenticated' | 'too_many_failures' | 'not_ready' | 'user_not_found' | 'user_exists' | 'wrong_password' | 'invalid_user'
+  | 'not_authenticated' | 'too_many_failures' | 'not_ready' | 'user_not_found' | 'user_exists' | 'wrong_password' | 'invalid_user' | 'last_administrator'
   // Connectors
   | 'invalid_connector' | 'connector_exists' | 'connector_not_found' | 'connector_state' | 'secret_refused'
   // Configuration and certificates
@@ -46,7 +46,7 @@ export type ErrorCode =
   // Auto-scavenge
   | 'auto_scavenge_off' | 'not_leader' | 'no_leader' | 'invalid_schedule' | 'auto_scavenge_pausing' | 'auto_scavenge_busy' | 'late_order' | 'licence_invalid'
   // HTTP
-  | 'foreign_origin' | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'method_not_allowed' | 'range_not_satisfiable';
+  | 'foreign_origin' | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'not_here' | 'method_not_allowed' | 'range_not_satisfiable';
 
 /** True when `error` is a SkuaError, of the given code if one is named. */
 export function isSkuaError(error: unknown, code?: ErrorCode): error is SkuaError {

@@ -8,6 +8,7 @@ import { BACKUP_ROUTES } from './backup/backups.ts';
 import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
 import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
+import { nothingAt } from './http/absent.ts';
 import { requireAccess } from './http/authorization.ts';
 import { isChange, refuseForeign, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
@@ -15,7 +16,7 @@ import { encoded } from './http/encoding.ts';
 import type { App, AppContext, AppOptions, Call, Reply } from './http/context.ts';
 import { isConnectorPath, isIngestPath, isPresent } from './http/presence.ts';
 import { failure } from './http/problem.ts';
-import { empty, redirect, webResponse } from './http/reply.ts';
+import { empty, headOf, redirect, webResponse } from './http/reply.ts';
 import type { Route } from './http/route.ts';
 import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './http/url.ts';
 import { ADMIN_ROUTES } from './node/administration.ts';
@@ -43,7 +44,8 @@ export function createApp(context: AppContext): (request: Request) => Promise<Re
     const call = callOf(request, app);
     const reply = await answer(call, app, router, audit);
     const sent = encoded(app.origins === null ? reply : withOrigin(reply, call, app.origins), call, app);
-    return toResponse(sent instanceof Promise ? await sent : sent);
+    const whole = sent instanceof Promise ? await sent : sent;
+    return toResponse(request.method === 'HEAD' ? headOf(whole) : whole);
   };
 }
 
@@ -82,7 +84,8 @@ function callOf(request: Request, { server: { isTrustedProxy } }: App): Call {
   const start = pathStart(url);
   const origin = url.slice(0, start);
   return {
-    request, method: request.method, url, origin, path: pathOf(url, start),
+    // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
+    request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path: pathOf(url, start),
     params: {}, query: {}, methods: '', principal: ANONYMOUS, base: isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin, audited: null,
   };
 }
@@ -99,12 +102,12 @@ async function route(router: Router, call: Call, app: App): Promise<Reply> {
   const routed = path === call.path ? call : Object.assign(call, { url: call.origin + path + call.url.slice(call.origin.length + call.path.length) });
   const reply = await router.fetch(routed, app);
   if (reply !== undefined) return reply;
-  throw new SkuaError('not_found', `There is nothing at ${call.path}.`);
+  throw nothingAt(call.path);
 }
 
 /** The router tolerates trailing slashes; here most are unknown paths, and those of streams are redirected. */
 function slashRedirect(call: Call): Reply {
-  if (!isSlashRedirect(call.path)) throw new SkuaError('not_found', `There is nothing at ${call.path}. Leave the trailing slash out.`);
+  if (!isSlashRedirect(call.path)) throw nothingAt(call.path, ' Leave the trailing slash out.');
   call.methods = APPEND_METHODS;
   const query = call.url.slice(call.origin.length + call.path.length);
   const base = baseOf(call);
@@ -133,7 +136,7 @@ function createRouter(app: App): Router {
     router.all<IRequest & Call, [App]>(path, (call) => {
       call.methods = methods;
       if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
-      throw new SkuaError('method_not_allowed', `${call.method} is not possible here. Use ${methods}.`);
+      throw new SkuaError('method_not_allowed', `${call.request.method} is not possible here. Use ${methods}.`);
     });
   }
   return router as unknown as Router;

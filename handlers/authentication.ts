@@ -1,5 +1,6 @@
 import { isSkuaError, SkuaError } from '../core/errors.ts';
 import type { Security } from '../core/security/api.ts';
+import { isEmptyPassword } from '../core/security/limits.ts';
 import { ANONYMOUS, SYSTEM } from '../core/security/principal.ts';
 import type { Principal } from '../core/security/principal.ts';
 import { decodeText } from '../core/text.ts';
@@ -47,8 +48,10 @@ function loginOf(header: string, call: Call, app: App, security: Security): Prin
   }
   const credentials = credentialsOf(header);
   if (credentials === null) return null;
-  const caller = login(app, security, credentials, address);
-  if (connection === null) return caller;
+  const isEmpty = isEmptyPassword(credentials.password);
+  const caller = login(app, security, credentials, { address, isLocal: isEmpty && app.server.isLocal?.(call.request) === true });
+  // Where an empty password comes from is looked at each time: a proxy may send its own requests and others over one connection.
+  if (connection === null || isEmpty) return caller;
   const remember = (principal: Principal): Principal => {
     app.logins.set(connection, { header, address, principal, others: 0 });
     return principal;
@@ -56,10 +59,17 @@ function loginOf(header: string, call: Call, app: App, security: Security): Prin
   return caller instanceof Promise ? caller.then(remember) : remember(caller);
 }
 
-function login(app: App, security: Security, { name, password }: Credentials, address: string | null): Principal | Promise<Principal> {
-  if (!app.options.logFailedAuthenticationAttempts) return security.authenticator.login(name, password, address);
+/** Where credentials come from. */
+interface Origin {
+  readonly address: string | null;
+  /** From this machine, which is asked for only where it matters. */
+  readonly isLocal: boolean;
+}
+
+function login(app: App, security: Security, { name, password }: Credentials, { address, isLocal }: Origin): Principal | Promise<Principal> {
+  if (!app.options.logFailedAuthenticationAttempts) return security.authenticator.login(name, password, address, isLocal);
   try {
-    const caller = security.authenticator.login(name, password, address);
+    const caller = security.authenticator.login(name, password, address, isLocal);
     if (!(caller instanceof Promise)) return caller;
     return caller.catch((error: unknown) => {
       throw noted(error, app, name, address);

@@ -1,6 +1,6 @@
 import type { Reply, ServerSide } from './http/context.ts';
 import { isIngestPath } from './http/presence.ts';
-import { commonHeaders, webResponse, withoutBody } from './http/reply.ts';
+import { commonHeaders, headOf, webResponse, withoutBody } from './http/reply.ts';
 import { liveReply, readyReply } from './node/information.ts';
 import type { NodeControl, StartUpWork } from './http/node-control.ts';
 import { pathOf, pathStart } from './http/url.ts';
@@ -23,7 +23,10 @@ export interface StartingParts {
  */
 export function createStartingApp(parts: StartingParts): (request: Request) => Promise<Response> {
   const { toResponse = webResponse } = parts;
-  return async (request) => toResponse(await answer(request, parts));
+  return async (request) => {
+    const reply = await answer(request, parts);
+    return toResponse(request.method === 'HEAD' ? headOf(reply) : reply);
+  };
 }
 
 function answer(request: Request, parts: StartingParts): Reply | Promise<Reply> {
@@ -31,8 +34,8 @@ function answer(request: Request, parts: StartingParts): Reply | Promise<Reply> 
   const path = pathOf(url, pathStart(url));
   const isRead = method === 'GET' || method === 'HEAD';
   if (path === '/health/live' && isRead) return liveReply(false);
-  if (path === '/health/ready' && isRead) return readyReply(method, null, parts.startUpWork() ?? BEGINNING);
-  if (path === '/metrics' && method === 'GET' && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp) return metricsReply(request, parts);
+  if (path === '/health/ready' && isRead) return readyReply(null, parts.startUpWork() ?? BEGINNING);
+  if (path === '/metrics' && isRead && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp) return metricsReply(request, parts);
   const reply = notReady(parts.startUpWork());
   return isIngestPath(path) ? withoutBody(reply) : reply;
 }

@@ -1,29 +1,30 @@
 #!/usr/bin/env -S node --max-semi-space-size=8
-// Starts the command line, under the Node.js that the project pins where the machine's own is too old to run TypeScript.
+// Starts the command line: the sources in a checkout, the bundle in an installed package. Where the machine's own Node.js is too old it
+// takes the one that the project pins, or that was installed beside the package.
 // The flag keeps the space for young objects at 24 MiB, which else grows to a hundred under load and never shrinks.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { isNewEnough, refuseNode } from './node-version.mjs';
 
-const MAJOR_MIN = 24;
+// A package has no sources, which Node.js would not run below node_modules either.
+const sources = new URL('./main.ts', import.meta.url);
+const isCheckout = existsSync(sources);
+const program = isCheckout ? sources : new URL('../dist/main.js', import.meta.url);
 
-// Node.js strips types everywhere but under node_modules: an installed package runs its bundle.
-const bundle = new URL('../dist/main.js', import.meta.url);
-const isInstalled = import.meta.url.includes('/node_modules/') && existsSync(bundle);
-const program = isInstalled ? bundle : new URL('./main.ts', import.meta.url);
-
-if (Number.parseInt(process.versions.node, 10) >= MAJOR_MIN) await import(program.href);
+if (isNewEnough()) await import(program.href);
 else runUnder(pinnedNode());
 
-/** Path of the Node.js that came with `npm ci`. */
+/** Path of the Node.js that came with `npm ci`, or that stands beside the package. */
 function pinnedNode() {
   try {
     return createRequire(import.meta.url).resolve('node/bin/node');
   } catch {
-    console.error(`error node_too_old: Skua needs Node.js ${MAJOR_MIN} or later, and this is ${process.version}. Run \`npm ci\` in the project's folder, which brings one, or install a newer Node.js.`);
-    process.exit(1);
+    return refuseNode(isCheckout
+      ? 'Run `npm ci` in the project\'s folder, which brings one, or install a newer Node.js.'
+      : 'Install a newer Node.js, or one for Skua alone, where you have installed Skua: `npm install node@24` (with -g if you did so).');
   }
 }
 
@@ -36,7 +37,7 @@ function runUnder(node) {
     });
   }
   child.on('error', (error) => {
-    console.error(`error node_not_started: ${node} could not be started: ${error.message}. Run \`npm ci\` again.`);
+    console.error(`error node_not_started: ${node} could not be started: ${error.message}. ${isCheckout ? 'Run `npm ci` again.' : 'Install it again: `npm install node@24`.'}`);
     process.exitCode = 1;
   });
   child.on('exit', (code, signal) => {

@@ -39,3 +39,23 @@ test('no file and no folder of the sources imports itself by way of others, so e
   expect(circles(files)).toEqual([]);
   expect(circles(importsOfFolders(files))).toEqual([]);
 });
+
+/** Files of ours that are loaded with one, at once; types and late imports are not. */
+function loadedWith(file: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(file) || !file.endsWith('.ts')) return seen;
+  seen.add(file);
+  for (const [, path] of readFileSync(resolve(ROOT, file), 'utf8').matchAll(/^(?:import|export) (?!type )[^;]*?from '(\.[^']+)';$/gm)) loadedWith(relative(ROOT, resolve(ROOT, dirname(file), path!)), seen);
+  return seen;
+}
+
+/** Most files that a call of the command line may load before it does what was asked; each takes about a millisecond. */
+const FILES_MAX = 100;
+
+test('a command loads what it needs: neither the program as such nor one that only asks a node or a repository loads a store', () => {
+  expect(loadedWith('local/program.ts').size).toBeLessThan(FILES_MAX / 2);
+  for (const name of ['auto-scavenge', 'backup', 'demo', 'explain', 'license', 'scavenge', 'webhook-send']) {
+    const files = loadedWith(`local/commands/run-${name}.ts`);
+    expect(files.size, name).toBeLessThan(FILES_MAX);
+    for (const large of ['core/store/open-store.ts', 'local/store/open-node.ts', 'local/log/logger.ts', 'handlers/app.ts']) expect([...files], name).not.toContain(large);
+  }
+});

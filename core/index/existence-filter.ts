@@ -11,8 +11,8 @@ import type { TableReader } from './table-search.ts';
 const FOLDER = 'index/stream-existence';
 export const EXISTENCE_DATA_PATH = `${FOLDER}/streamExistenceFilter.dat`;
 export const EXISTENCE_CHECKPOINT_PATH = `${FOLDER}/streamExistenceFilter.chk`;
-/** Unit in which changes are written. */
-const PAGE_BYTES = 8_192;
+/** Unit in which changes are written. Pages that were never used are zeros, and take no room on a disk that knows holes. */
+export const PAGE_BYTES = 8_192;
 /** Bytes read or written before other work gets to run. */
 const SLICE_BYTES = 1_048_576;
 

@@ -5,13 +5,14 @@ import type { Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
 import { decodeText, encodeText } from '../text.ts';
+import { blockDamaged } from './block-sums.ts';
 import type { Chunk } from './chunk.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from './verify-chunk-job.ts';
+import { replaceFile } from './durability.ts';
+import { VERIFY_BLOCKS_JOB, VERIFY_CHUNK_JOB, type VerifyChunkArgs } from './verify-chunk-job.ts';
 
 /** In the data directory: the chunk files that were proved, each with its length, its modification time, and when. It only saves work. */
 export const PROOFS_FILE = 'proven-chunks';
-const TEMPORARY = `${PROOFS_FILE}.tmp`;
 const FORMAT = 'skua proven chunks 1';
 /** Chunk files that the file names at most; those beyond are proved again after a start. */
 const PROOFS_MAX = 100_000;
@@ -78,9 +79,12 @@ export class ChunkProofs {
   /** The file says something else than the chunks. */
   #isChanged = false;
   #savedMs = 0;
+  /** When the chunk being written was last compared with the checksums of its blocks: the start does it. */
+  #blocksProvenMs: number;
 
   constructor(parts: ChunkProofParts) {
     this.#parts = parts;
+    this.#blocksProvenMs = parts.clock.nowMs();
   }
 
   /** Ends with the signal, or with the first damage. Never rejects. */
@@ -108,7 +112,7 @@ export class ChunkProofs {
         if (this.#parts.clock.monotonicMs() - this.#savedMs >= SAVE_EVERY_MS) await this.#save();
       }
       const old = this.#oldest();
-      if (old === null) return true;
+      if (old === null) return this.#proveBlocks(signal);
       // One only: meanwhile chunks are completed, which come first.
       if (!await this.#prove(old, PROVE_AGAIN_BYTES_PER_SECOND, signal)) return false;
     }
@@ -128,6 +132,24 @@ export class ChunkProofs {
     const dueMs = this.#parts.clock.nowMs() - PROVE_AGAIN_AFTER_MS;
     const old = this.#candidates().filter(({ provenMs }) => provenMs !== null && provenMs <= dueMs);
     return old.reduce<Chunk | null>((oldest, chunk) => (oldest === null || chunk.provenMs! < oldest.provenMs! ? chunk : oldest), null);
+  }
+
+  /** As a completed chunk that was proved long ago, the one that is being written; false after damage. */
+  async #proveBlocks(signal: AbortSignal): Promise<boolean> {
+    const { table, jobs, clock, log, onDamage } = this.#parts;
+    const chunk = [...table.all()].findLast(({ isCompleted }) => !isCompleted);
+    if (chunk === undefined || clock.nowMs() - this.#blocksProvenMs < PROVE_AGAIN_AFTER_MS) return true;
+    this.#blocksProvenMs = clock.nowMs();
+    try {
+      const args: VerifyChunkArgs = { name: chunk.name, bytesPerSecond: PROVE_AGAIN_BYTES_PER_SECOND };
+      const wrong = await jobs.run(VERIFY_BLOCKS_JOB, args, { signal }) as readonly number[];
+      if (wrong.length === 0 || table.chunkAt(chunk.startPosition) !== chunk) return true;
+      onDamage(blockDamaged(chunk.name, wrong[0]!, wrong.length));
+      return false;
+    } catch (error) {
+      if (!signal.aborted && table.chunkAt(chunk.startPosition) === chunk) log.warn('the chunk being written could not be verified', { file: chunk.name, error: String(error) });
+      return true;
+    }
   }
 
   async #prove(chunk: Chunk, bytesPerSecond: number, signal: AbortSignal): Promise<boolean> {
@@ -228,15 +250,7 @@ export class ChunkProofs {
     this.#savedMs = clock.monotonicMs();
     try {
       const text = `${lines.join('\n')}\n`;
-      await storage.remove(TEMPORARY);
-      const file = await storage.create(TEMPORARY);
-      try {
-        await file.writeAt(0, encodeText(`${headOf(text, digests)}\n${text}`));
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await storage.rename(TEMPORARY, PROOFS_FILE);
+      await replaceFile(storage, PROOFS_FILE, encodeText(`${headOf(text, digests)}\n${text}`));
       this.#isChanged = false;
     } catch (error) {
       log.warn(`${PROOFS_FILE} could not be written: what it lacks is verified again after the next start`, { file: PROOFS_FILE, error: String(error) });

@@ -1,5 +1,5 @@
 import { SkuaError } from '../errors.ts';
-import type { StorageFile } from '../ports/storage.ts';
+import type { Storage, StorageFile } from '../ports/storage.ts';
 
 /** What every part of the log does in the same way to make bytes outlive a crash. */
 
@@ -41,5 +41,33 @@ export async function rewrite(file: StorageFile, from: number, to: number): Prom
     if (bytes.length === 0) throw new SkuaError('io_error', `${file.path} gave no bytes at offset ${at}, though it has ${file.size}.`, { file: file.path, offset: at });
     await file.writeAt(at, bytes);
     at += bytes.length;
+  }
+}
+
+/** Makes a small file, durable on return. Throws what the storage throws. */
+export async function createFile(storage: Storage, path: string, content: Uint8Array): Promise<void> {
+  const file = await storage.create(path);
+  try {
+    await file.writeAt(0, content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Gives a small file another content, durably and all at once: under a temporary name, which a start removes, and then renamed. Throws what the storage throws; the
+ * old content is there until the new one is.
+ */
+export async function replaceFile(storage: Storage, path: string, content: Uint8Array): Promise<void> {
+  const temporary = `${path}.tmp`;
+  await storage.remove(temporary);
+  try {
+    await createFile(storage, temporary, content);
+    await storage.rename(temporary, path);
+  } catch (error) {
+    // A full disk gets its space back at once; what can't be removed now goes with the next writing, or at the next start.
+    await storage.remove(temporary).catch(() => {});
+    throw error;
   }
 }

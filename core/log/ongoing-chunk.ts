@@ -4,6 +4,7 @@ import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
+import { BlockSums, type KnownEpoch, type VouchedBlocks } from './block-sums.ts';
 import { Chunk } from './chunk.ts';
 import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from './commit-slot.ts';
@@ -27,6 +28,14 @@ export interface OngoingOptions {
 export interface PreparedChunk {
   readonly header: ChunkHeader;
   readonly temporary: string;
+}
+
+/** What a chunk is resumed with. */
+export interface ResumedChunk {
+  readonly header: ChunkHeader;
+  /** Of the next commit slot. */
+  readonly sequence: number;
+  readonly sums: BlockSums;
 }
 
 /** Makes the file of chunk `number`; nobody sees it before `OngoingChunk.begin`, and the next start removes it. */
@@ -64,6 +73,7 @@ export async function discardPrepared(options: OngoingOptions, prepared: Prepare
 export class OngoingChunk {
   readonly chunk: Chunk;
   readonly #options: OngoingOptions;
+  readonly #header: ChunkHeader;
   readonly #file: StorageFile;
   readonly #cached: CachedFile;
   readonly #slot = new Uint8Array(SLOT_BYTES);
@@ -72,18 +82,24 @@ export class OngoingChunk {
   #zeroedTo: number;
   #zeroing: Promise<void> | null = null;
   #tail: Uint8Array;
+  /** The block of the file that `#tail` is. */
+  #tailBlock: number;
+  readonly #sums: BlockSums;
   #md5: Digest;
   #hashedTo = 0;
   #catchUp: Promise<void> | null = null;
   #closed = false;
 
-  private constructor(options: OngoingOptions, chunk: Chunk, sequence: number, tail: Uint8Array) {
+  private constructor(options: OngoingOptions, chunk: Chunk, { header, sequence, tail, sums }: ResumedChunk & { readonly tail: Uint8Array }) {
+    this.#header = header;
     this.#options = options;
     this.chunk = chunk;
     this.#cached = chunk.file;
     this.#file = chunk.file.file;
     this.#sequence = sequence;
     this.#tail = tail;
+    this.#tailBlock = Math.floor((HEADER_BYTES + chunk.physicalBytes) / BLOCK_BYTES);
+    this.#sums = sums;
     this.#md5 = options.digests.md5();
     this.#zeroedTo = HEADER_BYTES + chunk.physicalBytes;
     this.#showTail();
@@ -109,19 +125,19 @@ export class OngoingChunk {
     const chunk = new Chunk(name, options.cache.attach(opened), header, null, 0);
     const tail = new Uint8Array(BLOCK_BYTES);
     tail.set(encodeHeader(header), 0);
-    const ongoing = new OngoingChunk(options, chunk, sequence, tail);
+    const ongoing = new OngoingChunk(options, chunk, { header, sequence, tail, sums: new BlockSums() });
     ongoing.#zeroedTo = Math.min(HEADER_BYTES + ZERO_AHEAD_BYTES, HEADER_BYTES + chunkSize);
     ongoing.#hash(tail.slice(0, HEADER_BYTES), 0);
     return ongoing;
   }
 
-  /** Goes on with a chunk whose data ends at `chunk.physicalBytes`. The file has its full length. */
-  static async resume(options: OngoingOptions, chunk: Chunk, sequence: number): Promise<OngoingChunk> {
+  /** Goes on with a chunk whose data ends at `chunk.physicalBytes`. The file has its full length. `sums`: of its whole blocks. */
+  static async resume(options: OngoingOptions, chunk: Chunk, { header, sequence, sums }: ResumedChunk): Promise<OngoingChunk> {
     const end = HEADER_BYTES + chunk.physicalBytes;
     const tailStart = Math.floor(end / BLOCK_BYTES) * BLOCK_BYTES;
     const tail = new Uint8Array(BLOCK_BYTES);
     tail.set(await chunk.file.file.read(tailStart, end - tailStart), 0);
-    return new OngoingChunk(options, chunk, sequence, tail);
+    return new OngoingChunk(options, chunk, { header, sequence, tail, sums });
   }
 
   get sequence(): number { return this.#sequence; }
@@ -194,6 +210,8 @@ export class OngoingChunk {
       at += count;
       from += count;
       if (at % BLOCK_BYTES === 0) {
+        this.#sums.add(this.#options.digests.crc32(this.#tail));
+        this.#tailBlock++;
         // The full block is left to the system's cache: writing must not push out of ours what readers use.
         this.#tail = new Uint8Array(BLOCK_BYTES);
         this.#cached.setTail(at / BLOCK_BYTES, this.#tail);
@@ -202,7 +220,17 @@ export class OngoingChunk {
   }
 
   #showTail(): void {
-    this.#cached.setTail(Math.floor((HEADER_BYTES + this.chunk.physicalBytes) / BLOCK_BYTES), this.#tail);
+    this.#cached.setTail(this.#tailBlock, this.#tail);
+  }
+
+  /** The checksums of all that is durable now. While a group is being written that fills the last block, that block is left out. */
+  vouched(epoch: KnownEpoch): VouchedBlocks {
+    const { startNumber: chunkNumber, chunkId } = this.#header;
+    const end = HEADER_BYTES + this.chunk.physicalBytes;
+    const blocks = Math.floor(end / BLOCK_BYTES);
+    const rest = end - blocks * BLOCK_BYTES;
+    const last = rest === 0 || this.#tailBlock !== blocks ? null : this.#options.digests.crc32(this.#tail.subarray(0, rest));
+    return { chunkNumber, chunkId, end: last === null ? blocks * BLOCK_BYTES : end, sequence: this.#sequence - 1, epoch, sums: this.#sums.upTo(blocks, last) };
   }
 
   #zeroAhead(): void {

@@ -6,9 +6,10 @@ import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
+import { BlockSums, checkBlocks, settleBlocks } from './block-sums.ts';
 import { closeCheckpoints, openCheckpoints, type Checkpoints } from './checkpoint.ts';
 import { Chunk } from './chunk.ts';
-import { CHUNK_SIZE_DEFAULT_BYTES, CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES, chunkNumberAt, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkInventory } from './chunk-format.ts';
+import { CHUNK_SIZE_DEFAULT_BYTES, CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES, chunkNumberAt, HEADER_BYTES, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkInventory } from './chunk-format.ts';
 import { ChunkTable } from './chunk-table.ts';
 import { isFinal } from './durability.ts';
 import { OngoingChunk, type OngoingOptions } from './ongoing-chunk.ts';
@@ -28,6 +29,8 @@ export interface OpenLogOptions {
   readonly truncationBytesMax?: number;
   /** The caller is the restore that the directory's marker speaks of. */
   readonly isRestoring?: boolean;
+  /** Compare the chunk being written with the checksums of its blocks. Default true. Without that they count as they are. */
+  readonly verifyOngoing?: boolean;
 }
 
 /**
@@ -77,6 +80,8 @@ class Opening {
   readonly #ongoingOptions: OngoingOptions;
   /** Where the end of the log is looked for from: what writer.chk names, or, without that file, what stands in for it. */
   #writer: number;
+  /** Up to where the chunk being written has checksums on disk; below its start where there are none. */
+  #vouchedTo = -1;
 
   constructor(options: OpenLogOptions, checkpoints: Checkpoints, chunkSize: number, files: readonly ChunkFileName[]) {
     this.#options = options;
@@ -114,7 +119,7 @@ class Opening {
     this.#table.end = end;
     const opened = ongoing ?? await OngoingChunk.create(this.#ongoingOptions, Math.floor(end / this.#chunkSize), 1);
     this.#table.put(opened.chunk);
-    return new TransactionLog({ table: this.#table, checkpoints: this.#checkpoints, ongoing: opened, ongoingOptions: this.#ongoingOptions, clock: this.#options.clock, log });
+    return new TransactionLog({ table: this.#table, checkpoints: this.#checkpoints, ongoing: opened, ongoingOptions: this.#ongoingOptions, clock: this.#options.clock, log, vouchedTo: this.#vouchedTo });
   }
 
   /**
@@ -189,7 +194,7 @@ class Opening {
     this.#table.put(chunk);
     await checkRecordEndsAt(opened, header, this.#chunkSize);
     await makeWritable(opened, header, this.#chunkSize);
-    const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, 1);
+    const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, { header, sequence: 1, sums: new BlockSums() });
     await ongoing.complete();
   }
 
@@ -209,12 +214,15 @@ class Opening {
     const chunk = new Chunk(name, cache.attach(file), { ...header, version: 3 }, null, 0);
     this.#table.put(chunk);
     const found = await findLogEnd(file, header, local, digests, checkpointMissing);
+    const blocks = await checkBlocks(storage, file, { header, ...found }, digests, this.#options.verifyOngoing);
+    await settleBlocks(storage, this.#options.log, name, blocks);
     // What recovery accepts must be durable before writer.chk names it, and writer.chk before the slots may go.
     await settleLogEnd(file, header, local, found.localEnd);
     await this.#checkpoints.writer.flush(header.startNumber * this.#chunkSize + found.localEnd);
     await makeWritable(file, header, found.localEnd);
     chunk.setDataBytes(found.localEnd);
-    const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, found.nextSequence);
+    const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, { header, sequence: found.nextSequence, sums: blocks.sums });
+    this.#vouchedTo = chunk.startPosition + blocks.vouchedTo - HEADER_BYTES;
     void ongoing.catchUpDigest().catch(() => {});
     return ongoing;
   }

@@ -1,15 +1,19 @@
+import { HIT, untilHit } from '../cache/step.ts';
 import { SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import type { Log } from '../ports/log.ts';
+import { BLOCK_SUMS_FILE, BLOCK_SUMS_INTERVAL_MS, EPOCH_BYTES_MAX, type KnownEpoch, writeBlockSums } from './block-sums.ts';
 import { closeCheckpoints, type Checkpoints } from './checkpoint.ts';
-import { CHUNK_COUNT_MAX } from './chunk-format.ts';
+import { CHUNK_COUNT_MAX, HEADER_BYTES } from './chunk-format.ts';
 import type { ChunkTable } from './chunk-table.ts';
 import { isFinal } from './durability.ts';
+import { RecordFrame } from './records.ts';
 import { discardPrepared, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './ongoing-chunk.ts';
 
 /** How often the checkpoints follow the log durably. */
 const CHECKPOINT_INTERVAL_MS = 1_000;
+const NO_BYTES = new Uint8Array(0);
 
 export interface TransactionLogParts {
   readonly table: ChunkTable;
@@ -18,6 +22,8 @@ export interface TransactionLogParts {
   readonly ongoingOptions: OngoingOptions;
   readonly clock: Clock;
   readonly log: Log;
+  /** Position up to which the file of block checksums vouches, at the start. */
+  readonly vouchedTo: number;
 }
 
 /**
@@ -37,6 +43,10 @@ export class TransactionLog implements CommitLog {
   /** The file of the next chunk, where the end of this one is near. */
   #next: Promise<PreparedChunk> | null = null;
   #sequence = 1;
+  /** Position up to which the file of block checksums vouches for the chunk being written. */
+  #vouchedTo: number;
+  #isSumsFailureTold = false;
+  #epoch: KnownEpoch = { position: -1, bytes: NO_BYTES };
   #stopped: SkuaError | null = null;
   #onStop: (error: SkuaError) => void = () => {};
 
@@ -46,12 +56,15 @@ export class TransactionLog implements CommitLog {
     this.checkpoints = parts.checkpoints;
     this.#ongoing = parts.ongoing;
     this.#end = parts.table.end;
+    this.#vouchedTo = parts.vouchedTo;
     this.#checkpointing = this.#followWithCheckpoints();
   }
 
   get chunkSize(): number { return this.table.chunkSize; }
   get end(): number { return this.#end; }
   get capacity(): number { return this.table.chunkSize; }
+  /** Position up to which the chunk being written, too, has checksums on disk. Behind completed chunks where there are none yet. */
+  get vouchedTo(): number { return Math.max(this.#vouchedTo, this.#ongoing?.chunk.startPosition ?? this.#end); }
   get remaining(): number { return this.#ongoing?.remaining ?? this.capacity; }
 
   /** Called once when the writer stops for good. */
@@ -171,12 +184,48 @@ export class TransactionLog implements CommitLog {
 
   async #followWithCheckpoints(): Promise<void> {
     const { signal } = this.#stopping;
+    let sinceSumsMs = 0;
     while (!signal.aborted) {
       await this.#parts.clock.sleep(CHECKPOINT_INTERVAL_MS, signal);
       if (signal.aborted) return;
       // A checkpoint that can't be written now is written later, or found from the commit slots after a crash.
       await this.flushCheckpoints().catch((error: unknown) => this.#judged(error));
+      sinceSumsMs += CHECKPOINT_INTERVAL_MS;
+      if (sinceSumsMs < BLOCK_SUMS_INTERVAL_MS) continue;
+      sinceSumsMs = 0;
+      await this.#saveBlockSums();
     }
+  }
+
+  /** Never rejects: the file only vouches for less than it could. */
+  async #saveBlockSums(): Promise<void> {
+    const ongoing = this.#ongoing;
+    if (this.#stopped || ongoing === null) return;
+    const { storage, digests } = this.#parts.ongoingOptions;
+    try {
+      const epoch = await this.#epochIn(ongoing);
+      const vouched = ongoing.vouched(epoch);
+      const position = ongoing.chunk.startPosition + vouched.end - HEADER_BYTES;
+      if (vouched.end <= HEADER_BYTES || position === this.#vouchedTo) return;
+      // Behind writer.chk another program overwrites what it finds, and rightly so.
+      await this.flushCheckpoints().catch((error: unknown) => { throw this.#judged(error); });
+      await writeBlockSums(storage, vouched, digests);
+      this.#vouchedTo = position;
+      this.#isSumsFailureTold = false;
+    } catch (error) {
+      if (!this.#isSumsFailureTold) this.#parts.log.warn('the checksums of the chunk being written could not be written; they are tried again', { file: BLOCK_SUMS_FILE, reason: (error as Error).message });
+      this.#isSumsFailureTold = true;
+    }
+  }
+
+  /** The newest epoch record, where it lies in this chunk. */
+  async #epochIn({ chunk }: OngoingChunk): Promise<KnownEpoch> {
+    const position = this.checkpoints.epoch.value;
+    if (position < chunk.startPosition) return { position, bytes: NO_BYTES };
+    if (position === this.#epoch.position) return this.#epoch;
+    const frame = new RecordFrame();
+    const isThere = await untilHit(() => chunk.readAt(position, frame)) === HIT;
+    return this.#epoch = { position, bytes: isThere ? frame.bytes.slice(frame.at, frame.at + Math.min(frame.length, EPOCH_BYTES_MAX)) : NO_BYTES };
   }
 
   /** Makes writer.chk durable at the writer's end and then chaser.chk at the one that readers see, in that order, so that chaser is never ahead. */
@@ -194,6 +243,7 @@ export class TransactionLog implements CommitLog {
     if (this.#ongoing) await this.#ongoing.settle();
     try {
       if (!this.#stopped) await this.flushCheckpoints();
+      await this.#saveBlockSums();
     } finally {
       await this.table.close();
       await closeCheckpoints(this.checkpoints);

@@ -2,6 +2,7 @@ import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
+import { BLOCK_SUMS_FILE } from './block-sums.ts';
 import { chunkNumberAt, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader } from './chunk-format.ts';
 import type { Checkpoints } from './checkpoint.ts';
 import { syncFile } from './durability.ts';
@@ -39,8 +40,8 @@ export async function truncateIfAsked({ storage, digests, log }: { readonly stor
   if (cut) {
     // A whole scavenged chunk goes: should a crash interrupt that, the chunk can't be asked again where it began.
     await checkpoints.truncate.flush(target);
-    // What a scavenge has learnt may come from records that go now. It is a cache: the next one reads the log anew.
-    if (target < end) for (const path of SCAVENGE_FILES) await storage.remove(path);
+    // What a scavenge has learnt may come from records that go now, and so may checksums. They are caches: the next one reads the log anew.
+    if (target < end) for (const path of [...SCAVENGE_FILES, BLOCK_SUMS_FILE]) await storage.remove(path);
     await cutChunks(storage, files, cut);
   }
   // Written even where they hold their value already: it may be on no disk, and behind the last flush nobody looks at it again.

@@ -143,9 +143,12 @@ export class Carry {
     if (this.#commits.length > 2 * CARRY_SPAN_COMMITS) this.#commits = this.#commits.slice(-CARRY_SPAN_COMMITS);
   }
 
-  /** What commit `number` carries, newest first: back to the last multiple of the span, as far as it fits. */
-  before(number: number): readonly Uint8Array[] {
-    const from = Math.floor((number - 1) / CARRY_SPAN_COMMITS) * CARRY_SPAN_COMMITS;
+  /**
+   * What commit `number` carries, newest first: back to the last multiple of the span and to the boundary, as far as it fits. Nobody reads
+   * commits below the boundary, and what a scavenge has removed from the files must not come back in copies of them.
+   */
+  before(number: number, boundary = 1): readonly Uint8Array[] {
+    const from = Math.max(boundary, Math.floor((number - 1) / CARRY_SPAN_COMMITS) * CARRY_SPAN_COMMITS);
     const out: Uint8Array[] = [];
     let left = CARRY_BYTES_MAX;
     for (let i = this.#commits.length - 1, expected = number - 1; i >= 0; i--, expected--) {

@@ -3,7 +3,7 @@ import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
-import type { ScavengePhase } from '../scavenge/api.ts';
+import type { OlderPoint, ScavengePhase } from '../scavenge/api.ts';
 import { decodeText, encodeText } from '../text.ts';
 import { LOADS_MAX, UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from './api.ts';
 import { MANIFEST_PREFIX, manifestKey, manifestNumberOf } from './keys.ts';
@@ -37,6 +37,8 @@ export interface ObjectManifest {
   readonly dropped: readonly DroppedObject[];
   /** State of the tick itself that must change together with the files; null before the first one. */
   readonly scavenge: ObjectScavenge | null;
+  /** Of the last run that has ended; absent before the first one. */
+  readonly erasure?: ObjectErasure;
 }
 
 export interface ObjectFile {
@@ -47,6 +49,8 @@ export interface ObjectFile {
   readonly sizeBytes: number;
   /** Content of a small file (INLINE_BYTES_MAX) in Base64. */
   readonly inline?: string;
+  /** Of the object; only for files that have no checksums in themselves, and absent in what older versions wrote. */
+  readonly crc32?: number;
 }
 
 export interface ObjectChunk {
@@ -78,11 +82,27 @@ export interface ObjectSegment {
   readonly key: string;
   readonly from: number;
   readonly to: number;
+  /** Of its bytes; absent in what older versions wrote. */
+  readonly crc32?: number;
 }
 
 export interface DroppedObject {
   readonly key: string;
+  /** By the clock of whoever wrote the manifest that dropped it, and the number of that manifest; absent in what older versions wrote. */
   readonly droppedMs: number;
+  readonly by?: number;
+}
+
+/** What a scavenge has removed is in objects that wait for their own removal still, and at last in none. Times by the store's clock where nothing else is said. */
+export interface ObjectErasure {
+  readonly scavengeId: string;
+  /** The manifest that left it out, and when that came into force. */
+  readonly manifest: number;
+  readonly sinceMs: number;
+  /** Until then at the latest traces remain, as long as ticks run. */
+  readonly untilMs: number;
+  /** When no trace was found any more, by the clock of the tick that looked; null before. */
+  readonly goneMs: number | null;
 }
 
 /** A scavenge that goes on from tick to tick. */
@@ -92,6 +112,12 @@ export interface ObjectScavenge {
   /** What it was started with, for ticks that go on with it. */
   readonly threshold: number;
   readonly syncOnly: boolean;
+  /** It is to begin at a new scavenge point, and has not done so yet. */
+  readonly startAfresh?: boolean;
+  /** The older point to which it goes, null for one of its own; absent until that is decided. */
+  readonly olderPoint?: OlderPoint | null;
+  /** Of one that has ended: the point to which the next run goes, since this one has not reached it. */
+  readonly waiting?: OlderPoint;
   readonly state: 'running' | 'ended';
   /** How far it had come when its last part ended; absent before. */
   readonly progress?: ObjectScavengeProgress;

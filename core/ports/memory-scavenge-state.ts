@@ -13,7 +13,7 @@ const byStorage = new WeakMap<Storage, MemoryScavengeStates>();
 
 /** Scavenge states in memory, for a node in memory and for tests. All that are open at a time share one content. */
 export class MemoryScavengeStates implements ScavengeStates {
-  readonly #content: ScavengeContent;
+  #content: ScavengeContent;
 
   /** `historyCommits` commits can be lost by `restart`; they take memory. */
   constructor(options: { readonly historyCommits?: number } = {}, content = new ScavengeContent(options.historyCommits ?? HISTORY_COMMITS)) {
@@ -31,9 +31,17 @@ export class MemoryScavengeStates implements ScavengeStates {
     return new MemoryScavengeState(this.#content);
   }
 
+  storedCheckpoint(_options?: ScavengeStateOptions): ScavengeCheckpoint | null {
+    return this.open().checkpoint();
+  }
+
   openTemporary(_options?: ScavengeStateOptions): ScavengeState {
     return new MemoryScavengeState(new ScavengeContent(0));
   }
+
+  isOnDisk(): boolean { return false; }
+  check(): null { return null; }
+  remove(): void { this.#content = new ScavengeContent(0); }
 
   /** What a crash leaves that loses the last `commitsLost` commits, as a write-ahead log may; for tests. The original goes on unchanged. */
   restart(commitsLost = 0): MemoryScavengeStates {
@@ -141,6 +149,12 @@ class MemoryScavengeState implements ScavengeState {
       .filter((row) => row.data.status === STATUS_ACTIVE && (after === null || compareSigned(row, after) > 0))
       .sort(compareSigned)
       .map(({ hi, lo, data }) => ({ handle: { kind: 'hash', hi, lo }, data }));
+  }
+
+  forgetDiscardPoints(): void {
+    const anew = (data: OriginalStreamData): OriginalStreamData => ({ ...data, discardPoint: 0, maybeDiscardPoint: 0, status: STATUS_ACTIVE });
+    for (const [key, row] of this.#tables.originals) if (!row.data.isTombstoned) this.#content.set('originals', key, { ...row, data: anew(row.data) });
+    for (const [name, data] of this.#tables.namedOriginals) if (!data.isTombstoned) this.#content.set('namedOriginals', name, anew(data));
   }
 
   setCalculated(handle: StreamHandle, status: StreamStatus, discardPoint: number, maybeDiscardPoint: number): void {

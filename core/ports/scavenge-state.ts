@@ -46,6 +46,11 @@ export interface ScavengeState {
    * ascending, then those by hash, ascending by the hash as a signed number.
    */
   activeOriginals(after: StreamHandle | null, limit: number): readonly ActiveOriginal[];
+  /**
+   * Forgets the discard points of all original streams that are not tombstoned, and has them calculated anew: metadata that were
+   * written since may keep what they let go.
+   */
+  forgetDiscardPoints(): void;
   /** Stores the outcome of a calculation under the handle it was read with. */
   setCalculated(handle: StreamHandle, status: StreamStatus, discardPoint: number, maybeDiscardPoint: number): void;
 
@@ -144,8 +149,20 @@ export interface ScavengeStates {
    * or of another page size; its message says that the file may be deleted.
    */
   open(options: ScavengeStateOptions): ScavengeState;
+  /** The checkpoint in the database, without creating one where there is none. Null when there is no checkpoint, or it can't be read; throws as `open` does. */
+  storedCheckpoint(options: ScavengeStateOptions): ScavengeCheckpoint | null;
   /** An empty state that never touches the data directory and is gone when it is closed: for a dry run. */
   openTemporary(options: ScavengeStateOptions): ScavengeState;
+  /** Whether there is a database on a disk, whose bytes may change there. */
+  isOnDisk(): boolean;
+  /**
+   * Looks for damage with the checks that the database itself has: what is wrong in words, at most a few, empty
+   * for none. Null where there is none on a disk. `thorough` compares indexes with their tables, too, takes several
+   * times as long, and changes nothing; `quick` takes about as long as reading the file. Nobody has it open meanwhile. The bytes of a value that changed within their bounds are found by no such check.
+   */
+  check(depth: 'quick' | 'thorough'): readonly string[] | null;
+  /** Removes the database, which is a cache: the next `open` makes a new one, and the next run learns everything anew. Nobody has it open. */
+  remove(): void;
 }
 
 /** What every implementation of the scavenge state does alike. */

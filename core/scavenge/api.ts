@@ -1,20 +1,23 @@
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
+import type { IgnoredMetadata } from '../streams/metadata.ts';
 import type { RetentionRule } from '../streams/retention.ts';
 
 /** Scavenging one node: what administrators, schedules and the command line use. scavenge.md sections 2 and 3. */
 export interface Scavenger {
   /**
-   * Starts a run, or goes on with an unfinished one under a new id. Resolves once it has been launched; what happens
+   * Starts a run, or goes on with an unfinished one under a new id. Resolves once it is known up to where it goes; what happens
    * then shows in `last`, the log and the history streams. Rejects with `scavenge_in_progress` (data: `scavengeId`),
    * `backup_running`, `bad_option`, or `store_closed`.
    */
-  start(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }>;
+  start(options?: ScavengeOptions): Promise<ScavengeStarted>;
   /** Stops the run with this id, or `current`, and resolves with its id once it has ended. Rejects with `scavenge_not_found`. */
   stop(scavengeId: string): Promise<string>;
   /** Id of the run that is active, or null. */
   current(): string | null;
   /** The last run since the process started, or null. */
   last(): LastScavenge | null;
+  /** The older point to which the next run goes, unless it starts afresh; null where it writes a new one, and while a run is active. */
+  waiting(): Promise<OlderPoint | null>;
   /** What the last run was started with, for whoever stops it and has it go on later. Left out where runs go on by themselves. */
   lastOptions?(): ScavengeOptions;
   /** Null when no run is active. */
@@ -42,6 +45,23 @@ export interface ScavengeOptions {
   readonly throttlePercent?: number;
   /** Use an existing scavenge point only. Default false. */
   readonly syncOnly?: boolean;
+  /** Write a new scavenge point, and abandon the run that did not end, if there is one. Not with `syncOnly`. Default false. */
+  readonly startAfresh?: boolean;
+}
+
+export interface ScavengeStarted {
+  readonly scavengeId: string;
+  /** Absent where the run goes up to now. Runs that begin in a later tick tell it in `last`. */
+  readonly olderPoint?: OlderPoint;
+}
+
+/**
+ * A scavenge point of the past, up to which a run goes: what was deleted, has expired or was limited since is left to the run after it.
+ * `unfinished`: of a run that did not end. `unreached`: no run has gone to it yet, though the log has it.
+ */
+export interface OlderPoint {
+  readonly point: ScavengePoint;
+  readonly why: 'unfinished' | 'unreached';
 }
 
 export type ScavengeResult = 'Success' | 'Stopped' | 'Errored' | 'Interrupted';
@@ -51,6 +71,18 @@ export interface LastScavenge {
   readonly result: 'InProgress' | ScavengeResult;
   /** Text of what ended it, for `Errored`. */
   readonly error: string | null;
+  /** Absent where it went, or goes, up to its start. */
+  readonly olderPoint?: OlderPoint;
+  /** What is left of what it removed, where that goes after its end: on object storage. */
+  readonly traces?: ScavengeTraces;
+}
+
+/** Milliseconds since 1970. */
+export interface ScavengeTraces {
+  /** Until then traces remain at the latest, in objects that nobody reads any more, as long as ticks run. */
+  readonly untilMs: number;
+  /** When none was left; null before. */
+  readonly goneMs: number | null;
 }
 
 export type ScavengePhase = 'Starting' | 'Accumulation' | 'Calculation' | 'Chunk execution' | 'Chunk merging' | 'Index execution' | 'Cleaning';
@@ -70,6 +102,12 @@ export interface ScavengeProgress {
   readonly elapsedSeconds: number;
   /** Of this phase, at its speed so far; null before it can be told. */
   readonly remainingSeconds: number | null;
+  /** Share of the phase's work that is done, from 0 to 1, by whatever the phase counts; absent where that is not known. */
+  readonly phaseShare?: number;
+  /** Absent where the run goes up to its start, and before that is known. */
+  readonly olderPoint?: OlderPoint;
+  /** For so long behind its end traces remain of what it removes, where they do: on object storage. */
+  readonly tracesRemainSeconds?: number;
 }
 
 export interface DryRunChunk {
@@ -89,7 +127,10 @@ export interface DryRunChunk {
 export interface DryRunReport {
   readonly scavengeId: string;
   readonly threshold: number;
+  /** The one that would be written now. */
   readonly point: ScavengePoint;
+  /** The older point to which the next run goes all the same, unless it starts afresh: less than is told here. */
+  readonly waiting?: OlderPoint;
   readonly chunks: readonly DryRunChunk[];
   /** Discardable records and reclaimable bytes are those of the chunks that would be executed; the rest is of all. */
   readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
@@ -102,8 +143,12 @@ export interface Explanation {
   readonly lastEventNumber: number;
   /** The metadata in force, or null. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** What of the metadata has no effect, and why; absent where all that is meant to mean something does. */
+  readonly ignored?: readonly IgnoredMetadata[];
   readonly rules: readonly { readonly rule: RetentionRule; readonly value: number | string | boolean }[];
   /** The events that would go, by the rule that removes them; ascending, ranges of numbers. */
   readonly removed: readonly { readonly from: number; readonly to: number; readonly count: number; readonly bytes: number; readonly rule: RetentionRule }[];
   readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
+  /** The older point to which the next run goes all the same, unless it starts afresh, and what of `removed` that run leaves. */
+  readonly waiting?: OlderPoint & { readonly leaves: Explanation['removed'] };
 }

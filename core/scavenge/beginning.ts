@@ -1,13 +1,16 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Ids } from '../ports/ids.ts';
+import type { JobContext } from '../ports/jobs.ts';
 import type { ScavengeCheckpoint, ScavengePoint } from '../ports/scavenge-state.ts';
 import { NO_STREAM, type StoredEvent } from '../streams/api.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
 import { POINT_TYPE, POINTS_STREAM } from '../streams/names.ts';
 import { decodeText, encodeText } from '../text.ts';
-import type { RunContext } from './run-context.ts';
+import type { OlderPoint } from './api.ts';
+import { type RunContext, type ScavengeDeps, stateOptionsOf } from './run-context.ts';
 import { pointName } from './run-log.ts';
+import type { RunSettings } from './sources/run-settings.ts';
 
 const NO_BYTES = new Uint8Array(0);
 /** Of a threshold. */
@@ -18,15 +21,19 @@ const I32_MAX = 2_147_483_647;
 export interface BeginningOptions {
   readonly threshold: number;
   readonly syncOnly: boolean;
+  readonly startAfresh: boolean;
+  /** Where one run has several parts: a point written from this time on, in milliseconds since 1970, is new enough to start afresh with. */
+  readonly freshSinceMs?: number;
 }
 
 /** Finds out where to begin. Null when there is nothing to do. */
 export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | null, options: BeginningOptions): Promise<ScavengeCheckpoint | null> {
   const { data: { store, table }, ports: { ids } } = run.deps;
   if (stored !== null) checkBelongsToLog(stored, table.end);
-  const isResumed = stored !== null && stored.stage !== 'Done';
+  const isResumed = stored !== null && stored.stage !== 'Done' && !options.startAfresh;
   const latest = isResumed ? null : await run.orAborted(readLatestPoint(store));
-  const beginning = decideBeginning(stored, latest, options.syncOnly, table.chunkSize);
+  const beginning = decideBeginning(stored, latest, options, table.chunkSize);
+  run.decided(olderPointOf(beginning));
   if (beginning.kind === 'nothing') {
     run.lines.nothingToDo();
     return null;
@@ -41,6 +48,66 @@ export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | nul
   run.point = notAhead(point, run.deps.ports.clock.nowMs());
   run.lines.usesPoint(run.point, beginning.kind === 'use' ? 'existing' : 'created', stored === null ? null : pointName(stored.point));
   return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
+}
+
+export const ABANDON_JOB = 'scavenge.abandon';
+
+interface AbandonArgs {
+  readonly settings: RunSettings;
+  readonly first: ScavengeCheckpoint;
+}
+
+/**
+ * Begins afresh, once the chunk of the point is complete: puts the beginning of this run in the place of one that did not end, if there is
+ * one. What that one has learnt of the log stays, since each chunk of it is read once; so do the chunks that it has rewritten. What it has
+ * decided is decided anew. All of it is one transaction: a crash before it leaves the unfinished run as it was, beside one more scavenge
+ * point, and a crash behind it this run.
+ */
+export async function startAfresh(run: RunContext, stored: ScavengeCheckpoint | null, first: ScavengeCheckpoint): Promise<void> {
+  if (stored !== null && stored.stage !== 'Done') {
+    const args: AbandonArgs = { settings: run.settings(), first };
+    await run.job(ABANDON_JOB, args, () => {});
+    run.lines.abandoned(stored.stage, stored.point);
+  }
+  run.isAfresh = true;
+}
+
+/** The job. */
+export async function abandonUnfinished({ settings, first }: AbandonArgs, context: JobContext): Promise<Record<string, never>> {
+  await context.checkpoint();
+  const state = context.scavengeStates.open(settings.state);
+  try {
+    state.begin();
+    try {
+      state.forgetDiscardPoints();
+    } catch (error) {
+      state.rollback();
+      throw error;
+    }
+    state.commit(first);
+  } finally {
+    state.close();
+  }
+  return {};
+}
+
+/** The older point to which a run that began now would go; null where it would write a new one, and where that can't be told. */
+export async function waitingPoint({ data: { store, table }, ports: { states, log }, config }: Pick<ScavengeDeps, 'data' | 'ports' | 'config'>): Promise<OlderPoint | null> {
+  try {
+    const stored = states.storedCheckpoint(stateOptionsOf(config, 1));
+    if (stored !== null && stored.point.position >= table.end) return null;
+    const latest = stored !== null && stored.stage !== 'Done' ? null : await readLatestPoint(store);
+    return olderPointOf(decideBeginning(stored, latest, { syncOnly: true, startAfresh: false }, table.chunkSize));
+  } catch (error) {
+    // Whoever only asks must not be stopped by it; the next start is, and says so.
+    log.debug('SCAVENGING: it could not be read whether a scavenge waits to go on.', { error: String(error) });
+    return null;
+  }
+}
+
+function olderPointOf(beginning: Beginning): OlderPoint | null {
+  if (beginning.kind === 'resume') return { point: beginning.checkpoint.point, why: 'unfinished' };
+  return beginning.kind === 'use' ? { point: beginning.point, why: 'unreached' } : null;
 }
 
 /**
@@ -73,19 +140,29 @@ type Beginning =
   /** Nothing is to be done, and that is a success. */
   | { readonly kind: 'nothing' };
 
-/** Decides how a run begins; the table of scavenge.md section 3. `latest` is not looked at when a run is to be resumed. */
-export function decideBeginning(checkpoint: ScavengeCheckpoint | null, latest: ScavengePoint | null, syncOnly: boolean, chunkSize: number): Beginning {
+/** Decides how a run begins: afresh, or by the table of scavenge.md section 3. `latest` is not looked at when a run is to be resumed. */
+export function decideBeginning(checkpoint: ScavengeCheckpoint | null, latest: ScavengePoint | null, { syncOnly, startAfresh, freshSinceMs = Infinity }: Omit<BeginningOptions, 'threshold'>, chunkSize: number): Beginning {
+  if (startAfresh) {
+    const fromChunk = learntChunks(checkpoint, chunkSize);
+    const isFresh = latest !== null && latest.effectiveNowMs >= freshSinceMs && latest.eventNumber > (checkpoint?.point.eventNumber ?? -1);
+    return isFresh ? { kind: 'use', point: latest, fromChunk } : { kind: 'write', after: latest?.eventNumber ?? -1, fromChunk };
+  }
   if (checkpoint === null) {
     if (latest !== null) return { kind: 'use', point: latest, fromChunk: 0 };
     return syncOnly ? { kind: 'nothing' } : { kind: 'write', after: -1, fromChunk: 0 };
   }
   if (checkpoint.stage !== 'Done') return { kind: 'resume', checkpoint };
   const { point } = checkpoint;
-  // A point ends its chunk, so what is new begins with the next one.
-  const fromChunk = Math.floor(point.position / chunkSize) + 1;
+  const fromChunk = learntChunks(checkpoint, chunkSize);
   if (latest !== null && latest.eventNumber > point.eventNumber) return { kind: 'use', point: latest, fromChunk };
   if (syncOnly) return { kind: 'nothing' };
   return { kind: 'write', after: latest === null ? -1 : point.eventNumber, fromChunk };
+}
+
+/** The first logical chunk that was not accumulated yet. A point ends its chunk, so what is new behind it begins with the next one. */
+function learntChunks(checkpoint: ScavengeCheckpoint | null, chunkSize: number): number {
+  if (checkpoint === null) return 0;
+  return checkpoint.stage === 'Accumulating' ? (checkpoint.doneChunk ?? -1) + 1 : Math.floor(checkpoint.point.position / chunkSize) + 1;
 }
 
 type PointStore = Pick<EventStoreInternals, 'appendInternal' | 'readStream'>;

@@ -4,11 +4,12 @@ import { FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, 
 import type { JobContext } from '../ports/jobs.ts';
 import { Hash64 } from '../stream-hash.ts';
 import { jsonMembers } from '../json-scanner.ts';
-import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from '../streams/metadata.ts';
+import { ignoredMetadata, METASTREAM_METADATA, parseMetadata } from '../streams/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/names.ts';
 import { keepsTransactionRecord, Retention, type RetentionRule, shownData, TOMBSTONE_I32 } from '../streams/retention.ts';
 import { decodeText, encodeText } from '../text.ts';
-import type { Explanation } from './api.ts';
+import type { IgnoredMetadata } from '../streams/metadata.ts';
+import type { Explanation, OlderPoint } from './api.ts';
 import type { IndexKey } from './sources/run-index.ts';
 import { type RunFiles, type RunSettings, setRetention } from './sources/run-settings.ts';
 import { RunSources } from './sources/run-sources.ts';
@@ -20,6 +21,8 @@ export interface ExplainArgs {
   readonly files: RunFiles;
   readonly settings: RunSettings;
   readonly stream: string;
+  /** To which the next run goes, or null where it writes a new point. */
+  readonly olderPoint: OlderPoint | null;
 }
 
 /** Event numbers asked for at a time. */
@@ -31,9 +34,17 @@ const I64_MAX_TEXT = '9223372036854775807';
 
 /** Throws `stream_not_found` when there are neither events nor metadata. */
 export async function explain(args: ExplainArgs, context: JobContext): Promise<Explanation> {
-  const sources = await RunSources.open(args.files, args.settings.point.position, context);
+  const { files, settings, olderPoint } = args;
+  const sources = await RunSources.open(files, settings.point.position, context);
   try {
-    return await new Explainer(args, sources, context).run();
+    if (olderPoint === null) return await new Explainer(args, sources, null, context).run();
+    // What that run sees: nothing from its point on.
+    const older = await RunSources.open(files, olderPoint.point.position, context);
+    try {
+      return await new Explainer(args, sources, older, context).run();
+    } finally {
+      await older.close();
+    }
   } finally {
     await sources.close();
   }
@@ -45,85 +56,150 @@ interface Metadata {
   readonly maxCount: number | null;
   readonly truncateBefore: number | null;
   readonly written: Readonly<Record<string, unknown>> | null;
+  readonly ignored: readonly IgnoredMetadata[];
 }
 
-const NONE: Metadata = { maxAge: null, maxCount: null, truncateBefore: null, written: null };
+const NONE: Metadata = { maxAge: null, maxCount: null, truncateBefore: null, written: null, ignored: [] };
 
-class Explainer {
-  readonly #args: ExplainArgs;
+/** The record that is looked at, shared by all that look. */
+interface Looked {
+  readonly frame: RecordFrame;
+  readonly fields: PrepareFields;
+  readonly entries: EntryList;
+}
+
+/** What a run to one scavenge point makes of the events of one stream. */
+class Judge {
+  readonly #stream: string;
   readonly #sources: RunSources;
+  readonly #settings: RunSettings;
   readonly #context: JobContext;
+  readonly #looked: Looked;
   readonly #isMetastream: boolean;
-  readonly #retention: Retention;
-  readonly #ranges = new ExplainRanges();
-  readonly #entries = new EntryList();
-  readonly #frame = new RecordFrame();
-  readonly #fields = new PrepareFields();
+  readonly retention: Retention;
   /** Number of the tombstone: nothing behind it is removed. */
-  #tombstoneNumber = Infinity;
-  #whyWithin = '';
+  tombstoneNumber = Infinity;
+  lastEventNumber = -1;
+  metadata = NONE;
 
-  constructor(args: ExplainArgs, sources: RunSources, context: JobContext) {
-    this.#args = args;
+  constructor(stream: string, settings: RunSettings, sources: RunSources, context: JobContext, looked: Looked) {
+    this.#stream = stream;
     this.#sources = sources;
+    this.#settings = settings;
     this.#context = context;
-    this.#isMetastream = isMetastream(args.stream);
-    this.#retention = new Retention(this.#isMetastream);
+    this.#looked = looked;
+    this.#isMetastream = isMetastream(stream);
+    this.retention = new Retention(this.#isMetastream);
   }
 
-  async run(): Promise<Explanation> {
-    const { stream, settings } = this.#args;
-    const key = this.#keyOf(stream);
-    const lastEventNumber = await this.#sources.index.lastNumber(key);
-    const metadata = this.#isMetastream ? { ...NONE, written: { $maxCount: METASTREAM_METADATA.maxCount } } : await this.#metadata();
-    if (lastEventNumber < 0 && (this.#isMetastream || metadata.written === null)) throw new SkuaError('stream_not_found', `There is no stream ${JSON.stringify(stream)}: check the name.`, { stream });
+  async prepare(key: IndexKey): Promise<void> {
+    this.lastEventNumber = await this.#sources.index.lastNumber(key);
     if (this.#isMetastream) {
-      const isTombstoned = (await this.#tombstoneOf(this.#keyOf(originalOf(stream)))) < Infinity;
-      setRetention(this.#retention, METASTREAM_METADATA, isTombstoned, lastEventNumber, settings);
-    } else {
-      this.#tombstoneNumber = await this.#tombstoneOf(key);
-      setRetention(this.#retention, metadata, this.#tombstoneNumber < Infinity, lastEventNumber, settings);
-      this.#retention.staysFrom = Math.min(lastEventNumber, this.#tombstoneNumber);
+      this.metadata = { ...NONE, written: { $maxCount: METASTREAM_METADATA.maxCount } };
+      const isTombstoned = (await this.#tombstoneOf(this.keyOf(originalOf(this.#stream)))) < Infinity;
+      setRetention(this.retention, METASTREAM_METADATA, isTombstoned, this.lastEventNumber, this.#settings);
+      return;
     }
-    const rules = this.#rules(metadata);
-    await this.#events(key, lastEventNumber);
-    return { stream, lastEventNumber, metadata: metadata.written, rules, removed: this.#ranges.removed, kept: this.#ranges.kept };
+    this.metadata = await this.#readMetadata();
+    this.tombstoneNumber = await this.#tombstoneOf(key);
+    setRetention(this.retention, this.metadata, this.tombstoneNumber < Infinity, this.lastEventNumber, this.#settings);
+    this.retention.staysFrom = Math.min(this.lastEventNumber, this.tombstoneNumber);
   }
 
   /** A key with the name, so that every entry is confirmed by its record, which is needed anyway. */
-  #keyOf(name: string): IndexKey {
+  keyOf(name: string): IndexKey {
     const hash = new Hash64();
     this.#context.hasher.hash(name, hash);
     return { hi: hash.hi, lo: hash.lo, name: encodeText(name) };
   }
 
-  async #metadata(): Promise<Metadata> {
-    const key = this.#keyOf(metastreamOf(this.#args.stream));
+  async #readMetadata(): Promise<Metadata> {
+    const key = this.keyOf(metastreamOf(this.#stream));
+    const { entries, frame, fields } = this.#looked;
     const last = await this.#sources.index.lastNumber(key);
     if (last < 0) return NONE;
-    await this.#sources.index.slice(key, last, last, 1, this.#entries);
-    if (this.#entries.length === 0 || !(await this.#read(this.#entries.positions[0]!))) return NONE;
-    const data = shownData(this.#frame, this.#fields);
-    const parsed = parseMetadata(data, true, this.#fields.version);
-    if (parsed === NO_METADATA) return NONE;
-    const { maxAge = null, maxCount = null, truncateBefore = null } = parsed;
-    return { maxAge, maxCount, truncateBefore, written: writtenMembers(data) };
+    await this.#sources.index.slice(key, last, last, 1, entries);
+    if (entries.length === 0 || !(await this.read(entries.positions[0]!))) return NONE;
+    const data = shownData(frame, fields);
+    const { maxAge = null, maxCount = null, truncateBefore = null } = parseMetadata(data, true, fields.version);
+    return { maxAge, maxCount, truncateBefore, written: writtenMembers(data), ignored: ignoredMetadata(data, fields.version) };
   }
 
   /** Number of the stream's tombstone, Infinity when it has none. */
   async #tombstoneOf(key: IndexKey): Promise<number> {
+    const { entries, fields } = this.#looked;
     const last = await this.#sources.index.lastNumber(key);
     if (last < TOMBSTONE_I32) return Infinity;
-    await this.#sources.index.slice(key, TOMBSTONE_I32, TOMBSTONE_I32, 1, this.#entries);
-    if (this.#entries.length > 0 && (await this.#read(this.#entries.positions[0]!)) && (this.#fields.flags & FLAG_STREAM_DELETE) !== 0) return TOMBSTONE_I32;
+    await this.#sources.index.slice(key, TOMBSTONE_I32, TOMBSTONE_I32, 1, entries);
+    if (entries.length > 0 && (await this.read(entries.positions[0]!)) && (fields.flags & FLAG_STREAM_DELETE) !== 0) return TOMBSTONE_I32;
     return last === TOMBSTONE ? TOMBSTONE : Infinity;
+  }
+
+  /** Reads the record there. False when it is gone. */
+  async read(position: number): Promise<boolean> {
+    const { frame, fields } = this.#looked;
+    if (!(await this.#sources.chunks.record(position, frame)) || frame.type !== PREPARE) return false;
+    parsePrepare(frame, fields);
+    return true;
+  }
+
+  /** The first rule that removes the event that was read, or null when it stays; scavenge.md sections 5.3 and 6.2. */
+  ruleAgainst(number: number): RetentionRule | null {
+    const { frame, fields } = this.#looked;
+    const { isTombstoned } = this.retention;
+    // To a run nothing is there from its point on.
+    if (frame.position >= this.#settings.point.position) return null;
+    const dropsTombstones = this.#settings.unsafeIgnoreHardDelete;
+    if (!fields.isCommitted) return keepsTransactionRecord(fields.flags, isTombstoned, dropsTombstones) ? null : 'tombstone';
+    // Not even the last record of a deleted stream's metastream stays.
+    if (isTombstoned && (this.#isMetastream || dropsTombstones)) return 'tombstone';
+    return this.retention.ruleAgainst(number, timestampMsAt(frame.bytes, fields.timestampAt), timestampTicksAt(frame.bytes, fields.timestampAt));
+  }
+}
+
+class Explainer {
+  readonly #args: ExplainArgs;
+  readonly #sources: RunSources;
+  readonly #context: JobContext;
+  readonly #looked: Looked = { frame: new RecordFrame(), fields: new PrepareFields(), entries: new EntryList() };
+  readonly #judge: Judge;
+  /** Of the run that waits to go on, if there is one. */
+  readonly #older: Judge | null;
+  readonly #ranges = new ExplainRanges();
+  /** What that run leaves of what goes. */
+  readonly #left = new ExplainRanges();
+  #whyWithin = '';
+
+  constructor(args: ExplainArgs, sources: RunSources, older: RunSources | null, context: JobContext) {
+    const { stream, settings, olderPoint } = args;
+    this.#args = args;
+    this.#sources = sources;
+    this.#context = context;
+    this.#judge = new Judge(stream, settings, sources, context, this.#looked);
+    this.#older = older === null ? null : new Judge(stream, { ...settings, point: olderPoint!.point }, older, context, this.#looked);
+  }
+
+  async run(): Promise<Explanation> {
+    const { stream, olderPoint } = this.#args;
+    const judge = this.#judge;
+    const key = judge.keyOf(stream);
+    await judge.prepare(key);
+    const { lastEventNumber, metadata: { written, ignored } } = judge;
+    if (lastEventNumber < 0 && (isMetastream(stream) || (written === null && ignored.length === 0))) throw new SkuaError('stream_not_found', `There is no stream ${JSON.stringify(stream)}: check the name.`, { stream });
+    await this.#older?.prepare(key);
+    const rules = this.#rules(judge.metadata);
+    await this.#events(key, lastEventNumber);
+    return {
+      stream, lastEventNumber, metadata: written, ...(ignored.length > 0 && { ignored }), rules, removed: this.#ranges.removed, kept: this.#ranges.kept,
+      ...(olderPoint !== null && { waiting: { ...olderPoint, leaves: this.#left.removed } }),
+    };
   }
 
   #rules({ maxAge, maxCount, truncateBefore }: Metadata): Explanation['rules'] {
     const rules: { rule: RetentionRule; value: number | string | boolean }[] = [];
     const within: string[] = [];
-    if (this.#retention.isTombstoned) rules.push({ rule: 'tombstone', value: true });
-    if (this.#isMetastream) rules.push({ rule: 'superseded-metadata', value: true });
+    if (this.#judge.retention.isTombstoned) rules.push({ rule: 'tombstone', value: true });
+    if (isMetastream(this.#args.stream)) rules.push({ rule: 'superseded-metadata', value: true });
     if (truncateBefore !== null) {
       rules.push({ rule: '$tb', value: truncateBefore === TOMBSTONE ? I64_MAX_TEXT : truncateBefore });
       within.push('not below $tb');
@@ -141,11 +217,12 @@ class Explainer {
   }
 
   async #events(key: IndexKey, lastNumber: number): Promise<void> {
+    const { entries } = this.#looked;
     let seen = 0;
     for (let from = 0; from <= lastNumber;) {
-      from = await this.#sources.index.slice(key, from, lastNumber, SLICE_NUMBERS, this.#entries);
-      for (let i = 0; i < this.#entries.length; i++) {
-        if (await this.#read(this.#entries.positions[i]!)) this.#event(this.#entries.versions[i]!);
+      from = await this.#sources.index.slice(key, from, lastNumber, SLICE_NUMBERS, entries);
+      for (let i = 0; i < entries.length; i++) {
+        if (await this.#judge.read(entries.positions[i]!)) this.#event(entries.versions[i]!);
         if (++seen % PAUSE_EVENTS === 0) await this.#context.checkpoint();
       }
       this.#context.progress({ done: seen, total: Math.max(seen, Math.min(lastNumber + 1, TOMBSTONE_I32)), unit: 'entries' });
@@ -153,42 +230,34 @@ class Explainer {
     }
   }
 
-  async #read(position: number): Promise<boolean> {
-    if (!(await this.#sources.chunks.record(position, this.#frame)) || this.#frame.type !== PREPARE) return false;
-    parsePrepare(this.#frame, this.#fields);
-    return true;
-  }
-
   #event(number: number): void {
-    const rule = this.#ruleAgainst(number);
-    if (rule !== null) this.#ranges.remove(number, this.#frame.length + FRAME_BYTES, rule);
-    else this.#ranges.keep(number, this.#whyKept(number));
-  }
-
-  /** The first rule that removes the event in `#frame`, or null when it stays; scavenge.md sections 5.3 and 6.2. */
-  #ruleAgainst(number: number): RetentionRule | null {
-    const fields = this.#fields;
-    const { isTombstoned } = this.#retention;
-    const dropsTombstones = this.#args.settings.unsafeIgnoreHardDelete;
-    if (!fields.isCommitted) return keepsTransactionRecord(fields.flags, isTombstoned, dropsTombstones) ? null : 'tombstone';
-    // Not even the last record of a deleted stream's metastream stays.
-    if (isTombstoned && (this.#isMetastream || dropsTombstones)) return 'tombstone';
-    const { bytes } = this.#frame;
-    return this.#retention.ruleAgainst(number, timestampMsAt(bytes, fields.timestampAt), timestampTicksAt(bytes, fields.timestampAt));
+    const rule = this.#judge.ruleAgainst(number);
+    if (rule === null) {
+      this.#ranges.keep(number, this.#whyKept(number));
+      return;
+    }
+    const bytes = this.#looked.frame.length + FRAME_BYTES;
+    this.#ranges.remove(number, bytes, rule);
+    if (this.#older === null) return;
+    if (this.#older.ruleAgainst(number) === null) this.#left.remove(number, bytes, rule);
+    else this.#left.keep(number, '');
   }
 
   #whyKept(number: number): string {
-    const { flags, isCommitted } = this.#fields;
+    const { flags, isCommitted } = this.#looked.fields;
+    const { retention, tombstoneNumber } = this.#judge;
     if ((flags & FLAG_STREAM_DELETE) !== 0) return 'tombstone';
-    if (!isCommitted) return this.#retention.isTombstoned ? 'begin of an explicit transaction' : 'part of an explicit transaction';
-    if (number > this.#tombstoneNumber) return 'written behind the tombstone';
-    return number >= this.#retention.staysFrom ? 'last event of the stream' : this.#whyWithin;
+    if (!isCommitted) return retention.isTombstoned ? 'begin of an explicit transaction' : 'part of an explicit transaction';
+    if (number > tombstoneNumber) return 'written behind the tombstone';
+    return number >= retention.staysFrom ? 'last event of the stream' : this.#whyWithin;
   }
 }
 
 /** The members of metadata as they were written, but for numbers that can't be told exactly, which are their text. */
-function writtenMembers(data: Uint8Array): Record<string, unknown> {
-  const members = (jsonMembers(decodeText(data)) ?? []).map(({ key, raw }): [string, unknown] => {
+function writtenMembers(data: Uint8Array): Record<string, unknown> | null {
+  const found = data.length === 0 ? null : jsonMembers(decodeText(data));
+  if (found === null) return null;
+  const members = found.map(({ key, raw }): [string, unknown] => {
     const value: unknown = JSON.parse(raw);
     return [key, typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value) ? raw : value];
   });

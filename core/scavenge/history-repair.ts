@@ -63,7 +63,7 @@ async function completeRun(writer: HistoryWriter, id: string, signal: AbortSigna
 }
 
 /** Writes the end of a run that is not in its history yet, and the link to it. */
-export async function tellEnd(writer: HistoryWriter, id: string, sums: RunSums, end: Pick<RunTotals, 'result' | 'error' | 'elapsedMs'>): Promise<void> {
+export async function tellEnd(writer: HistoryWriter, id: string, sums: RunSums, end: Pick<RunTotals, 'result' | 'error' | 'elapsedMs' | 'tracesUntilMs'>): Promise<void> {
   // Its link may have been lost: nothing is missing but that.
   if (sums.completed !== null) return writer.writeLink(id, sums.completed);
   const { spaceSaved, maxChunk } = sums;

@@ -8,7 +8,7 @@ import type { EventStoreInternals } from '../streams/event-store.ts';
 import { formatMetadata } from '../streams/metadata.ts';
 import { LINK_TYPE, METADATA_TYPE, metastreamOf } from '../streams/names.ts';
 import { encodeText } from '../text.ts';
-import { timeSpanText } from '../time.ts';
+import { timeSpanText, timestampText } from '../time.ts';
 import type { ScavengeResult } from './api.ts';
 
 /** Links to the first and last event of every run; scavenge.md section 10.1. */
@@ -18,6 +18,8 @@ export const CHUNK_TYPE = '$scavengeChunksCompleted';
 export const MERGE_TYPE = '$scavengeMergeCompleted';
 export const TABLE_TYPE = '$scavengeIndexCompleted';
 export const COMPLETED_TYPE = '$scavengeCompleted';
+/** On object storage, after its time: nothing is left of what the run removed. */
+export const TRACES_TYPE = '$scavengeTracesRemoved';
 
 /** The stream of one run's events. */
 export function historyStreamOf(scavengeId: string): string {
@@ -160,6 +162,8 @@ export interface RunTotals {
   readonly spaceSaved: number;
   /** Last logical chunk that was executed, 0 for none. */
   readonly maxChunk: number;
+  /** On object storage: until then traces of what was removed remain at the latest, in milliseconds since 1970. */
+  readonly tracesUntilMs?: number;
 }
 
 export function completedMembers(scavengeId: string, nodeEndpoint: string, totals: RunTotals): Readonly<Record<string, unknown>> {
@@ -171,6 +175,7 @@ export function completedMembers(scavengeId: string, nodeEndpoint: string, total
     timeTaken: timeSpanText(totals.elapsedMs),
     spaceSaved: totals.spaceSaved,
     maxChunkScavenged: totals.maxChunk,
+    ...(totals.tracesUntilMs !== undefined && { tracesUntil: timestampText(totals.tracesUntilMs, 0) }),
   };
 }
 

@@ -3,8 +3,8 @@ import type { JobProgress } from '../ports/jobs.ts';
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
 import { checkReadableName } from '../streams/names.ts';
 import { notFoundError } from '../streams/store-context.ts';
-import type { DryRunReport, Explanation, ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
-import { readLatestPoint } from './beginning.ts';
+import type { DryRunReport, Explanation, OlderPoint, ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
+import { readLatestPoint, waitingPoint } from './beginning.ts';
 import { DRY_RUN_JOB, type DryRunArgs } from './dry-run.ts';
 import { EXPLAIN_JOB, type ExplainArgs } from './explain.ts';
 import { type HistoryWriter, RunHistory } from './history.ts';
@@ -25,18 +25,21 @@ export interface LaunchOptions {
   readonly threshold: number;
   readonly throttlePercent: number;
   readonly syncOnly: boolean;
+  readonly startAfresh: boolean;
+  readonly freshSinceMs?: number;
   /** As they came in. */
   readonly asked: ScavengeOptions;
 }
 
 /** Throws `bad_option`. */
 export function checkedOptions(options: ScavengeOptions): LaunchOptions {
-  const { threads = 1, threshold = 0, throttlePercent = 100, syncOnly = false } = options;
+  const { threads = 1, threshold = 0, throttlePercent = 100, syncOnly = false, startAfresh = false } = options;
   checkNumber('threads', threads, 1, I32_MAX);
   checkNumber('threshold', threshold, I32_MIN, I32_MAX);
   checkNumber('throttlePercent', throttlePercent, 1, 100);
   if (throttlePercent < 100 && threads > 1) throw new SkuaError('bad_option', 'throttlePercent must be 100 for a multi-threaded scavenge.', { option: 'throttlePercent', value: throttlePercent });
-  return { threads: Math.min(threads, THREADS_MAX), threshold, throttlePercent, syncOnly, asked: options };
+  if (startAfresh && syncOnly) throw new SkuaError('bad_option', 'startAfresh writes a scavenge point and syncOnly uses one that is there: leave one of them out.', { option: 'startAfresh', value: true });
+  return { threads: Math.min(threads, THREADS_MAX), threshold, throttlePercent, syncOnly, startAfresh, asked: options };
 }
 
 function checkNumber(option: string, value: number, min: number, max: number): void {
@@ -50,6 +53,10 @@ export interface ActiveRun {
   readonly isDry: boolean;
   /** Resolves when the run and the writing of its history have ended; never rejects. */
   readonly ended: Promise<void>;
+  /** Resolves with the older point to which the run goes, null for a new one, as soon as that is known, and undefined where it ended before. Never rejects. */
+  readonly decided: Promise<OlderPoint | null | undefined>;
+  /** It was to start afresh, and has done so. */
+  isAfresh(): boolean;
   /** `interrupted`: the node shuts down, and the run ends without its completion event. */
   stop(how: 'stopped' | 'interrupted'): void;
   progress(): ScavengeProgress;
@@ -67,8 +74,9 @@ export function launchRun(
   const progress = new RunProgress(scavengeId, deps.ports, (told) => lines.progress(told));
   const history = new RunHistory(writer, scavengeId);
   let isInterrupted = false;
+  const decided = Promise.withResolvers<OlderPoint | null | undefined>();
   lines.requested(queryOf(options.asked, options.threads));
-  const context = new RunContext({ deps, scavengeId, threads: options.threads, throttlePercent: options.throttlePercent, signal: ending.signal, progress, history, lines });
+  const context = new RunContext({ deps, scavengeId, threads: options.threads, throttlePercent: options.throttlePercent, signal: ending.signal, progress, history, lines, onDecided: decided.resolve });
   const work = async (): Promise<void> => {
     let result: ScavengeResult = 'Success';
     let failure: unknown = null;
@@ -85,6 +93,7 @@ export function launchRun(
     if (result !== 'Interrupted' && tellsEnd) history.completed(result, text, progress.elapsedMs);
     lines.ended(result, progress.elapsedMs, history.spaceSaved, failure);
     progress.end();
+    decided.resolve(undefined);
     await history.drained();
     // Not before: whoever reads that it has ended may begin the next one, or a backup, at once.
     onEnd(result, text);
@@ -93,6 +102,8 @@ export function launchRun(
     scavengeId,
     isDry: false,
     ended: work(),
+    decided: decided.promise,
+    isAfresh: () => context.isAfresh,
     stop: (how) => {
       if (how === 'interrupted') isInterrupted = true;
       ending.abort();
@@ -119,28 +130,31 @@ export function launchDryRun(deps: ScavengeDeps, scavengeId: string, options: La
       onEnd({ error });
     }
   };
-  return { scavengeId, isDry: true, ended: work(), stop: () => ending.abort(), progress: () => progress.current() };
+  return { scavengeId, isDry: true, ended: work(), decided: Promise.resolve(undefined), isAfresh: () => false, stop: () => ending.abort(), progress: () => progress.current() };
 }
 
-/** Counts what a scavenge that began now would remove. Rejects with `aborted` when the signal ends it. */
-export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, options: { readonly threshold: number; readonly throttlePercent: number }, signal: AbortSignal, onProgress: (progress: JobProgress) => void): Promise<DryRunReport> {
+/** Counts what a scavenge that began now would remove. `waiting` is looked up unless it is given. Rejects with `aborted` when the signal ends it. */
+export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, options: { readonly threshold: number; readonly throttlePercent: number }, signal: AbortSignal, onProgress: (progress: JobProgress) => void, waiting?: OlderPoint | null): Promise<DryRunReport> {
+  const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;
   const settings = settingsNow(deps, await pointNow(deps, options.threshold), options.throttlePercent);
-  return withFiles(deps.data, true, (files) => {
+  const report = await withFiles(deps.data, true, (files) => {
     const args: DryRunArgs = { files, settings, scavengeId };
     return deps.ports.jobs.run(DRY_RUN_JOB, args, { signal, onProgress }) as Promise<DryRunReport>;
   });
+  return olderPoint === null ? report : { ...report, waiting: olderPoint };
 }
 
-/** Says for one stream which events would go, by which rule, and which stay. */
-export async function explainStream(deps: ScavengeDeps, stream: string, signal: AbortSignal): Promise<Explanation> {
+/** Says for one stream which events would go, by which rule, and which stay. `waiting` is looked up unless it is given. */
+export async function explainStream(deps: ScavengeDeps, stream: string, signal: AbortSignal, waiting?: OlderPoint | null): Promise<Explanation> {
   const refusal = checkReadableName(stream);
   if (refusal !== null) throw refusal;
   if (signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no stream is explained.');
   const { lastEventNumber, metadataVersion } = await deps.data.store.streamInfo(stream);
   if (lastEventNumber < 0 && metadataVersion < 0) throw notFoundError(stream);
+  const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;
   const settings = settingsNow(deps, await pointNow(deps, 0), 100);
   return withFiles(deps.data, true, (files) => {
-    const args: ExplainArgs = { files, settings, stream };
+    const args: ExplainArgs = { files, settings, stream, olderPoint };
     return deps.ports.jobs.run(EXPLAIN_JOB, args, { signal }) as Promise<Explanation>;
   });
 }

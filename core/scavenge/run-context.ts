@@ -11,6 +11,7 @@ import type { Meter } from '../ports/meter.ts';
 import type { ScavengeCheckpoint, ScavengePoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
+import type { OlderPoint } from './api.ts';
 import type { SwitchParts } from './chunk-switch.ts';
 import type { RunHistory } from './history.ts';
 import type { RunLog } from './run-log.ts';
@@ -35,6 +36,8 @@ export interface ScavengeConfig {
   readonly nodeEndpoint: string;
   /** Complete the history of runs that the last stop cut off, after the start. */
   readonly repairHistory: boolean;
+  /** Look for damage in the scavenge database before a run goes on with it. Not where it was just fetched from an object store, which answers for it. */
+  readonly checkState: boolean;
 }
 
 export const DEFAULT_CONFIG: ScavengeConfig = {
@@ -46,6 +49,7 @@ export const DEFAULT_CONFIG: ScavengeConfig = {
   unsafeIgnoreHardDelete: false,
   nodeEndpoint: '127.0.0.1:2113',
   repairHistory: true,
+  checkState: true,
 };
 
 /** What scavenging asks of the streams. */
@@ -88,6 +92,8 @@ interface RunParts {
   readonly progress: RunProgress;
   readonly history: RunHistory;
   readonly lines: RunLog;
+  /** Told the older point to which the run goes, null for a new one. */
+  readonly onDecided: (olderPoint: OlderPoint | null) => void;
 }
 
 export function newId(ids: Ids): string {
@@ -152,6 +158,9 @@ export class RunContext {
   readonly throttle: Throttle;
   readonly #throttlePercent: number;
   #point: ScavengePoint | null = null;
+  readonly #onDecided: (olderPoint: OlderPoint | null) => void;
+  /** A run that was to begin afresh has done so: what goes on with it must not do it once more. */
+  isAfresh = false;
 
   constructor(parts: RunParts) {
     const { deps, signal, lines } = parts;
@@ -162,6 +171,7 @@ export class RunContext {
     this.history = parts.history;
     this.lines = lines;
     this.#throttlePercent = parts.throttlePercent;
+    this.#onDecided = parts.onDecided;
     this.throttle = new Throttle({ percent: parts.throttlePercent, elapsedMs: 0, restedMs: 0 }, {
       monotonicMs: () => deps.ports.clock.monotonicMs(),
       sleep: async (ms) => {
@@ -179,6 +189,11 @@ export class RunContext {
     return this.#point;
   }
   set point(point: ScavengePoint) { this.#point = point; }
+
+  decided(olderPoint: OlderPoint | null): void {
+    this.progress.olderPoint = olderPoint;
+    this.#onDecided(olderPoint);
+  }
 
   /** Throws `aborted` when the run is to end. */
   check(): void {

@@ -2,7 +2,7 @@ import type { TableReport } from '../index/table-scavenge.ts';
 import type { Chunk } from '../log/chunk.ts';
 import type { Log } from '../ports/log.ts';
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
-import { timeSpanText } from '../time.ts';
+import { timeSpanText, timestampText } from '../time.ts';
 import type { ScavengeOptions, ScavengePhase, ScavengeProgress, ScavengeResult } from './api.ts';
 
 /** Known collisions named in the log at a start; the rest is only counted. */
@@ -12,8 +12,8 @@ const PAUSE_LOGGED_MS = 10_000;
 
 /** The request as a query string; scavenge.md section 11. */
 export function queryOf(options: ScavengeOptions, threads: number): string {
-  const { threshold, throttlePercent, syncOnly = false } = options;
-  return `startFromChunk=0&threads=${threads}${threshold === undefined ? '' : `&threshold=${threshold}`}${throttlePercent === undefined ? '' : `&throttlePercent=${throttlePercent}`}&syncOnly=${syncOnly ? 'True' : 'False'}`;
+  const { threshold, throttlePercent, syncOnly = false, startAfresh = false } = options;
+  return `startFromChunk=0&threads=${threads}${threshold === undefined ? '' : `&threshold=${threshold}`}${throttlePercent === undefined ? '' : `&throttlePercent=${throttlePercent}`}&syncOnly=${syncOnly ? 'True' : 'False'}${startAfresh ? '&startAfresh=True' : ''}`;
 }
 
 /** `SP-<event number>`. */
@@ -55,6 +55,10 @@ export class RunLog {
     this.#log.info(`Request scavenging: ${query}`, { ScavengeId: this.#scavengeId });
   }
 
+  stateDamaged(found: readonly string[]): void {
+    this.#log.warn(`SCAVENGING: The scavenge database is damaged (${found[0]}). It is removed, and everything is learnt anew from the log.`, { ScavengeId: this.#scavengeId, found });
+  }
+
   opened(collisions: readonly string[]): void {
     this.#info('Started. The scavenge state is open.', { collisions: collisions.length });
     for (const name of collisions.slice(0, COLLISIONS_LISTED_MAX)) this.#debug(`Known collision: "${name}"`);
@@ -62,6 +66,11 @@ export class RunLog {
 
   resumed(stage: string, point: ScavengePoint): void {
     this.#info(`Resuming at ${stage} for ${pointName(point)}.`, { position: point.position, threshold: point.threshold });
+    this.#info(`${pointName(point)} is of ${timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0)}: what was deleted since needs another scavenge.`);
+  }
+
+  abandoned(stage: string, point: ScavengePoint): void {
+    this.#info(`Abandoned the scavenge to ${pointName(point)}, which did not end and stood at ${stage}.`, { position: point.position });
   }
 
   usesPoint(point: ScavengePoint, how: 'existing' | 'created', after: string | null): void {

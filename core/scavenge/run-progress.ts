@@ -1,7 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 import type { JobProgress } from '../ports/jobs.ts';
 import type { Meter } from '../ports/meter.ts';
-import type { ScavengePhase, ScavengeProgress } from './api.ts';
+import type { OlderPoint, ScavengePhase, ScavengeProgress } from './api.ts';
 
 /** Shortest time in milliseconds between two lines in the log. */
 const LINE_EVERY_MS = 10_000;
@@ -36,6 +36,7 @@ export class RunProgress {
   chunksDone = 0;
   chunksTotal = 0;
   bytesReclaimed = 0;
+  olderPoint: OlderPoint | null = null;
   #bytesDone = 0;
   #bytesTotal = 0;
 
@@ -123,6 +124,8 @@ export class RunProgress {
       startedAtMs: this.#startedAtMs,
       elapsedSeconds: this.elapsedMs / 1_000,
       remainingSeconds: canTell ? (elapsedMs * (this.#total - done)) / done / 1_000 : null,
+      phaseShare: this.#total > 0 ? Math.min(1, done / this.#total) : 0,
+      ...(this.olderPoint !== null && { olderPoint: this.olderPoint }),
     };
   }
 

@@ -1,13 +1,14 @@
 import type { ScavengeCheckpoint, ScavengeStage, ScavengeState } from '../ports/scavenge-state.ts';
 import { runAccumulation } from './accumulation.ts';
 import type { ScavengePhase } from './api.ts';
-import { type BeginningOptions, beginRun, completePointsChunk } from './beginning.ts';
+import { type BeginningOptions, beginRun, completePointsChunk, startAfresh } from './beginning.ts';
 import { runCalculation } from './calculation.ts';
 import { runChunkExecution } from './chunk-execution.ts';
 import { runChunkMerging } from './chunk-merging.ts';
 import { runCleaning } from './cleaning.ts';
 import { runIndexExecution } from './index-execution.ts';
 import { commit, type RunContext } from './run-context.ts';
+import { dropDamagedState } from './state-check.ts';
 
 const STAGES: readonly ScavengeStage[] = ['Accumulating', 'Calculating', 'ExecutingChunks', 'MergingChunks', 'ExecutingIndex', 'Cleaning'];
 
@@ -16,6 +17,7 @@ const STAGES: readonly ScavengeStage[] = ['Accumulating', 'Calculating', 'Execut
  * with what made it fail. What was committed and switched in by then stays, and the next run goes on behind it.
  */
 export async function runScavenge(run: RunContext, options: BeginningOptions): Promise<void> {
+  await dropDamagedState(run);
   const stored = await run.withState((state) => {
     run.lines.opened(state.collisions());
     return state.checkpoint();
@@ -24,6 +26,7 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
   const first = await beginRun(run, stored, options);
   if (first === null) return;
   await completePointsChunk(run);
+  if (options.startAfresh) await startAfresh(run, stored, first);
   // Entries of the log before the scavenge point must be in tables, which are all that jobs read.
   await run.orAborted(run.deps.data.index.flush());
   const stage = STAGES.indexOf(first.stage);

@@ -1,5 +1,6 @@
 import { SkuaError } from '../errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult } from './api.ts';
+import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from './api.ts';
+import { waitingPoint } from './beginning.ts';
 import { HistoryWriter } from './history.ts';
 import { repairHistory } from './history-repair.ts';
 import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch.ts';
@@ -31,6 +32,8 @@ class NodeScavenger implements Scavenger {
   readonly #explaining = new Set<Promise<unknown>>();
   #last: LastScavenge | null = null;
   #lastOptions: ScavengeOptions = {};
+  /** Found out once, as only runs change it; null for not yet. */
+  #waiting: Promise<OlderPoint | null> | null = null;
   /** Backups that read the files of now. */
   #holds = 0;
 
@@ -42,20 +45,31 @@ class NodeScavenger implements Scavenger {
     this.#isRepaired = !config.repairHistory;
   }
 
-  async start(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
+  async start(options: ScavengeOptions = {}): Promise<ScavengeStarted> {
     const checked = this.#checked(options);
     if (this.#holds > 0) throw new SkuaError('backup_running', 'A backup is reading the files of this node: wait for its end, then start the scavenge.');
     const scavengeId = newId(this.#deps.ports.ids);
     if (!this.#isRepaired) this.#own.add(scavengeId);
     this.#last = { scavengeId, result: 'InProgress', error: null };
     this.#lastOptions = options;
-    const run = launchRun(this.#deps, this.#writer, scavengeId, checked, (result, error) => this.#ended(scavengeId, result, error));
+    const run = launchRun(this.#deps, this.#writer, scavengeId, checked, (result, error) => this.#ended(run, options, result, error));
     this.#activate(run);
-    return { scavengeId };
+    const olderPoint = await run.decided ?? undefined;
+    if (olderPoint === undefined) return { scavengeId };
+    if (this.#last.scavengeId === scavengeId) this.#last = { ...this.#last, olderPoint };
+    return { scavengeId, olderPoint };
   }
 
-  #ended(scavengeId: string, result: ScavengeResult, error: string | null): void {
-    this.#last = { scavengeId, result, error };
+  #ended(run: ActiveRun, options: ScavengeOptions, result: ScavengeResult, error: string | null): void {
+    const { olderPoint } = this.#last ?? {};
+    this.#last = { scavengeId: run.scavengeId, result, error, ...(olderPoint !== undefined && { olderPoint }) };
+    // Whoever goes on with it must not abandon it.
+    if (run.isAfresh()) this.#lastOptions = { ...options, startAfresh: false };
+  }
+
+  async waiting(): Promise<OlderPoint | null> {
+    if (this.#closing.signal.aborted || (this.#active !== null && !this.#active.isDry)) return null;
+    return this.#waiting ??= waitingPoint(this.#deps);
   }
 
   async startDryRun(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
@@ -69,7 +83,10 @@ class NodeScavenger implements Scavenger {
 
   #activate(run: ActiveRun): void {
     this.#active = run;
-    void run.ended.then(() => { if (this.#active === run) this.#active = null; });
+    void run.ended.then(() => {
+      if (!run.isDry) this.#waiting = null;
+      if (this.#active === run) this.#active = null;
+    });
   }
 
   hold(): () => void {
@@ -115,7 +132,7 @@ class NodeScavenger implements Scavenger {
 
   async explain(stream: string): Promise<Explanation> {
     if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are being explained already: try again later.`, { limit: EXPLAINS_MAX });
-    const explaining = explainStream(this.#deps, stream, this.#closing.signal);
+    const explaining = this.waiting().then((waiting) => explainStream(this.#deps, stream, this.#closing.signal, waiting));
     this.#explaining.add(explaining);
     try {
       return await explaining;

@@ -16,6 +16,13 @@ export function addressGroup(address: string | null): string {
   return networkOf([...head, ...Array.from({ length: Math.max(0, WORDS - head.length - tailWords) }, () => '0'), ...tail]);
 }
 
+/** Whether an address, in the same form, is this machine's own; never for one that is not known. */
+export function isLoopbackAddress(address: string | null): boolean {
+  return address !== null && (address === '::1' || LOOPBACK_IPV4.test(address));
+}
+
+const LOOPBACK_IPV4 = /^127(?:\.\d{1,3}){3}$/;
+
 /** 16-bit words of an IPv6 address. */
 const WORDS = 8;
 

@@ -1,4 +1,5 @@
 import type { Authorize } from '../streams/api.ts';
+import type { StoredFormat } from './passwords.ts';
 import type { Principal } from './principal.ts';
 
 /** What the security of a node offers to handlers; options-and-security.md sections 6 to 8. */
@@ -14,10 +15,11 @@ export interface Authenticator {
    * The user with this name and password; at once where that was verified a short time ago and the user has not
    * changed since. `address` is where the caller comes from, as far as it is known: by it failures are counted, and those who
    * wait take turns. Where the user has logged in before, failures lock out later than elsewhere.
+   * An empty password lets nobody in unless `isLocal`: the caller sits at this machine, and is no proxy that passes on what others send.
    * Errors: `not_authenticated` (unknown, disabled, or another password), `too_many_failures` (data: retryAfterSeconds),
    * `not_ready` (the users can't be read yet), `too_busy` (too many passwords wait; data: retryAfterSeconds).
    */
-  login(name: string, password: string, address: string | null): Principal | Promise<Principal>;
+  login(name: string, password: string, address: string | null, isLocal?: boolean): Principal | Promise<Principal>;
   /**
    * Whether a principal that `login` has given out would be given out again for the same credentials, without looking at
    * them: its user has not changed, and the login is remembered still. Failures of others at `address` change nothing about that, but
@@ -51,6 +53,8 @@ export interface User {
   readonly fullName: string | null;
   readonly groups: readonly string[];
   readonly isDisabled: boolean;
+  /** How the password is stored; for administrators only. */
+  readonly passwordFormat: StoredFormat;
   /** When the record was last written; UTC milliseconds. */
   readonly updatedMs: number;
   /** 100 ns units (0 to 9999) beyond. */
@@ -70,7 +74,10 @@ export interface UserChange {
   readonly groups?: readonly string[];
 }
 
-/** Users kept in `$user-...` streams; options-and-security.md section 7, http-api.md section 6. */
+/**
+ * Users kept in `$user-...` streams; options-and-security.md section 7, http-api.md section 6. What would leave nobody who can log in as an
+ * administrator is refused (`last_administrator`), also where two such changes come at once, here or by different processes.
+ */
 export interface Users {
   /** In the order of their names, as the reference database lists them; deleted ones left out. */
   list(): Promise<User[]>;
@@ -78,14 +85,15 @@ export interface Users {
   get(loginName: string): Promise<User>;
   /** Creating a user again with the stored password and groups changes nothing. Errors: `invalid_user`, `user_exists` (with others). */
   create(user: NewUser): Promise<void>;
-  /** What the change leaves out stays as it is. Errors: `invalid_user`, `user_not_found`. */
+  /** What the change leaves out stays as it is. Errors: `invalid_user`, `user_not_found`, `last_administrator`. */
   update(loginName: string, change: UserChange): Promise<void>;
-  /** Errors: `user_not_found`. */
+  /** Errors: `user_not_found`, `last_administrator`. */
   delete(loginName: string): Promise<void>;
   enable(loginName: string): Promise<void>;
+  /** Errors: `user_not_found`, `last_administrator`. */
   disable(loginName: string): Promise<void>;
   /** Errors: `user_not_found`, `invalid_user`. */
   resetPassword(loginName: string, password: string): Promise<void>;
-  /** `address` as for a login, whose failures these are too. Errors: `user_not_found`, `invalid_user`, `wrong_password`, `too_many_failures`. */
-  changePassword(loginName: string, currentPassword: string, newPassword: string, address?: string | null): Promise<void>;
+  /** `address` and `isLocal` as for a login, whose failures these are too. Errors: `user_not_found`, `invalid_user`, `wrong_password`, `too_many_failures`. */
+  changePassword(loginName: string, currentPassword: string, newPassword: string, address?: string | null, isLocal?: boolean): Promise<void>;
 }

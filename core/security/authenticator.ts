@@ -1,18 +1,19 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Keys } from '../ports/keys.ts';
+import type { Log } from '../ports/log.ts';
 import type { Meter, MeterLabels } from '../ports/meter.ts';
 import { encodeText } from '../text.ts';
 import type { Authenticator } from './api.ts';
 import { encodeBase64 } from '../base64.ts';
 import type { Caller, Failures } from './failures.ts';
-import { fitsPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
+import { fitsPassword, isEmptyPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from './principal.ts';
 import { infoNow, isUnchanged } from './stream-info.ts';
 import type { ObservableStore, StreamMark } from './stream-info.ts';
 import { userStream } from './user-streams.ts';
-import type { UserStreams } from './user-streams.ts';
+import type { StoredUser, UserStreams } from './user-streams.ts';
 
 interface PasswordAuthenticatorParts {
   readonly store: ObservableStore;
@@ -21,12 +22,15 @@ interface PasswordAuthenticatorParts {
   readonly failures: Failures;
   readonly keys: Keys;
   readonly clock: Clock;
+  readonly log: Log;
   readonly meter: Meter;
 }
 
 const MAC_KEY_BYTES = 32;
 /** How often a password is verified again because its user changed meanwhile. */
 const ATTEMPTS_MAX = 3;
+/** After a record could not be rewritten none is for so long: logins must not wait for a disk that takes no writes. */
+const REWRITE_PAUSE_MS = 60_000;
 const NO_MAC = new Uint8Array(0);
 /** How logins end, as the metric names it. */
 const AUTHENTICATIONS = 'eventstore_authentications_total';
@@ -37,7 +41,8 @@ const FAILED = { result: 'failed' };
 /**
  * Verifies names and passwords; options-and-security.md sections 6.2 and 6.5. A verified login is remembered for a short
  * time, and is worth nothing as soon as the user's stream or its metadata has been written to; failures of others don't end it.
- * Callers who log in with the same credentials at the same time share one derivation.
+ * Callers who log in with the same credentials at the same time share one derivation. Where passwords are to be such as the reference
+ * database accepts, a login stores one that is not anew, since nobody else knows the password.
  */
 export class PasswordAuthenticator implements Authenticator {
   readonly #parts: PasswordAuthenticatorParts;
@@ -48,6 +53,8 @@ export class PasswordAuthenticator implements Authenticator {
   /** The state of the user's stream that each principal was made from. */
   readonly #marks = new WeakMap<Principal, StreamMark & { readonly stream: string }>();
   #isReady = false;
+  /** Monotonic milliseconds. */
+  #rewritesFromMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: PasswordAuthenticatorParts) {
     this.#parts = parts;
@@ -60,8 +67,13 @@ export class PasswordAuthenticator implements Authenticator {
     this.#isReady = true;
   }
 
-  login(name: string, password: string, address: string | null): Principal | Promise<Principal> {
+  login(name: string, password: string, address: string | null, isLocal = false): Principal | Promise<Principal> {
     if (!this.#isReady) throw notReady();
+    // Before anyone is looked up, so that the answer tells nothing of the user.
+    if (!isLocal && isEmptyPassword(password)) {
+      this.#parts.meter.count(AUTHENTICATIONS, 1, FAILED);
+      throw new SkuaError('not_authenticated', EMPTY_REFUSED);
+    }
     const { failures, store } = this.#parts;
     failures.check(name, address);
     const isPossible = name.length <= LOGIN_NAME_LENGTH_MAX && fitsPassword(password);
@@ -156,10 +168,15 @@ export class PasswordAuthenticator implements Authenticator {
   /** The user, or null; judged by a record that was still the last one when the derivation had ended. */
   async #verify(name: string, password: string, mac: Uint8Array, caller: Caller): Promise<Principal | null> {
     const { store, streams, passwords, clock } = this.#parts;
+    let isRewritten = false;
     for (let i = 0; i < ATTEMPTS_MAX; i++) {
       const stored = await streams.read(name);
       const isPassword = await passwords.matches(stored === null ? null : stored.record, password, caller);
       if (stored === null || !isPassword || stored.record.isDisabled) return null;
+      if (!isRewritten && passwords.isForeign(stored.record)) {
+        isRewritten = true;
+        await this.#rewrite(stored, password);
+      }
       const stream = userStream(name);
       const { lastEventNumber, metadataVersion } = await store.streamInfo(stream);
       const still = await streams.read(name);
@@ -171,7 +188,24 @@ export class PasswordAuthenticator implements Authenticator {
     }
     throw new SkuaError('too_busy', 'The user is being changed again and again: try again.', { retryAfterSeconds: 1 });
   }
+
+  /** One write, on top of the record that was read: whoever changes the user meanwhile wins, and the login goes on in any case. */
+  async #rewrite({ record, number }: StoredUser, password: string): Promise<void> {
+    const { streams, passwords, clock, log } = this.#parts;
+    if (clock.monotonicMs() < this.#rewritesFromMs) return;
+    const { loginName } = record;
+    try {
+      await streams.update({ ...record, ...await passwords.create(password) }, number);
+      log.info('the password of a user is stored in the compatible format now', { loginName });
+    } catch (error) {
+      if (isSkuaError(error, 'wrong_expected_version')) return;
+      this.#rewritesFromMs = clock.monotonicMs() + REWRITE_PAUSE_MS;
+      log.warn('the password of a user could not be stored in the compatible format: a later login tries again', { loginName, error: String(error) });
+    }
+  }
 }
+
+const EMPTY_REFUSED = 'An empty password lets nobody in, but from the machine of the node itself, at 127.0.0.1 or localhost and past every proxy. Log in there and change it, let an administrator reset it, or stop the node and use `skua user reset-password`.';
 
 function notReady(): SkuaError {
   return new SkuaError('not_ready', 'The users can not be read yet: try again in a few seconds.', { retryAfterSeconds: 5 });

@@ -38,10 +38,24 @@ export function checkDetails(fullName: string | null, groups: readonly string[])
   }
 }
 
-/** There are no rules but a length; an empty password is one. */
+/** There are no rules but that it says something, and a length. */
 export function checkPassword(password: string): void {
+  if (isBlankPassword(password)) throw invalidUser('The password is empty, or of white space alone: give one.');
   if (!password.isWellFormed()) throw invalidUser('The password is no valid Unicode text: remove the lone surrogate.');
   if (!fitsPassword(password)) throw invalidUser(`The password is longer than ${PASSWORD_BYTES_MAX} bytes: shorten it.`, { limit: PASSWORD_BYTES_MAX });
+}
+
+/**
+ * Whether a password is as good as the empty one: HMAC fills its keys up with zeros, so that what consists of U+0000 alone is derived
+ * to the same bytes as nothing at all.
+ */
+export function isEmptyPassword(password: string): boolean {
+  return password === '' || (password.charCodeAt(0) === 0 && password.replaceAll('\0', '') === '');
+}
+
+/** Whether a password is one that nobody may be given: empty, or of white space. */
+export function isBlankPassword(password: string): boolean {
+  return password.replaceAll('\0', '').trim() === '';
 }
 
 /** False for what is too long to be anyone's password. */

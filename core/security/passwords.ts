@@ -17,6 +17,9 @@ export interface Secret {
   readonly hash: string;
 }
 
+/** How a stored password was derived; `unknown` is one that nothing matches. */
+export type StoredFormat = PasswordFormat | 'unknown';
+
 type Scheme =
   | { readonly kind: 'pbkdf2'; readonly salt: Uint8Array }
   | { readonly kind: 'scrypt'; readonly salt: Uint8Array; readonly cost: ScryptCost };
@@ -56,6 +59,11 @@ export class Passwords {
     return this.#format === 'strong' ? { kind: 'scrypt', salt, cost: SCRYPT_COST } : { kind: 'pbkdf2', salt };
   }
 
+  /** Whether a stored password is one that the reference database would not accept, though passwords are to be such. */
+  isForeign(secret: Secret): boolean {
+    return this.#format === 'compatible' && storedFormatOf(secret) === 'strong';
+  }
+
   /** What to store of a new password. Errors: `too_busy`. */
   async create(password: string): Promise<Secret> {
     const scheme = this.#newScheme();
@@ -88,6 +96,12 @@ export class Passwords {
     const key = await this.#keys.scrypt(password, scheme.salt, scheme.cost, SCRYPT_BYTES);
     return `$scrypt$ln=${Math.log2(n)},r=${r},p=${p}$${encodeBase64(scheme.salt)}$${encodeBase64(key)}`;
   }
+}
+
+export function storedFormatOf(secret: Secret): StoredFormat {
+  const scheme = schemeOf(secret);
+  if (scheme === null) return 'unknown';
+  return scheme.kind === 'scrypt' ? 'strong' : 'compatible';
 }
 
 /** How the secret was derived; null for what no password can match. */

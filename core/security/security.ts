@@ -8,7 +8,8 @@ import type { EventStore } from '../streams/api.ts';
 import type { NewUser, Security, Users } from './api.ts';
 import { PasswordAuthenticator } from './authenticator.ts';
 import { Failures } from './failures.ts';
-import { Passwords } from './passwords.ts';
+import { isBlankPassword } from './limits.ts';
+import { Passwords, storedFormatOf } from './passwords.ts';
 import type { PasswordFormat } from './passwords.ts';
 import { ADMINISTRATORS, OPERATORS } from './principal.ts';
 import { AccessLists } from './stream-access.ts';
@@ -44,8 +45,10 @@ export interface RunningSecurity extends Security {
    * error: it goes on where it was.
    */
   start(): Promise<void>;
-  /** True while `admin` or `ops` can log in with the documented password, or `start` would give it to them. It derives, so ask once. */
+  /** True while `admin` or `ops` has the documented password or an empty one, or `start` would give it to them. It derives, so ask once. */
   hasDefaultPasswords(): Promise<boolean>;
+  /** True where `admin` or `ops` has a password of the format that the reference database reads too. */
+  hasCompatiblePasswords(): Promise<boolean>;
 }
 
 /** Users, logins and access lists over a store; options-and-security.md sections 6 to 8. */
@@ -56,16 +59,23 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   const failures = new Failures(clock, parts.sharedFailures ?? null);
   const users = new UserManager({ streams, passwords, failures, log });
   const defaults = defaultUsers(config.adminPassword, config.opsPassword);
-  const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, meter });
+  const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, log, meter });
   return {
     authenticator,
     users,
     access: new AccessLists({ store, clock, log, meter, allowAnonymous: config.allowAnonymousStreamAccess }),
     async start() {
-      await createDefaultUsers(store, streams, users, defaults, log);
+      await createDefaultUsers({ store, streams, users, log }, defaults, config.passwordFormat);
       authenticator.open();
     },
     hasDefaultPasswords: () => haveDefaultPassword(store, streams, passwords, defaults),
+    async hasCompatiblePasswords() {
+      for (const { loginName } of defaults) {
+        const stored = await streams.read(loginName);
+        if (stored !== null && storedFormatOf(stored.record) === 'compatible') return true;
+      }
+      return false;
+    },
   };
 }
 
@@ -87,8 +97,15 @@ function defaultUsers(adminPassword: FirstPassword, opsPassword: FirstPassword):
   ];
 }
 
+interface DefaultUserParts {
+  readonly store: EventStore;
+  readonly streams: UserStreams;
+  readonly users: Users;
+  readonly log: Log;
+}
+
 /** Creates the default users that never were; options-and-security.md section 7.3. One that was deleted stays deleted. */
-async function createDefaultUsers(store: EventStore, streams: UserStreams, users: Users, defaults: readonly DefaultUser[], log: Log): Promise<void> {
+async function createDefaultUsers({ store, streams, users, log }: DefaultUserParts, defaults: readonly DefaultUser[], passwordFormat: PasswordFormat): Promise<void> {
   for (const user of defaults) {
     const { loginName } = user;
     if (await streams.read(loginName) !== null) {
@@ -98,19 +115,20 @@ async function createDefaultUsers(store: EventStore, streams: UserStreams, users
       log.info('a default user was deleted and is not created again', { loginName });
     } else {
       await users.create({ ...user, password: await firstPassword(user) });
-      log.info('created a default user', { loginName });
+      log.info('created a default user', { loginName, passwordFormat });
     }
   }
 }
 
-/** True while a default user can log in with the documented password, or would be created with it. */
+/** True while a default user has the documented password, or none, or would be created so. */
 async function haveDefaultPassword(store: EventStore, streams: UserStreams, passwords: Passwords, defaults: readonly DefaultUser[]): Promise<boolean> {
   for (const user of defaults) {
     const { loginName } = user;
     const stored = await streams.read(loginName);
     if (stored === null) {
-      if (await firstPassword(user) === DEFAULT_PASSWORD && (await store.streamInfo(userStream(loginName))).lastEventNumber < 0) return true;
-    } else if (!stored.record.isDisabled && await passwords.matches(stored.record, DEFAULT_PASSWORD)) return true;
+      const first = await firstPassword(user);
+      if ((first === DEFAULT_PASSWORD || isBlankPassword(first)) && (await store.streamInfo(userStream(loginName))).lastEventNumber < 0) return true;
+    } else if (!stored.record.isDisabled && (await passwords.matches(stored.record, DEFAULT_PASSWORD) || await passwords.matches(stored.record, ''))) return true;
   }
   return false;
 }

@@ -1,9 +1,12 @@
 import { SkuaError } from '../errors.ts';
 import type { Log } from '../ports/log.ts';
+import type { Authorize } from '../streams/api.ts';
 import type { NewUser, User, UserChange, Users } from './api.ts';
 import type { Failures } from './failures.ts';
-import { checkDetails, checkLoginName, checkPassword } from './limits.ts';
+import { checkDetails, checkLoginName, checkPassword, isEmptyPassword } from './limits.ts';
+import { storedFormatOf } from './passwords.ts';
 import type { Passwords, Secret } from './passwords.ts';
+import { ADMINISTRATORS, isAdministrator } from './principal.ts';
 import { retryConflicts } from './user-streams.ts';
 import type { StoredUser, UserRecord, UserStreams } from './user-streams.ts';
 
@@ -78,8 +81,8 @@ export class UserManager implements Users {
 
   async delete(loginName: string): Promise<void> {
     await retryConflicts(async () => {
-      const { number } = await this.#read(loginName);
-      await this.#streams.delete(loginName, number);
+      const { record, number } = await this.#read(loginName);
+      await this.#streams.delete(loginName, number, await this.#unlessLast(record, null));
     });
     await this.#notify(loginName);
   }
@@ -100,10 +103,11 @@ export class UserManager implements Users {
     await this.#notify(loginName);
   }
 
-  async changePassword(loginName: string, currentPassword: string, newPassword: string, address: string | null = null): Promise<void> {
+  async changePassword(loginName: string, currentPassword: string, newPassword: string, address: string | null = null, isLocal = false): Promise<void> {
     checkPassword(newPassword);
     let secret: Secret | null = null;
     await this.#change(loginName, async (record) => {
+      if (!isLocal && isEmptyPassword(currentPassword)) throw wrongPassword(loginName);
       await this.#expectCurrent(record, currentPassword, address);
       secret ??= await this.#passwords.create(newPassword);
       return { ...record, ...secret };
@@ -122,7 +126,7 @@ export class UserManager implements Users {
     }
     if (!isFailure) return;
     await this.#failures.share(loginName, address);
-    throw new SkuaError('wrong_password', 'The current password is another one: check it, or let an administrator reset it.', { loginName });
+    throw wrongPassword(loginName);
   }
 
   /** Replaces the record by what `build` makes of it; null for no change. */
@@ -130,8 +134,23 @@ export class UserManager implements Users {
     await retryConflicts(async () => {
       const { record, number } = await this.#read(loginName);
       const changed = await build(record);
-      if (changed !== null) await this.#streams.update(changed, number);
+      if (changed !== null) await this.#streams.update(changed, number, await this.#unlessLast(record, changed));
     });
+  }
+
+  /**
+   * For a change after which a user is no administrator any more, or can't log in: lets it take its place only while there is another one,
+   * who was found before. So of two administrators who remove each other at the same time one remains.
+   */
+  async #unlessLast(before: UserRecord, after: UserRecord | null): Promise<Authorize | undefined> {
+    if (!canAdminister(before) || (after !== null && canAdminister(after))) return undefined;
+    const { loginName } = before;
+    for (const name of await this.#streams.names()) {
+      const other = name === loginName ? null : await this.#streams.read(name);
+      const authorize = other === null || !canAdminister(other.record) ? null : await this.#streams.whileUnchanged(other);
+      if (authorize !== null) return authorize;
+    }
+    throw new SkuaError('last_administrator', `${loginName} is the last administrator who can log in, and without one nobody could change users any more: create another one first, or make one a member of ${ADMINISTRATORS}.`, { loginName });
   }
 
   /** The change is in force by now, and our own cache knows it by the stream: what fails here concerns other programs. */
@@ -142,6 +161,14 @@ export class UserManager implements Users {
   }
 }
 
+function canAdminister(record: UserRecord): boolean {
+  return !record.isDisabled && storedFormatOf(record) !== 'unknown' && isAdministrator({ name: record.loginName, roles: record.groups });
+}
+
+function wrongPassword(loginName: string): SkuaError {
+  return new SkuaError('wrong_password', 'The current password is another one: check it, or let an administrator reset it.', { loginName });
+}
+
 function hasSameMembers(a: readonly string[], b: readonly string[]): boolean {
   const left = new Set(a);
   return left.size === new Set(b).size && b.every((each) => left.has(each));
@@ -149,5 +176,5 @@ function hasSameMembers(a: readonly string[], b: readonly string[]): boolean {
 
 function userOf({ record, updatedMs, updatedTicks }: StoredUser): User {
   const { loginName, fullName, groups, isDisabled } = record;
-  return { loginName, fullName, groups, isDisabled, updatedMs, updatedTicks };
+  return { loginName, fullName, groups, isDisabled, passwordFormat: storedFormatOf(record), updatedMs, updatedTicks };
 }

@@ -63,6 +63,8 @@ export interface StoreLogOptions {
   readonly isRestoring?: boolean;
   /** Compare the checksums of completed chunks in the background, after the start and again when that is long ago. Default true. */
   readonly verifyChunks?: boolean;
+  /** Compare the chunk being written with the checksums of its blocks at the start. Default true. */
+  readonly verifyOngoing?: boolean;
 }
 
 export interface StoreIndexOptions {
@@ -112,6 +114,8 @@ export interface StoreStatus {
   readonly indexMerges: number;
   readonly isIndexMerging: boolean;
   readonly chunks: number;
+  /** Up to here the log has checksums on disk: completed chunks, and of the one being written the blocks that `block-sums` knows. Null as below. */
+  readonly vouchedTo: number | null;
   /** Null where the files are objects, for whose content their store answers. */
   readonly proofs: ChunkProofFigures | null;
   readonly cache: { readonly hits: number; readonly misses: number; readonly usedBytes: number; readonly capacityBytes: number };
@@ -281,6 +285,7 @@ class RunningStore implements OpenStore {
       indexMerges: this.#index.merges,
       isIndexMerging: this.#index.isMerging,
       chunks: [...table.all()].length,
+      vouchedTo: this.#log.vouchedTo,
       proofs: proofFigures(table, this.#world.clock.nowMs()),
       cache: { hits: this.#cache.hits, misses: this.#cache.misses, usedBytes: this.#cache.usedBytes, capacityBytes: this.#cache.capacityBytes },
       streams: this.#internals.figures(),

@@ -77,7 +77,10 @@ export interface StreamMetadata {
   readonly acl?: AccessList;
 }
 
-/** One page of a stream. `from` is where it started, after `end` was replaced by the last event number. */
+/**
+ * One page of a stream. `from` is where it started, after `end` was replaced by the last event number. A forward page of numbers that are all older than `$maxAge`
+ * holds the first ones that are not, if they are found within its limit (`expiredScanEventsMax`).
+ */
 export interface StreamPage {
   readonly stream: string;
   /** In reading order: ascending numbers forward, descending backward. */
@@ -132,7 +135,18 @@ export interface AllFilter {
  * stream it belongs to): the error that refuses it, or null. It is asked while the write takes its place in the log, so
  * that no change of an access list can come between.
  */
-export type Authorize = (metadata: StreamMetadata) => SkuaError | null;
+export type Authorize = (metadata: StreamMetadata, endOf: EndOf) => SkuaError | null;
+
+/**
+ * Where another stream ends at the end of the log, with what takes its place there in the same commit; null where that would have to be
+ * read first. So a write may depend on a stream that it does not write to.
+ */
+export type EndOf = (stream: string) => StreamEnd | null;
+
+export interface StreamEnd {
+  readonly lastEventNumber: number;
+  readonly metadataVersion: number;
+}
 
 /** How much a page may hold, and for whom it is read. */
 export interface PageOptions {

@@ -1,7 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import { prepareFrameBytes, TOMBSTONE } from '../log/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
-import { ANY, NO_STREAM, STREAM_EXISTS } from './api.ts';
+import { ANY, type EndOf, NO_STREAM, STREAM_EXISTS } from './api.ts';
 import { type AppendGroup, epochBytes } from './append-group.ts';
 import type { AppendRequest, CompleteChunkRequest, DeleteRequest, EpochRequest, EventsRequest } from './append-request.ts';
 import { SOFT_DELETE_JSON, withTruncateBefore } from './metadata.ts';
@@ -41,6 +41,11 @@ export class AppendPlacer {
     this.#log = log;
   }
 
+  readonly #endOf: EndOf = (stream) => {
+    const latest = this.#states.get(stream)?.latest;
+    return latest === undefined ? null : { lastEventNumber: latest.lastNumber, metadataVersion: latest.metadataVersion };
+  };
+
   /** Call it before the first step of a request, and when the state has changed between its steps. */
   begin(): void {
     this.#repeat.begin();
@@ -70,7 +75,7 @@ export class AppendPlacer {
   #append(request: EventsRequest, state: StreamState, group: AppendGroup): Placed {
     const version = state.latest;
     const decision = decideAppend(version, request.isMeta, request.expected);
-    const refusal = refusalOf(request, version, decision);
+    const refusal = refusalOf(request, version, decision, this.#endOf);
     if (refusal !== null) return refuse(request, refusal);
     const verdict = decision === 'write' ? NEW : decision === 'conflict' ? CONFLICT : this.#compare(request, state, group, decision === 'compare-ids');
     if (verdict === NEW) return request.events.length === 0 ? this.#writeEmpty(request, state, group) : this.#write(request, state, group);
@@ -145,7 +150,7 @@ export class AppendPlacer {
 
   #delete(request: DeleteRequest, state: StreamState, group: AppendGroup, decision: Decision): Placed {
     const version = state.latest;
-    const refusal = refusalOf(request, version, decision);
+    const refusal = refusalOf(request, version, decision, this.#endOf);
     if (refusal !== null) return refuse(request, refusal);
     if (decision === 'conflict') return refuse(request, conflictError(request.stream, request.expected, version.lastNumber));
     const isSoft = request.kind === 'soft-delete';
@@ -181,9 +186,9 @@ function metadataBytes(state: StreamState, json: Uint8Array): number {
 }
 
 /** Why nothing may be written, whatever the request expects: a stream that is gone for ever says so to everyone. */
-function refusalOf(request: EventsRequest | DeleteRequest, version: StreamVersion, decision: Decision): SkuaError | null {
+function refusalOf(request: EventsRequest | DeleteRequest, version: StreamVersion, decision: Decision, endOf: EndOf): SkuaError | null {
   if (version.isTombstoned) return deletedError(request.stream);
-  const denied = request.authorize === null ? null : request.authorize(version.metadata);
+  const denied = request.authorize === null ? null : request.authorize(version.metadata, endOf);
   return denied === null && decision === 'deleted' ? deletedError(request.stream) : denied;
 }
 

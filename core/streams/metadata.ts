@@ -61,7 +61,13 @@ interface Oddity {
   readonly mustBe: string;
 }
 
-const WHOLE_NUMBER = 'a whole number';
+/** What the value of a known key must be. */
+const VALUES: Readonly<Record<string, string>> = {
+  $maxCount: 'a whole number of events, such as 100', $maxAge: 'a whole number of seconds, such as 3600', $tb: 'a whole number, that of the first event to keep',
+  $cacheControl: 'a whole number of seconds, such as 10', $tmp: 'true or false',
+};
+/** Keys as they are sought without regard to case: what differs only by that was meant to be the key. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map(KEYS.map((key) => [key.toLowerCase(), key]));
 const LISTS = 'an object with some of $r, $w, $d, $mr and $mw, each the name of a user or group, or an array of names';
 const NAMES = 'the name of a user or group, or an array of names';
 
@@ -94,9 +100,72 @@ function oddityOfMetadata(data: Uint8Array, isJson: boolean): Oddity | null {
     if (key === '$acl') {
       const odd = oddityOfList(key, raw);
       if (odd !== null) return odd;
-    } else if (!takeMember(member, 1, out)) return { key, mustBe: key === '$tmp' ? 'true or false' : WHOLE_NUMBER };
+    } else if (isMisspelt(key)) return { key, mustBe: `spelt ${meantBy(key)}` };
+    else if (!takeMember(member, 1, out)) return { key, mustBe: VALUES[key]! };
   }
   return null;
+}
+
+/** Whether the key is a known one but for its case, as which it means nothing. */
+function isMisspelt(key: string): boolean {
+  return !KEYS.includes(key) && SPELLINGS.has(key.toLowerCase());
+}
+
+function meantBy(key: string): string {
+  return SPELLINGS.get(key.toLowerCase())!;
+}
+
+/** What metadata say and nobody heeds. */
+export interface IgnoredMetadata {
+  /** Null for the text as a whole. */
+  readonly key: string | null;
+  /** As it was written, cut off where it is long. */
+  readonly value: string;
+  readonly why: string;
+}
+
+/** Characters of a value that are shown. */
+const SHOWN_CHARACTERS_MAX = 200;
+/** Ignored keys that are named. */
+const IGNORED_MAX = 100;
+
+/**
+ * What of metadata that are there already has no effect, and why, by the rules of `parseMetadata`: metadata that other programs
+ * have written need not be such as may be written here. Empty where all that is meant to mean something does.
+ */
+export function ignoredMetadata(data: Uint8Array, recordVersion: number): readonly IgnoredMetadata[] {
+  if (data.length === 0) return [];
+  const text = decodeText(data);
+  const members = jsonMembers(text);
+  if (members === null) return [{ key: null, value: shown(text), why: 'this is no JSON object, so nothing is limited, and administrators only are let in' }];
+  const ignored: IgnoredMetadata[] = [];
+  const heeded: JsonMember[] = [];
+  let spoilt: string | null = null;
+  for (const member of members) {
+    const { key, raw } = member;
+    const tell = (why: string) => ignored.push({ key, value: shown(raw), why });
+    const out: Mutable<StreamMetadata> = {};
+    if (isMisspelt(key)) tell(`this key means nothing: it must be spelt ${meantBy(key)}`);
+    else if (key === '$acl') {
+      const odd = oddityOfList(key, raw);
+      if (odd === null) continue;
+      tell(`${odd.key} must be ${odd.mustBe}; until then administrators only are let in`);
+      spoilt ??= key;
+    } else if (!takeMember(member, recordVersion, out)) {
+      tell(`it must be ${VALUES[key]!}`);
+      spoilt ??= key;
+    } else if (KEYS.includes(key)) {
+      if (Object.keys(out).length > 0) heeded.push(member);
+      else tell(key === '$tb' ? 'a number below 0 truncates nothing' : 'only numbers above 0 count');
+    }
+  }
+  // One value of the wrong type takes all the others with it, but for the access list.
+  if (spoilt !== null) for (const { key, raw } of heeded) ignored.push({ key, value: shown(raw), why: `it is right, but counts for nothing beside ${spoilt}, which can't be understood` });
+  return ignored.slice(0, IGNORED_MAX);
+}
+
+function shown(text: string): string {
+  return text.length <= SHOWN_CHARACTERS_MAX ? text : `${text.slice(0, SHOWN_CHARACTERS_MAX)}…`;
 }
 
 function oddityOfList(key: string, raw: string): Oddity | null {

@@ -39,6 +39,7 @@ interface PagePart {
   readonly isEnd: boolean;
 }
 
+/** A page all of whose numbers are too old begins with the first event that is not, as the reference has it: a reader may take an empty page for the end. */
 async function readUpwards(context: StoreContext, source: PageSource, { from, count, retention, bytes }: AskedPart): Promise<PagePart> {
   const { key, lastNumber } = source;
   const to = Math.min(from + count - 1, lastNumber);
@@ -52,8 +53,15 @@ async function readUpwards(context: StoreContext, source: PageSource, { from, co
   if (events.length > 0) return { events, next: to + 1, isEnd: false };
   // Nothing to see here: the next page starts where there is something, so that readers don't walk through the dark.
   const above = Math.max(to + 1, retention.firstNumber);
-  const first = retention.hasAge ? await firstAlive(context, source, above, retention) : await firstAtOrAbove(context, key, above, lastNumber);
-  return { events, next: Math.min(first, lastNumber + 1), isEnd: first > lastNumber };
+  if (!retention.hasAge) return ledOn(events, await firstAtOrAbove(context, key, above, lastNumber), lastNumber);
+  const first = await firstAlive(context, source, above, retention);
+  // What count and truncation hide is an empty page all the same; and what the limit of the search left is for the next one.
+  if (!first.isAlive || to < retention.firstNumber) return ledOn(events, first.number, lastNumber);
+  return readUpwards(context, source, { from: first.number, count, retention, bytes });
+}
+
+function ledOn(events: StoredEvent[], number: number, lastNumber: number): PagePart {
+  return { events, next: Math.min(number, lastNumber + 1), isEnd: number > lastNumber };
 }
 
 async function readDownwards(context: StoreContext, source: PageSource, { from, count, retention, bytes }: AskedPart): Promise<PagePart> {
@@ -107,10 +115,10 @@ const WINDOW_MIN = 64;
 const WINDOW_MAX = 1_024;
 
 /**
- * The first number from this one on whose event has not expired, or the one that the limit left to the next page; last + 1
+ * The first number from this one on whose event has not expired (`isAlive`), or the one that the limit left to the next page; last + 1
  * at the end. Each event is asked for its own time, as a clock may have been set back; what was found is remembered.
  */
-async function firstAlive(context: StoreContext, { key, lastNumber, expired }: PageSource, from: number, retention: Retention): Promise<number> {
+async function firstAlive(context: StoreContext, { key, lastNumber, expired }: PageSource, from: number, retention: Retention): Promise<{ readonly number: number; readonly isAlive: boolean }> {
   let at = expired.above(from, retention);
   let window = WINDOW_MIN;
   for (let left = context.options.expiredScanEventsMax; at <= lastNumber && left > 0;) {
@@ -119,12 +127,12 @@ async function firstAlive(context: StoreContext, { key, lastNumber, expired }: P
     const scan = await scanned(context, new PageScan(context.lookup, key, start, to, retention, 'first', null), null);
     const next = scan.alive < 0 ? Math.max(start, to + 1) : scan.alive;
     expired.note(at, next, scan.newestMs, scan.newestTicks, retention);
-    if (scan.alive >= 0) return next;
+    if (scan.alive >= 0) return { number: next, isAlive: true };
     at = expired.above(next, retention);
     left -= Math.max(1, scan.examined);
     window = Math.min(window * 2, WINDOW_MAX);
   }
-  return at;
+  return { number: at, isAlive: false };
 }
 
 /** As `firstAlive`, downwards to the first number that count and truncation leave; what lies below it is the end. */

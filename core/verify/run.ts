@@ -4,6 +4,7 @@ import { streamHasher } from '../stream-hash.ts';
 import type { StreamHasher } from '../stream-hash.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
+import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 
 export interface VerifyOptions {
@@ -11,6 +12,8 @@ export interface VerifyOptions {
   readonly digests: Digests;
   readonly clock: Clock;
   readonly hasher?: StreamHasher;
+  /** To check the scavenge database with; it is not looked at without. */
+  readonly scavengeStates?: Pick<ScavengeStates, 'check'>;
   /** Findings after this many are only counted. Default 1000. */
   readonly findingsMax?: number;
 }
@@ -26,9 +29,22 @@ export interface VerifyFinding {
   readonly message: string;
 }
 
+/** What no checksum covers, so that a changed byte may go unnoticed there: no fault, but not proved either. */
+export interface VerifyNote {
+  readonly kind: 'note';
+  /** Stable, such as `ongoing_unprotected`. */
+  readonly code: string;
+  readonly file: string;
+  /** First byte that is not covered; null where that is no range of bytes. */
+  readonly offset: number | null;
+  /** Bytes that are not covered; null where that is not known. */
+  readonly bytes: number | null;
+  readonly message: string;
+}
+
 export interface VerifyProgress {
   readonly kind: 'progress';
-  readonly phase: 'log' | 'index';
+  readonly phase: 'log' | 'index' | 'scavenge-database';
   readonly bytesDone: number;
   readonly bytesTotal: number;
 }
@@ -47,7 +63,8 @@ export class VerifyRun {
   indexEntries = 0;
   errors = 0;
   warnings = 0;
-  readonly #findings: VerifyFinding[] = [];
+  notes = 0;
+  readonly #findings: (VerifyFinding | VerifyNote)[] = [];
   readonly #files: StorageFile[] = [];
   readonly #findingsMax: number;
 
@@ -76,14 +93,20 @@ export class VerifyRun {
     if (this.errors + this.warnings <= this.#findingsMax) this.#findings.push({ kind: 'finding', severity, code, file, offset, message });
   }
 
+  /** Names what can't be proved. There are few, so they have no limit. */
+  note(code: string, file: string, { offset = null, bytes = null }: { readonly offset?: number | null; readonly bytes?: number | null }, message: string): void {
+    this.notes++;
+    this.#findings.push({ kind: 'note', code, file, offset, bytes, message });
+  }
+
   /** Records what a reader threw; anything but a SkuaError is a defect and goes on. */
   addError(error: unknown, file: string): void {
     if (!(error instanceof SkuaError)) throw error;
     this.add('error', error.code, String(error.data.file ?? file), typeof error.data.offset === 'number' ? error.data.offset : null, error.message);
   }
 
-  /** The findings since the last call. */
-  take(): VerifyFinding[] {
+  /** The findings and notes since the last call. */
+  take(): (VerifyFinding | VerifyNote)[] {
     return this.#findings.splice(0);
   }
 }

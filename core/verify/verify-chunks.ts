@@ -1,6 +1,8 @@
 import { i64 } from '../bytes.ts';
+import { BLOCK_BYTES } from '../cache/block-cache.ts';
 import { HIT, untilHit } from '../cache/step.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
+import { BLOCK_SUMS_FILE, checkBlocks, type OngoingEnd } from '../log/block-sums.ts';
 import {
   chunkFileName, chunkNumberAt, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, MD5_BYTES, parseChunkFileNames,
   takeInventory,
@@ -12,12 +14,12 @@ import { checkHeaderPlace, checkOldLength, findLogEnd, readHeader, type ChunkPla
 import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, SYSTEM } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import type { VerifyFinding, VerifyProgress, VerifyRun } from './run.ts';
+import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './run.ts';
 
 const READ_BYTES = 1_048_576;
 
 /** Checks checkpoints and chunk files. Returns the log as far as it can be read, or null when its end is unknown. */
-export async function* verifyChunks(run: VerifyRun, names: readonly string[]): AsyncGenerator<VerifyFinding | VerifyProgress, ChunkTable | null> {
+export async function* verifyChunks(run: VerifyRun, names: readonly string[]): AsyncGenerator<VerifyFinding | VerifyNote | VerifyProgress, ChunkTable | null> {
   const checkpoints = await verifyCheckpoints(run);
   let writer = checkpoints.writer;
   const files = parseChunkFileNames(names);
@@ -147,11 +149,30 @@ async function openLast(run: VerifyRun, name: string, writer: number | null, tab
     const start = header.startNumber * header.chunkSize;
     const end = await findLogEnd(file, header, Math.max(0, (writer ?? 0) - start), run.digests, writer === null);
     table.end = start + end.localEnd;
+    await verifyBlocks(run, file, { header, ...end });
     return new Chunk(name, run.cache.attach(file), header, null, end.localEnd);
   } catch (error) {
     run.addError(error, name);
     return null;
   }
+}
+
+/** The chunk being written has no MD5: its blocks are compared with the checksums beside it, and what these don't reach is named. */
+async function verifyBlocks(run: VerifyRun, file: StorageFile, end: OngoingEnd): Promise<void> {
+  const name = file.path;
+  const { wrong, vouchedTo, outdated, isThere } = await checkBlocks(run.storage, file, end, run.digests);
+  for (const block of wrong) {
+    const offset = block * BLOCK_BYTES;
+    run.add('error', 'block_mismatch', name, offset, `The bytes of ${name} from ${offset} on differ from the checksum that ${BLOCK_SUMS_FILE} has of this block of ${BLOCK_BYTES} bytes, and no other program has written there since: some byte has changed. Restore the directory from a backup; to go on with the bytes as they are, delete ${BLOCK_SUMS_FILE}.`);
+  }
+  const dataEnd = HEADER_BYTES + end.localEnd;
+  const from = Math.max(vouchedTo, HEADER_BYTES);
+  const bytes = dataEnd - from;
+  if (bytes <= 0) return;
+  const why = vouchedTo > 0 ? 'are not protected yet, since the node ended before it had written their checksums'
+    : outdated !== null ? `are not protected: ${BLOCK_SUMS_FILE} has checksums, but ${outdated}`
+    : isThere ? 'are not protected' : `are not protected: there is no ${BLOCK_SUMS_FILE}, as where another program or an older version wrote last, or a node was killed in its first seconds`;
+  run.note('ongoing_unprotected', name, { offset: from, bytes }, `The last ${bytes.toLocaleString('en')} bytes of ${name}, the chunk that is being written, ${why}. A changed byte there is found only where it breaks a record. The next start protects them as they are.`);
 }
 
 async function* checkMd5(run: VerifyRun, chunk: Chunk): AsyncGenerator<number> {

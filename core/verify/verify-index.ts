@@ -16,10 +16,10 @@ import { END, HIT, untilHit } from '../cache/step.ts';
 import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, TOMBSTONE } from '../log/records.ts';
 import { scanLog } from '../log/scan.ts';
 import { silentLog } from '../ports/log.ts';
-import type { VerifyFinding, VerifyProgress, VerifyRun } from './run.ts';
+import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './run.ts';
 
 /** Checks the index by itself and against the log, in both directions. */
-export async function* verifyIndex(run: VerifyRun, log: ChunkTable): AsyncGenerator<VerifyFinding | VerifyProgress, void> {
+export async function* verifyIndex(run: VerifyRun, log: ChunkTable): AsyncGenerator<VerifyFinding | VerifyNote | VerifyProgress, void> {
   const map = await readMap(run, log);
   if (map === null) return;
   const paths = map.levels.flat().map((name) => `${INDEX_FOLDER}/${name}`);

@@ -9,6 +9,8 @@ import type { Settings } from './api.ts';
 export interface WebhookSettings {
   /** The script's text, decoded. */
   readonly script: string;
+  /** What the sender of a call is answered that the script skips. */
+  readonly skippedStatus: SkippedStatus;
   readonly waitForWrite: boolean;
   readonly confirmationTimeoutMs: number;
   /** Null: calls are not signed. */
@@ -21,6 +23,10 @@ export interface WebhookSettings {
   /** Whether calls of this connector may be logged at all. */
   readonly loggingEnabled: boolean;
 }
+
+/** The seed's 400 is the default; senders that take it for a failure (and show it in red, or try again) get another one. */
+export const SKIPPED_STATUSES = [200, 202, 204, 400] as const;
+export type SkippedStatus = (typeof SKIPPED_STATUSES)[number];
 
 export interface SignatureSettings {
   /** As configured; names of schemes compare without regard to case. */

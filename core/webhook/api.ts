@@ -34,6 +34,8 @@ export interface Connectors {
   create(connectorId: string, name: string | null, settings: Settings): Promise<readonly string[]>;
   reconfigure(connectorId: string, settings: Settings): Promise<readonly string[]>;
   rename(connectorId: string, name: string): Promise<void>;
+  /** `reconfigure` and, unless `name` is null, `rename`: both or neither. */
+  update(connectorId: string, name: string | null, settings: Settings): Promise<readonly string[]>;
   start(connectorId: string): Promise<void>;
   /** Resolves when the connector has stopped: what it had accepted is written or recorded as lost. */
   stop(connectorId: string): Promise<void>;
@@ -68,14 +70,14 @@ export interface InboundCall {
   readonly arrivedMs: number;
 }
 
-/** Statuses of webhook-source.md part 7. */
-export type IngestStatus = 201 | 202 | 400 | 401 | 404 | 500 | 503 | 504;
+/** Statuses of webhook-source.md part 7, and those that a connector may have chosen for calls that its script skips. */
+export type IngestStatus = 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 | 504;
 
 export interface WebhookIngest {
   /** Whether a connector with this id takes calls here; otherwise the body is not even read (404). */
   isActive(connectorId: string): boolean | Promise<boolean>;
   /** Signature, JSON, script, pipeline; never rejects. `signal` ends the wait for a confirmation when the client goes away. */
   receive(call: InboundCall, signal: AbortSignal): Promise<IngestStatus>;
-  /** A call was refused before its body was here: too long (413), too slow (408), or one too many (503). */
+  /** A call was refused before its body was here: too long (413), too slow (408), one too many (503), or of a type that is not taken (415). */
   refused?(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void>;
 }

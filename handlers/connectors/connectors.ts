@@ -4,7 +4,7 @@ import { timestampText } from '../../core/time.ts';
 import type { Connector, Connectors } from '../../core/webhook/api.ts';
 import { nestSettings } from '../../core/webhook/connectors/settings-shape.ts';
 import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
-import { listQueryOf, newConnectorOf, newNameOf, newSettingsOf, testInputOf } from './requests.ts';
+import { connectorOf, listQueryOf, newNameOf, newSettingsOf, testInputOf } from './requests.ts';
 import type { ListQuery } from './requests.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
@@ -30,8 +30,20 @@ const listConnectors: Handler = async (call, app) => {
 
 /** POST `/connectors/{id}`. */
 const createConnector: Handler = (call, app) => command(call, app, async (connectors, id) => {
-  const { name, settings } = await newConnectorOf(call, app);
+  const { name, settings } = await connectorOf(call, app);
   return connectors.create(id, name, settings);
+});
+
+/** GET `/connectors/{id}`: what PUT takes back, and POST for another id. */
+const oneConnector: Handler = async (call, app) => {
+  const connector = await connectorsOf(call, app).get(idOf(call));
+  return jsonReply(call, itemOf(connector, { includeSettings: true, includeConfiguration: false }));
+};
+
+/** PUT `/connectors/{id}`: all settings anew, and the name where there is one. */
+const updateConnector: Handler = (call, app) => command(call, app, async (connectors, id) => {
+  const { name, settings } = await connectorOf(call, app);
+  return connectors.update(id, name, settings);
 });
 
 /** GET `/connectors/{id}/settings`. */
@@ -88,7 +100,7 @@ function idOf(call: Call): string {
   return decodeSegment(call.params['connector']!);
 }
 
-function itemOf(connector: Connector, { includeSettings, includeConfiguration }: ListQuery) {
+function itemOf(connector: Connector, { includeSettings, includeConfiguration }: Pick<ListQuery, 'includeSettings' | 'includeConfiguration'>) {
   const { connectorId, instanceTypeName, name, state, settings, error, deletedMs } = connector;
   return {
     connectorId, instanceTypeName, name, state, stateUpdateTime: timeText(connector.stateUpdatedMs),
@@ -107,7 +119,12 @@ const CONNECTOR = '/connectors/:connector';
 /** The paths of connectors (http-api.md section 9.2), and where senders deliver to them (section 10). */
 export const CONNECTOR_ROUTES: readonly Route[] = [
   { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', listConnectors, CONNECTOR_DOCS.list) } },
-  { path: CONNECTOR, methods: 'POST, DELETE, OPTIONS', operations: { POST: operation('operators', createConnector, CONNECTOR_DOCS.create, 'connector.create'), DELETE: operation('operators', deleteConnector, CONNECTOR_DOCS.delete, 'connector.delete') } },
+  {
+    path: CONNECTOR, methods: 'POST, GET, PUT, DELETE, OPTIONS', operations: {
+      POST: operation('operators', createConnector, CONNECTOR_DOCS.create, 'connector.create'), GET: operation('operators', oneConnector, CONNECTOR_DOCS.one),
+      PUT: operation('operators', updateConnector, CONNECTOR_DOCS.update, 'connector.configure'), DELETE: operation('operators', deleteConnector, CONNECTOR_DOCS.delete, 'connector.delete'),
+    },
+  },
   { path: `${CONNECTOR}/settings`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorSettings, CONNECTOR_DOCS.settings), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure, 'connector.configure') } },
   { path: `${CONNECTOR}/configuration`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorConfiguration, CONNECTOR_DOCS.configuration), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure, 'connector.configure') } },
   { path: `${CONNECTOR}/rename`, methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', renameConnector, CONNECTOR_DOCS.rename, 'connector.rename') } },

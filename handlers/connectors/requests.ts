@@ -1,7 +1,7 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { Violation } from '../../core/webhook/active.ts';
 import type { Connector, ConnectorState, Settings, TestInput } from '../../core/webhook/api.ts';
-import { flattenSettings } from '../../core/webhook/connectors/settings-shape.ts';
+import { flattenSettings, SETTING_NAME_LENGTH_MAX } from '../../core/webhook/connectors/settings-shape.ts';
 import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call } from '../http/context.ts';
@@ -13,24 +13,44 @@ export const CONNECTOR_BODY_BYTES_MAX = 1_048_576;
 
 type Members = ReadonlyMap<string, unknown>;
 
-interface NewConnector {
+interface GivenConnector {
   readonly name: string | null;
   readonly settings: Settings;
 }
 
-export async function newConnectorOf(call: Call, app: App): Promise<NewConnector> {
+/** A connector as GET gives it, or the part of it that somebody can choose: `name` and `settings`, or `configuration`. */
+export async function connectorOf(call: Call, app: App): Promise<GivenConnector> {
   const members = membersOf(await jsonOf(call, app));
   const name = members.get('name') ?? null;
   if (name !== null && typeof name !== 'string') throw invalidConnector([{ field: 'name', description: 'name must be a string' }]);
-  const configuration = members.get('configuration') ?? {};
-  const isConfigured = typeof configuration !== 'object' || Object.keys(configuration).length > 0;
-  return { name, settings: isConfigured ? settingsOf(configuration, 'configuration') : settingsOf(members.get('settings') ?? {}, 'settings') };
+  return { name, settings: wrappedSettings(members) };
 }
 
-/** The whole body is the settings. */
-export async function newSettingsOf(call: Call, app: App): Promise<Settings> {
-  return settingsOf(await jsonOf(call, app), 'settings');
+function wrappedSettings(members: Members): Settings {
+  const configuration = members.get('configuration') ?? {};
+  const isConfigured = typeof configuration !== 'object' || Object.keys(configuration).length > 0;
+  return isConfigured ? settingsOf(configuration, 'configuration') : settingsOf(members.get('settings') ?? {}, 'settings');
 }
+
+/** What stands beside `settings` or `configuration` where a connector, or its settings, are given as GET gives them; lower-cased. */
+const SHOWN_MEMBERS: ReadonlySet<string> = new Set([
+  'connectorid', 'instancetypename', 'name', 'state', 'stateupdatetime', 'settings', 'settingsupdatetime', 'configuration', 'configurationupdatetime', 'createtime', 'updatetime', 'deletetime', 'errordetails',
+]);
+
+/** The settings themselves, as the documents have it, or in `settings` or `configuration`, as GET gives them. */
+export async function newSettingsOf(call: Call, app: App): Promise<Settings> {
+  const value = await jsonOf(call, app);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return settingsOf(value, 'settings');
+  const names = Object.keys(value);
+  // No setting has these names.
+  if (!names.some((name) => /^(?:settings|configuration)$/i.test(name))) return settingsOf(value, 'settings');
+  const stray = names.filter((name) => !SHOWN_MEMBERS.has(name.toLowerCase()));
+  if (stray.length > 0) throw invalidConnector(stray.slice(0, STRAY_MAX).map((name) => ({ field: name.slice(0, SETTING_NAME_LENGTH_MAX), description: 'Stands beside the settings. Give all of them in settings, or all of them without it.' })));
+  return wrappedSettings(membersOf(value));
+}
+
+/** Most members of a body that an answer names. */
+const STRAY_MAX = 20;
 
 export async function newNameOf(call: Call, app: App): Promise<string> {
   const name = membersOf(await jsonOf(call, app)).get('name');

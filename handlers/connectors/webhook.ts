@@ -1,4 +1,5 @@
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { WebhookIngest } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS } from '../../core/webhook/ingest/arrivals.ts';
 import { readBody } from '../http/body.ts';
 import type { App, Call, Handler, Reply, WebhookLimits } from '../http/context.ts';
@@ -7,7 +8,7 @@ import { webhooksOf } from '../http/presence.ts';
 import { failure } from '../http/problem.ts';
 import { empty, withoutBody } from '../http/reply.ts';
 
-/** POST `/webhook/{connectorId}` (http-api.md section 10). No reply has a body: senders are not told why. */
+/** POST `/webhook/{connectorId}` (http-api.md section 10). Replies have no body, since senders are not told why, but for that to a form. */
 
 const WEBHOOK_LIMITS: WebhookLimits = { ...ARRIVAL_LIMITS, bodyBytesMax: 1_048_576, bodyReadMs: 30_000 };
 
@@ -20,7 +21,8 @@ export function webhookFailure(error: unknown, call: Call, app: App): Reply {
 export const receiveWebhook: Handler = async (call, app) => {
   const arrivedMs = app.world.clock.nowMs();
   const webhooks = webhooksOf(call, app);
-  if (!isJson(call.request.headers.get('content-type'))) return reply(call, 415);
+  const { type } = mediaTypeOf(call.request.headers.get('content-type') ?? '');
+  if (!JSON_TYPE.test(type)) return wrongType(call, app, webhooks.ingest, type);
   const connectorId = connectorOf(call);
   if (connectorId === null || !await webhooks.ingest.isActive(connectorId)) return reply(call, 404);
   const limits = { ...WEBHOOK_LIMITS, ...webhooks.limits };
@@ -42,7 +44,7 @@ const GONE = 0;
 /** A sender comes again by itself, and should know when that makes sense. */
 const RETRY_LATER = { 'retry-after': '1' };
 const PHRASES: Readonly<Record<number, string>> = {
-  201: 'Created', 202: 'Accepted', 400: 'Bad Request', 401: 'Unauthorized', 404: 'Not Found', 408: 'Request Timeout', 413: 'Content Too Large', 415: 'Unsupported Media Type',
+  200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No Content', 400: 'Bad Request', 401: 'Unauthorized', 404: 'Not Found', 408: 'Request Timeout', 413: 'Content Too Large', 415: 'Unsupported Media Type',
   500: 'Internal Server Error', 503: 'Service Unavailable', 504: 'Gateway Timeout',
 };
 
@@ -52,9 +54,19 @@ function reply(call: Call, status: number, headers?: Readonly<Record<string, str
 }
 
 const JSON_TYPE = /^(?:application\/json|[^\s/,]+\/[^\s/,]+\+json)$/;
+/** What GitHub sends unless told otherwise. */
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+const FORM_REASON = `The call is form-encoded (${FORM_TYPE}), and connectors take JSON only. Set the content type of the webhook to application/json at its sender (at GitHub: Settings, Webhooks, Content type).`;
+/** Characters of a media type in a reason. */
+const TYPE_LENGTH_MAX = 100;
 
-function isJson(contentType: string | null): boolean {
-  return contentType !== null && JSON_TYPE.test(mediaTypeOf(contentType).type);
+/** The body is not read, and the status does not tell whether there is such a connector. */
+async function wrongType(call: Call, app: App, ingest: WebhookIngest, type: string): Promise<Reply> {
+  const connectorId = connectorOf(call);
+  const reason = type === FORM_TYPE ? FORM_REASON : `The content type is ${type === '' ? 'missing' : `'${type.slice(0, TYPE_LENGTH_MAX)}'`}, and connectors take JSON only. Let the sender send application/json.`;
+  if (connectorId !== null) await ingest.refused?.(connectorId, 415, reason, headersOf(call, app).keys()).catch(() => {});
+  // Whoever set the webhook up reads this at the sender, and can't be told in another way what to choose there. It tells nothing of the connector.
+  return type === FORM_TYPE ? failure(new SkuaError('unsupported_media_type', reason), call, app) : reply(call, 415);
 }
 
 function connectorOf(call: Call): string | null {

@@ -1,5 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { App, Call, OnBytes } from './context.ts';
+import { xmlRemark } from './absent.ts';
 import { mediaTypeOf } from './negotiate.ts';
 
 function tooLarge(bytesMax: number): SkuaError {
@@ -39,7 +40,7 @@ export function requireJsonType(call: Call): void {
   const contentType = call.request.headers.get('content-type');
   const { type, isUtf8 } = mediaTypeOf(contentType ?? '');
   if (type === 'application/json' && isUtf8) return;
-  throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
+  throw new SkuaError('unsupported_media_type', `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
 }
 
 async function readDeclared(request: Request, bytesMax: number): Promise<Uint8Array> {

@@ -122,6 +122,8 @@ export interface ServerSide {
   readonly rawHeadersOf?: (request: Request) => readonly string[];
   /** Where a request comes from, behind trusted proxies too; null where that is not known. Callers are counted by `addressGroup` of it. */
   readonly addressOf?: (request: Request) => string | null;
+  /** Whether a request was sent on the machine of the node and passed on by nobody; absent where that is not known. */
+  readonly isLocal?: (request: Request) => boolean;
   /**
    * Whether the connection of a request comes from a proxy that was named as one to be trusted, whatever its headers say.
    * Absent where none was named.
@@ -190,6 +192,7 @@ interface Login {
 /** One request on its way through the router. `params` and `query` are the router's, percent-encoding untouched in `params`. */
 export interface Call {
   readonly request: Request;
+  /** GET for a HEAD. */
   readonly method: string;
   readonly url: string;
   /** Scheme and host of the URL. */

@@ -1,6 +1,7 @@
 import { parse } from 'content-type';
 import Negotiator from 'negotiator';
 import { SkuaError } from '../../core/errors.ts';
+import { xmlRemark } from './absent.ts';
 import { queryOf } from './context.ts';
 import type { Call } from './context.ts';
 
@@ -52,6 +53,7 @@ const FORMATS: ReadonlyMap<string, string | null> = new Map([
   ['json', 'application/json'], ['atomxj', 'application/vnd.eventstore.atom+json'],
   ['text', 'text/plain'], ['xml', null], ['atom', null], ['atomsvc', null], ['atomsvcxj', null],
 ]);
+const XML_FORMATS: ReadonlySet<string> = new Set(['xml', 'atom', 'atomsvc']);
 
 /**
  * Chooses what to send: `format` if given, else the `Accept` entry of the highest `q` that is among `kinds`
@@ -64,7 +66,7 @@ export function negotiate(call: Call, kinds: readonly Kind[]): Representation {
     if (mediaType === undefined) throw new SkuaError('bad_request', `'${format}' is not a known format. Use json or atomxj.`);
     const chosen = mediaType === null ? undefined : BY_TYPE.get(mediaType);
     if (chosen !== undefined && kinds.includes(chosen.kind)) return chosen;
-    throw notAcceptable(kinds);
+    throw notAcceptable(kinds, XML_FORMATS.has(format.toLowerCase()) ? 'xml' : format);
   }
   const accept = call.request.headers.get('accept');
   if (!accept || accept === '*/*') return JSON_REPRESENTATION;
@@ -74,12 +76,12 @@ export function negotiate(call: Call, kinds: readonly Kind[]): Representation {
     const chosen = firstOf(range, kinds);
     if (chosen !== undefined) return chosen;
   }
-  throw notAcceptable(kinds);
+  throw notAcceptable(kinds, accept);
 }
 
-function notAcceptable(kinds: readonly Kind[]): SkuaError {
+function notAcceptable(kinds: readonly Kind[], asked: string): SkuaError {
   const offered = ALL.filter((r) => kinds.includes(r.kind)).map((r) => r.mediaType);
-  return new SkuaError('not_acceptable', `This is available as ${offered.join(', ')}. Ask for one of them in Accept.`);
+  return new SkuaError('not_acceptable', `${xmlRemark(asked)}This is available as ${offered.join(', ')}. Ask for one of them in Accept.`);
 }
 
 /** The media ranges of an `Accept` value by falling `q`, of one `q` in their order; those with `q=0` are left out. */
@@ -124,7 +126,7 @@ export function postedKind(contentType: string | null): PostedKind {
   const { type, isUtf8 } = mediaTypeOf(contentType ?? '');
   const kind = POSTED.get(type);
   if (kind === undefined || !isUtf8) {
-    throw new SkuaError('unsupported_media_type', `Content-Type '${(contentType ?? '').slice(0, SHOWN_LENGTH_MAX)}' is not understood here. Post application/json or application/octet-stream (one event), or application/vnd.eventstore.events+json (an array of events), in UTF-8.`);
+    throw new SkuaError('unsupported_media_type', `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, SHOWN_LENGTH_MAX)}' is not understood here. Post application/json or application/octet-stream (one event), or application/vnd.eventstore.events+json (an array of events), in UTF-8.`);
   }
   return kind;
 }

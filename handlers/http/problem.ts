@@ -34,6 +34,7 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   stream_not_found: NOT_FOUND,
   event_not_found: NOT_FOUND,
   not_found: NOT_FOUND,
+  not_here: NOT_FOUND,
   access_denied: FORBIDDEN,
   foreign_origin: FORBIDDEN,
   method_not_allowed: { status: 405, reason: 'Method Not Allowed' },
@@ -67,6 +68,7 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   user_exists: CONFLICT,
   invalid_user: BAD_REQUEST,
   wrong_password: UNAUTHORIZED,
+  last_administrator: CONFLICT,
   invalid_connector: BAD_REQUEST,
   connector_exists: CONFLICT,
   connector_not_found: NOT_FOUND,
@@ -116,7 +118,7 @@ export function outcomeOf(code: ErrorCode): Outcome {
 
 /** Names that the reference's users API has for failures (http-api.md section 6): its clients look at `success` and `error`. */
 const USERS_ERRORS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  user_not_found: 'NotFound', user_exists: 'Conflict', wrong_password: 'Unauthorized', invalid_user: 'Error',
+  user_not_found: 'NotFound', user_exists: 'Conflict', wrong_password: 'Unauthorized', invalid_user: 'Error', last_administrator: 'Error',
 };
 
 /** What else to show where a reload failed: elsewhere paths of files are not the caller's business. */

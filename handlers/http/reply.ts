@@ -1,4 +1,5 @@
 import { TOMBSTONE } from '../../core/log/records.ts';
+import { encodeText } from '../../core/text.ts';
 import { withoutCoding } from './encoding.ts';
 import { jsonString } from './json-text.ts';
 import type { App, Call, Reply, ReplyBody } from './context.ts';
@@ -16,6 +17,21 @@ export function webResponse(reply: Reply): Response {
 export function created(call: Call, location: string): Reply {
   const cors = commonHeaders(call.methods);
   return { status: 201, statusText: 'Created', headers: { ...cors, 'content-type': PLAIN, 'content-length': '0', location }, body: null };
+}
+
+/**
+ * The reply to HEAD where this is the reply to GET: the same without the body, whose length is told where it is known. What
+ * would go on (server-sent events, lines, files) ends before it begins.
+ */
+export function headOf(reply: Reply): Reply {
+  const { body, headers } = reply;
+  if (body === null) return reply;
+  if (body instanceof ReadableStream) {
+    body.cancel().catch(() => {});
+    return { ...reply, body: null };
+  }
+  const { length } = typeof body === 'string' ? encodeText(body) : body;
+  return { ...reply, headers: { 'content-length': String(length), ...headers }, body: null };
 }
 
 /** A reply without a body. */

@@ -24,9 +24,9 @@ export function liveReply(isReady: boolean): Reply {
 }
 
 /** `/health/ready`: whether requests can be served, and if not, how far the start has come; of one that serves, how much of its log is proved. */
-export const ready: Handler = (call, app) => {
+export const ready: Handler = (_call, app) => {
   const isStopping = app.node?.state === 'ShuttingDown';
-  return readyReply(call.method, isStopping ? 'stopping' : null, workOf(app), { log: app.node?.chunkProofs() ?? null, audit: app.node?.audit() ?? null });
+  return readyReply(isStopping ? 'stopping' : null, workOf(app), { log: app.node?.chunkProofs() ?? null, audit: app.node?.audit() ?? null });
 };
 
 /** What a node that serves says of itself; what is null is not there. */
@@ -36,10 +36,10 @@ interface ReadyDetails {
 }
 
 /** What `/health/ready` says; `ending` in place of `ready` for a node that goes away. */
-export function readyReply(method: string, ending: 'stopping' | null, work: StartUpWork | null, { log, audit }: ReadyDetails = { log: null, audit: null }): Reply {
+export function readyReply(ending: 'stopping' | null, work: StartUpWork | null, { log, audit }: ReadyDetails = { log: null, audit: null }): Reply {
   const isReady = ending === null && work === null;
   const body = isReady ? { status: 'ready', ...(log !== null && { log }), ...(audit !== null && { audit }) } : ending !== null ? { status: ending } : { status: 'starting', ...work };
-  const text = method === 'HEAD' ? null : `${JSON.stringify(body, null, 2)}\n`;
+  const text = `${JSON.stringify(body, null, 2)}\n`;
   if (isReady) return { status: 200, statusText: 'OK', headers: JSON_HEADERS, body: text };
   return { status: 503, statusText: 'Server Is Not Ready', headers: { ...JSON_HEADERS, ...RETRY_AFTER }, body: text };
 }
@@ -163,8 +163,8 @@ const LIVE = operation('probe', live, NODE_DOCS.live);
 
 /** The paths of health, information and statistics (http-api.md section 4). */
 export const NODE_ROUTES: readonly Route[] = [
-  { path: '/health/live', methods: 'GET, HEAD, OPTIONS', operations: { GET: LIVE, HEAD: LIVE } },
-  { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', ready, NODE_DOCS.ready), HEAD: operation('probe', ready, NODE_DOCS.readyHead) } },
+  { path: '/health/live', methods: 'GET, HEAD, OPTIONS', operations: { GET: LIVE } },
+  { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', ready, NODE_DOCS.ready) } },
   { path: '/ping', methods: GET, operations: { GET: operation('anyone', ping, NODE_DOCS.ping) } },
   { path: '/info', methods: GET, operations: { GET: operation('anyone', info, NODE_DOCS.info) } },
   { path: '/info/options', methods: GET, operations: { GET: operation('operators', infoOptions, NODE_DOCS.options) } },

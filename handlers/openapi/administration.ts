@@ -7,25 +7,39 @@ const INT32_MAX = 2_147_483_647;
 const SECONDS: Schema = { type: 'number', minimum: 0 };
 const RULE = oneOf('tombstone', '$tb', '$maxCount', '$maxAge', 'superseded-metadata');
 
+/** On object storage, of the last run when none is running. */
+const TRACES: Readonly<Record<string, Schema>> = {
+  'tracesUntil?': { ...TIME, description: 'On object storage: until then at the latest traces remain of what the last run removed.' },
+  'tracesGone?': { ...TIME, description: 'On object storage: since then none is left.' },
+};
+
 export const ADMIN_SCHEMAS: Readonly<Record<string, Schema>> = {
-  ScavengeStarted: object({ scavengeId: UUID }),
-  ScavengeCurrent: object({ scavengeId: TEXT, scavengeLink: TEXT }, 'Empty texts when none runs.'),
-  ScavengeLast: object({ scavengeId: UUID, scavengeLink: TEXT, scavengeResult: oneOf('Unknown', 'InProgress', 'Success', 'Stopped', 'Errored', 'Interrupted'), 'error?': TEXT }),
+  OlderScavengePoint: object({
+    why: { ...oneOf('unfinished', 'unreached'), description: '`unfinished`: of a run that did not end; `unreached`: the log has the point, and no run has gone to it.' }, position: COUNT, eventNumber: COUNT, effectiveNow: TIME, threshold: INTEGER,
+  }, 'A scavenge point of the past: what was deleted or has expired since is left to the run after the one that goes to it.'),
+  ScavengeStarted: object({ scavengeId: UUID, 'olderPoint?': ref('OlderScavengePoint') }),
+  ScavengeCurrent: object({ scavengeId: TEXT, scavengeLink: TEXT, 'olderPoint?': ref('OlderScavengePoint'), 'waiting?': ref('OlderScavengePoint'), ...TRACES }, 'Empty texts when none runs. `olderPoint`: to which the run goes; `waiting`: to which the next start goes, unless with `startAfresh`.'),
+  ScavengeLast: object({ scavengeId: UUID, scavengeLink: TEXT, scavengeResult: oneOf('Unknown', 'InProgress', 'Success', 'Stopped', 'Errored', 'Interrupted'), 'error?': TEXT, 'olderPoint?': ref('OlderScavengePoint'), 'waiting?': ref('OlderScavengePoint'), ...TRACES }),
   ScavengeProgress: object({
     scavengeId: UUID, phase: oneOf('Starting', 'Accumulation', 'Calculation', 'Chunk execution', 'Chunk merging', 'Index execution', 'Cleaning'), chunksDone: COUNT, chunksTotal: COUNT,
     bytesDone: COUNT, bytesTotal: COUNT, bytesReclaimed: { type: 'integer', description: 'Negative when files grew.' }, startedAt: TIME, elapsedSeconds: SECONDS,
     remainingSeconds: { type: ['number', 'null'], description: 'Of this phase, at its speed so far; null before it can be told.' },
+    'tracesRemainSeconds?': { type: 'number', minimum: 0, description: 'On object storage: for so long behind its end traces remain of what it removes.' },
+    'phaseShare?': { type: 'number', minimum: 0, maximum: 1, description: 'Share of the phase that is done.' }, 'olderPoint?': ref('OlderScavengePoint'),
   }),
   DryRunReport: object({
     scavengeId: UUID, threshold: INTEGER, point: object({ position: COUNT, eventNumber: COUNT, effectiveNow: TIME }),
     chunks: arrayOf(object({ file: TEXT, start: COUNT, end: COUNT, weight: { type: 'number' }, records: COUNT, discardable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, wouldExecute: BOOLEAN })),
     totals: object({ chunks: COUNT, records: COUNT, discardable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, chunksExecuted: COUNT }),
+    'waiting?': ref('OlderScavengePoint'),
   }),
   Explanation: object({
     stream: TEXT, lastEventNumber: { type: 'integer', minimum: -1 }, metadata: { anyOf: [{ type: 'null' }, ref('StreamMetadata')] },
     rules: arrayOf(object({ rule: RULE, value: { type: ['number', 'string', 'boolean'] } })),
     removed: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })),
     kept: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, why: TEXT })),
+    'ignored?': { ...arrayOf(object({ key: { type: ['string', 'null'] }, value: TEXT, why: TEXT })), description: 'What of the metadata has no effect, and why.' },
+    'waiting?': { allOf: [ref('OlderScavengePoint')], type: 'object', required: ['leaves'], properties: { leaves: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })) }, description: 'To which the next start goes all the same, and what of `removed` it leaves.' },
   }),
   ReloadResult: object({
     options: arrayOf(object({ name: TEXT, from: TEXT, to: TEXT }, 'Secret values are masked.')),
@@ -57,13 +71,14 @@ const START: readonly ParameterDoc[] = [
   query('threshold', 'Chunks of at least this weight are rewritten; 0: every one with any weight; negative: every one.', { type: 'integer', minimum: -INT32_MAX - 1, maximum: INT32_MAX }, 0),
   query('throttlePercent', 'Share of the time in which to work; below 100 only with one thread.', { type: 'integer', minimum: 1, maximum: 100 }, 100),
   query('syncOnly', 'Go on from a scavenge point that is there; write none.', BOOLEAN, false),
+  query('startAfresh', 'Begin at a new scavenge point, and abandon the run that did not end, if there is one. Not with `syncOnly`.', BOOLEAN, true),
   query('dryRun', 'Only say what would be done.', BOOLEAN, true),
   query('startFromChunk', 'Checked, and otherwise ignored.', COUNT, 0),
 ];
 
 export const SCAVENGE_DOCS = {
   start: {
-    summary: 'Start a scavenge, or a dry run of one', description: 'Goes on with an unfinished run, under a new id. The answer comes when it has begun.',
+    summary: 'Start a scavenge, or a dry run of one', description: 'Goes on with an unfinished run, under a new id and up to its point, which `olderPoint` then names: what was deleted since needs another run. The answer comes when it has begun.',
     parameters: [...START, ...ORDER, F], responses: { 200: ok('It has begun.', jsonOrText(ref('ScavengeStarted'))), ...problems(400, 406), 409: failing('A scavenge is running; `scavengeId` names it. Or the order comes late.') },
   },
   current: { summary: 'The scavenge that is running', parameters: [F], responses: { 200: ok('Its id, or empty texts.', jsonOrText(ref('ScavengeCurrent'))), ...problems(400, 406) } },

@@ -18,6 +18,7 @@ export const AUTO_SCAVENGE_SCHEMAS: Readonly<Record<string, Schema>> = {
     timeUntilNextCycle: { type: ['string', 'null'], pattern: '^(\\d+\\.)?\\d\\d:\\d\\d:\\d\\d(\\.\\d{7})?$', description: '`[days.]hh:mm:ss[.fraction]`; zero while a cycle is under way; null without a schedule.' },
     cycle: orNull(object({ clusterScavengeId: UUID, startedAt: TIME, nodes: arrayOf(NODE) }, 'The cycle under way.')),
     lastCycle: orNull(object({ clusterScavengeId: UUID, completedAt: TIME, nodes: arrayOf(NODE) }, 'The cycle that was completed last.')),
+    'waiting?': { ...ref('OlderScavengePoint'), description: 'Of a scavenge of the node that was asked, which did not end: the next cycle goes on with it, up to this point, and leaves the rest to the cycle after it.' },
   }),
   AutoScavengeSchedule: object({ schedule: { type: 'string', description: 'Minute, hour, day of month, month, day of week: numbers, names, `*`, `,`, `-`, `/`.' } }),
 };

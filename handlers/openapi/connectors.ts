@@ -7,7 +7,7 @@ const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 const STATES = ['CONNECTOR_STATE_ACTIVATING', 'CONNECTOR_STATE_RUNNING', 'CONNECTOR_STATE_DEACTIVATING', 'CONNECTOR_STATE_STOPPED'] as const;
 const FLAT: Schema = { type: 'object', additionalProperties: TEXT, description: 'Nested names joined with `:`, lists as `name:0`. Secrets are `********`.' };
 const NESTED: Schema = { type: 'object', description: 'The same settings, nested.' };
-const GIVEN: Schema = { type: 'object', description: 'Flat or nested, with texts, numbers, booleans and lists. `streams` is a list of the streams that the connector may write to, with `*` at the end of a name for all that begin so; without it, every stream that does not begin with `$`. A secret given as `********` keeps the stored one.' };
+const GIVEN: Schema = { type: 'object', description: 'Flat or nested, with texts, numbers, booleans and lists. `skippedStatus` is what senders are answered whose call the script skips: 200, 202, 204 or 400, which it is unless given. `streams` is a list of the streams that the connector may write to, with `*` at the end of a name for all that begin so; without it, every stream that does not begin with `$`. A secret given as `********` keeps the stored one.' };
 
 export const CONNECTOR_SCHEMAS: Readonly<Record<string, Schema>> = {
   Connector: object({
@@ -17,8 +17,8 @@ export const CONNECTOR_SCHEMAS: Readonly<Record<string, Schema>> = {
   ConnectorList: object({ items: arrayOf(ref('Connector')), totalSize: { type: 'integer', description: 'Connectors on this page.' } }),
   ConnectorSettings: object({ settings: FLAT, settingsUpdateTime: TIME }),
   ConnectorConfiguration: object({ configuration: NESTED, configurationUpdateTime: TIME }),
+  NewSettings: { ...GIVEN, description: `${GIVEN['description'] as string} All of them may stand in a member \`settings\` or \`configuration\`, as GET gives them.` },
   NewConnector: object({ 'name?': TEXT_OR_NULL, 'settings?': GIVEN, 'configuration?': { ...GIVEN, description: 'Instead of `settings`; goes before them unless it is empty.' } }),
-  NewSettings: GIVEN,
   NewConnectorName: object({ name: TEXT }),
   ScriptTest: object({ body: { description: 'A string is the text of the payload; anything else is the payload.' }, 'headers?': { type: 'object', additionalProperties: TEXT }, 'query?': { type: 'object', additionalProperties: TEXT } }),
   ScriptTestResult: object({
@@ -39,7 +39,7 @@ export function connectorFailures(...statuses: readonly number[]): Readonly<Reco
   return Object.fromEntries(statuses.map((status) => [status, { ...BY_STATUS[status]!, content: json(ref('RpcStatus')) }]));
 }
 
-const ID = segment('connector', 'Id of a connector: 5 to 50 letters, digits, hyphens and underscores.', { type: 'string', pattern: '^[a-zA-Z0-9_-]{5,50}$' }, 'parcels');
+const ID = segment('connector', 'Id of a connector: 1 to 50 letters, digits, hyphens and underscores.', { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,50}$' }, 'parcels');
 const POSITION = segment('position', 'A position in the log.', { type: 'string', pattern: '^\\d+$' }, '0');
 const EXAMPLE = { instanceTypeName: 'webhook-source', routingScript: 'Y29uc3Qgcm91dGUgPSAocmVxdWVzdCkgPT4gKHsgc3RyZWFtOiAncGFyY2VscycgfSk7' };
 const DONE = ok('Done.', json(ref('Nothing')));
@@ -80,6 +80,8 @@ export const CONNECTOR_DOCS = {
     summary: 'Create a connector', description: 'It does not run before it is started. The id of a deleted connector can be used again.', parameters: [ID], body: body('NewConnector', { name: 'Parcels', settings: EXAMPLE }),
     responses: { 200: CONFIGURED, ...connectorFailures(400, 406, 409, 413, 415) },
   },
+  one: { summary: 'A connector', description: 'With its settings. PUT takes what is given here, and so does POST for another id, once the secrets are there.', parameters: [ID], responses: { 200: ok('The connector.', json(ref('Connector'))), ...connectorFailures(400, 404, 406) } },
+  update: withBody('Replace the settings of a connector, and its name', `${AT_START} The name, where one is given, counts at once. What GET gives beside them is ignored.`, body('NewConnector', { name: 'Parcels', settings: EXAMPLE }), CONFIGURED),
   delete: plain('Delete a connector', 'It must be stopped. Its events are truncated.'),
   settings: { summary: 'Settings of a connector', parameters: [ID], responses: { 200: ok('The settings.', json(ref('ConnectorSettings'))), ...connectorFailures(400, 404, 406) } },
   configuration: { summary: 'Settings of a connector, nested', parameters: [ID], responses: { 200: ok('The settings.', json(ref('ConnectorConfiguration'))), ...connectorFailures(400, 404, 406) } },
@@ -93,7 +95,7 @@ export const CONNECTOR_DOCS = {
   test: withBody('Run the routing script of a connector', 'With the settings that it would be started with. Nothing is written.', body('ScriptTest', { body: { id: 7 }, headers: {}, query: {} }), ok('What the script made of it.', json(ref('ScriptTestResult')))),
 } as const satisfies Readonly<Record<string, OperationDoc>>;
 
-/** The OpenAPI document of the webhook endpoint (http-api.md section 10). None of its replies has a body. */
+/** The OpenAPI document of the webhook endpoint (http-api.md section 10). Its replies have no body, but for that to a form. */
 
 const RETRY_AFTER: Readonly<Record<string, HeaderDoc>> = { 'Retry-After': { description: 'Seconds after which to send it again.', required: true, schema: INTEGER } };
 
@@ -115,13 +117,15 @@ export const WEBHOOK_DOC: OperationDoc = {
   body: { required: true, description: 'JSON in UTF-8. It becomes the data of the event as it is.', content: { 'application/json': { example: { resource: 'order', action: 'created' } } } },
   responses: {
     201: status('Written durably, or written before (connectors with `waitForWrite`).'),
-    202: status('Accepted, or accepted before.'),
-    400: status('The body is empty or no JSON, or the script named no stream.'),
+    200: status('The script skipped the call (connectors with `skippedStatus` 200).'),
+    202: status('Accepted, or accepted before; or the script skipped the call (connectors with `skippedStatus` 202).'),
+    204: status('The script skipped the call (connectors with `skippedStatus` 204).'),
+    400: status('The body is empty or no JSON; or the script skipped the call, and the connector has no other `skippedStatus`.'),
     401: status('The signature is missing, malformed, wrong or too old.'),
     404: status('No connector with this id runs here.'),
     408: status('The body took too long to arrive, or came so slowly that others needed its room.'),
     413: status('The body is too long.'),
-    415: status('The content type is not JSON.'),
+    415: status('The content type is not JSON. To a form the answer has a body, a problem document that says what to choose at the sender.'),
     500: status('The script failed, took too long, or named something that no stream or event type can be, or a stream that the connector may not write to.'),
     503: { ...status('Too much is waiting, the connector is stopping, or the node can not take it now.'), headers: RETRY_AFTER },
     504: status('Not written in time. It may yet be (connectors with `waitForWrite`).'),

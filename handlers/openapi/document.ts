@@ -87,7 +87,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     info: {
       title: 'Skua',
       version: options.version,
-      description: 'The HTTP interface of a Skua node. A page of another origin may read nothing, and change nothing, unless the node\'s options name its origin. Beside the answers named with an operation, the server itself refuses what it can\'t read: 400, 408, 413, 414 and 431, without a body. `OPTIONS` works on every path.',
+      description: 'The HTTP interface of a Skua node. A page of another origin may read nothing, and change nothing, unless the node\'s options name its origin. Beside the answers named with an operation, the server itself refuses what it can\'t read: 400, 408, 413, 414 and 431, without a body. `OPTIONS` works on every path, and `HEAD` wherever `GET` does: with the same headers, and no body. An event stream ends there at once.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The node that sent this document.' }],

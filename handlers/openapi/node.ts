@@ -57,7 +57,6 @@ const readiness: OperationDoc = {
 export const NODE_DOCS = {
   live: { summary: 'Whether the node serves', responses: { 204: ok('It serves.', undefined, NO_STORE), 503: ok('It is starting.', undefined, { ...NO_STORE, ...RETRY_AFTER }) } },
   ready: readiness,
-  readyHead: { ...readiness, responses: { 200: ok('It serves.', undefined, NO_STORE), 503: ok('It is starting or stopping.', undefined, { ...NO_STORE, ...RETRY_AFTER }) } },
   ping: { summary: 'Whether somebody answers', parameters: [PARAMETERS.adminFormat], responses: { 200: ok('Somebody does.', jsonOrText(ref('Ping'))), ...problems(400, 406) } },
   info: { summary: 'Version, state and features of the node', responses: { 200: ok('The node.', json(ref('Info'))), ...problems(400, 406) } },
   options: { summary: 'Every option as it is in force', responses: { 200: ok('The options.', json(arrayOf(ref('Option')))), ...problems(400, 406) } },

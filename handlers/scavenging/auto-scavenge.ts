@@ -10,6 +10,7 @@ import { autoScavengeOf } from '../http/presence.ts';
 import { commonHeaders, empty, jsonReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { OperationDoc, Route } from '../http/route.ts';
+import { waitingMember } from './scavenge.ts';
 import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
 
 /**
@@ -27,7 +28,7 @@ const autoScavengeEnabled: Handler = (call, app) => {
 /** GET `/auto-scavenge/status`. */
 const autoScavengeStatus: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
-  return answered(call, app, null, async () => jsonReply(call, statusDocument(await autoScavenge.status())));
+  return answered(call, app, null, async () => jsonReply(call, { ...statusDocument(await autoScavenge.status()), ...await waitingMember(app) }));
 };
 
 /** POST `/auto-scavenge/pause`: 200 when nothing runs any more, 202 while a node scavenge is being stopped. A body is ignored. */

@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { ScavengeOrder } from '../../core/ports/nodes.ts';
-import type { DryRunReport, LastScavenge, ScavengeOptions } from '../../core/scavenge/api.ts';
+import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, ScavengeStarted, ScavengeTraces } from '../../core/scavenge/api.ts';
 import { timestampText } from '../../core/time.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
@@ -21,9 +21,9 @@ const startScavenge: Handler = async (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const options = scavengeOptionsOf(call);
   try {
-    const { scavengeId } = await started(call, app, options);
+    const { scavengeId, olderPoint } = await started(call, app, options);
     noteForAudit(call, { target: scavengeId, details: { ...options, dryRun: isDryRunOf(call) } });
-    return adminReply(call, chosen, { scavengeId }, `ScavengeId: ${scavengeId}`);
+    return adminReply(call, chosen, { scavengeId, ...olderPointMember(olderPoint) }, `ScavengeId: ${scavengeId}`);
   } catch (error) {
     if (!isSkuaError(error, 'scavenge_in_progress')) throw error;
     throw new SkuaError('scavenge_in_progress', 'Scavenge is already running', {
@@ -33,10 +33,11 @@ const startScavenge: Handler = async (call, app) => {
 };
 
 /** With an order of the cluster: a repeat is answered as the first one was, and a late one refused. */
-function started(call: Call, app: App, options: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
+function started(call: Call, app: App, options: ScavengeOptions): Promise<ScavengeStarted> {
   const isDryRun = isDryRunOf(call);
   const order = orderOf(call);
   if (order === null) return isDryRun ? app.scavenger.startDryRun(options) : app.scavenger.start(options);
+  if (options.startAfresh === true) throw new SkuaError('bad_request', 'A cluster goes on with what did not end: leave out startAfresh, or clusterScavengeId and attempt');
   if (isDryRun) throw new SkuaError('bad_request', 'A cluster orders no dry runs: leave out dryRun, or clusterScavengeId and attempt');
   return ordersOf(app).start(order, options);
 }
@@ -56,21 +57,26 @@ const stopScavenge: Handler = async (call, app) => {
   }
 };
 
-/** GET `/admin/scavenge/current`: empty texts when none runs. */
-const currentScavenge: Handler = (call, app) => {
+/** GET `/admin/scavenge/current`: empty texts when none runs. What waits to go on, or the older point to which the run goes, stands behind them. */
+const currentScavenge: Handler = async (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
+  const waiting = await waitingMember(app);
   const scavengeId = app.scavenger.current() ?? '';
   const scavengeLink = linkOf(scavengeId);
-  return adminReply(call, chosen, { scavengeId, scavengeLink }, `ScavengeId: ${scavengeId}, ScavengeLink: ${scavengeLink}`);
+  const last = app.scavenger.last();
+  const older = last !== null && last.scavengeId === scavengeId ? olderPointMember(last.olderPoint) : {};
+  const traces = tracesFields(scavengeId === '' ? last?.traces : undefined);
+  return adminReply(call, chosen, { scavengeId, scavengeLink, ...older, ...waiting, ...traces }, `ScavengeId: ${scavengeId}, ScavengeLink: ${scavengeLink}`);
 };
 
 /** GET `/admin/scavenge/last`: the last run since the process started. `error` is there only for `Errored`. With an order its run goes on. */
-const lastScavenge: Handler = (call, app) => {
+const lastScavenge: Handler = async (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
+  const waiting = await waitingMember(app);
   const order = orderOf(call);
   if (order !== null) ordersOf(app).asked(order);
   const last = lastFields(lastOf(app));
-  return adminReply(call, chosen, last, `ScavengeId: ${last.scavengeId}, ScavengeLink: ${last.scavengeLink}, ScavengeResult: ${last.scavengeResult}`);
+  return adminReply(call, chosen, { ...last, ...waiting }, `ScavengeId: ${last.scavengeId}, ScavengeLink: ${last.scavengeLink}, ScavengeResult: ${last.scavengeResult}`);
 };
 
 /** An order that nobody asks for any more was interrupted, whatever its run says. */
@@ -80,8 +86,30 @@ function lastOf(app: App): LastScavenge | null {
 
 function lastFields(last: LastScavenge | null) {
   if (last === null) return { scavengeId: NO_SCAVENGE_ID, scavengeLink: '', scavengeResult: 'Unknown' };
-  const { scavengeId, result, error } = last;
-  return { scavengeId, scavengeLink: linkOf(scavengeId), scavengeResult: result, ...(error !== null && { error }) };
+  const { scavengeId, result, error, olderPoint, traces } = last;
+  return { scavengeId, scavengeLink: linkOf(scavengeId), scavengeResult: result, ...(error !== null && { error }), ...olderPointMember(olderPoint), ...tracesFields(traces) };
+}
+
+/** On object storage: until when traces remain of what the last run removed, or when none was left. */
+function tracesFields(traces: ScavengeTraces | undefined): { readonly tracesUntil?: string; readonly tracesGone?: string } {
+  if (traces === undefined) return {};
+  return traces.goneMs === null ? { tracesUntil: timestampText(traces.untilMs, 0) } : { tracesGone: timestampText(traces.goneMs, 0) };
+}
+
+/** An older point as it is sent. */
+export function olderPointDocument({ why, point }: OlderPoint) {
+  return { why, position: point.position, eventNumber: point.eventNumber, effectiveNow: timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0), threshold: point.threshold };
+}
+
+/** Behind the members that are recorded; absent where a run goes up to its start. */
+function olderPointMember(olderPoint: OlderPoint | undefined) {
+  return olderPoint === undefined ? {} : { olderPoint: olderPointDocument(olderPoint) };
+}
+
+/** Where a run waits to go on, the point to which the next start goes. */
+export async function waitingMember({ scavenger }: Pick<App, 'scavenger'>) {
+  const waiting = await scavenger.waiting();
+  return waiting === null ? {} : { waiting: olderPointDocument(waiting) };
 }
 
 function linkOf(scavengeId: string): string {
@@ -93,11 +121,17 @@ const scavengeProgress: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   const progress = app.scavenger.progress();
   if (progress === null) throw new SkuaError('scavenge_not_found', 'No scavenge is running.', { hint: 'GET /admin/scavenge/last shows how the last one ended.' });
-  const { scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, elapsedSeconds, remainingSeconds } = progress;
-  return adminJson(call, 200, {
-    scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, startedAt: timestampText(progress.startedAtMs, 0), elapsedSeconds, remainingSeconds,
-  });
+  return adminJson(call, 200, progressDocument(progress));
 };
+
+/** The progress as it is sent. */
+export function progressDocument(progress: ScavengeProgress) {
+  const { scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, elapsedSeconds, remainingSeconds, phaseShare, olderPoint, tracesRemainSeconds } = progress;
+  return {
+    scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, startedAt: timestampText(progress.startedAtMs, 0), elapsedSeconds, remainingSeconds,
+    ...(phaseShare !== undefined && { phaseShare }), ...olderPointMember(olderPoint), ...(tracesRemainSeconds !== undefined && { tracesRemainSeconds }),
+  };
+}
 
 /** GET `/admin/scavenge/dry-run/{id}`: 202 until it has ended, then what a scavenge would do. */
 const dryRunReport: Handler = async (call, app) => {
@@ -113,15 +147,20 @@ const dryRunReport: Handler = async (call, app) => {
 };
 
 /** The report as it is sent. */
-export function dryRunDocument({ scavengeId, threshold, point, chunks, totals }: DryRunReport) {
+export function dryRunDocument({ scavengeId, threshold, point, chunks, totals, waiting }: DryRunReport) {
   const effectiveNow = timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0);
-  return { scavengeId, threshold, point: { position: point.position, eventNumber: point.eventNumber, effectiveNow }, chunks, totals };
+  return { scavengeId, threshold, point: { position: point.position, eventNumber: point.eventNumber, effectiveNow }, chunks, totals, ...(waiting !== undefined && { waiting: olderPointDocument(waiting) }) };
+}
+
+/** The explanation as it is sent. */
+export function explanationDocument({ waiting, ...explanation }: Explanation) {
+  return { ...explanation, ...(waiting !== undefined && { waiting: { ...olderPointDocument(waiting), leaves: waiting.leaves } }) };
 }
 
 /** GET `/admin/scavenge/explain/{stream}`: what a scavenge that began now would remove from a stream, and why. */
 const explainStream: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, await app.scavenger.explain(decodeSegment(call.params['stream']!)));
+  return adminJson(call, 200, explanationDocument(await app.scavenger.explain(decodeSegment(call.params['stream']!))));
 };
 
 const INT32_MAX = 2_147_483_647;
@@ -140,9 +179,12 @@ function scavengeOptionsOf(call: Call): ScavengeOptions {
     throw new SkuaError('bad_request', 'throttlePercent must be 100 for a multi-threaded scavenge');
   }
   const syncOnly = booleanOf(call, 'syncOnly');
+  const startAfresh = booleanOf(call, 'startAfresh');
+  if (startAfresh === true && syncOnly === true) throw new SkuaError('bad_request', 'startAfresh writes a scavenge point and syncOnly uses one that is there: leave one of them out');
   return {
     ...(threads !== undefined && { threads }), ...(threshold !== undefined && { threshold }),
     ...(throttlePercent !== undefined && { throttlePercent }), ...(syncOnly !== undefined && { syncOnly }),
+    ...(startAfresh !== undefined && { startAfresh }),
   };
 }
 

@@ -48,8 +48,10 @@ export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, lev
   const links: [string, string][] = [['self', url], ['first', `${url}/head/backward/${n}`]];
   const isForward = asked.direction === 'forward';
   if (isForward) {
+    // A page that passed over expired events leads on behind what it shows, or behind where it looked, not through each of them.
+    const hasJumped = page.isCut || page.events.length > 0 || page.metadata.maxAge !== undefined;
     if (from > 0) links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${from - 1}/backward/${n}`]);
-    if (page.events.length > 0 || !page.isEnd) links.push(['previous', `${url}/${page.isCut ? page.nextEventNumber : Math.min(from + n - 1, last) + 1}/forward/${n}`]);
+    if (page.events.length > 0 || !page.isEnd) links.push(['previous', `${url}/${hasJumped ? page.nextEventNumber : Math.min(from + n - 1, last) + 1}/forward/${n}`]);
   } else {
     // A page that passed over expired events leads on to where there is something again, not through each of them.
     const older = page.isCut ? page.nextEventNumber : page.events.length > 0 ? from - n : Math.min(from - n, page.nextEventNumber);

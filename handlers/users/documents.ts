@@ -1,5 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { NewUser, User, UserChange } from '../../core/security/api.ts';
+import { isBlankPassword } from '../../core/security/limits.ts';
 import { timestampText } from '../../core/time.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call, Reply } from '../http/context.ts';
@@ -21,6 +22,9 @@ export async function newUserOf(call: Call, app: App): Promise<NewUser> {
 /** What the body leaves out is left out here. */
 export async function userChangeOf(call: Call, app: App): Promise<UserChange> {
   const members = await membersOf(call, app);
+  // A password is not changed here and, as others that mean nothing here, not looked at; but an empty one is refused wherever it is given.
+  const password = members.get('password');
+  if (typeof password === 'string' && isBlankPassword(password)) throw new SkuaError('invalid_user', 'The password is empty, or of white space alone. Leave it out: a password is set with command/reset-password.', { member: 'password' });
   return { ...(members.has('fullname') && { fullName: fullNameOf(members) }), ...(members.has('groups') && { groups: groupsOf(members) }) };
 }
 
@@ -75,8 +79,9 @@ const DETAILS_TYPE_ID = 260;
 const LIST_TYPE_ID = 261;
 const CURRENT_TYPE_ID = 262;
 
-export function listReply(call: Call, users: readonly User[]): Reply {
-  return jsonReply(call, 200, succeeded(users.map((user) => detailsOf(call, user)), LIST_TYPE_ID));
+/** Whoever may see the list is an administrator, whom alone formats of passwords are told. */
+export function listReply(call: Call, users: readonly User[], hasFormats: boolean): Reply {
+  return jsonReply(call, 200, succeeded(users.map((user) => ({ ...detailsOf(call, user), ...(hasFormats && { passwordFormat: user.passwordFormat }) })), LIST_TYPE_ID));
 }
 
 export function detailsReply(call: Call, user: User): Reply {

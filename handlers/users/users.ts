@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { Users } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/security/principal.ts';
 import { refusal } from '../http/authorization.ts';
-import { noteForAudit } from '../http/context.ts';
+import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { operation } from '../http/route.ts';
@@ -15,12 +15,18 @@ import {
 
 /** Users over HTTP (http-api.md section 6; who may do what: options-and-security.md section 9). Absent while security is off. */
 
-/** GET `/users`. */
+/** GET `/users`; with `?passwordFormats=true` each with how its password is stored, which the reference's answer does not have. */
 const listUsers: Handler = async (call, app) => {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
-  return listReply(call, await users.list());
+  return listReply(call, await users.list(), booleanParameter(call, 'passwordFormats'));
 };
+
+function booleanParameter(call: Call, name: string): boolean {
+  const text = queryOf(call, name) ?? 'false';
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new SkuaError('bad_request', `${name} must be true or false.`);
+}
 
 /** GET `/users/{login}`: for administrators, and for users about themselves. */
 const userDetails: Handler = async (call, app) => {
@@ -68,7 +74,7 @@ const resetPassword: Handler = (call, app) => change(call, app, async (users, lo
 const changePassword: Handler = (call, app) => change(call, app, async (users, login) => {
   if (login !== call.principal.name) throw refusal(call.principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
   const { currentPassword, newPassword } = await passwordChangeOf(call, app);
-  await users.changePassword(login, currentPassword, newPassword, app.server.addressOf?.(call.request) ?? null);
+  await users.changePassword(login, currentPassword, newPassword, app.server.addressOf?.(call.request) ?? null, app.server.isLocal?.(call.request));
 });
 
 /** GET `/admin/login`: who the caller is (http-api.md 3.6). */

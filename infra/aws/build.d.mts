@@ -7,6 +7,8 @@ interface FunctionSize {
   readonly indexBytes: number;
   /** By package or folder. */
   readonly inputs: Readonly<Record<string, number>>;
+  /** Files that it is made of. */
+  readonly sources: readonly string[];
 }
 
 export function buildFunctions(outdir?: string): Promise<FunctionSize[]>;

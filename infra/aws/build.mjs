@@ -18,11 +18,11 @@ export const FUNCTIONS = [
 ];
 
 /** Packages without ES modules ask for `require`. */
-const REQUIRE = 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
+export const REQUIRE = 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
 
 /**
  * Builds all functions into `outdir`. Resolves with each one's size: `bytes` of all its code and their limit, `indexBytes` of what is
- * loaded at the start, and `inputs`, the bytes of each package or folder in it.
+ * loaded at the start, `inputs`, the bytes of each package or folder in it, and `sources`, the files.
  */
 export async function buildFunctions(outdir = path.join(ROOT, 'dist', 'functions')) {
   await rm(outdir, { recursive: true, force: true });
@@ -55,7 +55,7 @@ async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
     logLevel: 'warning',
   });
   if (hasSandbox) await copyFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'), path.join(folder, 'quickjs.wasm'));
-  return sizeOf(name, bytesMax, metafile);
+  return { ...sizeOf(name, bytesMax, metafile), sources: Object.keys(metafile.inputs) };
 }
 
 function sizeOf(name, bytesMax, { outputs }) {

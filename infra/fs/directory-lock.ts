@@ -1,3 +1,5 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
 import type { StorageLock } from '../../core/ports/storage.ts';
@@ -5,6 +7,10 @@ import { storageError } from './errors.ts';
 
 /** The file that carries the lock. Nobody else opens it: closing any descriptor of it would let the lock go. */
 export const LOCK_FILE = 'skua.lock';
+/** Says which process has the lock, for people: a line of JSON, written once the lock is held. The lock itself is that of the system. */
+export const LOCK_OWNER_FILE = `${LOCK_FILE}.owner`;
+/** A longer file is none of ours. */
+const OWNER_BYTES_MAX = 1_024;
 const SQLITE_BUSY = 5;
 
 type Sqlite = typeof import('node:sqlite');
@@ -28,11 +34,55 @@ export function lockDirectory(root: string): StorageLock {
     throw storageError(error, file);
   }
   held.add(database);
+  noteOwner(root);
   return {
     async release() {
-      if (held.delete(database)) database.close();
+      if (!held.delete(database)) return;
+      // Before the lock goes: afterwards the file may be another's.
+      try {
+        fs.rmSync(path.join(root, LOCK_OWNER_FILE), { force: true });
+      } finally {
+        database.close();
+      }
     },
   };
+}
+
+interface Owner { readonly pid: number; readonly host: string; readonly since: string }
+
+/** Only a help for people, so a full disk or a directory that takes no new files is no hindrance. */
+function noteOwner(root: string): void {
+  const owner: Owner = { pid: process.pid, host: os.hostname(), since: new Date().toISOString() };
+  try {
+    fs.writeFileSync(path.join(root, LOCK_OWNER_FILE), `${JSON.stringify(owner)}\n`);
+  } catch {
+    // Whoever is refused is told less.
+  }
+}
+
+/** Who has the lock, in words; null where nobody noted it, or the one who did is gone and another has the lock since. */
+function ownerText(root: string): string | null {
+  try {
+    const file = path.join(root, LOCK_OWNER_FILE);
+    if (fs.statSync(file).size > OWNER_BYTES_MAX) return null;
+    const { pid, host, since } = JSON.parse(fs.readFileSync(file, 'utf8')) as Partial<Owner>;
+    if (!Number.isSafeInteger(pid) || pid! <= 0 || typeof host !== 'string' || typeof since !== 'string' || Number.isNaN(Date.parse(since))) return null;
+    // The number is one of that machine, or container.
+    if (host !== os.hostname()) return `another process (${pid} on ${JSON.stringify(host)}, since ${new Date(since).toISOString()}, as ${LOCK_OWNER_FILE} says)`;
+    if (!isAlive(pid!)) return null;
+    return pid === process.pid ? 'this process' : `another process (${pid}, since ${new Date(since).toISOString()}, as ${LOCK_OWNER_FILE} says)`;
+  } catch {
+    return null;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: unknown }).code === 'EPERM';
+  }
 }
 
 function openDatabase(file: string): Database {
@@ -45,7 +95,8 @@ function openDatabase(file: string): Database {
 }
 
 function locked(root: string): SkuaError {
-  return new SkuaError('directory_locked', `The directory ${root} is in use by another process. Stop that one first, or name another directory with --db.`, { path: root });
+  const owner = ownerText(root);
+  return new SkuaError('directory_locked', `The directory ${root} is in use by ${owner ?? 'another process'}. Stop that one first, or name another directory with --db.`, { path: root, ...(owner !== null && { owner }) });
 }
 
 /** Some releases of Node.js warn that SQLite is experimental when it is first loaded; only that warning is held back. */

@@ -139,6 +139,13 @@ export class SqliteScavengeState implements ScavengeState {
     });
   }
 
+  forgetDiscardPoints(): void {
+    guarded(() => {
+      this.#sql.forgetDiscardPoints.run();
+      this.#sql.forgetNamedDiscardPoints.run();
+    });
+  }
+
   setCalculated(handle: StreamHandle, status: StreamStatus, discardPoint: number, maybeDiscardPoint: number): void {
     const dp = stored(discardPoint);
     const mdp = stored(maybeDiscardPoint);

@@ -1,16 +1,19 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { isSkuaError } from '../../core/errors.ts';
 import { streamHasher } from '../../core/stream-hash.ts';
 import type { StreamHasher } from '../../core/stream-hash.ts';
-import type { ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
+import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import { guarded, invalidState } from './errors.ts';
 import { SCHEMA, SCHEMA_VERSION } from './scavenge-tables.ts';
 import { SqliteScavengeState } from './scavenge-state.ts';
 
 /** Time in milliseconds that a connection waits for the one that is writing. */
 const BUSY_MS_MAX = 10_000;
+/** Findings of a check of the database. */
+const CHECK_FINDINGS_MAX = 5;
 
 interface SqliteScavengeStatesOptions {
   /** Folder of the index. */
@@ -47,9 +50,48 @@ export class SqliteScavengeStates implements ScavengeStates {
     });
   }
 
+  storedCheckpoint(options: ScavengeStateOptions): ScavengeCheckpoint | null {
+    if (!existsSync(join(this.#folder, 'scavenging.db'))) return null;
+    const state = this.open(options);
+    try {
+      return state.checkpoint();
+    } finally {
+      state.close();
+    }
+  }
+
   /** A database without a name: SQLite keeps it in memory, or in a temporary file when it outgrows the cache. */
   openTemporary(options: ScavengeStateOptions): ScavengeState {
     return this.#open('', options);
+  }
+
+  isOnDisk(): boolean { return existsSync(join(this.#folder, 'scavenging.db')); }
+
+  check(depth: 'quick' | 'thorough'): readonly string[] | null {
+    const file = join(this.#folder, 'scavenging.db');
+    if (!this.isOnDisk()) return null;
+    try {
+      return guarded(() => {
+        const hasLog = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+        const hadIndex = existsSync(`${file}-shm`);
+        const db = openToCheck(file, hasLog, depth);
+        try {
+          const rows = db.prepare(`PRAGMA ${depth === 'quick' ? 'quick_check' : 'integrity_check'}(${CHECK_FINDINGS_MAX})`).all();
+          return rows.map((row) => String(Object.values(row)[0])).filter((text) => text !== 'ok');
+        } finally {
+          db.close();
+          if (!hadIndex) rmSync(`${file}-shm`, { force: true });
+        }
+      });
+    } catch (error) {
+      if (isSkuaError(error, 'scavenge_state_invalid')) return [(error.cause as Error | undefined)?.message ?? error.message];
+      throw error;
+    }
+  }
+
+  remove(): void {
+    // In an order in which no crash leaves a log of changes without what they change.
+    for (const name of ['scavenging.db-wal', 'scavenging.db-shm', 'scavenging.db']) guarded(() => rmSync(join(this.#folder, name), { force: true }));
   }
 
   #open(place: string | URL, options: ScavengeStateOptions): ScavengeState {
@@ -65,6 +107,17 @@ export class SqliteScavengeStates implements ScavengeStates {
       }
     });
   }
+}
+
+/**
+ * Without a write-ahead log the file is read as it is. With one it is read with it: by a run as the run will open it, and by who only looks without
+ * taking it into the file, for which SQLite makes a `-shm` file that goes again.
+ */
+function openToCheck(file: string, hasLog: boolean, depth: 'quick' | 'thorough'): DatabaseSync {
+  if (hasLog) return new DatabaseSync(ofThisProcess(file), { timeout: BUSY_MS_MAX, readOnly: depth === 'thorough' });
+  const url = pathToFileURL(file);
+  url.searchParams.set('immutable', '1');
+  return new DatabaseSync(url, { readOnly: true });
 }
 
 /** Where SQLite opens a file for the connections of this process alone. On Windows, where a full disk kills no process, there is no such way. */

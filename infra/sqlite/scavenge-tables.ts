@@ -81,6 +81,8 @@ export function prepareStatements(db: DatabaseSync) {
     activeFrom: prepare(`SELECT ${HASH_HALVES}, ${originalNumbers} FROM OriginalStreamDatas
       WHERE status = 1 AND key >= ${HASH} + CAST(?3 AS INTEGER) ORDER BY key LIMIT ?4`),
     activeBehindName: prepare(`SELECT key AS name, ${originalNumbers} FROM OriginalStreamDataCollisions WHERE status = 1 AND key > ?1 ORDER BY key LIMIT ?2`),
+    forgetDiscardPoints: prepare('UPDATE OriginalStreamDatas SET discardPoint = 0, maybeDiscardPoint = 0, status = 1 WHERE isTombstoned = 0'),
+    forgetNamedDiscardPoints: prepare('UPDATE OriginalStreamDataCollisions SET discardPoint = 0, maybeDiscardPoint = 0, status = 1 WHERE isTombstoned = 0'),
     setCalculated: prepare(`UPDATE OriginalStreamDatas SET status = ?3, discardPoint = ?4, maybeDiscardPoint = ?5 WHERE key = ${HASH}`),
     setCalculatedByName: prepare('UPDATE OriginalStreamDataCollisions SET status = ?2, discardPoint = ?3, maybeDiscardPoint = ?4 WHERE key = ?1'),
 

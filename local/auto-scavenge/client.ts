@@ -4,6 +4,7 @@ import { EXIT } from '../cli/io.ts';
 import type { ExitCode } from '../cli/io.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
+import type { OlderPointDocument } from '../scavenge/older-point.ts';
 
 /** GET `/auto-scavenge/enabled`. */
 interface EnabledDocument {
@@ -18,6 +19,8 @@ export interface StatusDocument {
   readonly timeUntilNextCycle: string | null;
   readonly cycle?: { readonly clusterScavengeId: string; readonly startedAt: string; readonly nodes: readonly NodeOutcome[] } | null;
   readonly lastCycle?: { readonly clusterScavengeId: string; readonly completedAt: string; readonly nodes: readonly NodeOutcome[] } | null;
+  /** What waits to go on at the node that was asked. */
+  readonly waiting?: OlderPointDocument;
 }
 
 const PATH = '/auto-scavenge';

@@ -11,16 +11,16 @@ import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
 import type { Io } from '../cli/io.ts';
 import { EXIT, line } from '../cli/io.ts';
-import { nodeOf } from '../cli/command.ts';
 import { requireDirectory } from '../cli/directory.ts';
 import { createLog } from '../log/logger.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
-import { bundledWorker } from '../store/open-node.ts';
+import { bundledWorker } from '../cli/version.ts';
 import { openHttpSource } from './http-source.ts';
 import { whileNoScavenge } from './pause-scavenge.ts';
 
 export interface SourceWish {
   readonly node: string | null;
+  readonly ca: string | null;
   readonly db: string | null;
   readonly index: string | null;
   readonly 'pause-scavenge': boolean;
@@ -29,6 +29,7 @@ export interface SourceWish {
 /** Throws a UsageError where node and directory are both named, or what belongs to one is given for the other. */
 export function checkSource(wish: SourceWish): void {
   if (wish.db !== null && wish.node !== null) throw new UsageError('Name a running node with --node or a stopped directory with --db, not both.');
+  if (wish.db !== null && wish.ca !== null) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
   if (wish.db !== null && wish['pause-scavenge']) throw new UsageError('--pause-scavenge is for running nodes: in a stopped directory no scavenge runs.');
   if (wish.db === null && wish.index !== null) throw new UsageError('--index goes with --db: a running node knows where its index is.');
 }
@@ -36,7 +37,7 @@ export function checkSource(wish: SourceWish): void {
 /** Runs `work` with the files of a node, and lets go of them whatever happens. `jobs` reach those of a stopped directory. */
 export async function withSource<T>(wish: SourceWish, io: Io, signal: AbortSignal, work: (source: BackupSource, jobs: Jobs | null) => Promise<T>): Promise<T> {
   const open = wish.db === null ? () => heldFiles(node, signal) : () => stoppedFiles(wish.db!, wish.index, io);
-  const node = wish.db === null ? new NodeClient(nodeOf(wish.node, io), io.env) : null!;
+  const node = wish.db === null ? NodeClient.of(wish, io.env) : null!;
   const backUp = async () => {
     const source = await open();
     const jobs = wish.db === null ? null : jobsOver(wish.db, wish.index);
@@ -75,7 +76,7 @@ async function stoppedFiles(db: string, index: string | null, io: Io): Promise<B
   try {
     return await snapshotOfDirectory({ storage, clock: systemClock, ids: systemIds, digests: nodeDigests, log: createLog(io, 'warn') });
   } catch (error) {
-    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `The directory ${root} is in use by another process. For a running node use --node URL instead of --db.`, EXIT.unreachable);
+    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} For a running node use --node URL instead of --db.`, EXIT.unreachable);
     if (isSkuaError(error, 'file_not_found')) throw new CommandError('not_a_data_directory', `${error.message} Directory: ${root}.`, EXIT.unreachable);
     throw error;
   }

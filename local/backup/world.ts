@@ -2,6 +2,7 @@ import type { BackupLanes, RepositorySpec } from '../../core/backup/repository/r
 import type { CompressionMode, Repository } from '../../core/backup/repository/api.ts';
 import { openRepository } from '../../core/backup/repository/repository.ts';
 import type { RestoreWorld } from '../../core/backup/restore/files.ts';
+import type { RunningBackup } from '../../core/backup/repository/notes.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
@@ -11,17 +12,14 @@ import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import type { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
-import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
-import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { UsageError } from '../cli/failure.ts';
-import { line } from '../cli/io.ts';
+import { line, shellWord } from '../cli/io.ts';
 import type { Io } from '../cli/io.ts';
 import { Progress } from '../cli/progress.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
-import { createLog } from '../log/logger.ts';
-import { bundledWorker } from '../store/open-node.ts';
+import { bundledWorker } from '../cli/version.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 
 /** How a repository is named on the command line. */
@@ -40,6 +38,29 @@ export function placeOf(given: string | null, option: string, wish: PlaceWish): 
     if (isSkuaError(error, 'bad_option')) throw new UsageError(error.message);
     throw error;
   }
+}
+
+/** A further command for the repository that was given, in backticks, to be typed as it stands. `rest` is quoted where it has to be. */
+export function repositoryCommand(command: string, given: string, wish: PlaceWish, rest: readonly string[] = []): string {
+  const words = [command === 'restore' ? '--from' : '--repository', given];
+  for (const name of ['key-file', 's3-endpoint', 's3-region'] as const) if (wish[name] !== null) words.push(`--${name}`, wish[name]);
+  return `\`skua ${command} ${[...words, ...rest].map(shellWord).join(' ')}\``;
+}
+
+/** Running backups that are told of. */
+const RUNNING_SHOWN_MAX = 3;
+
+/** `A backup is being made (…)`, as the beginning of a sentence. */
+export function runningText(backups: readonly RunningBackup[]): string {
+  const signs = backups.slice(0, RUNNING_SHOWN_MAX).map(({ id, lastSignMs }) => `${id}, last sign of life at ${new Date(lastSignMs).toISOString()}`).join('; ');
+  return `${backups.length === 1 ? 'A backup is being made' : `${backups.length} backups are being made`} (${signs})`;
+}
+
+/** `when it has ended`, and when one that was killed stops counting, as the end of a sentence. */
+export function whenEndedText(backups: readonly RunningBackup[]): string {
+  if (backups.length === 0) return 'now';
+  const untilMs = Math.max(...backups.map(({ countsUntilMs }) => countsUntilMs));
+  return `when ${backups.length === 1 ? 'it has' : 'they have'} ended; one that was killed stops counting at ${new Date(untilMs).toISOString()}`;
 }
 
 interface RepositoryWish {
@@ -66,8 +87,9 @@ export function lanesOf(jobs: Jobs | null, repository: RepositorySpec): { lanes?
   return jobs === null || repository.place.kind !== 'directory' ? {} : { lanes: { jobs, repository } };
 }
 
-/** What restoring into a directory needs of this machine. */
+/** What restoring into a directory needs of this machine. Loaded here, since other commands on a repository do without it. */
 export async function withRestoreWorld<T>(target: FilesystemStorage, io: Io, work: (world: RestoreWorld) => Promise<T>): Promise<T> {
+  const [{ WorkerJobs }, { SqliteScavengeStates }, { createLog }] = await Promise.all([import('../../infra/jobs/worker-jobs.ts'), import('../../infra/sqlite/scavenge-states.ts'), import('../log/logger.ts')]);
   const { root, indexRoot } = target;
   const jobs = new WorkerJobs({ root, indexRoot, isOffline: true, ...bundledWorker() });
   try {

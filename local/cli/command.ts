@@ -1,6 +1,6 @@
 import { UsageError } from './failure.ts';
 import type { Colours, ExitCode, Io } from './io.ts';
-import { address, isAddress } from './options.ts';
+import { address, isAddress, text } from './options.ts';
 import type { OptionTable, OptionValues } from './options.ts';
 
 /** An argument without a name. Optional ones come last, and only the last one may be given several times. */
@@ -44,9 +44,17 @@ const DEFAULT_NODE = 'http://127.0.0.1:2113';
 /** `--node URL` of every command that talks to a running node. */
 export const nodeOption = address('URL', `SKUA_NODE or ${DEFAULT_NODE}`, 'Node to talk to; may carry user and password, else SKUA_USER and SKUA_PASSWORD count');
 
+/** `--ca FILE` of the same commands. */
+export const caOption = text('FILE', null, 'Certificates of authorities to trust as well, PEM, one or several: for a node whose certificate the system does not know', 'SKUA_CA');
+
+/** The file given, or that of the environment; null for none. */
+export function caOf(given: string | null, env: Io['env']): string | null {
+  return given ?? (env['SKUA_CA'] || null);
+}
+
 /** The address given, or that of the environment, or the default. */
-export function nodeOf(given: string | null, io: Io): string {
-  const node = given ?? (io.env['SKUA_NODE'] || DEFAULT_NODE);
+export function nodeOf(given: string | null, { env }: Pick<Io, 'env'>): string {
+  const node = given ?? (env['SKUA_NODE'] || DEFAULT_NODE);
   if (!isAddress(node)) throw new UsageError(`SKUA_NODE must be an address such as ${DEFAULT_NODE}, not '${node}'.`);
   return node;
 }

@@ -2,6 +2,8 @@
 export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
+  /** What is typed or piped in; absent where there is none. */
+  readonly stdin?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly process: Surroundings;
 }
@@ -26,7 +28,11 @@ export interface Output {
 export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, refused: 4, interrupted: 130 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-export const processIo: Io = { stdout: process.stdout, stderr: process.stderr, env: process.env, process };
+export const processIo: Io = {
+  stdout: process.stdout, stderr: process.stderr, env: process.env, process,
+  // Made when it is first asked for, which most commands never do.
+  get stdin() { return process.stdin; },
+};
 
 export function line(output: Output, text = ''): void {
   output.write(`${text}\n`);
@@ -72,4 +78,9 @@ export function countText(count: number): string {
 /** `1 chunk`, `2 chunks`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${countText(count)} ${count === 1 ? one : many}`;
+}
+
+/** A word of a command that is shown to be typed: quoted for the shell where it has to be. */
+export function shellWord(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,7 +1,11 @@
 import { withoutTrailing } from '../../core/text.ts';
+import { caOf, nodeOf } from './command.ts';
 import { CommandError } from './failure.ts';
 import { EXIT } from './io.ts';
 import type { ExitCode, Io } from './io.ts';
+import { explainTls } from './tls-failure.ts';
+import { Trust } from './trust.ts';
+import { bundled } from './version.ts';
 
 /** Longest time in milliseconds that a call may take, unless it is one that waits. */
 const CALL_MS_MAX = 30_000;
@@ -34,8 +38,12 @@ export class NodeClient {
   readonly base: string;
   readonly #headers: Readonly<Record<string, string>>;
 
-  /** `node` may carry credentials; otherwise those of the environment are used. */
-  constructor(node: string, env: Io['env']) {
+  readonly #trust: Trust;
+  /** A file with authorities was named for this call, and not by the environment, which may be meant for other nodes. */
+  readonly #isTrustGiven: boolean;
+
+  /** `node` may carry credentials; otherwise those of the environment are used. So it is with `ca`, a file with authorities. */
+  constructor(node: string, env: Io['env'], ca: string | null = null) {
     const url = new URL(node);
     const name = decodeURIComponent(url.username) || env['SKUA_USER'];
     const secret = decodeURIComponent(url.password) || env['SKUA_PASSWORD'] || '';
@@ -43,17 +51,35 @@ export class NodeClient {
     url.username = '';
     url.password = '';
     this.base = withoutTrailing(url.href, '/');
+    this.#trust = new Trust(caOf(ca, env));
+    this.#isTrustGiven = ca !== null;
   }
 
-  /** Rejects with `node_unreachable` when nobody answers, and with the signal's reason when it ended the call. */
+  /** The node that the options of a command name. */
+  static of({ node, ca }: { readonly node: string | null; readonly ca: string | null }, env: Io['env']): NodeClient {
+    return new NodeClient(nodeOf(node, { env }), env, ca);
+  }
+
+  /** The same node without a login, as senders of webhooks see it. */
+  withoutLogin(): NodeClient {
+    return new NodeClient(this.base, {}, this.#trust.file);
+  }
+
+  /** Rejects with `node_unreachable` when nobody answers, with what is wrong with TLS or certificates, and with the signal's reason when it ended the call. */
   async call(method: string, path: string, { headers, body, signal }: CallOptions = {}): Promise<Response> {
+    const isTls = this.base.startsWith('https:');
+    if (this.#isTrustGiven) await this.#trust.load();
+    const sent = { method, headers: { ...this.#headers, ...headers }, body: body ?? null, signal: signal ?? AbortSignal.timeout(CALL_MS_MAX) };
     try {
-      return await fetch(this.base + path, { method, headers: { ...this.#headers, ...headers }, body: body ?? null, signal: signal ?? AbortSignal.timeout(CALL_MS_MAX) });
+      return await (isTls ? this.#trust.fetch(this.base + path, sent) : fetch(this.base + path, sent));
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
+      if (error instanceof CommandError) throw error;
+      const failure = await explainTls(error, this.base, { file: this.#trust.file, option: '--node' });
+      if (failure !== null) throw new CommandError(failure.code, failure.message, EXIT.unreachable);
       const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
       const reason = cause?.code ?? cause?.message ?? (error as Error).message;
-      throw new CommandError('node_unreachable', `No node answers at ${this.base} (${reason}). Start one in another terminal with \`npm start\`, or name another one with --node URL.`, EXIT.unreachable);
+      throw new CommandError('node_unreachable', `No node answers at ${this.base} (${reason}). Start one in another terminal with \`${bundled('.') === null ? 'npm start' : 'npx skua start --disable-tls'}\`, or name another one with --node URL.`, EXIT.unreachable);
     }
   }
 }

@@ -4,21 +4,41 @@ import type { Io, Output } from './io.ts';
 
 /** A bar is redrawn at most this often. */
 const REDRAW_MS = 100;
-/** Where there is no terminal a line is written at most this often. */
+/** Where there is no terminal a line is written at most this often, and only when so many percent are done since the last one, or as much time has passed. */
 const LINE_MS = 3_000;
-const BAR_LENGTH = 24;
+const LINE_PERCENT = 5;
+const LINE_ANYWAY_MS = 30_000;
+/** Columns of a terminal that says nothing of its width. */
+const COLUMNS_DEFAULT = 100;
+/** What the text beside the bar takes; the bar has the rest of the terminal. */
+const TEXT_COLUMNS = 76;
+const BAR_MIN = 16;
+/** Share of the work from which on the time left can be told. */
+const TELLING_SHARE = 0.02;
+
+/** The phases of one piece of work in their order, by label, each with its share of the time as a rule, in percent. */
+export type Phases = Readonly<Record<string, number>>;
 
 interface ProgressState {
+  /** Of the phase, where the work has several. */
   readonly label: string;
   /** Shown behind the figures. */
   readonly detail?: string;
   readonly bytesDone: number;
+  /** 0 for a phase that counts no bytes. */
   readonly bytesTotal: number;
+  /** Share of the phase that is done, from 0 to 1, where it is not that of its bytes. */
+  readonly share?: number;
+  /** The phases of the work: one bar goes over all of them. Without them each label is a work of its own. */
+  readonly phases?: Phases;
 }
 
 interface ProgressFigures extends ProgressState {
+  /** Share of the whole work that is done, from 0 to 1. */
+  readonly done: number;
+  /** Of the phase. */
   readonly bytesPerSecond: number;
-  /** Null until there is a rate. */
+  /** Of the whole work; null until it can be told. */
   readonly secondsLeft: number | null;
 }
 
@@ -31,14 +51,42 @@ interface ProgressOptions {
   readonly onLine: (text: string, figures: ProgressFigures) => void;
 }
 
-/** Shows how far long work has come: a bar on a terminal, a line every few seconds elsewhere. */
+/** Share of the whole work that is done, by the weights of its phases. */
+export function shareDone({ label, bytesDone, bytesTotal, share = bytesTotal > 0 ? bytesDone / bytesTotal : 0, phases }: ProgressState): number {
+  const own = Math.min(1, Math.max(0, share));
+  if (phases === undefined || phases[label] === undefined) return own;
+  let before = 0;
+  let total = 0;
+  let isBefore = true;
+  for (const [name, weight] of Object.entries(phases)) {
+    if (name === label) isBefore = false;
+    if (isBefore) before += weight;
+    total += weight;
+  }
+  return (before + phases[label] * own) / total;
+}
+
+/** Seconds that the whole work takes yet, where it began `elapsedSeconds` ago; `ofPhase` for work without phases. */
+export function timeLeft(state: ProgressState, elapsedSeconds: number, ofPhase: number | null): number | null {
+  if (state.phases === undefined) return ofPhase;
+  const done = shareDone(state);
+  return done >= TELLING_SHARE ? elapsedSeconds * (1 - done) / done : null;
+}
+
+/** Shows how far long work has come: one bar that never goes back on a terminal, a line now and then elsewhere. */
 export class Progress {
   readonly #options: ProgressOptions;
   readonly #isTerminal: boolean;
-  #label = '';
+  #label: string | null = null;
+  /** Of the label. */
   #startMs = 0;
   #startBytes = 0;
+  /** Of the work. */
+  #beganMs = 0;
+  #beganDone = 0;
+  #done = 0;
   #shownMs = 0;
+  #shownDone = 0;
   #isBarShown = false;
 
   constructor(options: ProgressOptions) {
@@ -48,19 +96,35 @@ export class Progress {
 
   update(state: ProgressState): void {
     const now = this.#options.clock.monotonicMs();
-    if (state.label !== this.#label) {
-      this.clear();
-      this.#label = state.label;
-      this.#startMs = now;
-      this.#startBytes = state.bytesDone;
-      this.#shownMs = now;
-      return;
-    }
-    if (now - this.#shownMs < (this.#isTerminal ? REDRAW_MS : LINE_MS)) return;
+    if (state.label !== this.#label) this.#begin(state, now);
+    // What was counted anew, or grew while it was counted, does not take back what was shown.
+    this.#done = Math.max(this.#done, shareDone(state));
+    if (!this.#isDue(now)) return;
     this.#shownMs = now;
+    this.#shownDone = this.#done;
     const figures = this.#figures(state, now);
     if (this.#isTerminal) this.#draw(figures);
     else this.#options.onLine(progressText(figures), figures);
+  }
+
+  #begin(state: ProgressState, now: number): void {
+    const isSameWork = this.#label !== null && state.phases?.[state.label] !== undefined && state.phases[this.#label] !== undefined;
+    this.#label = state.label;
+    this.#startMs = now;
+    this.#startBytes = state.bytesDone;
+    if (isSameWork) return;
+    this.clear();
+    this.#beganMs = now;
+    this.#done = 0;
+    this.#beganDone = shareDone(state);
+    this.#shownMs = now;
+    this.#shownDone = 0;
+  }
+
+  #isDue(now: number): boolean {
+    const sinceMs = now - this.#shownMs;
+    if (this.#isTerminal) return sinceMs >= REDRAW_MS;
+    return sinceMs >= LINE_ANYWAY_MS || (sinceMs >= LINE_MS && (this.#done - this.#shownDone) * 100 >= LINE_PERCENT);
   }
 
   /** Takes the bar off the terminal, so that other lines can be written. */
@@ -70,27 +134,38 @@ export class Progress {
   }
 
   #figures(state: ProgressState, now: number): ProgressFigures {
+    const done = this.#done;
     const bytesPerSecond = Math.max(0, (state.bytesDone - this.#startBytes) / Math.max(1, now - this.#startMs) * 1000);
-    const left = Math.max(0, state.bytesTotal - state.bytesDone);
-    return { ...state, bytesPerSecond, secondsLeft: bytesPerSecond > 0 ? left / bytesPerSecond : null };
+    const made = done - this.#beganDone;
+    const secondsLeft = state.phases === undefined ? bytesPerSecond > 0 ? Math.max(0, state.bytesTotal - state.bytesDone) / bytesPerSecond : null
+      : made >= TELLING_SHARE ? (now - this.#beganMs) / 1000 * (1 - done) / made : null;
+    return { ...state, done, bytesPerSecond, secondsLeft };
   }
 
   #draw(figures: ProgressFigures): void {
     const { output, env } = this.#options;
-    const part = figures.bytesTotal > 0 ? Math.min(1, figures.bytesDone / figures.bytesTotal) : 0;
-    const full = Math.round(part * BAR_LENGTH);
-    const bar = coloursFor(output, env).green('#'.repeat(full)) + '-'.repeat(BAR_LENGTH - full);
-    const room = (output.columns ?? 100) - BAR_LENGTH - 4;
-    output.write(`\r\u001B[2K[${bar}] ${progressText(figures).slice(0, Math.max(0, room))}`);
+    const columns = output.columns || COLUMNS_DEFAULT;
+    const length = Math.max(BAR_MIN, columns - TEXT_COLUMNS);
+    const full = Math.round(figures.done * length);
+    const bar = coloursFor(output, env).green('#'.repeat(full)) + '-'.repeat(length - full);
+    output.write(`\r\u001B[2K[${bar}] ${progressText(figures).slice(0, Math.max(0, columns - length - 4))}`);
     this.#isBarShown = true;
   }
 }
 
-/** `rebuilding the index: 45 %, 1.2 GiB of 2.6 GiB, 310.5 MiB/s, 5 s left`, and the detail if there is one. */
+/**
+ * `rebuilding the index: 45 %, 1.2 GiB of 2.6 GiB, 310.5 MiB/s, 5 s left`, and the detail if there is one. Of work in phases the percentage
+ * and the time are those of the whole, and the bytes those of the phase: `45 %, 5 s left, accumulation: 1.2 GiB of 2.6 GiB, 310.5 MiB/s`.
+ */
 export function progressText(figures: ProgressFigures): string {
-  const percent = figures.bytesTotal > 0 ? Math.min(100, Math.floor(figures.bytesDone / figures.bytesTotal * 100)) : 0;
-  const left = figures.secondsLeft === null ? '' : `, ${durationText(figures.secondsLeft)} left`;
-  return `${figures.label}: ${percent} %, ${bytesText(figures.bytesDone)} of ${bytesText(figures.bytesTotal)}, ${bytesText(figures.bytesPerSecond)}/s${left}${figures.detail === undefined ? '' : `, ${figures.detail}`}`;
+  const { label, phases, done, bytesDone, bytesTotal, bytesPerSecond, secondsLeft, detail } = figures;
+  const percent = `${Math.min(100, Math.floor(done * 100))} %`;
+  const bytes = bytesTotal > 0 || phases === undefined ? [`${bytesText(bytesDone)} of ${bytesText(bytesTotal)}`, `${bytesText(bytesPerSecond)}/s`] : [];
+  const left = secondsLeft === null ? [] : [`${durationText(secondsLeft)} left`];
+  const behind = detail === undefined ? [] : [detail];
+  if (phases === undefined) return `${label}: ${[percent, ...bytes, ...left, ...behind].join(', ')}`;
+  const ofPhase = [...bytes, ...behind];
+  return `${[percent, ...left, label].join(', ')}${ofPhase.length === 0 ? '' : `: ${ofPhase.join(', ')}`}`;
 }
 
 /** Bytes for people, with one decimal. */

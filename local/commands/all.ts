@@ -14,6 +14,7 @@ import {
 import {
   demoCommand, functionsServeCommand, licenseInspectCommand, licenseIssueCommand, licenseIssuerCommand, webhookSendCommand, webhookTestCommand,
 } from './tools.ts';
+import { userListCommand, userResetPasswordCommand } from './user.ts';
 
 /** The options of a node come from a file and the environment, too: they are in `local/config`. */
 const startCommand: Command = defineCommand({
@@ -22,10 +23,11 @@ const startCommand: Command = defineCommand({
   details: 'Listens for HTTP requests until it is interrupted (Ctrl+C, SIGTERM). The log goes to stderr, one JSON object a line where that is no terminal. Options also come from the environment (SERVER_NODE_PORT for --node-port) and from a YAML file (NodePort); the command line wins.',
   options: {},
   examples: [
-    { line: 'skua start', does: 'Run on http://127.0.0.1:2113 with data in ./data' },
-    { line: 'skua start --db /var/lib/skua --node-port 2114', does: 'Another directory and port' },
+    { line: 'skua start --disable-tls', does: 'Run on http://127.0.0.1:2113 with data in ./data, without TLS' },
+    { line: 'skua start --dev --db /var/lib/skua --node-port 2114', does: 'With a certificate made on the spot; another directory and port' },
+    { line: 'skua start --config node.yaml', does: 'With options from a file, such as CertificateFile' },
     { line: 'skua start --config node.yaml --what-if', does: 'Show what would be in force, and where from' },
-    { line: 'skua start --mem-db --node-port 0', does: 'Try something out; leaves nothing behind' },
+    { line: 'skua start --insecure --mem-db --node-port 0', does: 'Try something out; leaves nothing behind' },
   ],
   ownHelp: (colours) => startHelp(startCommand, colours),
   // What is needed to run is loaded only here, so that `--help` of the program and of other commands answers at once.
@@ -44,7 +46,7 @@ export const COMMANDS: readonly Command[] = [
   startCommand, scavengeStartCommand, scavengeStopCommand, scavengeStatusCommand, scavengeWatchCommand, scavengeOfflineCommand,
   autoScavengeStatusCommand, autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand,
   backupCopyCommand, backupCreateCommand, backupListCommand, backupVerifyCommand, backupDrillCommand, backupPruneCommand, backupKeyCommand, restoreCommand,
-  explainCommand, proveErasedCommand, verifyCommand, webhookTestCommand, webhookSendCommand,
+  explainCommand, proveErasedCommand, verifyCommand, userListCommand, userResetPasswordCommand, webhookTestCommand, webhookSendCommand,
   licenseIssuerCommand, licenseIssueCommand, licenseInspectCommand, functionsServeCommand, demoCommand,
 ];
 

@@ -71,7 +71,7 @@ export const backupDrillCommand = defineCommand({
 export const backupPruneCommand = defineCommand({
   name: 'backup prune',
   summary: 'Remove old backups from a repository',
-  details: 'Keeps a backup when any of the --keep options names it, and removes the others; without one it only clears what no backup needs. What is left is never touched. Content goes a day after it was first seen to be of no use, so that a backup which is being made can still use it; with --erased at once.',
+  details: 'Keeps a backup when any of the --keep options names it, and removes the others; without one it only clears what no backup needs. The newest backup of each node always stays, unless --forget-node names a node that is no more. What is left is never touched. Content goes a day after it was first seen to be of no use, so that backups which follow need not store it again; with --erased at once, whichever prune it was that dropped it. While a backup is being made no content is removed: with --erased that is exit code 4, and the command is to be repeated.',
   options: backupPruneOptions,
   examples: [
     { line: `skua backup prune --repository ${R} --keep-daily 7`, does: 'Keep a week' },
@@ -94,11 +94,12 @@ export const backupKeyCommand = defineCommand({
 export const restoreCommand = defineCommand({
   name: 'restore',
   summary: 'Restore a backup into the directory of a stopped node',
-  details: 'Checks every byte on its way, then opens the result once to prove that a node will. Until it has come to its end no node starts on the directory, and the same command with --force completes it. Without --backup, --to-position and --to-time the newest state is restored. The directory gets a new node id, so the next copy of its files has to be a full one.',
+  details: 'Checks every byte on its way, then opens the result once to prove that a node will. Until it has come to its end no node starts on the directory, and the same command with --force completes it. Without --backup, --to-position and --to-time the newest state is restored. A moment in log that was scavenged since can not be had unless a backup from before the scavenge holds it: the refusal names the nearest that can, and --at-or-before takes the one before. The directory gets a new node id, so the next copy of its files has to be a full one.',
   options: restoreOptions,
   examples: [
     { line: 'skua restore --from ./backups --db ./data', does: 'The newest state of a repository' },
     { line: 'skua restore --from s3://backups/a --db ./data --to-time 2026-07-01T12:00:00Z', does: 'As it was at noon' },
+    { line: 'skua restore --from ./backups --db ./data --to-time 2026-07-01 --at-or-before', does: 'Or the nearest before' },
     { line: 'skua restore --from ./monday --db ./data --force', does: 'A copy of files, over old data' },
   ],
   run: async (input, io) => (await import('../audit/command-audit.ts')).withAudit({ file: input.options['audit-log'], action: 'directory.restore', target: input.options.db }, io, async () => (await import('./run-restore.ts')).runRestore(input, io)),
@@ -106,13 +107,14 @@ export const restoreCommand = defineCommand({
 
 export const verifyCommand = defineCommand({
   name: 'verify',
-  summary: 'Check a stopped data directory',
-  details: 'Reads every chunk, checksum and record, and the index against the log. Changes nothing. Exit code 0: nothing wrong; 1: something is, and the output says where; 3: no data directory, or a node is using it.',
-  positionals: [{ name: 'DIR', help: 'the data directory' }],
+  summary: 'Check a stopped data directory, or a store on object storage',
+  details: 'Reads every chunk, checksum and record, the index against the log, and the scavenge database. Changes nothing. A store on object storage (s3://bucket/prefix, or a directory of objects) may be in use meanwhile; its manifests and commits are checked too, and that every object is there. Notes name what has no checksum, so that a changed byte may go unnoticed there. Exit code 0: nothing wrong found; 1: something is, and the output says where; 3: no data there, or a node is using the directory.',
+  positionals: [{ name: 'DIR', help: 'the data directory, or s3://bucket/prefix', isOptional: true }],
   options: verifyOptions,
   examples: [
     { line: 'skua verify ./data', does: 'Check the directory of a stopped node' },
     { line: 'skua verify ./data --json', does: 'The same for a program' },
+    { line: 'skua verify --storage s3://bucket/prefix', does: 'Check a store in a bucket, beside whoever uses it' },
   ],
   run: async (input, io) => (await import('./run-verify.ts')).runVerify(input, io),
 });

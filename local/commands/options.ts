@@ -1,11 +1,13 @@
 import type { CompressionMode } from '../../core/backup/repository/api.ts';
+import type { PasswordFormat } from '../../core/security/passwords.ts';
+import { ADMINISTRATORS } from '../../core/security/principal.ts';
 import { parseTimestamp } from '../../core/time.ts';
 import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
-import { nodeOption } from '../cli/command.ts';
+import { caOption, nodeOption } from '../cli/command.ts';
 import { address, flag, integer, text, texts } from '../cli/options.ts';
 import type { Option } from '../cli/options.ts';
 import { size } from '../config/kinds.ts';
-import { indexOption, runOptions } from '../scavenge/options.ts';
+import { indexOption, runOptions, untilCleanOption } from '../scavenge/options.ts';
 
 const PARALLEL_MAX = 16;
 const KEPT_MAX = 10_000;
@@ -17,6 +19,7 @@ const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\
 /** Which files are backed up: those of a running node, or of a stopped directory. */
 const sourceOptions = {
   node: nodeOption,
+  ca: caOption,
   db: text('DIR', null, 'Data directory of a stopped node, instead of a running one'),
   index: indexOption,
   'pause-scavenge': flag('Stop a scavenge that runs, pause auto-scavenge in a cycle, and let both go on afterwards'),
@@ -30,7 +33,14 @@ const placeOptions = {
   's3-region': text('REGION', null, 'Region of the bucket', 'AWS_REGION'),
 };
 
-const compressionOption = oneOf<CompressionMode>(['off', 'auto', 'on'], 'auto', 'Compress what is stored (zstd); auto does so in buckets, where it pays');
+/** Where the objects of a store are, for commands that look at data. */
+const storageOptions = {
+  storage: text('PLACE', null, 'Look into object storage instead, at what the --storage of `skua start` names: s3://bucket/prefix, or a directory of objects'),
+  's3-endpoint': placeOptions['s3-endpoint'],
+  's3-region': placeOptions['s3-region'],
+};
+
+const compressionOption = oneOf<CompressionMode>(['off', 'auto', 'on'], 'auto', 'Compress what is stored (zstd); auto does so in buckets, where it pays, and in a directory only with files that are mostly zeros');
 const parallelOption = integer('COUNT', 1, PARALLEL_MAX, 4, 'Files to work on at a time');
 const throttleOption = bytes('Most bytes a second, such as 20MiB', THROTTLE_MIN_BYTES, THROTTLE_MAX_BYTES);
 const jsonOption = flag('Report as JSON, sizes in bytes');
@@ -93,19 +103,22 @@ export const scavengeStartOptions = {
   ...runOptions,
   watch: flag('Show how far it is until it has ended'),
   wait: flag('Wait until it has ended'),
+  'until-clean': untilCleanOption,
   node: nodeOption,
+  ca: caOption,
   json: sizesJson,
 };
 
-export const scavengeStopOptions = { node: nodeOption, json: sizesJson };
+export const scavengeStopOptions = { node: nodeOption, ca: caOption, json: sizesJson };
 
-export const scavengeStatusOptions = { node: nodeOption, json: sizesJson };
+export const scavengeStatusOptions = { node: nodeOption, ca: caOption, json: sizesJson };
 
-export const scavengeWatchOptions = { node: nodeOption, json: flag('One JSON object a line: progress, then the result') };
+export const scavengeWatchOptions = { node: nodeOption, ca: caOption, json: flag('One JSON object a line: progress, then the result') };
 
 export const scavengeOfflineOptions = {
   ...runOptions,
   index: indexOption,
+  'until-clean': untilCleanOption,
   'disable-scavenge-merging': flag('Leave small chunk files as they are'),
   'audit-log': auditOption,
   json: sizesJson,
@@ -113,7 +126,7 @@ export const scavengeOfflineOptions = {
 
 const reportJson = flag('Report as JSON');
 
-export const autoScavengeOptions = { node: nodeOption, json: reportJson };
+export const autoScavengeOptions = { node: nodeOption, ca: caOption, json: reportJson };
 
 export const backupCopyOptions = {
   full: flag('Copy everything, into an empty directory'),
@@ -151,7 +164,8 @@ export const backupDrillOptions = {
 
 export const backupPruneOptions = {
   ...placeOptions, ...keepOptions,
-  erased: flag('Remove backups that hold what a scavenge has removed from the newest one, so that erased events are erased here too'),
+  erased: flag('Remove backups that hold what a scavenge has removed from the newest one, and at once all that no backup needs, so that erased events are erased here too'),
+  'forget-node': text('ID', null, 'Remove all backups of this node, which is no more (`skua backup list` shows the ids); otherwise the newest of each node stays'),
   'dry-run': flag('Change nothing: show what would be removed'),
   'audit-log': auditOption,
   json: jsonOption,
@@ -168,6 +182,7 @@ export const restoreOptions = {
   backup: backupOption,
   'to-position': position('Restore the log up to this position'),
   'to-time': moment('Restore what had been written at this time'),
+  'at-or-before': flag('With --to-time, where that moment can not be had: take the nearest one before it that can'),
   force: flag('Remove the data that the directory holds first'),
   'allow-damaged': flag('Restore what can be restored of a damaged backup, and say what is lost'),
   'audit-log': auditOption,
@@ -178,9 +193,32 @@ export const restoreOptions = {
 
 export const explainOptions = {
   node: nodeOption,
+  ca: caOption,
   db: text('DIR', null, 'Directory of a stopped node to look into, instead of asking a running one'),
   index: indexOption,
+  ...storageOptions,
   json: flag('Report as JSON, sizes in bytes'),
+};
+
+export const userListOptions = {
+  node: nodeOption,
+  ca: caOption,
+  db: text('DIR', null, 'Directory of a stopped node to look into, instead of asking a running one'),
+  index: indexOption,
+  json: reportJson,
+};
+
+const formatOption: Option<PasswordFormat | null> = { ...oneOf<PasswordFormat>(['strong', 'compatible'], 'strong', 'How to store it, as the option PasswordFormat of a node'), fallback: null, fallbackText: 'that of the present one' };
+
+export const userResetPasswordOptions = {
+  db: text('DIR', null, 'Data directory of the node'),
+  index: indexOption,
+  'password-file': text('FILE', null, 'File that holds the password in one line; - for standard input', 'standard input, or what is typed'),
+  'password-format': formatOption,
+  administrator: flag(`Make the user a member of ${ADMINISTRATORS} as well, and the user itself where there is none`),
+  enable: flag('Let a disabled user in again'),
+  'audit-log': auditOption,
+  json: reportJson,
 };
 
 export const proveErasedOptions = {
@@ -188,6 +226,7 @@ export const proveErasedOptions = {
   event: texts('ID', 'Look for the event with this id; may be given several times'),
   db: text('DIR', './data', 'Data directory to search'),
   index: indexOption,
+  storage: storageOptions.storage,
   ...placeOptions,
   repository: text('R', null, 'Search the backups of this repository instead: a directory, or s3://bucket/prefix'),
   json: flag('One JSON object a line: findings, then the summary'),
@@ -195,6 +234,7 @@ export const proveErasedOptions = {
 
 export const verifyOptions = {
   index: text('DIR', null, 'Folder of the index', 'index in the data directory'),
+  ...storageOptions,
   json: flag('One JSON object a line: findings, then the summary'),
 };
 
@@ -227,6 +267,7 @@ export const webhookSendOptions = {
   'signature-prefix': text('TEXT', null, 'Of Generic: what stands in front of the signature'),
   'signature-encoding': text('NAME', null, 'Of Generic: hex or base64', 'hex'),
   'signature-hash': text('NAME', null, 'Of Generic: sha256, sha1 or sha512', 'sha256'),
+  ca: caOption,
   timeout: integer('SECONDS', 1, TIMEOUT_MAX_S, 60, 'How long to wait for the answer'),
   json: flag('One JSON object: status, meaning, id, durationMs'),
 };
@@ -250,12 +291,13 @@ export const functionsServeOptions = {
   storage: text('PLACE', './data-functions', 'Where the data are: s3://bucket/prefix, or a directory'),
   port: integer('PORT', 0, 65_535, 2113, 'Port to listen on, on the loopback address; 0 takes any free one'),
   instances: integer('COUNT', 1, 16, 2, 'Processes that a function may have at once'),
-  build: flag('Build the bundles anew before'),
+  build: flag('Build the bundles anew before, in a checkout'),
   'no-ticks': flag('Run the tick only at POST /tick, not every minute'),
 };
 
 export const demoOptions = {
   node: nodeOption,
+  ca: caOption,
   db: text('DIR', './data', 'Data directory of that node, to search it for erased events; skipped where it is not there'),
   json: flag('Report as JSON'),
 };

@@ -6,18 +6,18 @@ import type { StatusDocument } from '../auto-scavenge/client.ts';
 import { coloursFor, EXIT, line, tableLines } from '../cli/io.ts';
 import type { Column, ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
-import { nodeOf } from '../cli/command.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
-import { progressText } from '../cli/progress.ts';
+import { progressText, shareDone, timeLeft } from '../cli/progress.ts';
 import { ScavengeClient } from '../scavenge/client.ts';
 import type { ProgressDocument } from '../scavenge/client.ts';
+import { momentOf, NODE_WAYS } from '../scavenge/older-point.ts';
 import { progressState } from '../scavenge/follow.ts';
 import type { autoScavengeOptions } from './options.ts';
 
 type Given = Input<typeof autoScavengeOptions>;
 
 function connect({ options }: Given, io: Io): { readonly node: NodeClient; readonly client: AutoScavengeClient } {
-  const node = new NodeClient(nodeOf(options.node, io), io.env);
+  const node = NodeClient.of(options, io.env);
   return { node, client: new AutoScavengeClient(node) };
 }
 
@@ -77,7 +77,7 @@ const COLUMNS: readonly Column[] = [{ title: 'node', align: 'left' }, { title: '
 export function showStatus(status: StatusDocument, progress: ProgressDocument | null, nowMs: number, io: Io): void {
   const { bold } = coloursFor(io.stdout, io.env);
   const out = (text: string) => line(io.stdout, text);
-  const { state, schedule, cycle, lastCycle } = status;
+  const { state, schedule, cycle, lastCycle, waiting } = status;
   out(`${bold(WORDS[state])}${nextText(status, nowMs)}`);
   out(`Schedule: ${schedule ?? 'none. Set one with `skua auto-scavenge configure CRON`.'}`);
   if (cycle !== null && cycle !== undefined) {
@@ -85,6 +85,9 @@ export function showStatus(status: StatusDocument, progress: ProgressDocument | 
     showNodes(cycle.nodes, io);
     const running = cycle.nodes.find(({ scavengeId, state: each }) => each === 'running' && scavengeId === progress?.scavengeId);
     if (progress !== null && running !== undefined) out(`${running.node}: ${progressLine(progress)}`);
+  }
+  if (waiting !== undefined) {
+    out(`A scavenge of this node waits to go on, of ${momentOf(waiting)}: the next cycle goes on with it, up to that moment, and what was deleted or has expired since is left to the cycle after it. \`${NODE_WAYS.untilClean}\` does both now.`);
   }
   if (lastCycle !== null && lastCycle !== undefined) {
     out(`Last cycle ${lastCycle.clusterScavengeId}, completed at ${lastCycle.completedAt}:`);
@@ -126,5 +129,6 @@ function showNodes(nodes: readonly NodeOutcome[], io: Io): void {
 
 function progressLine(progress: ProgressDocument): string {
   const { elapsedSeconds, remainingSeconds, bytesDone } = progress;
-  return progressText({ ...progressState(progress), bytesPerSecond: elapsedSeconds > 0 ? bytesDone / elapsedSeconds : 0, secondsLeft: remainingSeconds });
+  const state = progressState(progress);
+  return progressText({ ...state, done: shareDone(state), bytesPerSecond: elapsedSeconds > 0 ? bytesDone / elapsedSeconds : 0, secondsLeft: timeLeft(state, elapsedSeconds, remainingSeconds) });
 }

@@ -8,11 +8,10 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { runInterruptibly } from '../backup/world.ts';
 import { checkSource, withSource } from '../backup/source.ts';
 import type { SourceWish } from '../backup/source.ts';
-import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
+import { coloursFor, counted, EXIT, line, shellWord } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
-import { nodeOf } from '../cli/command.ts';
 import { refuseFile } from '../cli/directory.ts';
 import { AnswerError, expectStatus, NodeClient } from '../cli/node-client.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
@@ -67,7 +66,7 @@ function show({ mode, nodeId, logEnd, copied, kept, removed, bytesCopied, wasUnf
   const others = mode === 'full' && kept === 0 && removed === 0 ? '' : ` ${counted(kept, 'file')} ${kept === 1 ? 'was' : 'were'} there already, ${counted(removed, 'old one')} removed.`;
   line(io.stdout, `${green('Done')} after ${elapsedText(seconds)}: ${mode} copy of node ${nodeId} in ${to}, up to position ${logEnd}.`);
   line(io.stdout, `${counted(copied, 'file')} copied (${bytesText(bytesCopied)}).${others}${wasUnfinished ? ' It completed a copy that had not been finished.' : ''}`);
-  line(io.stdout, `Restore it with \`skua restore --from ${to} --db DIR\`.`);
+  line(io.stdout, `Restore it with \`skua restore --from ${shellWord(to)} --db ./restored\`.`);
 }
 
 /** The node's folders are looked at on this machine, so it has to run here. */
@@ -80,7 +79,7 @@ interface Folders { readonly db: string; readonly index: string }
  * are on one volume, else the index first, so that it never knows more than the log. Exit code 1 when that can't be told.
  */
 export async function checkVolumes(wish: SourceWish & { readonly json: boolean }, io: Io): Promise<ExitCode> {
-  const folders = wish.db === null ? await foldersOfNode(new NodeClient(nodeOf(wish.node, io), io.env)) : { db: path.resolve(wish.db), index: path.resolve(wish.index ?? path.join(wish.db, 'index')) };
+  const folders = wish.db === null ? await foldersOfNode(NodeClient.of(wish, io.env)) : { db: path.resolve(wish.db), index: path.resolve(wish.index ?? path.join(wish.db, 'index')) };
   const [db, index] = [await volumeOf(folders.db), await volumeOf(folders.index)];
   const isOneVolume = db === index;
   const order = isOneVolume ? [folders.db] : [folders.index, folders.db];

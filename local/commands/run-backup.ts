@@ -1,35 +1,34 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { createBackup } from '../../core/backup/create/create.ts';
 import type { CreatedBackup } from '../../core/backup/create/create.ts';
 import { lastProven } from '../../core/backup/repository/notes.ts';
-import { drillBackup } from '../../core/backup/verify/drill.ts';
 import type { DrillReport } from '../../core/backup/verify/drill.ts';
 import type { ManifestSummary } from '../../core/backup/repository/manifest.ts';
-import { pruneRepository } from '../../core/backup/prune/prune.ts';
 import type { PruneReport } from '../../core/backup/prune/prune.ts';
-import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import type { RepositoryFinding, VerifyRepositoryReport } from '../../core/backup/verify/verify.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { createKeyFile } from '../cli/key-files.ts';
-import { backupIdOf, lanesOf, placeOf, runInterruptibly, withRepository, withRestoreWorld } from '../backup/world.ts';
-import { checkSource, withSource } from '../backup/source.ts';
+import { backupIdOf, lanesOf, placeOf, repositoryCommand, runInterruptibly, runningText, whenEndedText, withRepository, withRestoreWorld } from '../backup/world.ts';
 import { coloursFor, counted, countText, EXIT, line, tableLines } from '../cli/io.ts';
 import type { Column, ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
+import type { Phases } from '../cli/progress.ts';
 import type { backupCreateOptions, backupDrillOptions, backupKeyOptions, backupListOptions, backupPruneOptions, backupVerifyOptions } from './options.ts';
+
+/** What a command works with is loaded when it is run: listing is asked for often, and needs little. */
 
 const CREATION_INTERRUPTED = 'The backup was ended before it was complete, and counts as none. Repeat the command: what it stored is not stored again.';
 
 /** Makes a backup of a running node or a stopped directory. The repository is opened first, so that a node is not held in vain. */
 export async function runBackupCreate({ options }: Input<typeof backupCreateOptions>, io: Io): Promise<ExitCode> {
   const place = placeOf(options.repository, 'repository', options);
+  const [{ createBackup }, { checkSource, withSource }] = await Promise.all([import('../../core/backup/create/create.ts'), import('../backup/source.ts')]);
   checkSource(options);
   const { compression, parallel, throttle, json } = options;
   const created = await runInterruptibly(CREATION_INTERRUPTED, io, ({ signal, progress }) => (
@@ -43,17 +42,18 @@ export async function runBackupCreate({ options }: Input<typeof backupCreateOpti
   ));
   const { manifest: { id, nodeId, createdMs, checkpoints }, report } = created;
   if (json) line(io.stdout, JSON.stringify({ backupId: id, nodeId, createdAt: new Date(createdMs).toISOString(), logEnd: checkpoints.writer, ...report }));
-  else showCreated(created, options.repository!, io);
+  else showCreated(created, options, io);
   return EXIT.ok;
 }
 
-function showCreated({ manifest, report }: CreatedBackup, repository: string, io: Io): void {
+function showCreated({ manifest, report }: CreatedBackup, options: Input<typeof backupCreateOptions>['options'], io: Io): void {
   const { green } = coloursFor(io.stdout, io.env);
   const { files, sizeBytes, blobsStored, bytesNew, bytesStored, elapsedMs } = report;
   const shrunk = bytesStored < bytesNew ? `, ${bytesText(bytesStored)} as stored` : '';
   line(io.stdout, `${green('Done')} after ${elapsedText(elapsedMs / 1_000)}: backup ${manifest.id}, up to position ${manifest.checkpoints.writer}.`);
   line(io.stdout, `${counted(files, 'file')} (${bytesText(sizeBytes)}), of which ${counted(blobsStored, 'object')} (${bytesText(bytesNew)}${shrunk}) were new.`);
-  line(io.stdout, `Restore it with \`skua restore --from ${repository} --db DIR\`, prove it with \`skua backup drill --repository ${repository}\`.`);
+  const repository = options.repository!;
+  line(io.stdout, `Restore it with ${repositoryCommand('restore', repository, options, ['--db', './restored'])}, prove it with ${repositoryCommand('backup drill', repository, options)}.`);
 }
 
 const COLUMNS: readonly Column[] = [
@@ -67,10 +67,12 @@ export async function runBackupList({ options }: Input<typeof backupListOptions>
   return withRepository(place, options, {}, async (repository) => {
     const damaged: { readonly key: string; readonly message: string }[] = [];
     const backups = await repository.backups((key, error) => { damaged.push({ key, message: error.message }); });
-    const proven = await lastProven(repository);
+    const last = await lastProven(repository);
+    // One that is gone proves nothing of what is there.
+    const proven = backups.some(({ id }) => id === last?.backupId) ? last : null;
     if (options.json) {
       line(io.stdout, JSON.stringify({ repository: repository.place, isEncrypted: repository.info.isEncrypted, backups: backups.map(documentOf), proven: proven === null ? null : { backupId: proven.backupId, provenAt: timeText(proven.provenMs) }, damaged }, null, 2));
-    } else showList(repository.place, backups, proven?.backupId ?? null, io);
+    } else showList(repository.place, backups, proven?.backupId ?? null, repositoryCommand('backup drill', options.repository!, options), io);
     if (!options.json) for (const { key, message } of damaged) line(io.stdout, `${coloursFor(io.stdout, io.env).red('damaged')} ${key}: ${message}`);
     return damaged.length === 0 ? EXIT.ok : EXIT.failed;
   });
@@ -84,7 +86,7 @@ function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function showList(place: string, backups: readonly ManifestSummary[], proven: string | null, io: Io): void {
+function showList(place: string, backups: readonly ManifestSummary[], proven: string | null, drill: string, io: Io): void {
   if (backups.length === 0) {
     line(io.stdout, `${place} holds no backups.`);
     return;
@@ -94,7 +96,7 @@ function showList(place: string, backups: readonly ManifestSummary[], proven: st
     shippedEnd > logEnd ? String(shippedEnd) : '-', shippedEnd > logEnd ? timeText(shippedMs) : '-', bytesText(sizeBytes), nodeId,
   ]);
   for (const each of tableLines(COLUMNS, rows)) line(io.stdout, each);
-  line(io.stdout, proven === null ? 'None was proven yet: `skua backup drill` does that.' : `Last proven by a drill: ${proven}.`);
+  line(io.stdout, proven === null ? `None of them was proven yet: ${drill} does that.` : `Last proven by a drill: ${proven}.`);
 }
 
 const DAY_MS = 86_400_000;
@@ -102,6 +104,7 @@ const DAY_MS = 86_400_000;
 /** Checks a repository and reports what is wrong as it is found. */
 export async function runBackupVerify({ options }: Input<typeof backupVerifyOptions>, io: Io): Promise<ExitCode> {
   const place = placeOf(options.repository, 'repository', options);
+  const { verifyRepository } = await import('../../core/backup/verify/verify.ts');
   const { 'read-data-subset': subset, json } = options;
   const started = systemClock.monotonicMs();
   return runInterruptibly('The check was ended before it was complete.', io, ({ signal, progress }) => withRepository(place, options, {}, async (repository) => {
@@ -144,12 +147,14 @@ function summaryText({ manifests, blobs, blobsRead, bytesRead, pieces }: VerifyR
 }
 
 const PHASES = { copying: 'restoring', opening: 'opening', verifying: 'verifying' } as const;
+const SHARES: Phases = { [PHASES.copying]: 55, [PHASES.opening]: 10, [PHASES.verifying]: 35 };
 
 /** Proves a backup. The scratch folder goes whatever happens, a second Ctrl+C excepted. */
 export async function runBackupDrill({ options }: Input<typeof backupDrillOptions>, io: Io): Promise<ExitCode> {
   const place = placeOf(options.repository, 'repository', options);
   const parent = path.resolve(options.scratch ?? tmpdir());
   if (!(await stat(parent).catch(() => null))?.isDirectory()) throw new CommandError('not_a_directory', `${parent} is not a directory. Name a folder with room for the restored data with --scratch.`, EXIT.unreachable);
+  const { drillBackup } = await import('../../core/backup/verify/drill.ts');
   const report = await runInterruptibly('The drill was ended, and has proved nothing. What it restored is removed.', io, ({ signal, progress }) => (
     withRepository(place, options, {}, async (repository, spec) => {
       const choice = options.backup === null ? { kind: 'latest' as const } : { kind: 'backup' as const, id: await backupIdOf(repository, options.backup) };
@@ -159,7 +164,7 @@ export async function runBackupDrill({ options }: Input<typeof backupDrillOption
         return await withRestoreWorld(storage, io, ({ target: _, ...world }) => drillBackup({
           ...world, repository, ...lanesOf(world.start.jobs, spec), choice, signal, parallel: options.parallel,
           scratch: () => Promise.resolve({ storage, remove: () => Promise.resolve() }),
-          onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
+          onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], phases: SHARES, bytesDone, bytesTotal }),
         }));
       } finally {
         await rm(root, { recursive: true, force: true });
@@ -183,17 +188,18 @@ function showDrill({ backupId, position, chunks, records, events, indexEntries, 
 type Options = Input<typeof backupPruneOptions>['options'];
 
 const REMOVAL_INTERRUPTED = 'The removal was ended before it was complete. What is left is whole; repeat the command to go on.';
-const WHY = { retention: 'not kept', erased: 'holds what a scavenge has removed since' } as const;
+const WHY = { retention: 'not kept', erased: 'holds what a scavenge has removed since', forgotten: 'of the node that is no more' } as const;
 
 /** Removes backups that are not kept. Exit code 4 where erased content had to stay because a backup runs. */
 export async function runBackupPrune({ options, given }: Input<typeof backupPruneOptions>, io: Io): Promise<ExitCode> {
   const place = placeOf(options.repository, 'repository', options);
   const keep = keepOf(options, given);
   const { erased, 'dry-run': isDryRun, json } = options;
+  const { pruneRepository } = await import('../../core/backup/prune/prune.ts');
   const report = await runInterruptibly(REMOVAL_INTERRUPTED, io, ({ signal }) => withRepository(place, options, {}, (repository) => (
-    pruneRepository({ repository, keep, isErased: erased, isDryRun, clock: systemClock, ids: systemIds, signal }))));
+    pruneRepository({ repository, keep, isErased: erased, forgottenNode: options['forget-node'], isDryRun, clock: systemClock, ids: systemIds, signal }))));
   if (json) line(io.stdout, JSON.stringify({ isDryRun, ...report, removed: report.removed.map(({ id, createdMs, why }) => ({ id, createdAt: new Date(createdMs).toISOString(), why })) }, null, 2));
-  else showPruned(report, isDryRun, io);
+  else showPruned(report, options, io);
   return erased && report.isBackupRunning ? EXIT.refused : EXIT.ok;
 }
 
@@ -205,14 +211,18 @@ function keepOf(options: Options, given: ReadonlySet<string>) {
   return null;
 }
 
-function showPruned(report: PruneReport, isDryRun: boolean, io: Io): void {
+function showPruned(report: PruneReport, options: Options, io: Io): void {
   const { green, yellow } = coloursFor(io.stdout, io.env);
-  const { removed, kept, blobsRemoved, bytesRemoved, blobsWaiting, isBackupRunning, restorableBefore, restorableAfter } = report;
+  const { removed, kept, blobsRemoved, bytesRemoved, blobsWaiting, isBackupRunning, backupsRunning, restorableBefore, restorableAfter } = report;
+  const isDryRun = options['dry-run'];
   const verb = isDryRun ? 'would be removed' : 'removed';
   for (const { id, createdMs, why } of removed) line(io.stdout, `backup ${id} of ${new Date(createdMs).toISOString()}: ${WHY[why]}`);
   line(io.stdout, `${isDryRun ? yellow('Dry run') : green('Done')}: ${counted(removed.length, 'backup')} ${verb}, ${kept.length} kept; ${counted(blobsRemoved, 'object')} (${bytesText(bytesRemoved)}) ${verb}.`);
   if (blobsWaiting > 0) line(io.stdout, `${counted(blobsWaiting, 'object')} without use ${blobsWaiting === 1 ? 'stays' : 'stay'} for a day after ${blobsWaiting === 1 ? 'it was' : 'they were'} first seen so: a later prune removes ${blobsWaiting === 1 ? 'it' : 'them'}.`);
-  if (isBackupRunning) line(io.stdout, `${yellow('A backup is being made')}, so no objects were removed. Repeat the command when it has ended.`);
+  if (isBackupRunning && !isDryRun) {
+    const why = backupsRunning.length === 0 ? `${yellow('A backup may have been made')} while this command was held up` : yellow(runningText(backupsRunning));
+    line(io.stdout, `${why}, so ${blobsRemoved === 0 ? 'no' : 'no further'} objects were removed. Repeat the command ${whenEndedText(backupsRunning)}.`);
+  } else if (isBackupRunning) line(io.stdout, `${yellow(runningText(backupsRunning))}: while it lasts no objects would be removed.`);
   for (const { nodeId, from } of restorableAfter) {
     const before = restorableBefore.find((other) => other.nodeId === nodeId)?.from ?? null;
     if (before !== from) line(io.stdout, `Node ${nodeId}: ${from === null ? 'only the ends of backups can be restored now' : `any position from ${from} on can be restored now`}; before it was from ${before} on.`);

@@ -3,7 +3,6 @@ import { systemClock } from '../../infra/clock.ts';
 import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
-import { nodeOf } from '../cli/command.ts';
 import { KEPT_EVENTS, runDemo, StreamClient } from '../demo/run.ts';
 import type { DemoReport, StreamReport } from '../demo/run.ts';
 import { CONNECTOR_ID, DemoConnector } from '../demo/connector.ts';
@@ -12,27 +11,34 @@ import { runScavengeDemo } from '../demo/scavenge.ts';
 import type { ScavengeReport } from '../demo/scavenge.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { NodeClient } from '../cli/node-client.ts';
-import { bytesText, elapsedText } from '../cli/progress.ts';
+import { bytesText, elapsedText, Progress } from '../cli/progress.ts';
 import type { demoOptions } from './options.ts';
 
 /** Plays the demo against a node and shows what came of it. */
 export async function runDemoCommand({ options }: Input<typeof demoOptions>, io: Io): Promise<ExitCode> {
-  const node = new NodeClient(nodeOf(options.node, io), { SKUA_USER: 'admin', SKUA_PASSWORD: DEFAULT_PASSWORD, ...io.env });
+  const node = NodeClient.of(options, { SKUA_USER: 'admin', SKUA_PASSWORD: DEFAULT_PASSWORD, ...io.env });
   const streams = await loadStreams();
-  const isTerminal = io.stderr.isTTY === true;
+  const bytesTotal = streams.reduce((total, { deliveries }) => total + deliveries.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0), 0);
+  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (text) => { if (!options.json) line(io.stderr, text); } });
+  let bytesDone = 0;
+  progress.update({ label: POSTING, bytesDone, bytesTotal });
   const report = await runDemo({ client: new StreamClient(node), connector: new DemoConnector(node, (ms) => systemClock.sleep(ms)) }, streams, {
     nowMs: () => systemClock.monotonicMs(),
-    onStream: (stream, done, total) => { if (isTerminal) io.stderr.write(`\r\u001B[2K[${done + 1}/${total}] ${stream}`); },
-  }).finally(() => { if (isTerminal) io.stderr.write('\r\u001B[2K'); });
+    onPosted: (stream, bytes) => {
+      bytesDone += bytes;
+      progress.update({ label: POSTING, detail: stream, bytesDone, bytesTotal });
+    },
+  }).finally(() => progress.clear());
   if (!options.json) show(report, io);
   const interrupt = listenForInterrupt('The demo was interrupted; a scavenge that it has started goes on.', io);
   const scavenge = await runScavengeDemo(node, report.streams, { io, signal: interrupt.signal, directory: options.db }).finally(() => interrupt.release());
   if (options.json) line(io.stdout, JSON.stringify({ node: node.base, ...report, scavenge }, null, 2));
-  else showScavenge(scavenge, io);
+  else showScavenge(scavenge, options.db, io);
   const isErased = scavenge.erasure === null || scavenge.erasure.after.length === 0;
   return report.isSame && isErased && (scavenge.result ?? 'Success') === 'Success' ? EXIT.ok : EXIT.failed;
 }
 
+const POSTING = 'posting webhooks';
 const COLUMNS = ['before', 'sent', 'written', 'after'] as const;
 
 function show(report: DemoReport, io: Io): void {
@@ -64,17 +70,18 @@ function remarkOf({ isSame, refused, fate, wasBefore, before, written }: StreamR
   return before === written ? 'a repeat, nothing new' : '';
 }
 
-function showScavenge({ removable, result, bytesBefore, bytesAfter, seconds, erasure }: ScavengeReport, io: Io): void {
+function showScavenge({ removable, result, bytesBefore, bytesAfter, seconds, isElsewhere, erasure }: ScavengeReport, directory: string, io: Io): void {
   const { bold, green, red, dim } = coloursFor(io.stdout, io.env);
   line(io.stdout);
   if (result === null) {
     line(io.stdout, `The chunk files hold ${bytesText(bytesBefore)} and nothing to remove: no scavenge is needed.`);
+    if (isElsewhere) line(io.stdout, dim(`The files of that node are not in ${directory}, so they were not searched; --db DIR names its data directory.`));
     return;
   }
   line(io.stdout, `Deleted and expired events are still on disk: ${counted(removable, 'record')} to remove. Scavenging${seconds === null ? '' : ` took ${elapsedText(seconds)}`}: ${result === 'Success' ? green('done') : red(result)}.`);
   line(io.stdout, `Chunk files: ${bold(bytesText(bytesBefore))} before, ${bold(bytesText(bytesAfter))} after.`);
   if (erasure === null) {
-    line(io.stdout, dim('The files of that node are not here, so the erasure is not proved; --db DIR names its data directory.'));
+    line(io.stdout, dim(isElsewhere ? `The files of that node are not in ${directory}, so the erasure is not proved; --db DIR names its data directory.` : 'No stream was deleted for ever in this run, so no erasure is proved.'));
     return;
   }
   const { stream, before, after } = erasure;

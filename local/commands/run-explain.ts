@@ -1,39 +1,71 @@
 import * as path from 'node:path';
+import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
 import { coloursFor, counted, countText, EXIT, line, tableLines } from '../cli/io.ts';
 import type { Column, ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
-import { nodeOf } from '../cli/command.ts';
 import { UsageError } from '../cli/failure.ts';
 import { NodeClient } from '../cli/node-client.ts';
 import { bytesText } from '../cli/progress.ts';
 import { ScavengeClient } from '../scavenge/client.ts';
-import type { Document } from '../scavenge/client.ts';
-import { openDirectory } from '../store/open-node.ts';
+import type { Document, ExplanationDocument } from '../scavenge/client.ts';
+import { directoryWays, momentOf, NODE_WAYS } from '../scavenge/older-point.ts';
+import type { Ways } from '../scavenge/older-point.ts';
 import type { explainOptions } from './options.ts';
 
 export async function runExplain({ options, given, positionals }: Input<typeof explainOptions>, io: Io): Promise<ExitCode> {
-  const { db, index, node, json } = options;
+  const { db, index, storage, json } = options;
   if (db !== null && given.has('node')) throw new UsageError('--node asks a running node and --db looks into a directory: give one of them.');
+  if (storage !== null && given.has('node')) throw new UsageError('--node asks a running node and --storage looks into object storage: give one of them.');
+  if (db !== null && storage !== null) throw new UsageError('Name a data directory with --db or object storage with --storage, not both.');
+  if (db !== null && given.has('ca')) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
+  if (storage !== null && given.has('ca')) throw new UsageError('--ca is for running nodes, and object storage is none.');
   if (db === null && given.has('index')) throw new UsageError('--index belongs to --db.');
   const stream = positionals[0]!;
-  const explanation = db === null ? await new ScavengeClient(new NodeClient(nodeOf(node, io), io.env)).explain(stream) : await ofDirectory(path.resolve(db), index, stream, io);
+  const place = db === null && storage === null ? null : await (await import('../on-objects/looked-at.ts')).objectsAt(db, options);
+  const unfit = (['s3-endpoint', 's3-region'] as const).find((name) => given.has(name));
+  if (place === null && unfit !== undefined) throw new UsageError(`--${unfit} goes with --storage.`);
+  const explanation = place !== null ? await ofObjects(place, stream, io)
+    : db === null ? await new ScavengeClient(NodeClient.of(options, io.env)).explain(stream) : await ofDirectory(path.resolve(db), index, stream, io);
   if (json) line(io.stdout, explanation.text);
-  else showExplanation(explanation.value, io);
+  else showExplanation(explanation.value, db === null || place !== null ? NODE_WAYS : directoryWays(db), io);
   return EXIT.ok;
 }
 
 /** TOMBSTONE as the value of a member, which is a number of 64 bits to others. */
 const TOMBSTONE_VALUE = /(?<=: )9007199254740991\b/g;
 
-async function ofDirectory(directory: string, index: string | null, stream: string, io: Io): Promise<Document<Explanation>> {
+async function ofDirectory(directory: string, index: string | null, stream: string, io: Io): Promise<Document<ExplanationDocument>> {
+  const { openDirectory } = await import('../store/open-node.ts');
   const opened = await openDirectory(directory, index, { repairHistory: false }, io);
   try {
-    const value = await opened.open.scavenger.explain(stream);
-    return { value, text: JSON.stringify(value, null, 2).replaceAll(TOMBSTONE_VALUE, '9223372036854775807') };
+    return await documentOf(await opened.open.scavenger.explain(stream));
   } finally {
     await opened.close();
   }
+}
+
+/** In this process, beside whoever uses the store; nothing in it is changed. */
+async function ofObjects(place: ObjectPlace, stream: string, io: Io): Promise<Document<ExplanationDocument>> {
+  const [{ withObjectsAt }, { newScratch }, { openObjectStore }, { Foresight }] = await Promise.all([
+    import('../on-objects/looked-at.ts'), import('../on-objects/scratch.ts'), import('../../core/object-log/instance/instance.ts'), import('../../core/object-log/overlay/foresight.ts'),
+  ]);
+  return withObjectsAt(place, io, async (world) => {
+    const instance = await openObjectStore(world);
+    const foresight = new Foresight({ world, options: {}, config: {}, instance, newScratch });
+    try {
+      return await documentOf(await foresight.explain(stream));
+    } finally {
+      await foresight.close();
+      await instance.close();
+    }
+  });
+}
+
+async function documentOf(explanation: Explanation): Promise<Document<ExplanationDocument>> {
+  const { explanationDocument } = await import('../../handlers/scavenging/scavenge.ts');
+  const value = explanationDocument(explanation);
+  return { value, text: JSON.stringify(value, null, 2).replaceAll(TOMBSTONE_VALUE, '9223372036854775807') };
 }
 
 const REMOVED: readonly Column[] = [
@@ -42,11 +74,13 @@ const REMOVED: readonly Column[] = [
 const KEPT: readonly Column[] = [{ title: 'events', align: 'left' }, { title: 'count', align: 'right' }, { title: 'because', align: 'left' }];
 
 /** What would go from a stream, by which rule, and what would stay and why. */
-export function showExplanation({ stream, lastEventNumber, metadata, rules, removed, kept }: Explanation, io: Io): void {
-  const { bold, red, green, dim } = coloursFor(io.stdout, io.env);
+export function showExplanation({ stream, lastEventNumber, metadata, ignored = [], rules, removed, kept, waiting }: ExplanationDocument, ways: Ways, io: Io): void {
+  const { bold, red, green, dim, yellow } = coloursFor(io.stdout, io.env);
   const out = (text = '') => line(io.stdout, text);
   out(`${bold(stream)}: ${lastEventNumber < 0 ? 'no events' : `last event ${numberText(lastEventNumber)}`}`);
-  out(`metadata: ${metadata === null ? dim('none') : JSON.stringify(metadata)}`);
+  const unreadable = ignored.find(({ key }) => key === null);
+  out(`metadata: ${metadata !== null ? JSON.stringify(metadata) : unreadable !== undefined ? unreadable.value : dim('none')}`);
+  for (const { key, value, why } of ignored) out(`${yellow('ignored:')}  ${key === null ? 'all of it' : `${key} ${value}`}: ${why}`);
   out(`rules:    ${rules.length === 0 ? dim('none, so nothing is ever removed') : rules.map(ruleText).join(', ')}`);
   const bytes = removed.reduce((sum, each) => sum + each.bytes, 0);
   const count = removed.reduce((sum, each) => sum + each.count, 0);
@@ -56,9 +90,20 @@ export function showExplanation({ stream, lastEventNumber, metadata, rules, remo
     out(red(`A scavenge would remove ${counted(count, 'event')} (${bytesText(bytes)}):`));
     for (const text of tableLines(REMOVED, removed.map((each) => [rangeText(each), countText(each.count), bytesText(each.bytes), each.rule]))) out(`  ${text}`);
   }
-  if (kept.length === 0) return;
-  out(`${counted(kept.reduce((sum, each) => sum + each.count, 0), 'event')} would stay:`);
-  for (const text of tableLines(KEPT, kept.map((each) => [rangeText(each), countText(each.count), each.why]))) out(`  ${text}`);
+  if (kept.length > 0) {
+    out(`${counted(kept.reduce((sum, each) => sum + each.count, 0), 'event')} would stay:`);
+    for (const text of tableLines(KEPT, kept.map((each) => [rangeText(each), countText(each.count), each.why]))) out(`  ${text}`);
+  }
+  if (waiting === undefined) return;
+  const moment = momentOf(waiting);
+  out();
+  out(`${yellow('The next start is not this scavenge')}: it ${waiting.why === 'unfinished' ? `goes on with the one of ${moment}, up to that moment` : `goes to the scavenge point of ${moment}`}, unless you begin with \`${ways.start} --fresh\`.`);
+  const { leaves } = waiting;
+  if (leaves.length === 0) out(removed.length === 0 ? 'It removes nothing of this stream either.' : 'It removes the same of this stream.');
+  else {
+    out(`Of the ${counted(count, 'event')}, it leaves ${countText(leaves.reduce((sum, each) => sum + each.count, 0))} to another scavenge:`);
+    for (const text of tableLines(REMOVED, leaves.map((each) => [rangeText(each), countText(each.count), bytesText(each.bytes), each.rule]))) out(`  ${text}`);
+  }
 }
 
 function ruleText({ rule, value }: Explanation['rules'][number]): string {

@@ -9,6 +9,7 @@ import { EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io, Output } from '../cli/io.ts';
 import { FUNCTION_NAMES, serveFunctions } from '../functions/serve.ts';
 import type { ServedFunctions } from '../functions/serve.ts';
+import { bundled } from '../cli/version.ts';
 import type { functionsServeOptions } from './options.ts';
 
 /** Serves the bundles until it is interrupted. */
@@ -21,9 +22,11 @@ export async function runFunctionsServe({ options }: Input<typeof functionsServe
     env: { SERVER_ALLOW_DEFAULT_PASSWORDS: 'true', ...io.env, SERVER_STORAGE: storage },
     onOutput: (name, text) => { for (const each of text.split('\n')) if (each !== '') line(io.stderr, `${name.padEnd(7)} ${each}`); },
   }));
+  // Whoever reads that it is there may end it at once.
+  const ending = interrupted(io);
   line(io.stdout, `The functions answer at ${served.url}, with their data in ${storage}`);
   line(io.stdout, options['no-ticks'] ? `POST ${served.url}/tick runs a tick.` : `A tick runs every minute, and at POST ${served.url}/tick.`);
-  await interrupted(io);
+  await ending;
   await served.close();
   return EXIT.ok;
 }
@@ -57,8 +60,7 @@ const ROOT = new URL('../../', import.meta.url);
 
 /** Folder of the bundles: of the project, or in an installed package beside the one that this file is in. */
 export function bundlesFolder(): string {
-  const here = fileURLToPath(import.meta.url);
-  return here.endsWith('.ts') ? fileURLToPath(new URL('dist/functions', ROOT)) : path.join(path.dirname(here), 'functions');
+  return fileURLToPath(bundled('./functions') ?? new URL('dist/functions', ROOT));
 }
 
 /** The bundles that are not there. */
@@ -71,7 +73,7 @@ export async function ensureBundles(folder: string, always: boolean, output: Out
   const missing = missingBundles(folder);
   if (missing.length === 0 && !always) return;
   const script = fileURLToPath(new URL('esbuild.config.mjs', ROOT));
-  if (!existsSync(script) || !fileURLToPath(import.meta.url).endsWith('.ts')) {
+  if (!existsSync(script) || bundled('.') !== null) {
     throw new CommandError('bundles_missing', `${missing[0] ?? folder} can't be built here: that takes the project's sources. Run the command in a checkout, or install the package again.`, EXIT.failed);
   }
   output.write(`${missing.length > 0 && !always ? `${missing[0]} is not there: building the functions.` : 'Building the functions.'}\n`);

@@ -1,25 +1,29 @@
 import * as path from 'node:path';
 import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.ts';
+import type { RepositoryErasureSummary } from '../../core/backup/verify/prove-erased.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import { proveErased } from '../../core/scavenge/erasure/prove-erased.ts';
 import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../core/scavenge/erasure/prove-erased.ts';
+import { proveErasedInObjects } from '../../core/object-log/overlay/prove-erased.ts';
+import type { ObjectErasureFinding, ObjectErasureSummary } from '../../core/object-log/overlay/prove-erased.ts';
+import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { placeOf, withRepository } from '../backup/world.ts';
+import { placeOf, repositoryCommand, runningText, whenEndedText, withRepository } from '../backup/world.ts';
 import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
 import { requireDirectory } from '../cli/directory.ts';
 import { bytesText, Progress } from '../cli/progress.ts';
+import { objectsAt, withObjectsAt } from '../on-objects/looked-at.ts';
 import type { proveErasedOptions } from './options.ts';
 
 const SCAVENGE = 'A scavenge removes what is deleted or expired; the last event of a stream goes only with a hard delete.';
-const PRUNE = 'Scavenge the node, make a backup, then run `skua backup prune --erased`.';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 type Options = Input<typeof proveErasedOptions>['options'];
-type Search = AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary>;
+type Search<S extends ErasureSummary> = AsyncGenerator<ErasureFinding | ErasureProgress, S>;
 
 /** Searches a directory or a repository and reports what is found as it is found. */
 export async function runProveErased({ options, given, positionals }: Input<typeof proveErasedOptions>, io: Io): Promise<ExitCode> {
@@ -27,12 +31,23 @@ export async function runProveErased({ options, given, positionals }: Input<type
   if (options.stream === null && !given.has('event')) throw new UsageError('Say what to look for: --stream NAME or --event ID.');
   for (const id of events) if (!UUID.test(id)) throw new UsageError(`'${id}' is no event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.`);
   if (options.repository !== null) {
-    if (given.has('db') || given.has('index')) throw new UsageError('Name a data directory with --db or a repository with --repository, not both.');
+    if (given.has('db') || given.has('index') || options.storage !== null) throw new UsageError('Name a data directory with --db, object storage with --storage or a repository with --repository, and only one of them.');
     return searchRepository(options, events, io);
   }
-  const unfit = (['key-file', 's3-endpoint', 's3-region'] as const).find((name) => given.has(name));
-  if (unfit !== undefined) throw new UsageError(`--${unfit} goes with --repository.`);
+  if (options.storage !== null && given.has('db')) throw new UsageError('Name a data directory with --db or object storage with --storage, not both.');
+  if (given.has('key-file')) throw new UsageError('--key-file goes with --repository.');
+  const place = await objectsAt(options.db, options);
+  if (place !== null) {
+    if (given.has('index')) throw new UsageError('--index belongs to a data directory: leave it out for object storage.');
+    return searchObjects(place, options, events, io);
+  }
+  const unfit = (['s3-endpoint', 's3-region'] as const).find((name) => given.has(name));
+  if (unfit !== undefined) throw new UsageError(`--${unfit} goes with --repository and --storage.`);
   return searchDirectory(options, events, io);
+}
+
+function searchObjects(place: ObjectPlace, { stream, json }: Options, events: readonly string[], io: Io): Promise<ExitCode> {
+  return withObjectsAt(place, io, (world) => report(proveErasedInObjects({ world, events, ...(stream !== null && { stream }) }), { storage: world.objects.place }, { stream, events, advise: adviceOfObjects, json }, io));
 }
 
 async function searchDirectory({ stream, json, index, db }: Options, events: readonly string[], io: Io): Promise<ExitCode> {
@@ -40,7 +55,7 @@ async function searchDirectory({ stream, json, index, db }: Options, events: rea
   await requireDirectory(directory);
   const storage = new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) });
   try {
-    return await report(proveErased({ storage, events, ...(stream !== null && { stream }) }), { directory }, SCAVENGE, json, io);
+    return await report(proveErased({ storage, events, ...(stream !== null && { stream }) }), { directory }, { stream, events, advise: () => SCAVENGE, json }, io);
   } catch (error) {
     if (isSkuaError(error, 'file_not_found')) throw new CommandError('not_a_data_directory', `${error.message} Directory: ${directory}.`, EXIT.unreachable);
     throw error;
@@ -50,12 +65,38 @@ async function searchDirectory({ stream, json, index, db }: Options, events: rea
 function searchRepository(options: Options, events: readonly string[], io: Io): Promise<ExitCode> {
   const { stream, json } = options;
   return withRepository(placeOf(options.repository, 'repository', options), options, {}, (repository) => (
-    report(proveErasedInRepository({ repository, events, ...(stream !== null && { stream }) }), { repository: repository.place }, PRUNE, json, io)));
+    report(proveErasedInRepository({ repository, clock: systemClock, events, ...(stream !== null && { stream }) }), { repository: repository.place }, { stream, events, advise: (summary) => adviceFor(summary, options), json }, io)));
 }
 
-/** Tells findings as they come, and then the verdict. `where` names what was searched, `advice` says what removes traces. */
-async function report(search: Search, where: Readonly<Record<string, string>>, advice: string, json: boolean, io: Io): Promise<ExitCode> {
+/** What removes the traces that were found: they lie in the newest backup of a node, in older ones, or in what no backup needs any more. */
+function adviceFor({ places, nodes, backupsRunning }: RepositoryErasureSummary, options: Options): string {
+  const prune = (...more: string[]) => repositoryCommand('backup prune', options.repository!, options, ['--erased', ...more]);
+  const newest = places.flatMap((place) => (place.kind === 'backup' && place.isNewest ? [place] : []));
+  const advice: string[] = [];
+  for (const { backupId, nodeId } of newest) {
+    advice.push(`The newest backup of node ${nodeId}, ${backupId}, holds traces: delete the events there if that was not done (the last event of a stream goes only with a hard delete), scavenge the node, and back it up${nodes > 1 ? `; if it is no more, ${prune('--forget-node', nodeId)} drops its backups` : ''}.`);
+  }
+  const isElsewhere = places.length > newest.length;
+  if (newest.length > 0) advice.push(`${isElsewhere ? 'Other traces, and then those,' : 'Older backups then'} go with ${prune()}.`);
+  else advice.push(`${places.every(({ kind }) => kind === 'unused') ? 'Only what no backup needs any more holds them' : 'Only backups that newer ones have replaced hold them'}: ${prune()} removes them at once.`);
+  if (backupsRunning.length > 0) advice.push(`${runningText(backupsRunning)}, beside which nothing is removed: run it ${whenEndedText(backupsRunning)}.`);
+  return advice.join(' ');
+}
+
+interface Sought<S extends ErasureSummary> {
+  readonly stream: string | null;
+  /** Ids. */
+  readonly events: readonly string[];
+  /** What removes the traces that were found. */
+  readonly advise: (summary: S) => string;
+  readonly json: boolean;
+}
+
+/** Tells findings as they come, and then the verdict. `where` names what was searched. */
+async function report<S extends ErasureSummary>(search: Search<S>, where: Readonly<Record<string, string>>, sought: Sought<S>, io: Io): Promise<ExitCode> {
+  const { json } = sought;
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
+  const waiting = new Findings(io);
   try {
     let next = await search.next();
     for (; next.done !== true; next = await search.next()) {
@@ -63,14 +104,43 @@ async function report(search: Search, where: Readonly<Record<string, string>>, a
       if (message.kind === 'progress') progress.update({ label: 'searching', bytesDone: message.bytesDone, bytesTotal: message.bytesTotal });
       else {
         progress.clear();
-        line(io.stdout, json ? JSON.stringify(message) : findingText(message, io));
+        if (json) line(io.stdout, JSON.stringify(message));
+        else waiting.tell(message);
       }
     }
     progress.clear();
-    line(io.stdout, json ? JSON.stringify({ kind: 'summary', ...where, ...next.value }) : summaryText(next.value, Object.values(where)[0]!, advice, io));
+    waiting.end();
+    line(io.stdout, json ? JSON.stringify({ kind: 'summary', ...where, ...next.value, ...(sought.stream !== null && { streamKnown: isKnown(next.value) }) }) : summaryText(next.value, Object.values(where)[0]!, sought, io));
     return next.value.traces === 0 ? EXIT.ok : EXIT.failed;
   } finally {
     progress.clear();
+  }
+}
+
+/** Tells findings. Of an object that goes by itself the first one is told, and how many more there are: commits hold copies of those before them. */
+class Findings {
+  readonly #io: Io;
+  #file: string | null = null;
+  #more = 0;
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
+
+  tell(finding: ErasureFinding & Pick<ObjectErasureFinding, 'goesBy'>): void {
+    if (finding.goesBy !== undefined && finding.file === this.#file) {
+      this.#more++;
+      return;
+    }
+    this.end();
+    line(this.#io.stdout, findingText(finding, this.#io));
+    if (finding.goesBy !== undefined) this.#file = finding.file;
+  }
+
+  end(): void {
+    if (this.#more > 0) line(this.#io.stdout, `        and ${this.#more} more in the same object; --json shows all`);
+    this.#file = null;
+    this.#more = 0;
   }
 }
 
@@ -79,8 +149,27 @@ function findingText({ kind, file, offset, what }: ErasureFinding, io: Io): stri
   return `${kind === 'trace' ? red('trace  ') : dim('residue')} ${bold(`${file} at ${offset}`)}: ${what}`;
 }
 
-function summaryText({ files, bytes, traces, residues }: ErasureSummary, place: string, advice: string, io: Io): string {
-  const { red, green } = coloursFor(io.stdout, io.env);
+/** Of traces that all go by themselves none has to be removed. */
+function adviceOfObjects({ traces, waiting, goneBy }: ObjectErasureSummary): string {
+  const wait = `${waiting === traces ? 'They are' : `${counted(waiting, 'trace')} of them ${waiting === 1 ? 'is' : 'are'}`} in objects that wait for their removal, and gone by ${String(goneBy)} as long as a node or the functions run ticks.`;
+  return [...(waiting > 0 ? [wait] : []), ...(waiting < traces ? [SCAVENGE] : [])].join(' ');
+}
+
+/** A stream that was leaves at least residue: its last event, its tombstone, or the hash of its name. */
+function isKnown({ traces, residues }: ErasureSummary): boolean {
+  return traces + residues > 0;
+}
+
+function summaryText<S extends ErasureSummary>(summary: S, place: string, { stream, events, advise }: Sought<S>, io: Io): string {
+  const { files, bytes, traces, residues } = summary;
+  const { red, green, yellow } = coloursFor(io.stdout, io.env);
+  const searched = `Searched ${counted(files, 'file')} (${bytesText(bytes)}).`;
+  // Nothing is proved of what never was: most likely the name is misspelt.
+  if (stream !== null && !isKnown(summary)) {
+    return `${place}: ${yellow(`no trace, and no sign that there ever was a stream ${JSON.stringify(stream)}`)}: nothing here names it, neither log nor index, not even a tombstone. So this proves no erasure; check the name. ${searched}`;
+  }
   const verdict = traces === 0 ? green('no trace') : red(counted(traces, 'trace'));
-  return `${place}: ${verdict}, ${counted(residues, 'residue')}. Searched ${counted(files, 'file')} (${bytesText(bytes)}).${traces === 0 ? '' : ` ${advice}`}`;
+  // An id, other than a stream, leaves nothing behind.
+  const ofIds = traces === 0 && stream === null ? ` Whether there ever was an event with ${events.length === 1 ? 'this id' : 'these ids'} can't be told from what is not there: check the spelling.` : '';
+  return `${place}: ${verdict}, ${counted(residues, 'residue')}. ${searched}${traces === 0 ? ofIds : ` ${advise(summary)}`}`;
 }

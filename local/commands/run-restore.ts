@@ -8,22 +8,24 @@ import type { RestoreProgress, RestoreReport, RestoreWorld } from '../../core/ba
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import { timestampText } from '../../core/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { backupIdOf, lanesOf, placeOf, runInterruptibly, withRepository, withRestoreWorld } from '../backup/world.ts';
+import { backupIdOf, lanesOf, placeOf, repositoryCommand, runInterruptibly, withRepository, withRestoreWorld } from '../backup/world.ts';
 import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
 import { refuseFile, requireDirectory } from '../cli/directory.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
-import type { Progress } from '../cli/progress.ts';
+import type { Phases, Progress } from '../cli/progress.ts';
 import type { restoreOptions } from './options.ts';
 
 type Options = Input<typeof restoreOptions>['options'];
 
 const INTERRUPTED = 'The restore was ended before it was complete, and no node starts on what is there. Repeat the command with --force.';
 const PHASES = { copying: 'restoring', opening: 'opening' } as const;
+const SHARES: Phases = { [PHASES.copying]: 85, [PHASES.opening]: 15 };
 
 /** Restores from a repository, or from a copy of files, whichever is there. */
 export async function runRestore({ options }: Input<typeof restoreOptions>, io: Io): Promise<ExitCode> {
@@ -36,21 +38,23 @@ export async function runRestore({ options }: Input<typeof restoreOptions>, io: 
   const target = new FilesystemStorage({ root, isOffline: true, ...(options.index !== null && { indexRoot: options.index }) });
   const report = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) => withRestoreWorld(target, io, async (machine) => {
     const world: RestoreWorld = { ...machine, signal, force: options.force, parallel: options.parallel, onProgress: (state) => show(progress, state) };
-    return refusalsOf(root, await isCopy(place, options) ? fromCopy(place, world, options) : fromRepository(place, world, options));
+    return refusalsOf(root, await isCopy(place, options) ? fromCopy(place, world, options) : fromRepository(place, world, options), options);
   }));
   const seconds = (systemClock.monotonicMs() - started) / 1_000;
-  if (options.json) line(io.stdout, JSON.stringify({ ...report, db: root, seconds }));
-  else showRestore(report, root, seconds, io);
+  const { earlierMs, ...document } = report;
+  if (options.json) line(io.stdout, JSON.stringify({ ...document, restoredTo: earlierMs === null ? null : timestampText(earlierMs, 0), db: root, seconds }));
+  else showRestore(report, root, seconds, io, options['to-time']);
   return EXIT.ok;
 }
 
 function checkChoice(options: Options): void {
   const choices = (['backup', 'to-position', 'to-time'] as const).filter((name) => options[name] !== null);
   if (choices.length > 1) throw new UsageError(`--${choices[0]} and --${choices[1]} can't be combined: each says how far to restore.`);
+  if (options['at-or-before'] && options['to-time'] === null) throw new UsageError('--at-or-before goes with --to-time: it takes the nearest moment before that time.');
 }
 
 function show(progress: Progress, { phase, bytesDone, bytesTotal }: RestoreProgress): void {
-  progress.update({ label: PHASES[phase], bytesDone, bytesTotal });
+  progress.update({ label: PHASES[phase], phases: SHARES, bytesDone, bytesTotal });
 }
 
 /** A directory is a copy of files unless it is a repository. */
@@ -79,27 +83,42 @@ async function choiceOf(repository: Repository, options: Options): Promise<Resto
   const { backup, 'to-position': position, 'to-time': timeMs } = options;
   if (backup !== null) return { kind: 'backup', id: await backupIdOf(repository, backup) };
   if (position !== null) return { kind: 'position', position };
-  return timeMs === null ? { kind: 'latest' } : { kind: 'time', timeMs };
+  return timeMs === null ? { kind: 'latest' } : { kind: 'time', timeMs, orBefore: options['at-or-before'] };
 }
 
 /** Refusals that concern the directory to restore to name it. */
-async function refusalsOf(root: string, report: Promise<RestoreReport>): Promise<RestoreReport> {
+async function refusalsOf(root: string, report: Promise<RestoreReport>, options: Options): Promise<RestoreReport> {
   try {
     return await report;
   } catch (error) {
     if (isSkuaError(error, 'directory_not_empty')) throw new CommandError(error.code, `${root}: ${error.message}`, EXIT.refused);
+    if (isSkuaError(error, 'not_restorable')) throw new CommandError(error.code, [error.message, ...commandsFor(error.data, options)].join(' '), EXIT.failed);
     if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} A restore needs a node that is stopped, and a copy that nobody uses.`, EXIT.unreachable);
     throw error;
   }
 }
 
+/** What to type for a moment that can be had, where the one that was asked for can't. */
+function commandsFor({ belowMs, aboveMs }: Readonly<Record<string, unknown>>, options: Options): string[] {
+  const { from, db, index, 'to-time': timeMs } = options;
+  const restoreTo = (ms: number, ...more: string[]): string => {
+    const rest = ['--db', db!, ...(index === null ? [] : ['--index', index]), ...(options.force ? ['--force'] : []), '--to-time', timestampText(ms, 0), ...more];
+    return repositoryCommand('restore', from!, options, rest);
+  };
+  const commands: string[] = [];
+  if (typeof belowMs === 'number') commands.push(`For the one before, run ${restoreTo(timeMs!, '--at-or-before')}.`);
+  if (typeof aboveMs === 'number') commands.push(`For the ${typeof belowMs === 'number' ? 'other' : 'one behind'}, run ${restoreTo(aboveMs)}.`);
+  return commands;
+}
+
 /** What was restored, what was left out, and what to mind. */
-export function showRestore(report: RestoreReport, root: string, seconds: number, io: Io): void {
+export function showRestore(report: RestoreReport, root: string, seconds: number, io: Io, wantedMs: number | null = null): void {
   const { green, yellow, red } = coloursFor(io.stdout, io.env);
-  const { backupId, position, files, bytes, nodeId, warnings, skipped } = report;
+  const { backupId, position, earlierMs, files, bytes, nodeId, warnings, skipped } = report;
   const what = backupId === null ? 'the copy' : `backup ${backupId}`;
   const verdict = skipped.some(({ lost }) => lost !== null) ? yellow('Done in part') : green('Done');
   line(io.stdout, `${verdict} after ${elapsedText(seconds)}: ${what} is restored to ${root}, up to position ${position}.`);
+  if (earlierMs !== null && wantedMs !== null) line(io.stdout, `${yellow('Not quite')} what was asked for: ${timestampText(wantedMs, 0)} can't be had, and the nearest moment before it that can is ${timestampText(earlierMs, 0)}.`);
   line(io.stdout, `${counted(files, 'file')} (${bytesText(bytes)}), verified and opened once. The directory has the new node id ${nodeId}: the next copy of its files has to be a full one.`);
   for (const { key, path, reason, lost } of skipped) {
     const loss = lost === null ? 'It is made anew, nothing is lost.' : red(`Lost: positions ${lost.from} to ${lost.to}, ${counted(lost.chunks, 'chunk')}.`);

@@ -1,10 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import type { ScavengeOptions, ScavengeProgress, Scavenger } from '../../core/scavenge/api.ts';
+import type { ScavengeOptions, Scavenger } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
-import { timestampText } from '../../core/time.ts';
-import { dryRunDocument } from '../../handlers/scavenging/scavenge.ts';
+import { dryRunDocument, olderPointDocument, progressDocument } from '../../handlers/scavenging/scavenge.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../cli/failure.ts';
@@ -13,10 +12,12 @@ import type { ExitCode, Io } from '../cli/io.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { bytesText } from '../cli/progress.ts';
 import { readCompletion } from '../scavenge/client.ts';
-import type { Completion, ProgressDocument } from '../scavenge/client.ts';
+import type { Completion } from '../scavenge/client.ts';
 import { openDirectory } from '../store/open-node.ts';
-import { ProgressView, showDryRun, showEnding } from '../scavenge/follow.ts';
-import { scavengeOptionsOf } from '../scavenge/options.ts';
+import { isClean, ProgressView, showDryRun, showEnding, tooManyRuns } from '../scavenge/follow.ts';
+import type { Ending } from '../scavenge/follow.ts';
+import { directoryWays, notTheNextLine, tellOlderPoint } from '../scavenge/older-point.ts';
+import { checkUntilClean, scavengeOptionsOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/options.ts';
 import type { scavengeOfflineOptions } from './options.ts';
 
 /** How often the run is asked how far it is. */
@@ -27,28 +28,39 @@ export async function runScavengeOffline({ options, given, positionals }: Input<
   const directory = path.resolve(positionals[0]!);
   const wanted = scavengeOptionsOf(options, given);
   const isDryRun = options['dry-run'];
+  if (options['until-clean']) checkUntilClean(options);
   const folders = [directory, ...(options.index === null ? [] : [path.resolve(options.index)])];
   const node = await openDirectory(directory, options.index, { disableMerging: options['disable-scavenge-merging'], repairHistory: !isDryRun }, io);
   const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : 'The scavenge was stopped. The next one goes on from there.', io);
   const { scavenger, store } = node.open;
   const view = new ProgressView({ io, json: options.json, isShown: !options.json, signal: interrupt.signal });
   try {
-    if (isDryRun) return await dryRun(scavenger, wanted, view, interrupt.signal, options.json, io);
+    if (isDryRun) {
+      const code = await dryRun(scavenger, wanted, view, interrupt.signal, options.json, io);
+      const waiting = options.json || options.fresh ? null : await scavenger.waiting();
+      if (waiting !== null) line(io.stdout, notTheNextLine(olderPointDocument(waiting), directoryWays(positionals[0]!)));
+      return code;
+    }
     const diskBefore = await diskOf(folders);
-    const { scavengeId } = await scavenger.start(wanted);
-    await runToEnd(scavenger, scavengeId, view, interrupt.signal);
-    const completion = await completionOf(store, scavengeId);
-    const { result, error } = scavenger.last()!;
+    const endings: Ending[] = [];
+    do {
+      const { scavengeId, olderPoint } = await scavenger.start(wanted);
+      const older = olderPoint === undefined ? {} : { olderPoint: olderPointDocument(olderPoint) };
+      if (older.olderPoint !== undefined && !options.json) tellOlderPoint(older.olderPoint, io.stderr);
+      await runToEnd(scavenger, scavengeId, view, interrupt.signal);
+      const { result, error } = scavenger.last()!;
+      const ending = { scavengeId, result, error, ...await completionOf(store, scavengeId), ...older };
+      endings.push(ending);
+      if (!options.json) showEnding(ending, false, io);
+    } while (options['until-clean'] && endings.at(-1)!.result === 'Success' && !isClean(endings.at(-1)!) && endings.length < UNTIL_CLEAN_RUNS_MAX);
     await node.close();
     const diskAfter = await diskOf(folders);
-    if (options.json) {
-      line(io.stdout, JSON.stringify({ scavengeId, result, error, ...completion, diskBytesBefore: diskBefore, diskBytesAfter: diskAfter }, null, 2));
-    } else {
-      showEnding({ scavengeId, result, error, ...completion }, false, io);
-      line(io.stdout, `On disk: ${bytesText(diskBefore)} before, ${bytesText(diskAfter)} after.`);
-    }
+    const last = endings.at(-1)!;
+    if (options.json) line(io.stdout, JSON.stringify({ ...last, diskBytesBefore: diskBefore, diskBytesAfter: diskAfter, ...(options['until-clean'] && { runs: endings }) }, null, 2));
+    else line(io.stdout, `On disk: ${bytesText(diskBefore)} before, ${bytesText(diskAfter)} after.`);
     interrupt.signal.throwIfAborted();
-    return result === 'Success' ? EXIT.ok : EXIT.failed;
+    if (options['until-clean'] && last.result === 'Success' && !isClean(last)) throw tooManyRuns();
+    return last.result === 'Success' ? EXIT.ok : EXIT.failed;
   } finally {
     view.clear();
     await node.close();
@@ -70,16 +82,12 @@ async function runToEnd(scavenger: Scavenger, scavengeId: string, view: Progress
   const idle = scavenger.idle().then(() => ended.abort());
   while (!ended.signal.aborted) {
     const progress = scavenger.progress();
-    if (progress !== null) view.show(documentOf(progress));
+    if (progress !== null) view.show(progressDocument(progress));
     await systemClock.sleep(LOOK_MS, ended.signal);
   }
   await idle;
   signal.removeEventListener('abort', stop);
   view.clear();
-}
-
-function documentOf({ startedAtMs, ...progress }: ScavengeProgress): ProgressDocument {
-  return { ...progress, startedAt: timestampText(startedAtMs, 0) };
 }
 
 async function dryRun(scavenger: Scavenger, wanted: ScavengeOptions, view: ProgressView, signal: AbortSignal, json: boolean, io: Io): Promise<ExitCode> {

@@ -2,15 +2,15 @@ import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
-import { nodeOf } from '../cli/command.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import type { Interrupt } from '../cli/signals.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
-import { elapsedText, progressText } from '../cli/progress.ts';
+import { elapsedText, progressText, shareDone, timeLeft } from '../cli/progress.ts';
 import { completionOfNode, ScavengeClient } from '../scavenge/client.ts';
-import type { CompletionReader } from '../scavenge/client.ts';
-import { followDryRun, followRun, progressState, showDryRun, showEnding } from '../scavenge/follow.ts';
-import { scavengeOptionsOf, scavengeQueryOf } from '../scavenge/options.ts';
+import type { CompletionReader, LastDocument } from '../scavenge/client.ts';
+import { followDryRun, followRun, isClean, progressState, showDryRun, showEnding, tooManyRuns, tracesOf } from '../scavenge/follow.ts';
+import { NODE_WAYS, notTheNextLine, tellOlderPoint, waitingLines } from '../scavenge/older-point.ts';
+import { checkUntilClean, scavengeOptionsOf, scavengeQueryOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/options.ts';
 import type { scavengeStartOptions, scavengeStatusOptions, scavengeStopOptions, scavengeWatchOptions } from './options.ts';
 
 const GOES_ON = 'The scavenge goes on. Follow it with `skua scavenge watch`, stop it with `skua scavenge stop`.';
@@ -20,37 +20,52 @@ interface Node {
   readonly completion: CompletionReader;
 }
 
-function connect(given: string | null, io: Io): Node {
-  const node = new NodeClient(nodeOf(given, io), io.env);
+function connect(options: { readonly node: string | null; readonly ca: string | null }, io: Io): Node {
+  const node = NodeClient.of(options, io.env);
   return { client: new ScavengeClient(node), completion: completionOfNode(node) };
 }
 
 export async function runScavengeStart({ options, given }: Input<typeof scavengeStartOptions>, io: Io): Promise<ExitCode> {
   const isDryRun = options['dry-run'];
   if (isDryRun && (options.watch || options.wait)) throw new UsageError('--dry-run always waits for its report: leave out --watch and --wait.');
+  if (options['until-clean']) {
+    checkUntilClean(options);
+    if (!options.watch && !options.wait) throw new UsageError('--until-clean waits for one run after the other: give --wait or --watch with it.');
+  }
   const query = scavengeQueryOf(scavengeOptionsOf(options, given), isDryRun);
-  const node = connect(options.node, io);
+  const node = connect(options, io);
   // From before the start on, so that an early Ctrl+C does not leave a dry run behind.
   const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : GOES_ON, io);
   try {
-    const scavengeId = await node.client.start(query).catch((error: unknown) => { throw withCommands(error); });
-    if (isDryRun) return await reportDryRun(node, scavengeId, options.json, interrupt, io);
-    if (!options.watch && !options.wait) {
-      line(io.stdout, options.json ? JSON.stringify({ scavengeId }) : `Scavenge ${scavengeId} has started. Follow it with \`skua scavenge watch\`.`);
-      return EXIT.ok;
+    for (let runs = 1; ; runs++) {
+      const started = await node.client.start(query).catch((error: unknown) => { throw withCommands(error); });
+      const { scavengeId, olderPoint } = started;
+      if (isDryRun) return await reportDryRun(node, scavengeId, options, interrupt, io);
+      if (!options.watch && !options.wait) {
+        line(io.stdout, options.json ? JSON.stringify(started) : `Scavenge ${scavengeId} has started. Follow it with \`skua scavenge watch\`.`);
+        if (olderPoint !== undefined && !options.json) tellOlderPoint(olderPoint, io.stderr);
+        return EXIT.ok;
+      }
+      if (olderPoint !== undefined && !options.json) tellOlderPoint(olderPoint, io.stderr);
+      const ending = await followRun(node.client, node.completion, scavengeId, { io, json: options.json, isShown: options.watch, signal: interrupt.signal });
+      const code = showEnding(ending, options.json, io);
+      if (code !== EXIT.ok || !options['until-clean'] || isClean(ending)) return code;
+      if (runs === UNTIL_CLEAN_RUNS_MAX) throw tooManyRuns();
     }
-    const ending = await followRun(node.client, node.completion, scavengeId, { io, json: options.json, isShown: options.watch, signal: interrupt.signal });
-    return showEnding(ending, options.json, io);
   } finally {
     interrupt.release();
   }
 }
 
-async function reportDryRun({ client }: Node, scavengeId: string, json: boolean, { signal }: Interrupt, io: Io): Promise<ExitCode> {
+async function reportDryRun({ client }: Node, scavengeId: string, { json, fresh }: { readonly json: boolean; readonly fresh: boolean }, { signal }: Interrupt, io: Io): Promise<ExitCode> {
   try {
     const report = await followDryRun(client, scavengeId, { io, json, isShown: !json, signal });
     if (json) line(io.stdout, report.text);
-    else showDryRun(report.value, io);
+    else {
+      const { waiting } = report.value;
+      showDryRun(report.value, io);
+      if (waiting !== undefined && !fresh) line(io.stdout, notTheNextLine(waiting, NODE_WAYS));
+    }
     return EXIT.ok;
   } catch (error) {
     if (signal.aborted) await client.stop(scavengeId, AbortSignal.timeout(10_000)).catch(() => {});
@@ -65,7 +80,7 @@ function withCommands(error: unknown): unknown {
 }
 
 export async function runScavengeStop({ options, positionals }: Input<typeof scavengeStopOptions>, io: Io): Promise<ExitCode> {
-  const { client } = connect(options.node, io);
+  const { client } = connect(options, io);
   const asked = positionals[0] ?? 'current';
   const interrupt = listenForInterrupt('The scavenge will stop without being waited for.', io);
   try {
@@ -81,30 +96,40 @@ export async function runScavengeStop({ options, positionals }: Input<typeof sca
 }
 
 export async function runScavengeStatus({ options }: Input<typeof scavengeStatusOptions>, io: Io): Promise<ExitCode> {
-  const { client, completion } = connect(options.node, io);
+  const { client, completion } = connect(options, io);
   const progress = await client.progress();
   const last = (await client.last()).value;
+  const { waiting } = last;
   const hasRun = last.scavengeResult !== 'Unknown';
   if (options.json) {
-    line(io.stdout, JSON.stringify({ running: progress?.value ?? null, last: hasRun ? last : null }, null, 2));
+    line(io.stdout, JSON.stringify({ running: progress?.value ?? null, last: hasRun ? withoutWaiting(last) : null, ...(waiting !== undefined && { waiting }) }, null, 2));
     return EXIT.ok;
   }
   const { bold } = coloursFor(io.stdout, io.env);
   if (progress !== null) {
-    const { scavengeId, elapsedSeconds, remainingSeconds, bytesDone } = progress.value;
+    const { scavengeId, elapsedSeconds, remainingSeconds, bytesDone, olderPoint } = progress.value;
     const bytesPerSecond = elapsedSeconds > 0 ? bytesDone / elapsedSeconds : 0;
     line(io.stdout, `${bold('Running')} for ${elapsedText(elapsedSeconds)}: scavenge ${scavengeId}.`);
-    line(io.stdout, progressText({ ...progressState(progress.value), bytesPerSecond, secondsLeft: remainingSeconds }));
+    const state = progressState(progress.value);
+    line(io.stdout, progressText({ ...state, done: shareDone(state), bytesPerSecond, secondsLeft: timeLeft(state, elapsedSeconds, remainingSeconds) }));
+    if (olderPoint !== undefined) tellOlderPoint(olderPoint, io.stdout);
   } else if (!hasRun) line(io.stdout, 'No scavenge is running, and none has run since the node was started.');
   else if (last.scavengeResult !== 'InProgress') {
     line(io.stdout, 'No scavenge is running. The last one:');
-    showEnding({ scavengeId: last.scavengeId, result: last.scavengeResult, error: last.error ?? null, ...await completion(last.scavengeId) }, false, io);
+    const { scavengeId, scavengeResult: result, error = null, olderPoint } = last;
+    showEnding({ scavengeId, result, error, ...await completion(scavengeId), ...(olderPoint !== undefined && { olderPoint }), ...tracesOf(last) }, false, io);
   }
+  if (progress === null && waiting !== undefined) for (const text of waitingLines(waiting, NODE_WAYS)) line(io.stdout, text);
   return EXIT.ok;
 }
 
+/** It is told beside the last run, whose own it need not be. */
+function withoutWaiting({ waiting: _, ...last }: LastDocument): Omit<LastDocument, 'waiting'> {
+  return last;
+}
+
 export async function runScavengeWatch({ options }: Input<typeof scavengeWatchOptions>, io: Io): Promise<ExitCode> {
-  const { client, completion } = connect(options.node, io);
+  const { client, completion } = connect(options, io);
   const interrupt = listenForInterrupt(GOES_ON, io);
   let watched: string | null = null;
   try {

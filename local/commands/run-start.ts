@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import * as path from 'node:path';
 import { isSkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
-import type { StartProgress } from '../../core/store/open-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
@@ -14,16 +13,11 @@ import { refuseFile } from '../cli/directory.ts';
 import { createNodeLog, logFolder } from '../log/logger.ts';
 import type { LogSettings, NodeLog } from '../log/logger.ts';
 import { startNode } from '../node/node.ts';
+import { openingState } from '../store/open-node.ts';
 import type { RunningNode } from '../node/node.ts';
 import { Progress } from '../cli/progress.ts';
 import { listenForHangUp, signalHandler } from '../cli/signals.ts';
 import { VERSION } from '../cli/version.ts';
-
-const PHASES: Readonly<Record<StartProgress['phase'], string>> = {
-  'recovering-log': 'recovering the log',
-  'rebuilding-index': 'rebuilding the index',
-  'verifying-index': 'verifying the index',
-};
 
 /** Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on. */
 export async function runStart(config: Config, io: Io): Promise<ExitCode> {
@@ -43,7 +37,7 @@ export async function runStart(config: Config, io: Io): Promise<ExitCode> {
     log.info('starting', { version: VERSION, directory, pid: process.pid });
     const node = await startNode({
       config, log, env: io.env,
-      onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
+      onProgress: (state) => progress.update(openingState(state)),
     });
     hangUp.attach(() => node.reload('SIGHUP'));
     progress.clear();
@@ -127,7 +121,8 @@ async function runUntilEnd(node: RunningNode, ending: Ending, log: Log): Promise
 
 function banner(io: Io, node: RunningNode, { Insecure, Storage }: Values, directory: string | null): void {
   const { bold, dim } = coloursFor(io.stdout, io.env);
-  const event = `[{"eventId":"${randomUUID()}","eventType":"parcel-weighed","data":{"grams":750}}]`;
+  // Another stream than those of the README, whose numbers begin at 0.
+  const event = `[{"eventId":"${randomUUID()}","eventType":"letter-posted","data":{"to":"Oslo"}}]`;
   // The words of a first start; a password that was changed is known to its owner.
   const curl = `curl ${Insecure ? '' : '-u admin:changeit '}${node.fingerprint === null ? '' : '-k '}`;
   const lines = [
@@ -136,9 +131,9 @@ function banner(io: Io, node: RunningNode, { Insecure, Storage }: Values, direct
     ...(node.fingerprint === null ? [] : [`Development certificate, SHA-256: ${node.fingerprint}`]),
     '',
     dim(`# append an event, read it back, and follow what comes${Insecure ? '' : ' (changeit is the password of a first start)'}`),
-    `${curl}-i ${node.url}/streams/parcels -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
-    `${curl}-i ${node.url}/streams/parcels/head`,
-    `${curl}-N ${node.url}/streams/parcels -H 'Accept: text/event-stream'`,
+    `${curl}-i ${node.url}/streams/letters -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
+    `${curl}-i ${node.url}/streams/letters/head`,
+    `${curl}-N ${node.url}/streams/letters -H 'Accept: text/event-stream'`,
     '',
   ];
   line(io.stdout, lines.join('\n'));

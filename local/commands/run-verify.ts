@@ -1,35 +1,53 @@
 import * as path from 'node:path';
 import { isSkuaError } from '../../core/errors.ts';
-import type { VerifyFinding } from '../../core/verify/run.ts';
+import { verifyObjects } from '../../core/object-log/overlay/verify.ts';
+import type { VerifyObjectsSummary } from '../../core/object-log/overlay/verify.ts';
+import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import type { VerifyFinding, VerifyNote } from '../../core/verify/run.ts';
 import { verifyDirectory } from '../../core/verify/verify.ts';
 import type { VerifySummary } from '../../core/verify/verify.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import type { Input } from '../cli/command.ts';
 import { requireDirectory } from '../cli/directory.ts';
-import { CommandError } from '../cli/failure.ts';
+import { CommandError, UsageError } from '../cli/failure.ts';
 import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import { durationText, Progress } from '../cli/progress.ts';
+import type { Phases } from '../cli/progress.ts';
+import { objectsAt, withObjectsAt } from '../on-objects/looked-at.ts';
+import { newScratch } from '../on-objects/scratch.ts';
 import type { verifyOptions } from './options.ts';
 
-const PHASES = { log: 'checking the log', index: 'checking the index' } as const;
+const PHASES = { log: 'checking the log', index: 'checking the index', 'scavenge-database': 'checking the scavenge database' } as const;
+const SHARES: Phases = { [PHASES.log]: 72, [PHASES.index]: 24, [PHASES['scavenge-database']]: 4 };
 
 /** Checks a directory and reports what is wrong as it is found. */
-export async function runVerify({ options, positionals }: Input<typeof verifyOptions>, io: Io): Promise<ExitCode> {
-  const directory = path.resolve(positionals[0]!);
+export async function runVerify({ options, given, positionals }: Input<typeof verifyOptions>, io: Io): Promise<ExitCode> {
+  const [named] = positionals;
+  if (named === undefined && options.storage === null) throw new UsageError('DIR is missing: the data directory, or s3://bucket/prefix.');
+  if (named !== undefined && options.storage !== null) throw new UsageError('Name one thing to check: a data directory, or object storage with --storage.');
+  const place = await objectsAt(named ?? null, options);
+  if (place !== null) {
+    if (given.has('index')) throw new UsageError('--index belongs to a data directory: leave it out for object storage.');
+    return verifyObjectsAt(place, options.json, io);
+  }
+  const unfit = (['s3-endpoint', 's3-region'] as const).find((name) => given.has(name));
+  if (unfit !== undefined) throw new UsageError(`--${unfit} goes with --storage.`);
+  const directory = path.resolve(named!);
   await requireDirectory(directory);
   const storage = new FilesystemStorage({ root: directory, mustExist: true, ...(options.index !== null && { indexRoot: options.index }) });
   const started = systemClock.monotonicMs();
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
   try {
-    const run = verifyDirectory({ storage, digests: nodeDigests, clock: systemClock });
+    const run = verifyDirectory({ storage, digests: nodeDigests, clock: systemClock, scavengeStates: new SqliteScavengeStates({ indexRoot: storage.indexRoot }) });
     let next = await run.next();
     for (; next.done !== true; next = await run.next()) {
       const message = next.value;
       if (message.kind === 'progress') {
-        progress.update({ label: PHASES[message.phase], bytesDone: message.bytesDone, bytesTotal: message.bytesTotal });
+        progress.update({ label: PHASES[message.phase], phases: SHARES, bytesDone: message.bytesDone, bytesTotal: message.bytesTotal });
       } else {
         progress.clear();
         line(io.stdout, options.json ? JSON.stringify(message) : findingText(message, io));
@@ -47,20 +65,54 @@ export async function runVerify({ options, positionals }: Input<typeof verifyOpt
   }
 }
 
-function findingText(finding: VerifyFinding, io: Io): string {
+async function verifyObjectsAt(place: ObjectPlace, json: boolean, io: Io): Promise<ExitCode> {
+  const started = systemClock.monotonicMs();
+  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
+  const scratch = await newScratch();
+  try {
+    return await withObjectsAt(place, io, async (world) => {
+      const run = verifyObjects({ world, scratch: scratch.storage });
+      let next = await run.next();
+      for (; next.done !== true; next = await run.next()) {
+        const message = next.value;
+        if (message.kind === 'progress') {
+          progress.update({ label: PHASES[message.phase], phases: SHARES, bytesDone: message.bytesDone, bytesTotal: message.bytesTotal });
+          continue;
+        }
+        progress.clear();
+        line(io.stdout, json ? JSON.stringify(message) : message.kind === 'note' ? `${coloursFor(io.stdout, io.env).dim('note   ')} ${message.message}` : findingText(message, io));
+      }
+      progress.clear();
+      const seconds = (systemClock.monotonicMs() - started) / 1000;
+      line(io.stdout, json ? JSON.stringify({ kind: 'summary', storage: world.objects.place, ...next.value, seconds }) : objectsText(next.value, world.objects.place, seconds, io));
+      return next.value.errors === 0 ? EXIT.ok : EXIT.failed;
+    });
+  } finally {
+    progress.clear();
+    await scratch.remove();
+  }
+}
+
+function objectsText(summary: VerifyObjectsSummary, place: string, seconds: number, io: Io): string {
+  const { manifests, objects, commits, waiting, unnamed } = summary;
+  return `${summaryText(summary, place, seconds, io)} They are in ${counted(objects, 'object')}, with ${counted(commits, 'commit')} behind them and ${counted(manifests, 'manifest')}; ${counted(waiting, 'more object')} ${waiting === 1 ? 'waits' : 'wait'} for removal, and ${unnamed === 0 ? 'none is without a name there' : `${counted(unnamed, 'object')} no manifest names`}.`;
+}
+
+function findingText(finding: VerifyFinding | VerifyNote, io: Io): string {
   const colours = coloursFor(io.stdout, io.env);
-  const severity = finding.severity === 'error' ? colours.red('error  ') : colours.yellow('warning');
+  const severity = finding.kind === 'note' ? 'note   ' : finding.severity === 'error' ? colours.red('error  ') : colours.yellow('warning');
   const place = finding.offset === null ? finding.file : `${finding.file} at ${finding.offset}`;
   return `${severity} ${colours.bold(place)} ${finding.code}: ${finding.message}`;
 }
 
-function summaryText(summary: VerifySummary, directory: string, seconds: number, io: Io): string {
+function summaryText(summary: Pick<VerifySummary, 'chunks' | 'records' | 'events' | 'indexTables' | 'indexEntries' | 'errors' | 'warnings' | 'notes'>, directory: string, seconds: number, io: Io): string {
   const colours = coloursFor(io.stdout, io.env);
-  const { chunks, records, events, indexTables, indexEntries, errors, warnings } = summary;
+  const { chunks, records, events, indexTables, indexEntries, errors, warnings, notes } = summary;
   const looked = `${counted(chunks, 'chunk')}, ${counted(records, 'record')} (${counted(events, 'event')}), ${counted(indexTables, 'index table')} with ${counted(indexEntries, 'entry', 'entries')}`;
   const verdict = errors > 0 ? colours.red(`${counted(errors, 'error')}, ${counted(warnings, 'warning')}`)
-    : warnings > 0 ? colours.yellow(`nothing wrong, ${counted(warnings, 'warning')}`) : colours.green('nothing wrong');
-  return `${directory}: ${verdict}. Looked at ${looked} in ${durationText(seconds)}.`;
+    : warnings > 0 ? colours.yellow(`nothing wrong found, ${counted(warnings, 'warning')}`) : colours.green('nothing wrong found');
+  const limits = notes === 0 ? '' : ` What no checksum covers is told above (${counted(notes, 'note')}).`;
+  return `${directory}: ${verdict}.${limits} Looked at ${looked} in ${durationText(seconds)}.`;
 }
 
 function counted(count: number, one: string, many = `${one}s`): string {

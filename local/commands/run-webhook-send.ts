@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../infra/clock.ts';
 import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
+import { caOf } from '../cli/command.ts';
 import type { Input } from '../cli/command.ts';
 import { isAddress } from '../cli/options.ts';
 import { UsageError } from '../cli/failure.ts';
 import { exitCodeOf, meaningOf, postCall, signatureHeaders } from '../webhook/send.ts';
 import type { Answer } from '../webhook/send.ts';
 import { namedValues, PAYLOAD_BYTES_MAX, readInput } from '../cli/input.ts';
+import { Trust } from '../cli/trust.ts';
 import type { webhookSendOptions } from './options.ts';
 
 /** Signs a file, posts it and tells what the answer means. */
@@ -21,8 +23,10 @@ export async function runWebhookSend({ options, positionals }: Input<typeof webh
     header: options['signature-header'], prefix: options['signature-prefix'], encoding: options['signature-encoding'], hash: options['signature-hash'],
   }, body, { uuid: randomUUID, nowMs: systemClock.nowMs() });
   const headers = new Map([['content-type', options['content-type']], ...signed.headers.map(([name, value]) => [name.toLowerCase(), value] as const), ...given]);
+  const trust = new Trust(caOf(options.ca, io.env));
+  if (options.ca !== null) await trust.load();
   const startMs = systemClock.monotonicMs();
-  const answer = await postCall({ url, headers, body: new Uint8Array(body), timeoutMs: options.timeout * 1000 });
+  const answer = await postCall({ url, headers, body: new Uint8Array(body), timeoutMs: options.timeout * 1000, trust });
   const durationMs = Math.round((systemClock.monotonicMs() - startMs) * 1000) / 1000;
   if (options.json) line(io.stdout, JSON.stringify({ status: answer.status, meaning: meaningOf(answer.status), id: signed.id, durationMs }));
   else showAnswer(answer, signed.id, durationMs, io);

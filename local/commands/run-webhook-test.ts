@@ -1,3 +1,4 @@
+import { SKIPPED_STATUSES } from '../../core/webhook/active.ts';
 import type { TestResult } from '../../core/webhook/api.ts';
 import { SCRIPT_BYTES_MAX } from '../../core/webhook/connectors/settings.ts';
 import { tryScript } from '../../core/webhook/routing.ts';
@@ -23,7 +24,8 @@ export async function runWebhookTest({ options, positionals }: Input<typeof webh
     : await run(script, { body: body ?? '', headers: objectOf(headers), query: objectOf(query) }, { streams: options.stream.length > 0 ? options.stream : null, timeoutMs: options['script-timeout-ms'] });
   if (options.json) line(io.stdout, JSON.stringify(result));
   else showTrial(result, io);
-  return result.outcome === 'routed' ? EXIT.ok : EXIT.failed;
+  // A script may well want nothing of a call.
+  return result.outcome === 'routed' || result.outcome === 'skipped' ? EXIT.ok : EXIT.failed;
 }
 
 async function run(script: string, input: { body: string; headers: Record<string, string>; query: Record<string, string> }, { streams, timeoutMs }: { readonly streams: readonly string[] | null; readonly timeoutMs: number }): Promise<TestResult> {
@@ -48,15 +50,18 @@ function objectOf(values: ReadonlyMap<string, string>): Record<string, string> {
 }
 
 const OUTCOMES: Readonly<Record<TestResult['outcome'], string>> = {
-  'routed': 'routed', 'skipped': 'skipped: nothing would be written, status 400', 'failed': 'failed, status 500', 'timed-out': 'timed out, status 500',
+  'routed': 'routed', 'skipped': 'skipped: nothing would be written', 'failed': 'failed, status 500', 'timed-out': 'timed out, status 500',
   'unavailable': 'unavailable, status 503', 'invalid-json': 'no JSON, status 400',
 };
+
+const OTHER_STATUSES = SKIPPED_STATUSES.filter((status) => status !== 400).join(', ').replace(/, (?=\d+$)/, ' or ');
 
 /** What would come of the call, for people. */
 export function showTrial({ outcome, stream, schema, error, durationMs }: TestResult, io: Io): void {
   const { bold, green, red, yellow } = coloursFor(io.stdout, io.env);
   const paint = outcome === 'routed' ? green : outcome === 'skipped' ? yellow : red;
   line(io.stdout, `Outcome:  ${paint(OUTCOMES[outcome])}`);
+  if (outcome === 'skipped') line(io.stdout, `Answer:   400, unless the connector's setting skippedStatus says ${OTHER_STATUSES}: many senders take a 400 for a failure`);
   if (stream !== null) {
     line(io.stdout, `Stream:   ${bold(stream)}`);
     line(io.stdout, `Schema:   ${schema ?? 'none: the type is WebhookReceived'}`);

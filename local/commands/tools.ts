@@ -8,7 +8,7 @@ import {
 export const webhookTestCommand = defineCommand({
   name: 'webhook test',
   summary: 'Run a routing script on a payload and show where the event would go',
-  details: 'Runs the script where a node would run it, under the same limits, without a node. Nothing is written. Exit code 0: routed; 1: the call would be refused, and the output says why.',
+  details: 'Runs the script where a node would run it, under the same limits, without a node. Nothing is written. Exit code 0: routed, or skipped (the script returns null, or no stream); 1: the call would be refused, and the output says why.',
   positionals: [{ name: 'SCRIPT', help: 'a file of JavaScript that defines route(request)' }, { name: 'PAYLOAD', help: 'a file with the body of a call, JSON' }],
   options: webhookTestOptions,
   examples: [
@@ -73,7 +73,7 @@ export const functionsServeCommand = defineCommand({
   options: functionsServeOptions,
   examples: [
     { line: 'skua functions serve', does: 'Data in a directory, on port 2113' },
-    { line: 'skua functions serve --storage s3://my-bucket/dev --port 0 --build', does: 'Data in a bucket; fresh bundles' },
+    { line: 'skua functions serve --storage s3://my-bucket/dev --port 0', does: 'Data in a bucket, on any free port' },
     { line: 'curl -X POST http://127.0.0.1:2113/tick', does: 'Run a tick, and see what it did' },
   ],
   run: async (input, io) => (await import('./run-functions-serve.ts')).runFunctionsServe(input, io),

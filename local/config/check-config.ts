@@ -152,7 +152,7 @@ export function checkStart(config: Config, { hasDefaultPasswords }: { readonly h
   const { values, spelling } = config;
   if (!hasDefaultPasswords || values.Insecure || values.AllowDefaultPasswords || isLoopback(values.NodeIp)) return;
   throw new ConfigError([
-    `${spelling('NodeIp')} ${values.NodeIp} can be reached from other machines, and the user admin or ops still has the default password. `
+    `${spelling('NodeIp')} ${values.NodeIp} can be reached from other machines, and the user admin or ops still has the default password, or an empty one. `
     + 'Start on 127.0.0.1 and change the passwords, or set SERVER_DEFAULT_ADMIN_PASSWORD and SERVER_DEFAULT_OPS_PASSWORD before the first start on a directory, or allow it with --allow-default-passwords.',
   ]);
 }

@@ -2,7 +2,7 @@ import type { OptionView } from '../../handlers/http/node-control.ts';
 import type { Setting } from './merge.ts';
 import type { OptionName, Values } from './options.ts';
 
-/** What is shown instead of a secret, also of an empty one. */
+/** What is shown instead of a secret, by the node also of an empty one. */
 export const MASK = '********';
 
 /** An option whose value differs between two configurations. Secrets are masked. */

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { isBlankPassword } from '../../core/security/limits.ts';
 import { sizeText } from '../cli/options.ts';
 
 /** What kind of value an option takes: how it is read from text, shown, and described. */
@@ -16,9 +17,11 @@ export interface Kind<T> {
   /** The value, or a text that says what is allowed. */
   parse(text: string): { readonly value: T } | { readonly allowed: string };
   show(value: T): string;
+  /** A sequence of YAML as the text that `parse` takes; null where the items are joined by commas as they are. */
+  readonly join: ((items: readonly string[]) => string) | null;
 }
 
-const common = { schema: 'string', words: null, isList: false, show: String } as const;
+const common = { schema: 'string', words: null, isList: false, show: String, join: null } as const;
 
 /** `true` or `false` in any case, nothing else. */
 export const boolean: Kind<boolean> = {
@@ -84,6 +87,12 @@ export function text(placeholder: string, { mayBeEmpty = false } = {}): Kind<str
   return { ...common, description: 'text', placeholder, parse };
 }
 
+/** A password that somebody logs in with: the empty one would let everybody in. */
+export const loginPassword: Kind<string> = {
+  ...common, description: 'text that is not empty', placeholder: 'PASSWORD',
+  parse: (given) => (isBlankPassword(given) ? { allowed: 'a password, and it is empty (a variable that a compose file passes on without having it is, too). Set one, or leave the variable out' } : { value: given }),
+};
+
 /** A path of the file system, relative ones from where the node was started. */
 export function path(placeholder: 'DIR' | 'FILE'): Kind<string> {
   const parse = (given: string) => (given === '' || given.includes('\0') ? { allowed: 'a path' } : { value: given });
@@ -142,6 +151,17 @@ export function list(placeholder: string): Kind<readonly string[]> {
     return /[;\t]/.test(given) || items.includes('') ? { allowed: `a list with commas, such as ${placeholder},${placeholder}` } : { value: items };
   };
   return { ...common, description: 'list, with commas', placeholder: `${placeholder},...`, isList: true, parse, show: (items) => items.join(',') };
+}
+
+/** Any texts with commas between them, in which a comma is written with a backslash before it; YAML may give a sequence of them as they are. */
+export function texts(placeholder: string): Kind<readonly string[]> {
+  const parse = (given: string) => {
+    const items = given.split(/(?<!\\),/).map((item) => item.trim().replaceAll('\\,', ','));
+    return items.includes('') ? { allowed: 'texts with commas between them (\\, for a comma in one)' } : { value: items };
+  };
+  // A blank keeps a backslash at the end of a text from the comma behind it.
+  const join = (items: readonly string[]) => items.map((item) => item.replaceAll(',', '\\,').replace(/\\$/, '\\ ')).join(',');
+  return { ...common, description: 'texts, with commas between them (`\\,` for a comma in one)', placeholder: `${placeholder},...`, isList: true, parse, show: join, join };
 }
 
 /** An address, or a range of addresses; `prefix` is the bits that all of the range have in common, null for one address. */

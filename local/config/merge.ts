@@ -60,7 +60,8 @@ export function mergeReadings(groups: readonly OptionGroup[], sources: readonly 
   }
   const unknown = sources.flatMap(({ reading }) => reading.unknown);
   if (problems.length > 0) throw new ConfigError([...unknown, ...new Set(problems)]);
-  return { settings, warnings: deprecated.length === 0 ? [] : [`DEPRECATED: ${deprecated.join(' ')}`], unknown };
+  const warnings = [...(deprecated.length === 0 ? [] : [`DEPRECATED: ${deprecated.join(' ')}`]), ...sources.flatMap(({ reading }) => reading.warnings)];
+  return { settings, warnings, unknown };
 }
 
 /** Of several values the present name's wins over a former one's, and among those the last. */

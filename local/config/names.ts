@@ -1,4 +1,5 @@
 import { editDistance } from '../cli/failure.ts';
+import { absenceOf } from './reference.ts';
 import type { OptionGroup, OptionSpec } from './option.ts';
 
 export const ENVIRONMENT_PREFIX = 'SERVER_';
@@ -67,9 +68,22 @@ export class Names {
     return this.#sections.has(written.toLowerCase());
   }
 
-  /** ` Did you mean X?` for the nearest option, or nothing when none is near. */
+  /** Why an option of the reference database is not here; null for what is none, and for what is here. */
+  absence(written: string): string | null {
+    return this.find(written) === null ? absenceOf(plain(written)) : null;
+  }
+
+  /** ` Did you mean X?` for an option that was written as one word of a name with more, such as `LOG_DIR`; else nothing. */
+  shorter(written: string, spelling: Spelling): string {
+    const found = this.find(written.split('_', 1)[0]!);
+    return found === null ? '' : ` Did you mean ${spelling(found.name)}?`;
+  }
+
+  /** ` Did you mean X?` for the nearest option, why one of the reference database is not here, or nothing when none is near. */
   suggestion(written: string, spelling: Spelling): string {
     const wanted = plain(written);
+    const absence = absenceOf(wanted);
+    if (absence !== null) return ` The reference database has this option, and Skua has not: ${absence}.`;
     let best: string | null = null;
     let bestDistance = Math.min(DISTANCE_MAX, Math.ceil(wanted.length / 3)) + 1;
     if (wanted.length > NAME_LENGTH_MAX) return '';

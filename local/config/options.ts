@@ -1,4 +1,4 @@
-import { addressRanges, boolean, headerName, integer, ip, list, oneOf, origins, path, powerOfTwo, size, text, timeZone } from './kinds.ts';
+import { addressRanges, boolean, headerName, integer, ip, loginPassword, oneOf, origins, path, powerOfTwo, size, text, texts, timeZone } from './kinds.ts';
 import { flag, option, optional } from './option.ts';
 import type { OptionGroup, ValuesOf } from './option.ts';
 
@@ -17,7 +17,7 @@ export const application = {
   DisableTls: flag(boolean, 'No TLS, while users and access lists stay. Passwords are sent in clear text: for the loopback address, or behind a proxy'),
   Dev: flag(boolean, 'TLS with a self-signed certificate for localhost, made at the start: for development on one machine'),
   DevCertPath: optional(path('FILE'), 'File that keeps the certificate of --dev, so that the next start uses it again', { fallbackText: 'kept in memory' }),
-  AllowDefaultPasswords: flag(boolean, 'Let the node listen beyond the loopback address while admin or ops has its default password'),
+  AllowDefaultPasswords: flag(boolean, 'Let the node listen beyond the loopback address while admin or ops has its default password, or an empty one'),
   MaxAppendSize: optional(size({ min: 1, max: 16_767_216 }), 'Largest append, in bytes of its events together; one event has at most 4 MiB anyway', { fallbackText: 'no limit of its own' }),
   MaxReadPageBytes: option(size({ min: 65_536, max: 134_217_728 }), 8_388_608, 'Bytes of events with which a page ends, behind at least one event; its links lead on to the rest', { fallbackText: '8 MiB' }),
   MaxReplyBytesInFlight: option(size({ min: 33_554_432, max: TERABYTE }), 268_435_456, 'Bytes that all replies together may hold in memory. A quarter is kept for small ones; who finds no room waits, and gets 503 in the end', { fallbackText: '256 MiB' }),
@@ -47,7 +47,7 @@ export const database = {
   IndexCacheDepth: option(integer('DEPTH', 8, 28), 16, 'Midpoints of an index table that are kept in memory, as a power of two'),
   UseIndexBloomFilters: option(boolean, true, 'Write and use bloom filters of index tables'),
   SkipIndexVerify: flag(boolean, 'Do not compare the checksums of index tables at a start'),
-  SkipDbVerify: flag(boolean, 'Do not compare the checksums of chunk files after a start'),
+  SkipDbVerify: flag(boolean, 'Do not compare the checksums of chunk files after a start, nor those of the chunk being written at it'),
   MaxTruncation: option(size({ min: 0, max: 1_024 * TERABYTE, or: -1 }), 268_435_456, 'Refuse to start when truncate.chk asks to cut off more than this from the log; -1 for any length', { fallbackText: '256 MiB' }),
   UnsafeIgnoreHardDelete: flag(boolean, 'Let a scavenge remove the marks of hard-deleted streams too: their names can then be used again, from event 0 on'),
 };
@@ -107,9 +107,9 @@ const FIRST_START = 'counts at the first start on a directory only';
 
 /** Options of section 2.7. */
 export const users = {
-  DefaultAdminPassword: option(password, 'changeit', `Password with which the user admin is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
-  DefaultOpsPassword: option(password, 'changeit', `Password with which the user ops is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
-  PasswordFormat: option(oneOf('FORMAT', ['strong', 'compatible']), 'strong', 'How new passwords are stored: strong (scrypt), or compatible with the reference database (PBKDF2). Both kinds are accepted'),
+  DefaultAdminPassword: option(loginPassword, 'changeit', `Password with which the user admin is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
+  DefaultOpsPassword: option(loginPassword, 'changeit', `Password with which the user ops is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
+  PasswordFormat: option(oneOf('FORMAT', ['strong', 'compatible']), 'strong', 'How new passwords are stored: strong (scrypt, which the reference database does not read), or compatible with it (PBKDF2). Both kinds are accepted; with compatible a login stores a strong one anew'),
 };
 
 /** Levels of both generations of the reference database, the least important first; `Default` is Information. */
@@ -168,7 +168,7 @@ export const backup = {
   'Backup:S3Endpoint': optional(text('URL'), 'Where the bucket is, for servers that speak the S3 protocol', { fallbackText: 'as the SDK finds it' }),
   'Backup:S3Region': optional(text('REGION'), 'Region of the bucket', { fallbackText: 'as the SDK finds it' }),
   'Backup:KeyFile': optional(path('FILE'), 'Key under which backups are encrypted, as `skua backup key` makes it. Keep a copy of it elsewhere: without it nothing can be restored', { fallbackText: 'not encrypted' }),
-  'Backup:Compression': option(oneOf('MODE', ['auto', 'on', 'off']), 'auto', 'Compress what is stored: auto does so in a bucket, where it pays'),
+  'Backup:Compression': option(oneOf('MODE', ['auto', 'on', 'off']), 'auto', 'Compress what is stored: auto does so in a bucket, where it pays, and in a directory only with files that are mostly zeros'),
   'Backup:Schedule': optional(text('CRON'), 'When the node makes a backup: minute, hour, day of month, month, day of week, in UTC, such as "30 2 * * *"', { fallbackText: 'only when asked' }),
   'Backup:ShipEverySec': option(integer('SECONDS', 0, SECONDS_PER_DAY), 0, 'How often the new end of the log is shipped to the repository, which bounds what can be lost; 0 for never'),
   'Backup:KeepLast': kept('Newest backups'),
@@ -186,7 +186,7 @@ export const connectors = {
   'Connectors:Enabled': option(boolean, true, 'Run connectors, and offer the paths below /connectors and /webhook'),
   'Connectors:DataProtection:Token': optional(text('TOKEN'), 'Secret under which secrets of connectors are sealed. Without one connectors with secrets are refused', secret),
   'Connectors:DataProtection:TokenFile': optional(path('FILE'), 'File that holds the token; it wins over the token itself'),
-  'Connectors:DataProtection:PreviousTokens': option(list('TOKENS'), [], 'Tokens that were in use before, so that what they sealed can still be opened', secret),
+  'Connectors:DataProtection:PreviousTokens': option(texts('TOKENS'), [], 'Tokens that were in use before, so that what they sealed can still be opened', secret),
   'Webhook:MaxBodySize': option(size({ min: 1, max: 4_194_304 }), 1_048_576, 'Largest body of a webhook call', { fallbackText: '1 MiB' }),
   'Webhook:ScriptTimeoutMs': option(integer('MS', 1, 60_000), 100, 'Processor time that a routing script may take for a call'),
 };

@@ -32,9 +32,11 @@ CertificatePrivateKeyFile: /etc/skua/node.key
   and underscores in names don't count there and in the environment; in the file only case does not.
 - Booleans are \`true\` and \`false\`. Sizes are bytes, also with a unit: \`64MiB\`.
 - An option that is not known, or has a value that it can't have, keeps the node from starting (exit code 2); the message
-  names the nearest one that there is.
+  names the nearest one that there is. Variables \`SERVER_...\` that are near to no option may be meant for another program, or be set by an
+  orchestrator for a service named \`server\`: they are a warning. So are all \`EVENTSTORE_...\` and \`KURRENTDB_...\`, with their
+  counterpart ([Moving here and back](../MOVING.md)).
 - Options marked *reload* change without a restart: edit the file, then \`POST /admin/reloadconfig\` or send SIGHUP.
-- Secrets (*secret*) are never shown, neither in logs nor by \`/info/options\`.
+- Secrets (*secret*) are never shown, neither in logs nor by \`/info/options\`. An empty password for \`admin\` or \`ops\` is refused.
 `;
 
 /** The documentation page of all options. */
@@ -100,7 +102,7 @@ function describe({ kind, description, deprecated, fallbackText }: OptionSpec<un
 
 /**
  * The options in force in two parts, given ones and defaults, groups and names in alphabetical order, each with its
- * value and its source (options-and-security.md section 1.5). Secrets are masked.
+ * value and its source (options-and-security.md section 1.5). A secret is masked where there is one.
  */
 export function dumpLines({ settings }: Config): readonly string[] {
   const all = [...settings.values()];
@@ -129,6 +131,8 @@ function spacedName(name: string): string {
 }
 
 function shownValue(setting: Setting): string {
-  const text = valueText(setting);
+  // Where nothing was given there is no secret: nothing, or a default that everybody can read.
+  const hasSecret = setting.source !== '<DEFAULT>' && setting.option.kind.show(setting.value) !== '';
+  const text = hasSecret ? valueText(setting) : setting.option.kind.show(setting.value);
   return text === '' ? '<empty>' : text;
 }

@@ -1,5 +1,6 @@
 import { commandLineName, ENVIRONMENT_PREFIX, environmentName } from './names.ts';
 import type { Found, Names } from './names.ts';
+import { isServiceVariable, REFERENCE_PREFIXES } from './reference.ts';
 
 const WORD = /^(--?|\/|)([a-z][a-z0-9_:-]*?)([+-]?)(?:=(.*))?$/is;
 const BOOLEAN = /^(true|false)$/i;
@@ -51,7 +52,7 @@ export function readCommandLine(words: readonly string[], names: Names): Reading
       at++;
     }
   }
-  return { given, unknown, problems };
+  return { given, unknown, problems, warnings: [] };
 }
 
 function isOptionLike(written: string): boolean {
@@ -70,19 +71,33 @@ function wordOf(written: string, names: Names): Word | null {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the variables `SERVER_...`. The prefix is upper case; behind it case and underscores don't count. */
+/**
+ * Reads the variables `SERVER_...`. The prefix is upper case; behind it case and underscores don't count. Names that are near to an option's
+ * are taken for typing errors; of others, which may be meant for another program, there is a warning, and so of all variables of the reference
+ * database.
+ */
 export function readEnvironment(env: Environment, names: Names): Reading {
   const given: Given[] = [];
   const unknown: string[] = [];
   const problems: string[] = [];
+  const warnings: string[] = [];
+  const services: string[] = [];
   const seen = new Map<string, string>();
   for (const variable of Object.keys(env).filter((each) => each.startsWith(ENVIRONMENT_PREFIX)).toSorted()) {
     const text = env[variable];
     if (text === undefined) continue;
     const written = variable.slice(ENVIRONMENT_PREFIX.length);
+    if (isServiceVariable(variable, text)) {
+      services.push(variable);
+      continue;
+    }
     const found = names.find(written);
     if (found === null) {
-      unknown.push(`Unknown environment variable ${shown(variable)}.${names.suggestion(written, environmentName)}`);
+      const absence = names.absence(written);
+      const suggestion = names.suggestion(written, environmentName);
+      if (absence !== null) warnings.push(`${shown(variable)} is ignored: the reference database has this option, and Skua has not: ${absence}.`);
+      else if (written === '' || suggestion !== '') unknown.push(`Unknown environment variable ${shown(variable)}.${suggestion}`);
+      else warnings.push(`Unknown environment variable ${shown(variable)} is ignored.${names.shorter(written, environmentName)}`);
       continue;
     }
     // Variables have no order, so that none of two could win.
@@ -92,7 +107,37 @@ export function readEnvironment(env: Environment, names: Names): Reading {
     seen.set(key, variable);
     given.push({ name: found.name, alias: found.alias, spelling: variable, text });
   }
-  return { given, unknown, problems };
+  return { given, unknown, problems, warnings: [...warnings, ...referenceVariables(env, names, services), ...serviceWarning(services)] };
+}
+
+/** What becomes of the variables of the reference database: nothing, and the warnings say what to set instead. */
+function referenceVariables(env: Environment, names: Names, services: string[]): string[] {
+  const warnings: string[] = [];
+  for (const variable of Object.keys(env).toSorted()) {
+    const prefix = REFERENCE_PREFIXES.find((each) => variable.startsWith(each));
+    const text = env[variable];
+    if (prefix === undefined || text === undefined) continue;
+    const written = variable.slice(prefix.length);
+    const found = names.find(written);
+    if (isServiceVariable(variable, text)) services.push(variable);
+    else if (found !== null) {
+      const counterpart = environmentName(found.name);
+      warnings.push(`${shown(variable)} has no effect here: its counterpart is ${counterpart}${env[counterpart] === undefined ? ', which is not set' : ', which is set'}.`);
+    } else {
+      const absence = names.absence(written);
+      warnings.push(`${shown(variable)} has no effect here, and has no counterpart${absence === null ? '' : `: ${absence}`}.${absence === null ? names.suggestion(written, environmentName) : ''}`);
+    }
+  }
+  return warnings;
+}
+
+/** Variables that one warning names. */
+const SERVICES_SHOWN = 20;
+
+function serviceWarning(variables: readonly string[]): string[] {
+  if (variables.length === 0) return [];
+  const more = variables.length > SERVICES_SHOWN ? ` and ${variables.length - SERVICES_SHOWN} more` : '';
+  return [`${variables.slice(0, SERVICES_SHOWN).map(shown).join(', ')}${more}: ignored, as an orchestrator sets such variables for a service. (In a pod enableServiceLinks: false keeps them away.)`];
 }
 
 /** One value that a source gives for an option. */
@@ -113,9 +158,11 @@ export interface Reading {
   readonly unknown: readonly string[];
   /** Messages about what can't be understood. */
   readonly problems: readonly string[];
+  /** Messages about what is ignored. */
+  readonly warnings: readonly string[];
 }
 
-export const NOTHING: Reading = { given: [], unknown: [], problems: [] };
+export const NOTHING: Reading = { given: [], unknown: [], problems: [], warnings: [] };
 
 /** Longest part of a text that a message repeats. */
 const SHOWN_LENGTH_MAX = 200;

@@ -54,6 +54,7 @@ class YamlReader implements Reading {
   readonly given: Given[] = [];
   readonly unknown: string[] = [];
   readonly problems: string[] = [];
+  readonly warnings: string[] = [];
   readonly #document: Document;
   readonly #file: string;
   readonly #names: Names;
@@ -107,7 +108,7 @@ class YamlReader implements Reading {
     } else if (isSeq(node) && option.kind.isList) {
       const items = node.items.map((item) => this.#resolve(item as Node));
       if (!items.every((item): item is Scalar => isScalar(item) && !isNothing(item))) this.problems.push(`${spelling} must be a sequence of single values.`);
-      else if (items.length > 0) add(items.map((item) => String(item.value)).join(','));
+      else if (items.length > 0) add((option.kind.join ?? joined)(items.map((item) => String(item.value))));
     } else this.problems.push(`${spelling} must be ${option.kind.isList ? 'a list' : 'a single value'}, not ${kindOf(node)}.`);
   }
 
@@ -117,6 +118,10 @@ class YamlReader implements Reading {
     if (target === undefined) this.problems.push(`${this.#file}:${lineOf(node, this.#lines)} refers to something that is not defined: a value that begins with * needs quotes.`);
     return target ?? null;
   }
+}
+
+function joined(items: readonly string[]): string {
+  return items.join(',');
 }
 
 /** Nothing behind the colon, `~` or `null`: it can't be told whether the default, zero or an empty text is meant. */

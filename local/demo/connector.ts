@@ -5,7 +5,8 @@ import { signCall } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
-import { expectStatus, NodeClient } from '../cli/node-client.ts';
+import type { NodeClient } from '../cli/node-client.ts';
+import { expectStatus } from '../cli/node-client.ts';
 import type { DemoDelivery } from './payloads.ts';
 
 export const CONNECTOR_ID = 'demo-github';
@@ -37,7 +38,7 @@ export class DemoConnector {
 
   constructor(node: NodeClient, sleep: (ms: number) => Promise<void>) {
     this.#node = node;
-    this.#sender = new NodeClient(node.base, {});
+    this.#sender = node.withoutLogin();
     this.#sleep = sleep;
   }
 

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
+import { bundled } from '../cli/version.ts';
 
 const PACKAGE = '@octokit/webhooks-examples';
 
@@ -46,10 +49,11 @@ export async function loadStreams(): Promise<DemoStream[]> {
 
 async function loadExamples(): Promise<Example[]> {
   try {
-    const file = fileURLToPath(import.meta.resolve(`${PACKAGE}/api.github.com/index.json`));
-    return JSON.parse(await readFile(file, 'utf8')) as Example[];
+    const packed = bundled('./demo-webhooks.json.gz');
+    const bytes = packed === null ? await readFile(fileURLToPath(import.meta.resolve(`${PACKAGE}/api.github.com/index.json`))) : await promisify(gunzip)(await readFile(packed));
+    return JSON.parse(bytes.toString()) as Example[];
   } catch (error) {
-    throw new CommandError('payloads_missing', `The payloads can't be read (${(error as Error).message}). Install them: npm install --no-save ${PACKAGE}`, EXIT.failed);
+    throw new CommandError('payloads_missing', `The payloads can't be read (${(error as Error).message}). Install them again: npm ci in a checkout, else the package.`, EXIT.failed);
   }
 }
 

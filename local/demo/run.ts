@@ -47,7 +47,8 @@ export interface DemoReport {
 
 interface DemoOptions {
   readonly nowMs: () => number;
-  readonly onStream: (stream: string, done: number, total: number) => void;
+  /** Called when a webhook was posted to a stream, or found to be there from an earlier run, with the bytes of its body. */
+  readonly onPosted: (stream: string, bytes: number) => void;
 }
 
 interface Players {
@@ -63,10 +64,7 @@ export async function runDemo(players: Players, streams: readonly DemoStream[], 
   await connector.start();
   try {
     const forgedStatus = connector.secret === null ? null : await connector.post(streams[0]!.deliveries[0]!, `not ${connector.secret}`);
-    for (const [at, each] of streams.entries()) {
-      options.onStream(each.stream, at, streams.length);
-      reports.push(await playStream(players, each, options.nowMs, spent));
-    }
+    for (const each of streams) reports.push(await playStream(players, each, options, spent));
     return {
       isSigned: connector.secret !== null, forgedStatus, streams: reports, isSame: reports.every((report) => report.isSame) && (forgedStatus ?? 401) === 401,
       sendSeconds: spent.sendMs / 1000, readSeconds: spent.readMs / 1000,
@@ -76,13 +74,20 @@ export async function runDemo(players: Players, streams: readonly DemoStream[], 
   }
 }
 
-async function playStream({ client, connector }: Players, { stream, deliveries }: DemoStream, nowMs: () => number, spent: { sendMs: number; readMs: number }): Promise<StreamReport> {
+async function playStream({ client, connector }: Players, { stream, deliveries }: DemoStream, { nowMs, onPosted }: DemoOptions, spent: { sendMs: number; readMs: number }): Promise<StreamReport> {
   const earlier = await client.fateOf(stream);
   const before = await count(client, stream);
-  if (earlier !== null) return { stream, before, sent: 0, refused: 0, written: before, isSame: true, fate: earlier, wasBefore: true, after: before };
+  const posted = ({ body }: DemoDelivery) => onPosted(stream, Buffer.byteLength(body));
+  if (earlier !== null) {
+    deliveries.forEach(posted);
+    return { stream, before, sent: 0, refused: 0, written: before, isSame: true, fate: earlier, wasBefore: true, after: before };
+  }
   const startMs = nowMs();
   let refused = 0;
-  for (const delivery of deliveries) if (await connector.post(delivery) !== 201) refused++;
+  for (const delivery of deliveries) {
+    if (await connector.post(delivery) !== 201) refused++;
+    posted(delivery);
+  }
   const sentMs = nowMs();
   const read = await client.read(stream) ?? [];
   spent.sendMs += sentMs - startMs;

@@ -18,6 +18,8 @@ export interface ScavengeReport {
   readonly bytesBefore: number;
   readonly bytesAfter: number;
   readonly seconds: number | null;
+  /** The node's files are not in the directory that was named, so nothing is proved about them. */
+  readonly isElsewhere: boolean;
   readonly erasure: ErasureReport | null;
 }
 
@@ -42,26 +44,26 @@ export async function runScavengeDemo(node: NodeClient, reports: readonly Stream
   const client = new ScavengeClient(node);
   const following: FollowOptions = { io: options.io, json: false, isShown: options.io.stderr.isTTY === true, signal: options.signal };
   const totals = async () => {
-    const scavengeId = await client.start(new URLSearchParams({ dryRun: 'true' }));
+    const { scavengeId } = await client.start(new URLSearchParams({ dryRun: 'true' }));
     return (await followDryRun(client, scavengeId, following)).value.totals;
   };
   const before = await totals();
-  if (before.discardable === 0) return { removable: 0, result: null, bytesBefore: before.bytes, bytesAfter: before.bytes, seconds: null, erasure: null };
-  const search = await searchFor(reports, options.directory);
-  const scavengeId = await client.start(new URLSearchParams());
+  const directory = path.resolve(options.directory);
+  const hasFiles = await stat(path.join(directory, 'writer.chk')).then(() => true, () => false);
+  if (before.discardable === 0) return { removable: 0, result: null, bytesBefore: before.bytes, bytesAfter: before.bytes, seconds: null, isElsewhere: !hasFiles, erasure: null };
+  const deleted = reports.find((report) => report.fate === 'hard' && !report.wasBefore);
+  const search = deleted === undefined || !hasFiles ? null : await searchFor(deleted.stream, directory);
+  const { scavengeId } = await client.start(new URLSearchParams());
   const { result, seconds } = await followRun(client, completionOfNode(node), scavengeId, following);
   const after = await totals();
   const erasure = search === null ? null : { ...search, after: await tracesOf(search.stream, search.directory) };
-  return { removable: before.discardable, result, bytesBefore: before.bytes, bytesAfter: after.bytes, seconds, erasure };
+  return { removable: before.discardable, result, bytesBefore: before.bytes, bytesAfter: after.bytes, seconds, isElsewhere: !hasFiles || (deleted !== undefined && search === null), erasure };
 }
 
-/** Null when no stream was hard-deleted now, or its events are not in that directory: then the node's files are elsewhere. */
-async function searchFor(reports: readonly StreamReport[], given: string): Promise<Omit<ErasureReport, 'after'> | null> {
-  const deleted = reports.find((report) => report.fate === 'hard' && !report.wasBefore);
-  const directory = path.resolve(given);
-  if (deleted === undefined || await stat(path.join(directory, 'writer.chk')).catch(() => null) === null) return null;
-  const before = await tracesOf(deleted.stream, directory);
-  return before.length === 0 ? null : { stream: deleted.stream, directory, before };
+/** Null when the events are not in that directory: then the node's files are elsewhere. */
+async function searchFor(stream: string, directory: string): Promise<Omit<ErasureReport, 'after'> | null> {
+  const before = await tracesOf(stream, directory);
+  return before.length === 0 ? null : { stream, directory, before };
 }
 
 async function tracesOf(stream: string, directory: string): Promise<string[]> {

@@ -6,6 +6,7 @@ import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/ports/clock.ts';
 import { HTTP_TIMEOUT_SECONDS, TICK_PERIOD_SECONDS, TICK_TIMEOUT_SECONDS } from '../../infra/aws/limits.ts';
+import { bundled } from '../cli/version.ts';
 import { FunctionPool } from './function-pool.ts';
 import type { Outcome } from './runtime-interface.ts';
 
@@ -150,8 +151,7 @@ function sendProblem(reply: http.ServerResponse, status: number, detail: string)
 
 /** Beside this file, and in an installed package beside the bundles, where the build puts a copy. */
 function bootstrapFile(): string {
-  const here = fileURLToPath(import.meta.url);
-  return here.endsWith('.ts') ? path.join(path.dirname(here), 'bootstrap.mjs') : path.join(path.dirname(here), 'functions', 'bootstrap.mjs');
+  return fileURLToPath(bundled('./functions/bootstrap.mjs') ?? new URL('bootstrap.mjs', import.meta.url));
 }
 
 /** Largest body in bytes that a function URL takes. */

@@ -1,5 +1,6 @@
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import { parse as parseForwarded } from 'forwarded-parse';
+import { isLoopbackAddress } from '../../core/security/address-group.ts';
 import type { ServerSide } from '../../handlers/http/context.ts';
 import { rangeOf } from '../config/kinds.ts';
 
@@ -53,14 +54,29 @@ export class TrustedProxies {
    */
   clientOf(connection: { readonly remoteAddress?: string | undefined }, headers: Headers): string | null {
     const address = connectionAddress(connection);
-    if (address === null || !this.hasConnection(connection)) return address;
+    return address !== null && this.hasConnection(connection) ? this.#forwardedClient(headers) ?? address : address;
+  }
+
+  /**
+   * Whether a request was sent on this machine: over its loopback interface, and passed on by nobody. Behind a trusted proxy here the
+   * client must be said to be local, too. A proxy that is not named as trusted gives itself away by what it adds, or by the name under which
+   * the node was asked for; what can't be known counts as not local.
+   */
+  isLocal(connection: { readonly remoteAddress?: string | undefined }, headers: Headers): boolean {
+    if (!isLoopbackAddress(connectionAddress(connection))) return false;
+    if (this.hasConnection(connection)) return isLoopbackAddress(this.#forwardedClient(headers));
+    return !PASSED_ON.some((name) => headers.has(name)) && isLoopbackHost(headers.get('host'));
+  }
+
+  /** Null where the headers are not there or can't be read. */
+  #forwardedClient(headers: Headers): string | null {
     const list = headers.get('x-forwarded-for');
     const forwarded = headers.get('forwarded');
     const byList = list === null ? null : this.#lastUntrusted(hopsOfList(list));
-    if (forwarded === null) return byList ?? address;
+    if (forwarded === null) return byList;
     const hops = hopsOfForwarded(forwarded);
     const byForwarded = hops === null ? null : this.#lastUntrusted(hops);
-    return list === null || byList === byForwarded ? byForwarded ?? address : address;
+    return list === null || byList === byForwarded ? byForwarded : null;
   }
 
   /** From the nearest hop on; null for none, and where one that is reached is no address. */
@@ -74,6 +90,18 @@ export class TrustedProxies {
   }
 }
 
+/** What proxies add to the requests that they pass on. */
+const PASSED_ON = [
+  'forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port', 'x-forwarded-prefix', 'x-forwarded-server', 'x-forwarded-scheme', 'x-forwarded-ssl',
+  'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip', 'x-original-forwarded-for', 'x-envoy-external-address', 'x-request-start',
+] as const;
+
+/** A `Host` header, with or without a port. */
+function isLoopbackHost(host: string | null): boolean {
+  const hostname = host === null ? '' : URL.parse(`http://${host}`)?.hostname ?? '';
+  return hostname === 'localhost' || isLoopbackAddress(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
+}
+
 /** The address at the other end; null once it is gone. IPv4 addresses are shown as such on a socket for both. */
 export function connectionAddress({ remoteAddress }: { readonly remoteAddress?: string | undefined }): string | null {
   return remoteAddress === undefined ? null : withoutMapping(remoteAddress);
@@ -85,12 +113,13 @@ function withoutMapping(address: string): string {
   return address.startsWith(MAPPED) && address.includes('.') ? address.slice(MAPPED.length) : address;
 }
 
-export type ProxySide = Required<Pick<ServerSide, 'addressOf'>> & Pick<ServerSide, 'isTrustedProxy'>;
+export type ProxySide = Required<Pick<ServerSide, 'addressOf' | 'isLocal'>> & Pick<ServerSide, 'isTrustedProxy'>;
 
 /** What the server side offers of this; `isTrustedProxy` only where some were named. */
 export function proxySide(proxies: TrustedProxies, connectionOf: (request: Request) => { readonly remoteAddress?: string | undefined }): ProxySide {
   return {
     addressOf: (request) => proxies.clientOf(connectionOf(request), request.headers),
+    isLocal: (request) => proxies.isLocal(connectionOf(request), request.headers),
     ...(!proxies.isEmpty && { isTrustedProxy: (request: Request) => proxies.hasConnection(connectionOf(request)) }),
   };
 }

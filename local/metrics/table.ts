@@ -45,6 +45,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_index_tables: { kind: 'gauge', help: 'Index tables.' },
   eventstore_index_merges_total: { kind: 'counter', help: 'Merges of index tables.' },
   eventstore_log_chunks: { kind: 'gauge', help: 'Chunk files in force.' },
+  eventstore_log_unprotected_bytes: { kind: 'gauge', help: 'Bytes at the end of the log whose checksums are not on disk yet.' },
   eventstore_log_unproven_bytes: { kind: 'gauge', help: 'Bytes of completed chunk files that have not been compared with their checksum since they were written or changed.' },
   eventstore_log_oldest_proof_age_seconds: { kind: 'gauge', help: 'Time since the completed chunk file that was proved longest ago was compared with its checksum; absent when none was.' },
   eventstore_subscriptions: { kind: 'gauge', help: 'Subscriptions and waiting reads.' },

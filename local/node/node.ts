@@ -253,6 +253,9 @@ class Node implements RunningNode {
     const hasDefaultPasswords = !isLoopback(NodeIp) && !AllowDefaultPasswords && await security.hasDefaultPasswords();
     checkStart(this.#options.config, { hasDefaultPasswords });
     await security.start();
+    if (PasswordFormat === 'strong' && !this.#options.config.given('PasswordFormat') && await security.hasCompatiblePasswords()) {
+      this.#log.warn('passwords of this directory are of the format of the reference database, and new ones will be strong (scrypt), which it does not read. Set PasswordFormat: compatible if the directory may go back there, else PasswordFormat: strong');
+    }
     return security;
   }
 
@@ -291,7 +294,7 @@ class Node implements RunningNode {
         bloomFilters: values.UseIndexBloomFilters, verify: !values.SkipIndexVerify,
       },
       log: {
-        truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify,
+        truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify, verifyOngoing: !values.SkipDbVerify,
         ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
         ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
       },

@@ -1,4 +1,4 @@
-import { holdEnded } from '../../core/backup/node/hold.ts';
+import { holdEnded, holdOf } from '../../core/backup/node/hold.ts';
 import type { StoreHold } from '../../core/backup/node/hold.ts';
 import { BACKUP_JOB } from '../../core/backup/jobs.ts';
 import type { BackupJobArgs } from '../../core/backup/jobs.ts';
@@ -6,7 +6,7 @@ import type { Snapshot } from '../../core/backup/source/source.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
 import { objectSource } from '../../core/object-log/overlay/overlay.ts';
-import type { ObjectSource, Scratch } from '../../core/object-log/overlay/overlay.ts';
+import type { ObjectSource } from '../../core/object-log/overlay/overlay.ts';
 import { InlineJobs, jobUnknown } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
@@ -22,7 +22,7 @@ import { newScratch } from './scratch.ts';
 export class HeldObjects {
   readonly #world: ObjectWorld;
   readonly #options: ObjectLogOptions;
-  readonly #held = new Map<Snapshot, ObjectHold>();
+  readonly #held = new Map<Snapshot, { readonly hold: StoreHold; readonly source: ObjectSource }>();
   #isClosed = false;
 
   constructor(world: ObjectWorld, options: ObjectLogOptions) {
@@ -35,8 +35,13 @@ export class HeldObjects {
     const scratch = await newScratch();
     try {
       const source = await objectSource(this.#world, this.#options, scratch.storage);
-      const hold = new ObjectHold(source, scratch, () => this.#held.delete(source.snapshot));
-      this.#held.set(source.snapshot, hold);
+      const release = async (): Promise<void> => {
+        this.#held.delete(source.snapshot);
+        await source.release();
+        await scratch.remove();
+      };
+      const hold = holdOf({ snapshot: source.snapshot, read: (...args) => source.read(...args), release });
+      this.#held.set(source.snapshot, { hold, source });
       if (this.#isClosed) await hold.release();
       this.#refuseClosed();
       return hold;
@@ -54,10 +59,10 @@ export class HeldObjects {
   readonly jobs: Jobs = {
     run: async (name: string, args: unknown, options?: JobOptions): Promise<unknown> => {
       if (name !== BACKUP_JOB) throw jobUnknown(name);
-      const hold = this.#held.get((args as BackupJobArgs).snapshot);
-      if (hold === undefined) throw holdEnded();
+      const held = this.#held.get((args as BackupJobArgs).snapshot);
+      if (held === undefined) throw holdEnded();
       const { digests, ids, clock } = this.#world;
-      const jobs = new InlineJobs({ jobs: JOBS, storage: hold.source.storage, digests, ids, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (place) => openObjects(place) } });
+      const jobs = new InlineJobs({ jobs: JOBS, storage: held.source.storage, digests, ids, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (place) => openObjects(place) } });
       return jobs.run(name, args, options);
     },
     close: async () => {},
@@ -65,41 +70,6 @@ export class HeldObjects {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const hold of this.#held.values()) await hold.release();
-  }
-}
-
-class ObjectHold implements StoreHold {
-  readonly source: ObjectSource;
-  readonly snapshot: Snapshot;
-  readonly #scratch: Scratch;
-  readonly #onRelease: () => void;
-  isReleased = false;
-
-  constructor(source: ObjectSource, scratch: Scratch, onRelease: () => void) {
-    this.source = source;
-    this.snapshot = source.snapshot;
-    this.#scratch = scratch;
-    this.#onRelease = onRelease;
-  }
-
-  async *read(path: string, position: number, length: number): AsyncGenerator<Uint8Array, void, undefined> {
-    this.#check();
-    for await (const piece of this.source.read(path, position, length)) {
-      this.#check();
-      yield piece;
-    }
-  }
-
-  #check(): void {
-    if (this.isReleased) throw holdEnded();
-  }
-
-  async release(): Promise<void> {
-    if (this.isReleased) return;
-    this.isReleased = true;
-    this.#onRelease();
-    await this.source.release();
-    await this.#scratch.remove();
+    for (const { hold } of this.#held.values()) await hold.release();
   }
 }

@@ -8,6 +8,7 @@ import { newGuid } from '../../core/index/index-map.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { newestManifest } from '../../core/object-log/manifest.ts';
 import { createObjectNodes } from '../../core/object-log/tick/control.ts';
+import { createDrive } from '../../core/object-log/tick/drive.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Meter } from '../../core/ports/meter.ts';
@@ -72,7 +73,7 @@ export async function openOnObjects({ values, hasChunkSize, log, meter }: OpenOn
   const { store } = instance;
   const ticked = new TickedScavenger(world, { leftMs: () => Number.POSITIVE_INFINITY });
   const scavenge = { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete };
-  const ticker: Ticker = new Ticker({ world, options, autoScavenge: { schedule: createSchedule(), self: SELF, config }, onTick: () => ticked.refresh(), settings: { scavenge } });
+  const ticker: Ticker = new Ticker({ world, options, autoScavenge: createDrive({ world, schedule: createSchedule(), self: SELF, config, open: () => Promise.resolve(instance) }), onTick: () => ticked.refresh(), settings: { scavenge } });
   const foresight = new Foresight({ world, options, instance, newScratch, config: scavenge });
   const scavenger = new KickingScavenger(ticked, foresight, () => ticker.kick());
   const held = new HeldObjects(world, options);
@@ -119,6 +120,6 @@ function onObjects(instance: ObjectInstance, scavenger: Scavenger, held: HeldObj
 function statusOf({ internals, figures }: ObjectInstance): StoreStatus {
   const { end } = internals;
   return {
-    checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1, truncate: -1 }, existenceCheckpoint: end, isIndexMerging: false, indexMerges: 0, streams: internals.figures(), proofs: null, ...figures(),
+    checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1, truncate: -1 }, existenceCheckpoint: end, isIndexMerging: false, indexMerges: 0, streams: internals.figures(), proofs: null, vouchedTo: null, ...figures(),
   };
 }

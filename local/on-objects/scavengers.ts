@@ -1,11 +1,15 @@
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import { SkuaError } from '../../core/errors.ts';
+import { FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS } from '../../core/object-log/api.ts';
 import type { ObjectWorld } from '../../core/object-log/api.ts';
 import type { Foresight } from '../../core/object-log/overlay/foresight.ts';
 import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/object-log/tick/control.ts';
+import { agesOf, tracesMs } from '../../core/object-log/tick/sweep.ts';
 import type { ScavengeStatus } from '../../core/object-log/tick/control.ts';
-import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult } from '../../core/scavenge/api.ts';
+import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from '../../core/scavenge/api.ts';
 
+/** As nodes and functions open their stores. */
+const TRACES_SECONDS = tracesMs(agesOf(FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS)) / 1_000;
 /** Milliseconds for the answer behind a wait. */
 const ANSWER_RESERVE_MS = 2_000;
 const TIMER_MS_MAX = 2_147_483_647;
@@ -39,10 +43,15 @@ export class TickedScavenger implements Scavenger {
     this.#status = await scavengeStatus(this.#world);
   }
 
-  async start(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
+  async start(options?: ScavengeOptions): Promise<ScavengeStarted> {
+    const waiting = options?.startAfresh === true ? null : await this.waiting();
     const started = await startScavenge(this.#world, options);
     await this.refresh();
-    return started;
+    return { ...started, ...(waiting !== null && { olderPoint: waiting }) };
+  }
+
+  async waiting(): Promise<OlderPoint | null> {
+    return this.#status?.waiting ?? null;
   }
 
   async stop(scavengeId: string): Promise<string> {
@@ -58,7 +67,8 @@ export class TickedScavenger implements Scavenger {
   last(): LastScavenge | null {
     const status = this.#status;
     if (status === null) return null;
-    return { scavengeId: status.scavengeId, result: status.state === 'ended' ? (status.result ?? 'Errored') as ScavengeResult : 'InProgress', error: status.error };
+    const { scavengeId, state, result, error, olderPoint, traces } = status;
+    return { scavengeId, result: state === 'ended' ? (result ?? 'Errored') as ScavengeResult : 'InProgress', error, ...(olderPoint !== undefined && { olderPoint }), ...(traces !== null && { traces }) };
   }
 
   /** As it was when the last tick that had a part in it ended. */
@@ -68,6 +78,8 @@ export class TickedScavenger implements Scavenger {
     const elapsedSeconds = Math.max(0, Math.floor((this.#world.clock.nowMs() - running.startedMs) / 1_000));
     return {
       phase: 'Starting', chunksDone: 0, chunksTotal: 0, bytesDone: 0, bytesTotal: 0, bytesReclaimed: 0, ...running.progress, scavengeId: running.scavengeId, startedAtMs: running.startedMs, elapsedSeconds, remainingSeconds: null,
+      ...(running.olderPoint !== undefined && { olderPoint: running.olderPoint }),
+      tracesRemainSeconds: TRACES_SECONDS,
     };
   }
 
@@ -99,11 +111,11 @@ export class TickedScavenger implements Scavenger {
 }
 
 function tooLong(stream: string, cause: unknown): SkuaError {
-  return new SkuaError('aborted', `Explaining ${JSON.stringify(stream)} takes longer than a function has: run a node on the same bucket, with npm start -- --storage s3://bucket/prefix, and ask it.`, { stream }, cause);
+  return new SkuaError('aborted', `Explaining ${JSON.stringify(stream)} takes longer than a function has: run a node on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`, { stream }, cause);
 }
 
 function notHere(what: string): SkuaError {
-  return new SkuaError('bad_request', `${what} takes a node: run one on the same bucket, with npm start -- --storage s3://bucket/prefix, and ask it.`);
+  return new SkuaError('bad_request', `${what} takes a node: run one on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`);
 }
 
 /**
@@ -121,7 +133,7 @@ export class KickingScavenger implements Scavenger {
     this.#kick = kick;
   }
 
-  async start(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
+  async start(options?: ScavengeOptions): Promise<ScavengeStarted> {
     const started = await this.#scavenger.start(options);
     this.#kick();
     return started;
@@ -140,6 +152,7 @@ export class KickingScavenger implements Scavenger {
 
   current(): string | null { return this.#scavenger.current() ?? this.#foresight.current(); }
   last(): LastScavenge | null { return this.#scavenger.last(); }
+  waiting(): Promise<OlderPoint | null> { return this.#scavenger.waiting(); }
   progress(): ScavengeProgress | null { return this.#scavenger.progress() ?? this.#foresight.progress(); }
   async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#foresight.startDryRun(options); }
   async dryRun(scavengeId: string): Promise<DryRunReport | null> { return this.#foresight.dryRun(scavengeId); }

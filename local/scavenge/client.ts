@@ -1,4 +1,5 @@
 import type { DryRunReport, Explanation } from '../../core/scavenge/api.ts';
+import type { OlderPointDocument } from './older-point.ts';
 import { parseTimeSpan } from '../../core/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
@@ -16,7 +17,18 @@ export interface ProgressDocument {
   readonly startedAt: string;
   readonly elapsedSeconds: number;
   readonly remainingSeconds: number | null;
+  readonly phaseShare?: number;
+  readonly olderPoint?: OlderPointDocument;
 }
+
+/** Answer of POST `/admin/scavenge`. */
+export interface StartedDocument {
+  readonly scavengeId: string;
+  readonly olderPoint?: OlderPointDocument;
+}
+
+/** GET `/admin/scavenge/explain/{stream}`. */
+export type ExplanationDocument = Omit<Explanation, 'waiting'> & { readonly waiting?: OlderPointDocument & { readonly leaves: Explanation['removed'] } };
 
 /** GET `/admin/scavenge/last`. */
 export interface LastDocument {
@@ -24,10 +36,16 @@ export interface LastDocument {
   readonly scavengeLink: string;
   readonly scavengeResult: string;
   readonly error?: string;
+  /** To which the next start goes, where none runs. */
+  readonly waiting?: OlderPointDocument;
+  /** On object storage: until when traces of what it removed remain, or since when none is left. */
+  readonly tracesUntil?: string;
+  readonly tracesGone?: string;
+  readonly olderPoint?: OlderPointDocument;
 }
 
 /** The report as it is sent, with the point's time as text. */
-export type DryRunDocument = Pick<DryRunReport, 'scavengeId' | 'threshold' | 'chunks' | 'totals'>;
+export type DryRunDocument = Pick<DryRunReport, 'scavengeId' | 'threshold' | 'chunks' | 'totals'> & { readonly waiting?: OlderPointDocument };
 
 /** A document, and its text: numbers beyond 2^53 survive only there. */
 export interface Document<T> {
@@ -45,10 +63,10 @@ export class ScavengeClient {
     this.#node = node;
   }
 
-  /** Gives the id of the run. Rejects with `scavenge_in_progress` (status 409) while another one is active. */
-  async start(query: URLSearchParams): Promise<string> {
+  /** Rejects with `scavenge_in_progress` (status 409) while another one is active. */
+  async start(query: URLSearchParams): Promise<StartedDocument> {
     const path = query.size === 0 ? PATH : `${PATH}?${query}`;
-    return (await this.#json<{ scavengeId: string }>('POST', path, 'starting a scavenge')).value.scavengeId;
+    return (await this.#json<StartedDocument>('POST', path, 'starting a scavenge')).value;
   }
 
   /** Resolves when the run has stopped. */
@@ -76,8 +94,8 @@ export class ScavengeClient {
     return response.status === 202 ? null : { text, value: JSON.parse(text) as DryRunDocument };
   }
 
-  explain(stream: string): Promise<Document<Explanation>> {
-    return this.#json<Explanation>('GET', `${PATH}/explain/${encodeURIComponent(stream)}`, `explaining ${stream}`);
+  explain(stream: string): Promise<Document<ExplanationDocument>> {
+    return this.#json<ExplanationDocument>('GET', `${PATH}/explain/${encodeURIComponent(stream)}`, `explaining ${stream}`);
   }
 
   async #json<T>(method: string, path: string, what: string): Promise<Document<T>> {

@@ -4,6 +4,10 @@ import { CommandError } from '../cli/failure.ts';
 import { coloursFor, counted, countText, EXIT, line, tableLines } from '../cli/io.ts';
 import type { Column, ExitCode, Io } from '../cli/io.ts';
 import { bytesText, elapsedText, Progress } from '../cli/progress.ts';
+import type { Phases } from '../cli/progress.ts';
+import { UNTIL_CLEAN_RUNS_MAX } from './options.ts';
+import { momentOf } from './older-point.ts';
+import type { OlderPointDocument } from './older-point.ts';
 import type { CompletionReader, Document, DryRunDocument, LastDocument, ProgressDocument, ScavengeClient } from './client.ts';
 
 /** How often a node is asked how far it is. */
@@ -19,13 +23,28 @@ export interface FollowOptions {
 }
 
 /** How a run ended. */
-interface Ending {
+export interface Ending {
   readonly scavengeId: string;
   readonly result: string;
   readonly error: string | null;
   /** Null where nobody knows, as the run's history could not be written. */
   readonly bytesReclaimed: number | null;
   readonly seconds: number | null;
+  /** Absent where it went up to its start. */
+  readonly olderPoint?: OlderPointDocument;
+  /** As the node tells them, on object storage. */
+  readonly tracesUntil?: string;
+  readonly tracesGone?: string;
+}
+
+/** Whether the run has done all that there was to do when it was started. */
+export function isClean({ result, olderPoint }: Ending): boolean {
+  return result === 'Success' && olderPoint === undefined;
+}
+
+/** Somebody else writes scavenge points, or stops runs, faster than they are reached. */
+export function tooManyRuns(): CommandError {
+  return new CommandError('scavenge_not_clean', `${UNTIL_CLEAN_RUNS_MAX} runs have ended, and none of them has gone up to its start: something else starts scavenges here, too. Begin at a new point with --fresh.`, EXIT.failed);
 }
 
 /** What shows a run's progress: a bar on a terminal, lines elsewhere, objects for programs. */
@@ -58,9 +77,15 @@ export class ProgressView {
   }
 }
 
-export function progressState({ phase, bytesDone, bytesTotal, chunksDone, chunksTotal, bytesReclaimed }: ProgressDocument) {
+/** As they take their time in a run of a node that has something to remove. */
+const PHASES: Phases = { starting: 1, accumulation: 25, calculation: 10, 'chunk execution': 45, 'chunk merging': 4, 'index execution': 14, cleaning: 1 };
+
+export function progressState({ phase, bytesDone, bytesTotal, chunksDone, chunksTotal, bytesReclaimed, olderPoint, phaseShare }: ProgressDocument) {
   const chunks = chunksTotal > 0 ? `chunk ${Math.min(chunksDone + 1, chunksTotal)} of ${chunksTotal}, ` : '';
-  return { label: phase.toLowerCase(), bytesDone, bytesTotal, detail: `${chunks}${bytesText(bytesReclaimed)} reclaimed` };
+  const upTo = olderPoint === undefined ? '' : `, up to ${momentOf(olderPoint)}`;
+  // A dry run counts, and has no phases.
+  if (phase === 'Starting' && bytesTotal > 0) return { label: 'counting', bytesDone, bytesTotal };
+  return { label: phase.toLowerCase(), phases: PHASES, bytesDone, bytesTotal, detail: `${chunks}${bytesText(bytesReclaimed)} reclaimed${upTo}`, ...(phaseShare !== undefined && { share: phaseShare }) };
 }
 
 /** Waits for the end of a run. */
@@ -108,13 +133,18 @@ async function endingOf(last: LastDocument, scavengeId: string, completion: Comp
     throw new CommandError('scavenge_superseded', `The node knows nothing of scavenge ${scavengeId} any more: it was restarted, another one has run since, or it was a dry run that was stopped. Its history is in the stream $scavenges-${scavengeId}.`, EXIT.failed);
   }
   const { bytesReclaimed, seconds } = await completion(scavengeId);
-  return { scavengeId, result: last.scavengeResult, error: last.error ?? null, bytesReclaimed, seconds };
+  const { olderPoint } = last;
+  return { scavengeId, result: last.scavengeResult, error: last.error ?? null, bytesReclaimed, seconds, ...(olderPoint !== undefined && { olderPoint }), ...tracesOf(last) };
+}
+
+export function tracesOf({ tracesUntil, tracesGone }: LastDocument): Pick<Ending, 'tracesUntil' | 'tracesGone'> {
+  return { ...(tracesUntil !== undefined && { tracesUntil }), ...(tracesGone !== undefined && { tracesGone }) };
 }
 
 /** Shows how a run ended, and gives the exit code. */
 export function showEnding(ending: Ending, json: boolean, io: Io): ExitCode {
   const { green, yellow, red } = coloursFor(io.stdout, io.env);
-  const { scavengeId, result, error, bytesReclaimed, seconds } = ending;
+  const { scavengeId, result, error, bytesReclaimed, seconds, olderPoint } = ending;
   const isDone = result === 'Success';
   if (json) {
     line(io.stdout, JSON.stringify({ kind: 'result', ...ending }));
@@ -122,9 +152,13 @@ export function showEnding(ending: Ending, json: boolean, io: Io): ExitCode {
   }
   const time = seconds === null ? '' : ` after ${elapsedText(seconds)}`;
   const space = bytesReclaimed === null ? '' : ` ${bytesText(bytesReclaimed)} reclaimed.`;
-  if (isDone) line(io.stdout, `${green('Done')}${time}: scavenge ${scavengeId}.${space}`);
+  if (isDone && olderPoint !== undefined) {
+    line(io.stdout, `${green(`Done up to ${momentOf(olderPoint)}`)}${time}: scavenge ${scavengeId}.${space} It went ${olderPoint.why === 'unfinished' ? 'on with the scavenge of that moment' : 'to the scavenge point of that moment'}: ${yellow('what was deleted or has expired since needs another')}.`);
+  } else if (isDone) line(io.stdout, `${green('Done')}${time}: scavenge ${scavengeId}.${space}`);
   else if (result === 'Errored') line(io.stdout, `${red('Failed')}${time}: scavenge ${scavengeId}.${space}${error === null ? '' : ` ${error}`} The next start goes on where it failed.`);
   else line(io.stdout, `${yellow(result)}${time}: scavenge ${scavengeId}.${space} The next start goes on where it stopped.`);
+  if (ending.tracesUntil !== undefined) line(io.stdout, `Traces of what it removed remain in objects that wait for their removal, until ${ending.tracesUntil} at the latest, as long as ticks run.`);
+  if (ending.tracesGone !== undefined) line(io.stdout, `Since ${ending.tracesGone} no object holds a trace of what it removed.`);
   return isDone ? EXIT.ok : EXIT.failed;
 }
 

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { isSkuaError } from '../../core/errors.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
+import { existenceBytesOf } from '../../core/backup/restore/directory.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -27,6 +27,8 @@ import { CommandError } from '../cli/failure.ts';
 import { EXIT, line } from '../cli/io.ts';
 import type { Io } from '../cli/io.ts';
 import { Progress } from '../cli/progress.ts';
+import type { Phases } from '../cli/progress.ts';
+import { bundledWorker } from '../cli/version.ts';
 import { createLog } from '../log/logger.ts';
 
 /** How the node scavenges; what is left out has its default. */
@@ -87,26 +89,29 @@ function worldOf({ db, index, mustExist }: OpenNodeOptions): { storage: Storage;
   return { storage, jobs: new WorkerJobs({ root, indexRoot, ...bundledWorker() }), scavengeStates: new SqliteScavengeStates({ indexRoot }) };
 }
 
-/** In a bundle the worker lies at a place of its own; esbuild.config.mjs puts it there. */
-export function bundledWorker(): { workerUrl?: URL } {
-  return fileURLToPath(import.meta.url).endsWith('.ts') ? {} : { workerUrl: new URL('./worker.js', import.meta.url) };
+const LABELS: Readonly<Record<StartProgress['phase'], string>> = { 'recovering-log': 'recovering the log', 'rebuilding-index': 'rebuilding the index', 'verifying-index': 'verifying the index' };
+const PHASES: Phases = { [LABELS['recovering-log']]: 20, [LABELS['verifying-index']]: 15, [LABELS['rebuilding-index']]: 65 };
+
+/** How far the opening of a store is, for a bar. */
+export function openingState({ phase, bytesDone, bytesTotal }: StartProgress) {
+  return { label: LABELS[phase], phases: PHASES, bytesDone, bytesTotal };
 }
 
-const PHASES = { 'recovering-log': 'recovering the log', 'rebuilding-index': 'rebuilding the index', 'verifying-index': 'verifying the index' } as const;
-
-/** Opens the directory of a stopped node as that node would, but for its start record. */
-export async function openDirectory(directory: string, index: string | null, scavenge: ScavengeSettings | undefined, io: Io): Promise<OpenNode> {
+/** Opens the directory of a stopped node as that node would, but for its start record. `whileRunning` says what to do where it is not stopped. */
+export async function openDirectory(directory: string, index: string | null, scavenge: ScavengeSettings | undefined, io: Io, whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.'): Promise<OpenNode> {
   await requireDirectory(directory);
   await requireDatabase(directory);
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
   try {
+    // With the filter of another size than the node's own it would be made anew here, and once more by the next start.
+    const existenceFilterBytes = await existenceBytesOf({ target: new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) }) });
     return await openNode({
       db: directory, index, mustExist: true, log: createLog(io, 'warn'),
-      store: { log: { writeEpoch: false, verifyChunks: false }, ...(scavenge !== undefined && { scavenge }) },
-      onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], bytesDone, bytesTotal }),
+      store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), log: { writeEpoch: false, verifyChunks: false }, ...(scavenge !== undefined && { scavenge }) },
+      onProgress: (state) => progress.update(openingState(state)),
     });
   } catch (error) {
-    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} For a running node use \`skua scavenge start\` or \`skua explain\` with --node.`, EXIT.unreachable);
+    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} ${whileRunning}`, EXIT.unreachable);
     throw error;
   } finally {
     progress.clear();

@@ -1,11 +1,11 @@
-import type { X509Certificate } from 'node:crypto';
+import type { KeyObject, X509Certificate } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import * as path from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { certificateInvalid, certificateSet, refuse, serverContext, subjectText } from './certificate-set.ts';
 import type { CertificateSet, HeldCertificate, KeyMaterial, Problem } from './certificate-set.ts';
 import { commonNameOf, matchesReservedName } from './peer.ts';
-import { parseCertificates, readBounded, readPkcs12, readPrivateKey, readRoots } from './read-certificates.ts';
+import { parseCertificates, readBounded, readPkcs12, readPkcs12Key, readPrivateKey, readRoots } from './read-certificates.ts';
 import { buildChain } from './verify-chain.ts';
 
 /** The options of options-and-security.md section 2.6. */
@@ -54,29 +54,34 @@ export async function isSystemStore(directory: string): Promise<boolean> {
   return named === system;
 }
 
+/** What the file of the node's certificate holds, and its key. */
 interface NodeParts {
-  readonly material: KeyMaterial;
+  readonly material: Exclude<KeyMaterial, { cert: string }> | { readonly key: string };
   readonly node: HeldCertificate;
   readonly intermediates: readonly HeldCertificate[];
+  /** Roots that stand in the file. They are neither sent nor trusted to vouch for anybody else. */
+  readonly ownRoots: readonly HeldCertificate[];
 }
 
 /**
  * Loads the node's certificate, its key and the trusted roots, and verifies them (options-and-security.md sections 5.1
- * and 5.2). Of the operating system's certificates only roots are used, for the node's own certificate where no other roots are named, and nothing is fetched. Errors: `certificate_invalid`
+ * and 5.2; other than there, certificates may stand in the file in any order, a root among them). Where no roots are named, the node's own certificate is verified by those in its file, else by the
+ * operating system's, of which nothing else is used; nothing is fetched. Errors: `certificate_invalid`
  * (data: file and reason of the first problem, and all `problems`).
  */
 export async function loadCertificates(options: CertificateOptions, nowMs: number, systemRoots = SYSTEM_ROOTS): Promise<CertificateSet> {
   const parts = options.certificatePrivateKeyFile === null ? await fromPkcs12(options) : await fromPem(options, options.certificatePrivateKeyFile);
-  const roots = await readRoots(options.trustedRootCertificatesPath ?? systemRoots);
-  const { node, intermediates } = parts;
+  const { node, intermediates, ownRoots } = parts;
+  const named = options.trustedRootCertificatesPath;
+  const roots = named === null && ownRoots.length > 0 ? ownRoots : await readRoots(named ?? systemRoots);
   checkName(node, options.certificateReservedNodeCommonName);
-  checkKinds(intermediates, roots);
+  checkRoots(roots);
   const pathLengthOf = intermediates.length === 0 ? () => null : await pathLengthReader();
   const chain = buildChain({ node, intermediates, roots, nowMs, pathLengthOf });
   if ('problem' in chain) throw certificateInvalid([chain.problem]);
   const set = certificateSet({
     material: inOrder(parts.material, chain.path, intermediates), node, intermediates, roots, nowMs,
-    trustsNodes: options.trustedRootCertificatesPath !== null,
+    trustsNodes: named !== null,
     reservedNodeCommonName: options.certificateReservedNodeCommonName ?? commonNameOf(node.certificate),
   });
   checkUsable(set, node);
@@ -85,15 +90,35 @@ export async function loadCertificates(options: CertificateOptions, nowMs: numbe
 
 async function fromPkcs12({ certificateFile, certificatePassword }: CertificateOptions): Promise<NodeParts> {
   const pfx = await readBounded(certificateFile);
-  const [node, ...intermediates] = await readPkcs12(pfx, certificatePassword, certificateFile);
-  return { material: { pfx, ...(certificatePassword !== null && { passphrase: certificatePassword }) }, node: node!, intermediates };
+  const [node, ...others] = distinct(await readPkcs12(pfx, certificatePassword, certificateFile));
+  const { intermediates, ownRoots } = sorted(others);
+  const key = await readPkcs12Key(pfx, certificatePassword, node!.certificate);
+  if (key !== null) return { material: { key: keyText(key) }, node: node!, intermediates, ownRoots };
+  // The TLS library would send the root, and trust it to vouch for clients.
+  if (ownRoots.length > 0) refuse(certificateFile, 'The key in the file is packed in a way that is only read where the file has no root in it. Leave the root out, or give certificate and key in PEM: openssl pkcs12 -in OLD -nodes -out NEW.');
+  return { material: { pfx, ...(certificatePassword !== null && { passphrase: certificatePassword }) }, node: node!, intermediates, ownRoots };
 }
 
 async function fromPem({ certificateFile, certificatePrivateKeyPassword }: CertificateOptions, keyFile: string): Promise<NodeParts> {
-  const [node, ...intermediates] = parseCertificates(await readBounded(certificateFile), certificateFile);
+  const found = distinct(parseCertificates(await readBounded(certificateFile), certificateFile));
   const key = await readPrivateKey(keyFile, certificatePrivateKeyPassword);
-  if (!node!.certificate.checkPrivateKey(key)) refuse(keyFile, `The private key does not belong to the certificate in ${certificateFile}.`);
-  return { material: { cert: pem(node!.certificate), key: key.export({ type: 'pkcs8', format: 'pem' }) as string }, node: node!, intermediates };
+  // Whatever the order: the node's is the one that the key belongs to.
+  const node = found.find(({ certificate }) => certificate.checkPrivateKey(key));
+  if (node === undefined) refuse(keyFile, `The private key does not belong to ${found.length === 1 ? 'the certificate' : `any of the ${found.length} certificates`} in ${certificateFile}.`);
+  return { material: { key: keyText(key) }, node, ...sorted(found.filter((one) => one !== node)) };
+}
+
+function keyText(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }) as string;
+}
+
+/** Each once: bundles that were put together by hand repeat some. */
+function distinct(found: readonly HeldCertificate[]): HeldCertificate[] {
+  return found.filter(({ certificate }, i) => found.findIndex((other) => other.certificate.fingerprint256 === certificate.fingerprint256) === i);
+}
+
+function sorted(others: readonly HeldCertificate[]): Pick<NodeParts, 'intermediates' | 'ownRoots'> {
+  return { intermediates: others.filter(({ certificate }) => !isSelfSigned(certificate)), ownRoots: others.filter(({ certificate }) => isSelfSigned(certificate)) };
 }
 
 /** Fails alone, before all else is looked at. */
@@ -104,14 +129,9 @@ function checkName({ certificate, file }: HeldCertificate, reservedName: string 
   if (!matchesReservedName(commonName, reservedName)) refuse(file, `The common name ${commonName} does not match CertificateReservedNodeCommonName, which is ${reservedName}.`);
 }
 
-function checkKinds(intermediates: readonly HeldCertificate[], roots: readonly HeldCertificate[]): void {
-  const problems: Problem[] = [];
-  for (const { certificate, file } of intermediates) {
-    if (isSelfSigned(certificate)) problems.push({ file, reason: `"${subjectText(certificate)}" behind the node's certificate is a root (subject and issuer are the same). Only intermediate certificates belong there.` });
-  }
-  for (const { certificate, file } of roots) {
-    if (!isSelfSigned(certificate)) problems.push({ file, reason: `"${subjectText(certificate)}" is no root certificate (subject and issuer differ). Only roots belong into TrustedRootCertificatesPath.` });
-  }
+function checkRoots(roots: readonly HeldCertificate[]): void {
+  const problems: Problem[] = roots.filter(({ certificate }) => !isSelfSigned(certificate)).map(({ certificate, file }) => (
+    { file, reason: `"${subjectText(certificate)}" is no root certificate (subject and issuer differ). Only roots belong into TrustedRootCertificatesPath.` }));
   if (problems.length > 0) throw certificateInvalid(problems);
 }
 
@@ -119,9 +139,9 @@ function isSelfSigned({ subject, issuer }: X509Certificate): boolean {
   return subject === issuer;
 }
 
-/** Clients want the chain in the order in which it is verified. */
-function inOrder(material: KeyMaterial, path: readonly HeldCertificate[], intermediates: readonly HeldCertificate[]): KeyMaterial {
-  if (!('cert' in material)) return material;
+/** Clients want the chain in the order in which it is verified, and have the root already. */
+function inOrder(material: NodeParts['material'], path: readonly HeldCertificate[], intermediates: readonly HeldCertificate[]): KeyMaterial {
+  if ('pfx' in material) return material;
   const rest = intermediates.filter((one) => !path.includes(one));
   return { ...material, cert: [...path, ...rest].map(({ certificate }) => pem(certificate)).join('') };
 }

@@ -1,10 +1,11 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createPrivateKey } from 'node:crypto';
+import type { KeyObject, X509Certificate } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { duplexPair } from 'node:stream';
 import { connect, createSecureContext, TLSSocket } from 'node:tls';
 import type { SecureContext } from 'node:tls';
+import { certificatesIn } from '../../infra/pem.ts';
 import { certificateInvalid, refuse } from './certificate-set.ts';
 import type { HeldCertificate, Problem } from './certificate-set.ts';
 
@@ -14,8 +15,6 @@ const FILE_BYTES_MAX = 1_048_576;
 const ROOT_FILES_MAX = 4_096;
 const BUNDLE_MAX = 64;
 const ROOT_ENDINGS: ReadonlySet<string> = new Set(['.crt', '.cert', '.cer', '.pem', '.der']);
-const BEGIN = '-----BEGIN CERTIFICATE-----';
-const END = '-----END CERTIFICATE-----';
 
 /** The bytes of a file. Errors: `certificate_invalid`. */
 export async function readBounded(file: string): Promise<Buffer> {
@@ -40,25 +39,12 @@ function accessReason(code: string | undefined): string {
   }
 }
 
-/** The certificates of a file, at most `count`: PEM blocks, other blocks between them left out, or one certificate as DER. */
+/** The certificates of a file, at most `count`. Errors: `certificate_invalid`. */
 export function parseCertificates(bytes: Buffer, file: string, count = BUNDLE_MAX): HeldCertificate[] {
-  const text = bytes.toString('latin1');
-  if (!text.includes(BEGIN)) {
-    if (text.includes('-----BEGIN ')) refuse(file, 'The file is PEM, but there is no certificate in it.');
-    return [{ certificate: parse(bytes, file, 'The file holds no certificate, neither as PEM nor as DER.'), file }];
-  }
-  return text.split(BEGIN, count + 1).slice(1).map((block, i) => {
-    const end = block.indexOf(END);
-    if (end < 0) refuse(file, `Certificate ${i + 1} in the file has no end.`);
-    return { certificate: parse(BEGIN + block.slice(0, end) + END, file, `Certificate ${i + 1} in the file can not be read.`), file };
-  });
-}
-
-function parse(source: Buffer | string, file: string, reason: string): X509Certificate {
   try {
-    return new X509Certificate(source);
-  } catch {
-    return refuse(file, reason);
+    return certificatesIn(bytes, count).map((certificate) => ({ certificate, file }));
+  } catch (error) {
+    return refuse(file, (error as Error).message);
   }
 }
 
@@ -145,6 +131,33 @@ export async function readPkcs12(bytes: Buffer, password: string | null, file: s
     found.push({ certificate: next, file });
   }
   return found;
+}
+
+/** Content that is not encrypted as a whole (RFC 5652, id-data); keys are encrypted one by one. */
+const DATA = '1.2.840.113549.1.7.1';
+
+/**
+ * The private key in a PKCS#12 file (RFC 7292) that belongs to a certificate, once the TLS library has opened the file: that library would
+ * send every certificate in the file, and trust the roots among them to vouch for clients. Null where the key is packed in another
+ * way than the usual tools do it.
+ */
+export async function readPkcs12Key(bytes: Buffer, password: string | null, certificate: X509Certificate): Promise<KeyObject | null> {
+  // Loaded here only: few have such files.
+  const [{ AuthenticatedSafe, id_keyBag, id_pkcs8ShroudedKeyBag, PFX, SafeContents }, { AsnConvert, OctetString }] = await Promise.all([import('@peculiar/asn1-pfx'), import('@peculiar/asn1-schema')]);
+  const contentOf = (octets: ArrayBuffer) => AsnConvert.parse(octets, OctetString).buffer;
+  try {
+    for (const { contentType, content } of AsnConvert.parse(contentOf(AsnConvert.parse(bytes, PFX).authSafe.content), AuthenticatedSafe)) {
+      if (contentType !== DATA) continue;
+      for (const { bagId, bagValue } of AsnConvert.parse(contentOf(content), SafeContents)) {
+        if (bagId !== id_keyBag && bagId !== id_pkcs8ShroudedKeyBag) continue;
+        const key = createPrivateKey({ key: Buffer.from(bagValue), format: 'der', type: 'pkcs8', passphrase: password ?? '' });
+        if (certificate.checkPrivateKey(key)) return key;
+      }
+    }
+  } catch {
+    // Told by the caller, where it matters.
+  }
+  return null;
 }
 
 function open(pfx: Buffer, password: string | null, file: string): SecureContext {

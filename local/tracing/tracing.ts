@@ -23,15 +23,13 @@ export async function startTracing(options: TracingOptions): Promise<Tracing | n
   const { exporter, warnings } = tracesWanted(options.env);
   for (const warning of warnings) options.log.warn(warning);
   if (exporter === null) return null;
-  const [api, sdk, resources, { traceRequests }] = await Promise.all([
-    import('@opentelemetry/api'), import('@opentelemetry/sdk-trace-node'), import('@opentelemetry/resources'), import('./server-spans.ts'),
-  ]);
-  warnSometimes(api, options.log);
-  const spans = exporter === 'console' ? new sdk.ConsoleSpanExporter() : new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter();
+  const [sdk, { traceRequests }] = await Promise.all([import('./sdk.ts'), import('./server-spans.ts')]);
+  warnSometimes(sdk, options.log);
+  const spans = exporter === 'console' ? new sdk.ConsoleSpanExporter() : new sdk.OTLPTraceExporter();
   const provider = new sdk.NodeTracerProvider({
-    resource: resources.resourceFromAttributes({ 'service.name': 'skua', 'service.version': options.version, 'service.instance.id': options.instanceId })
+    resource: sdk.resourceFromAttributes({ 'service.name': 'skua', 'service.version': options.version, 'service.instance.id': options.instanceId })
       // What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say wins.
-      .merge(resources.detectResources({ detectors: [resources.envDetector] })),
+      .merge(sdk.detectResources({ detectors: [sdk.envDetector] })),
     spanProcessors: [exporter === 'console' ? new sdk.SimpleSpanProcessor(spans) : new sdk.BatchSpanProcessor(spans)],
   });
   const tracer: Tracer = provider.getTracer('skua', options.version);
@@ -40,12 +38,12 @@ export async function startTracing(options: TracingOptions): Promise<Tracing | n
     traceRequests: (fetch) => traceRequests(fetch, tracer, options),
     close: async () => {
       await within(SHUTDOWN_MS, provider.shutdown()).catch((error: unknown) => options.log.warn('the last traces could not be sent', { error }));
-      api.diag.disable();
+      sdk.diag.disable();
     },
   };
 }
 
-function warnSometimes({ diag, DiagLogLevel }: typeof import('@opentelemetry/api'), log: Log): void {
+function warnSometimes({ diag, DiagLogLevel }: typeof import('./sdk.ts'), log: Log): void {
   let lastMs = Number.NEGATIVE_INFINITY;
   const warn = (message: string, ...details: unknown[]) => {
     const now = performance.now();

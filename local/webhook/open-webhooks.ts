@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { RoutingLimits, RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
@@ -14,6 +13,7 @@ import { nodeKeys } from '../../infra/keys.ts';
 import { QuickJsSandbox } from '../../infra/quickjs/quickjs-sandbox.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
+import { bundled } from '../cli/version.ts';
 import type { Values } from '../config/options.ts';
 
 export interface OpenWebhooks extends Webhooks {
@@ -26,7 +26,7 @@ export interface OpenWebhooks extends Webhooks {
 /** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
 export async function openWebhooks(store: EventStore, values: Values, { log, meter }: { readonly log: Log; readonly meter: Meter }): Promise<OpenWebhooks> {
   const token = await tokenOf(values);
-  if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token has a comma, a semicolon, a tab, or blanks at its ends. It could not be listed among the previous ones later: choose another.', EXIT.usage);
+  if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token begins or ends with a blank. It could not be listed among the previous ones later: choose another.', EXIT.usage);
   const secrets = new SealedSecrets(nodeKeys, [token, ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
   const parts = { store, clock: systemClock, ids: systemIds, log, sandbox };
@@ -45,7 +45,7 @@ export async function openWebhooks(store: EventStore, values: Values, { log, met
 }
 
 /** What a list of tokens can't hold. */
-const UNLISTABLE = /[,;\t]|^\s|\s$/;
+const UNLISTABLE = /^\s|\s$/;
 
 /** The token is the file's content without the line's end; an empty one is none. */
 async function tokenOf(values: Values): Promise<string> {
@@ -67,10 +67,5 @@ export const ROUTING_LIMITS: Omit<RoutingLimits, 'timeoutMs'> = {
 
 /** The sandbox of a node, and of commands that run a script without one. Its threads start with the first call. */
 export function openSandbox(limits: RoutingLimits): RoutingSandbox {
-  return new QuickJsSandbox({ limits, ...bundledWorker() });
-}
-
-/** In a bundle the worker lies at a place of its own; esbuild.config.mjs puts it there. */
-function bundledWorker(): { workerUrl?: URL } {
-  return fileURLToPath(import.meta.url).endsWith('.ts') ? {} : { workerUrl: new URL('./sandbox-worker.js', import.meta.url) };
+  return new QuickJsSandbox({ limits, workerUrl: bundled('./sandbox-worker.js') ?? undefined, engineUrl: bundled('./quickjs.wasm') ?? undefined });
 }

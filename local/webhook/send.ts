@@ -7,6 +7,8 @@ import { CommandError, didYouMean, UsageError } from '../cli/failure.ts';
 import { readInput, utf8Text } from '../cli/input.ts';
 import { EXIT } from '../cli/io.ts';
 import type { ExitCode } from '../cli/io.ts';
+import { explainTls } from '../cli/tls-failure.ts';
+import type { Trust } from '../cli/trust.ts';
 import { VERSION } from '../cli/version.ts';
 
 /** Characters of an answer's body that are shown. */
@@ -20,6 +22,7 @@ interface Call {
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Uint8Array<ArrayBuffer>;
   readonly timeoutMs: number;
+  readonly trust: Trust;
 }
 
 export interface Answer {
@@ -29,15 +32,19 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Posts a call once, as a sender would. Errors: `receiver_unreachable`, `receiver_silent`; a UsageError for a header that can't be sent. */
-export async function postCall({ url, headers, body, timeoutMs }: Call): Promise<Answer> {
+/** Posts a call once, as a sender would. Errors: `receiver_unreachable`, `receiver_silent`, what is wrong with TLS or certificates; a UsageError for a header that can't be sent. */
+export async function postCall({ url, headers, body, timeoutMs, trust }: Call): Promise<Answer> {
   const sent = sendable(headers);
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await fetch(url, { method: 'POST', headers: sent, body, redirect: 'manual', signal });
+    const call = { method: 'POST', headers: sent, body, signal };
+    const response = await (url.startsWith('https:') ? trust.fetch(url, call) : fetch(url, { ...call, redirect: 'manual' }));
     return { status: response.status, statusText: response.statusText, text: await beginningOf(response) };
   } catch (error) {
     if (signal.aborted) throw new CommandError('receiver_silent', `${url} has not answered within ${timeoutMs / 1000} s; the event may still be written. --timeout waits longer.`, EXIT.unreachable);
+    if (error instanceof CommandError) throw error;
+    const failure = await explainTls(error, url, { file: trust.file, option: 'URL' });
+    if (failure !== null) throw new CommandError(failure.code, failure.message, EXIT.unreachable);
     const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
     throw new CommandError('receiver_unreachable', `Nobody answers at ${url} (${cause?.code ?? cause?.message ?? (error as Error).message}).`, EXIT.unreachable);
   }
@@ -71,9 +78,11 @@ async function beginningOf(response: Response): Promise<string> {
 /** What an answer to a call means (webhook-source.md part 7), and with which code a command ends. */
 
 const MEANINGS: ReadonlyMap<number, string> = new Map([
+  [200, 'The script skipped the call, and the connector answers such calls with 200 (its setting skippedStatus): nothing is written.'],
   [201, 'The event is written, durably.'],
-  [202, 'Accepted: the event is about to be written.'],
-  [400, 'Nothing is written: the body is empty or no JSON in UTF-8, or the script skipped the call. `skua webhook test` shows what a script makes of a file.'],
+  [202, 'Accepted: the event is about to be written, unless the script skipped the call and the connector answers that with 202 (its setting skippedStatus).'],
+  [204, 'The script skipped the call, and the connector answers such calls with 204 (its setting skippedStatus): nothing is written.'],
+  [400, 'Nothing is written: the script skipped the call (the connector\'s setting skippedStatus can answer that with 200, 202 or 204), or the body is empty or no JSON in UTF-8. `skua webhook test` shows what a script makes of a file.'],
   [401, 'Refused: the signature is missing, malformed or wrong, or the clocks are too far apart. Compare scheme and secret with the settings of the connector.'],
   [403, 'Refused by the receiver.'],
   [404, 'No connector of this id runs there. Create and start it first, or check the address.'],

@@ -5,7 +5,7 @@ import type { ActiveConnector, ActiveConnectors, Drain } from '../../core/webhoo
 import type { InboundCall, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';
 
 function connector(waitForWrite: boolean, confirmationTimeoutMs: number): ActiveConnector {
-  const settings = { script: '', waitForWrite, confirmationTimeoutMs, signature: null, allowedHeaders: [], streams: null, deduplication: { enabled: false, header: null, maxAgeMs: 0, maxCount: 0 }, loggingEnabled: false };
+  const settings: ActiveConnector['settings'] = { script: '', skippedStatus: 204, waitForWrite, confirmationTimeoutMs, signature: null, allowedHeaders: [], streams: null, deduplication: { enabled: false, header: null, maxAgeMs: 0, maxCount: 0 }, loggingEnabled: false };
   return { connectorId: 'c', activation: 1, incarnation: 0, revision: 1, settings, secrets: [] };
 }
 
@@ -29,6 +29,7 @@ describe('connectors of a function', () => {
     // A second is kept for the reply.
     expect(settings.confirmationTimeoutMs).toBe(3_000);
     const unconfirmed = (await confirmedConnectors(active(connector(false, 5_000)), deadline).activeOf('c'))!;
+    expect(unconfirmed.settings.skippedStatus).toBe(204);
     expect([unconfirmed.settings.waitForWrite, unconfirmed.settings.confirmationTimeoutMs]).toEqual([true, 3_000]);
   });
 
@@ -51,7 +52,7 @@ describe('connectors of a function', () => {
 });
 
 describe('a call of a sender', () => {
-  it.each([[true, 201, 201], [false, 201, 202], [false, 503, 503], [false, 401, 401], [true, 504, 504]] as const)('that asks to be confirmed: %s, and ends with %i, is answered %i', async (waits, status, expected) => {
+  it.each([[true, 201, 201], [false, 201, 202], [false, 503, 503], [false, 401, 401], [true, 504, 504], [false, 204, 204], [true, 202, 202]] as const)('that asks to be confirmed: %s, and ends with %i, is answered %i', async (waits, status, expected) => {
     expect(await confirmedIngest(ingest(status), active(connector(waits, 1))).receive(call, never)).toBe(expected);
   });
 });

@@ -57,4 +57,9 @@ describe('secrets of functions', () => {
     const settings = readSettings({ ...base, SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'documented', SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'admin' });
     await expect(firstPasswordOf(settings, 'DefaultAdminPassword')).rejects.toThrow('SERVER_DEFAULT_ADMIN_PASSWORD_SECRET');
   });
+
+  it('are not empty', async () => {
+    const settings = readSettings({ ...base, SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'admin', SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'blank' });
+    for (const blank of ['', '\n', '  ']) await expect(firstPasswordOf(settings, 'DefaultOpsPassword', async () => blank)).rejects.toMatchObject({ problems: [expect.stringMatching(/SERVER_DEFAULT_OPS_PASSWORD_SECRET names a secret that is empty/)] });
+  });
 });

@@ -18,6 +18,8 @@ describe('the settings of functions', () => {
   it.each([
     [{ ...base, SERVER_STORAGE: undefined }, 'SERVER_STORAGE is missing'],
     [{ ...base, SERVER_STORAGE: 'ftp://host/x' }, 'ftp'],
+    [{ ...base, SERVER_DEFAULT_ADMIN_PASSWORD: '' }, 'SERVER_DEFAULT_ADMIN_PASSWORD must be a password, and it is empty'],
+    [{ SERVER_STORAGE: base.SERVER_STORAGE, SERVER_ALLOW_DEFAULT_PASSWORDS: 'true', SERVER_DEFAULT_OPS_PASSWORD: ' ' }, 'SERVER_DEFAULT_OPS_PASSWORD must be a password, and it is empty'],
     [{ ...base, SERVER_TICK_SECONDS: 'soon' }, 'SERVER_TICK_SECONDS must be'],
     [{ SERVER_STORAGE: base.SERVER_STORAGE }, 'SERVER_DEFAULT_ADMIN_PASSWORD and SERVER_DEFAULT_OPS_PASSWORD (or the same with _SECRET) must be set'],
     [{ ...base, SERVER_DEFAULT_OPS_PASSWORD: 'changeit' }, 'SERVER_DEFAULT_OPS_PASSWORD (or the same with _SECRET) must be set'],

@@ -59,6 +59,23 @@ describe('scavenges that ticks carry on', () => {
     expect(scavenger.progress()!.elapsedSeconds).toBeGreaterThanOrEqual(5);
   });
 
+  it('tell until when traces of what they removed remain, and that none do', async () => {
+    const { world, scavenger } = await open();
+    const manifest = (await newestManifest(world.objects, nodeDigests))!;
+    const ended: ObjectScavenge = { scavengeId: 'a', startedMs: 1, threshold: 0, syncOnly: false, state: 'ended', endedMs: 2, isTold: true, result: 'Success', error: null };
+    const erasure = { scavengeId: 'a', manifest: 2, sinceMs: 3, untilMs: 4, goneMs: null };
+    await createManifest(world, { ...manifest, number: 2, scavenge: ended, erasure });
+    await scavenger.refresh();
+    expect(scavenger.last()).toMatchObject({ scavengeId: 'a', result: 'Success', traces: { untilMs: 4, goneMs: null } });
+    await createManifest(world, { ...manifest, number: 3, scavenge: ended, erasure: { ...erasure, goneMs: 5 } });
+    await scavenger.refresh();
+    expect(scavenger.last()).toMatchObject({ traces: { goneMs: 5 } });
+    // Of another run nothing is said.
+    await createManifest(world, { ...manifest, number: 4, scavenge: { ...ended, scavengeId: 'b' }, erasure });
+    await scavenger.refresh();
+    expect(scavenger.last()).not.toHaveProperty('traces');
+  });
+
   it('are explained within the time that the function has, or the refusal says where else', async () => {
     const { world, deadline } = await open();
     const signals: AbortSignal[] = [];

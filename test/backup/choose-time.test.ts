@@ -28,7 +28,10 @@ function expected({ pasts }: History, timeMs: number): { past: Past; position: n
     const cut = cutIn(past, timeMs);
     if (cut === 'all') {
       if (past === pasts.at(-1)) return { past, position: past.manifest.checkpoints.writer };
-    } else if (cut !== null) return cut === 0 ? null : { past, position: cut };
+    } else if (cut === 0) {
+      // Where the beginning was scavenged, a backup from before may know more of it.
+      if (past.manifest.chunks[0]?.isScavenged !== true) return null;
+    } else if (cut !== null) return { past, position: cut };
   }
   return null;
 }
@@ -46,7 +49,56 @@ async function check(history: History, timeMs: number): Promise<boolean> {
   }
 }
 
+/** How far back the log has to be cut where a moment can't be had, over all backups; 0 where there is nothing before it. */
+function expectedBefore({ pasts }: History, timeMs: number): number {
+  return Math.max(...pasts.map(({ manifest, records }) => {
+    const later = records.find((record) => msOf(record) > timeMs);
+    if (later === undefined) return manifest.checkpoints.writer;
+    return manifest.chunks.find(({ startNumber, endNumber }) => startNumber <= later.chunk && later.chunk <= endNumber)!.startNumber * CHUNK_BYTES;
+  }));
+}
+
 describe('the place for a time', () => {
+  it.each([31, 33, 34, 35])('where it can not be had the nearest ones are named, and the one before can be taken, seed %d', async (seed) => {
+    const history = await playHistory({ seed, parts: 4, ...(seed > 33 && { stepMs: (random) => random.int(-1, 4) * MINUTE_MS }) });
+    const { repository } = history;
+    const times = [...new Set([...history.universe.values()].map(msOf))].toSorted((a, b) => a - b);
+    const choose = (timeMs: number, orBefore = false) => chooseRestore(repository, { kind: 'time', timeMs, orBefore }).catch((error: unknown) => {
+      if (!isSkuaError(error, 'not_restorable')) throw error;
+      return error;
+    });
+    let refused = 0;
+    for (const [i, timeMs] of times.entries()) {
+      const exact = await choose(timeMs);
+      const taken = await choose(timeMs, true);
+      if (!(exact instanceof Error)) {
+        expect(taken).toEqual(exact);
+        expect(exact.earlierMs).toBe(null);
+        continue;
+      }
+      refused++;
+      const { belowMs, aboveMs } = exact.data as { belowMs: number | null; aboveMs: number | null };
+      expect(exact.message).not.toContain('position');
+      if (aboveMs !== null) {
+        expect(await choose(aboveMs)).not.toBeInstanceOf(Error);
+        for (const between of times.slice(i).filter((time) => time < aboveMs)) expect(await choose(between)).toBeInstanceOf(Error);
+        expect(exact.message).toContain(new Date(aboveMs).toISOString().slice(0, 19));
+      }
+      if (taken instanceof Error) {
+        expect({ belowMs, position: expectedBefore(history, timeMs) }).toEqual({ belowMs: null, position: 0 });
+        continue;
+      }
+      const past = history.pasts.find(({ manifest }) => manifest.id === taken.manifest.id)!;
+      const kept = past.records.filter((record) => record.position < taken.position).map(msOf);
+      expect({ position: taken.position, earlierMs: taken.earlierMs }).toEqual({ position: expectedBefore(history, timeMs), earlierMs: belowMs });
+      expect(Math.max(...kept)).toBeLessThanOrEqual(timeMs);
+      expect(exact.message).toContain(new Date(belowMs!).toISOString().slice(0, 19));
+      // With a clock that never went back the last write is the latest.
+      if (seed <= 33) expect(belowMs).toBe(Math.max(...kept));
+    }
+    expect(refused).toBeGreaterThan(0);
+  });
+
   it.each([11, 12, 13, 14])('is behind the last write before the first later record, seed %d', async (seed) => {
     const history = await playHistory({ seed, parts: 4 });
     const random = new Random(seed);

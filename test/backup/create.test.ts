@@ -6,6 +6,9 @@ import type { Manifest } from '../../core/backup/repository/manifest.ts';
 import { StorageSource } from '../../core/backup/source/source.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { BLOB_FRAME_LOCAL_BYTES } from '../../core/backup/repository/blob-format.ts';
+import { EXISTENCE_DATA_PATH } from '../../core/index/existence-filter.ts';
+import { ANY } from '../../core/streams/api.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import { backUpNode, backUpSource, danglingIn, filesOf } from '../support/backup/backup-kit.ts';
 import { restoreOptions } from '../support/backup/restore-kit.ts';
@@ -249,6 +252,42 @@ describe('a backup to a store that fails', () => {
     await expect(backUpNode(node, await openTestRepository(faulty))).rejects.toMatchObject({ code: 'storage_unreachable' });
     const { report } = await backUpNode(node, await openTestRepository(objects));
     expect(report.blobsStored).toBe(0);
+    await node.close();
+  });
+
+  it.each([null, KEY])('of a small store takes less than twice its data, in a directory too', async (key) => {
+    const node = await openSmall(new MemoryStorage(), { existenceFilterBytes: 4_000_000 });
+    for (let i = 0; i < 5; i++) await node.store.append(`stream-${i}`, ANY, Array.from({ length: 100 }, (_, at) => ({ id: `00000000-0000-4000-8000-${String(1_000 * i + at).padStart(12, '0')}`, type: 'made', isJson: false, data: new Uint8Array(20).fill(at), metadata: new Uint8Array(0) })));
+    await node.scavenger.start({ threads: 1, throttlePercent: 100, threshold: 0 });
+    await node.scavenger.idle();
+    const objects = new MemoryObjects();
+    const repository = await openTestRepository(objects, { key, compression: 'auto', frameBytes: BLOB_FRAME_LOCAL_BYTES });
+    const { manifest } = await backUpNode(node, repository);
+    const sizeOfKind = (kinds: RegExp) => [...manifest.chunks, ...manifest.index!.files].filter(({ path }) => kinds.test(path)).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    const filterBytes = sizeOfKind(/existence.*dat$/i);
+    expect(filterBytes).toBeGreaterThan(4_000_000);
+    let stored = 0;
+    for await (const { sizeBytes } of listAll(objects, '')) stored += sizeBytes;
+    const data = sizeOfKind(/./) - filterBytes;
+    expect(stored).toBeLessThan(2 * data);
+    // The log and its tables are as fast to read as ever: nothing is compressed there.
+    for (const { blob, sizeBytes, path } of manifest.chunks) expect((await objects.head(repository.blobKey(blob)))!.sizeBytes, path).toBeGreaterThan(sizeBytes);
+
+    // And what is not used takes no room where it is restored.
+    const target = new MemoryStorage();
+    let written = 0;
+    const create = target.create.bind(target);
+    target.create = async (path) => {
+      const file = await create(path);
+      const writeAt = file.writeAt.bind(file);
+      if (path === EXISTENCE_DATA_PATH) file.writeAt = (position, bytes) => { written += bytes.length; return writeAt(position, bytes); };
+      return file;
+    };
+    await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'latest' } }));
+    expect(written).toBeLessThan(filterBytes / 4);
+    expect(await findingsIn(target)).toEqual([]);
+    const plain = await openTestRepository(new MemoryObjects(), { key, compression: 'off', frameBytes: BLOB_FRAME_LOCAL_BYTES });
+    expect((await backUpNode(node, plain)).report.bytesStored).toBeGreaterThan(filterBytes);
     await node.close();
   });
 

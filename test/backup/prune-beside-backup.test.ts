@@ -9,6 +9,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { backUpSource, danglingIn } from '../support/backup/backup-kit.ts';
 import { Steps } from '../support/backup/stepped-objects.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
+import { inLongRun } from '../support/long-run.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { TEST_NOW_MS } from '../support/test-store.ts';
@@ -17,11 +18,22 @@ import { append, openSmall } from './hold-kit.ts';
 const DAY_MS = 86_400_000;
 type Choose = Parameters<Steps['run']>[1];
 
+/** For how long what the backup needs has been without use when the two meet: long enough, or no time at all and it goes as what was erased does. */
+type Unused = 'for two days' | 'just now, erased';
+const UNUSED: readonly Unused[] = ['for two days', 'just now, erased'];
+
+interface Contested {
+  readonly objects: MemoryObjects;
+  readonly storage: MemoryStorage;
+  readonly snapshot: Snapshot;
+  readonly isErased: boolean;
+}
+
 /**
- * A repository in which everything that a backup of the node needs is there, and has been without use for long enough to be
+ * A repository in which everything that a backup of the node needs is there, is without use and may be
  * removed: the one moment in which a prune and a backup want the opposite of the same objects.
  */
-async function contested(): Promise<{ objects: MemoryObjects; storage: MemoryStorage; snapshot: Snapshot }> {
+async function contested(unused: Unused): Promise<Contested> {
   const storage = new MemoryStorage();
   const node = await openSmall(storage, { memTableEntriesMax: 10_000 });
   await append(node, 'a', 20);
@@ -33,13 +45,15 @@ async function contested(): Promise<{ objects: MemoryObjects; storage: MemorySto
   const repository = await openTestRepository(objects);
   const { manifest } = await backUpSource(new StorageSource(storage, snapshot), repository);
   await repository.removeManifest(manifest.id);
+  const isErased = unused === 'just now, erased';
+  if (isErased) return { objects, storage, snapshot, isErased };
   const seen: Record<string, number> = {};
   for await (const { id } of repository.blobs()) seen[id] = TEST_NOW_MS - 2 * DAY_MS;
   await repository.writeObject('unreferenced', { seen });
-  return { objects, storage, snapshot };
+  return { objects, storage, snapshot, isErased };
 }
 
-async function race({ objects, storage, snapshot }: Awaited<ReturnType<typeof contested>>, choose: Choose, onTurn: (steps: Steps, turns: ReadonlyMap<string, number>) => void = () => {}): Promise<{ turns: Map<string, number>; ends: Record<string, string> }> {
+async function race({ objects, storage, snapshot, isErased }: Contested, choose: Choose, onTurn: (steps: Steps, turns: ReadonlyMap<string, number>) => void = () => {}): Promise<{ turns: Map<string, number>; ends: Record<string, string> }> {
   const fork = objects.fork();
   const steps = new Steps(TEST_NOW_MS);
   const ends: Record<string, string> = {};
@@ -50,7 +64,7 @@ async function race({ objects, storage, snapshot }: Awaited<ReturnType<typeof co
   };
   const prune = async () => {
     const repository = await openTestRepository(steps.objects('prune', fork));
-    return await pruneRepository({ repository, keep: null, clock: steps.clock('prune'), ids: new SeededIds(2) });
+    return await pruneRepository({ repository, keep: null, isErased, clock: steps.clock('prune'), ids: new SeededIds(2) });
   };
   let turns = new Map<string, number>();
   await steps.run({ backup: noted('backup', backup()), prune: noted('prune', prune()) }, (ready, taken) => {
@@ -76,9 +90,9 @@ function inTurns(first: 'backup' | 'prune', spans: readonly number[]): Choose {
   };
 }
 
-describe('a prune beside a backup', () => {
+describe.each(UNUSED)('a prune beside a backup that needs what was without use %s', (unused) => {
   it('never takes what the backup counts on, whoever is interrupted where, and for how long', async () => {
-    const start = await contested();
+    const start = await contested(unused);
     const { turns } = await race(start, inTurns('backup', []));
     const backupTurns = turns.get('backup')!;
     const pruneTurns = turns.get('prune')!;
@@ -100,7 +114,7 @@ describe('a prune beside a backup', () => {
   });
 
   it('takes nothing when it stood still for hours while a backup came and went', async () => {
-    const start = await contested();
+    const start = await contested(unused);
     const { turns } = await race(start, inTurns('prune', []));
     let passed = 0;
     for (let j = 0; j <= turns.get('prune')!; j++) {
@@ -118,12 +132,28 @@ describe('a prune beside a backup', () => {
   });
 
   it('never does in any random order', async () => {
-    const start = await contested();
-    for (let seed = 1; seed <= 300; seed++) {
+    const start = await contested(unused);
+    for (let seed = 1; seed <= inLongRun(300, start.isErased ? 60 : 100); seed++) {
       const random = new Random(seed);
       const bias = random.int(10, 90) / 100;
       const { ends } = await race(start, (ready) => (ready.length > 1 ? (random.chance(bias) ? 'backup' : 'prune') : ready[0]!));
       expect(ends).toEqual({ backup: 'done', prune: 'done' });
     }
+  });
+
+  it('withdraws a backup that stood still for longer than it counts, where a prune came meanwhile', async () => {
+    const start = await contested(unused);
+    const { turns } = await race(start, inTurns('backup', []));
+    const outcomes: Record<string, number> = {};
+    for (let i = 0; i <= turns.get('backup')!; i++) {
+      let isPassed = false;
+      const { ends } = await race(start, inTurns('backup', [i, 10_000]), (steps, taken) => {
+        if (isPassed || (taken.get('backup') ?? 0) < i) return;
+        isPassed = true;
+        steps.pass(30 * 3_600_000);
+      });
+      outcomes[ends['backup']!] = (outcomes[ends['backup']!] ?? 0) + 1;
+    }
+    expect(Object.keys(outcomes).toSorted()).toEqual(['backup_failed', 'done']);
   });
 });

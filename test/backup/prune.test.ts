@@ -8,7 +8,8 @@ import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
-import type { ErasureFinding, ErasureSummary } from '../../core/scavenge/erasure/prove-erased.ts';
+import type { RepositoryErasureSummary } from '../../core/backup/verify/prove-erased.ts';
+import type { ErasureFinding } from '../../core/scavenge/erasure/prove-erased.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { backUpNode, danglingIn } from '../support/backup/backup-kit.ts';
 import { FakeLog } from '../support/backup/fake-log.ts';
@@ -156,9 +157,9 @@ describe('pruning', () => {
   });
 });
 
-async function prove(repository: Repository, stream: string): Promise<{ traces: ErasureFinding[]; summary: ErasureSummary }> {
+async function prove(repository: Repository, stream: string): Promise<{ traces: ErasureFinding[]; summary: RepositoryErasureSummary }> {
   const traces: ErasureFinding[] = [];
-  const run = proveErasedInRepository({ repository, stream });
+  const run = proveErasedInRepository({ repository, stream, clock: new ManualClock(TEST_NOW_MS, 'microtask') });
   for (;;) {
     const next = await run.next();
     if (next.done === true) return { traces, summary: next.value };
@@ -234,4 +235,104 @@ describe('erasure from a repository', () => {
     expect((await prove(repository, 'secret')).traces).toEqual([]);
     await node.close();
   });
+
+  it.each([null, new Uint8Array(32).fill(9)])('takes at once what an earlier prune has dropped, and what a killed backup has stored', async (key) => {
+    const { node, repository, ids } = await scavengedAfterPrune(key);
+    const before = await prove(repository, 'secret');
+    expect(before.traces.length).toBeGreaterThan(0);
+    expect(before.summary).toMatchObject({ places: [{ kind: 'unused', traces: before.summary.traces }], backupsRunning: [] });
+    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, isDryRun: true })).toMatchObject({ blobsWaiting: 0, removed: [] });
+    const report = await prune(repository, TEST_NOW_MS, { keep: null, isErased: true });
+    expect(report).toMatchObject({ kept: [ids.at(-1)], removed: [], blobsWaiting: 0, isBackupRunning: false });
+    expect(report.blobsRemoved).toBeGreaterThan(0);
+    expect(await prove(repository, 'secret')).toMatchObject({ traces: [], summary: { traces: 0, places: [] } });
+    expect((await verifyRepository({ repository })).findings).toBe(0);
+    await node.close();
+  });
+
+  it('names the backup beside which nothing goes, and until when that counts', async () => {
+    const { node, repository } = await scavengedAfterPrune(null);
+    await repository.writeObject('active/running', { writtenMs: TEST_NOW_MS - 1_000 });
+    const running = [{ id: 'running', lastSignMs: TEST_NOW_MS - 1_000, countsUntilMs: TEST_NOW_MS - 1_000 + DAY_MS }];
+    const found = await prove(repository, 'secret');
+    expect(found.summary.backupsRunning).toEqual(running);
+    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, isDryRun: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0, backupsRunning: running });
+    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0, backupsRunning: running });
+    // A killed one stops counting.
+    expect((await prune(repository, TEST_NOW_MS + DAY_MS, { keep: null, isErased: true })).blobsRemoved).toBeGreaterThan(0);
+    expect((await prove(repository, 'secret')).traces).toEqual([]);
+    await node.close();
+  });
+
+  it('is not misled by the clock of who makes the backup', async () => {
+    let storeMs = TEST_NOW_MS;
+    const repository = await openTestRepository(new MemoryObjects({ clock: { nowMs: () => storeMs } }));
+    const log = new FakeLog();
+    log.write(1, 100);
+    const { id } = await log.backUp(repository, TEST_NOW_MS);
+    await repository.removeManifest(id);
+    await repository.writeObject('active/running', { writtenMs: TEST_NOW_MS - 10 * DAY_MS });
+    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0 });
+    storeMs += 1;
+    expect(await prune(repository, TEST_NOW_MS + DAY_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: false, blobsRemoved: 1 });
+  });
+
+  it('wherever it is interrupted, a repeat removes the rest at once', async () => {
+    const { objects, repository } = await filled();
+    await prune(repository, TEST_NOW_MS);
+    const erase = (opened: Repository) => prune(opened, TEST_NOW_MS, { keep: null, isErased: true });
+    const counted = new FaultyObjects(objects.fork());
+    await erase(await openTestRepository(counted));
+    for (let n = 0; n < counted.calls.length; n++) {
+      const fork = objects.fork();
+      const faulty = new FaultyObjects(fork, { seed: n + 1 });
+      faulty.crashAfter(n);
+      await openTestRepository(faulty).then(erase).catch(() => {});
+      const again = await openTestRepository(fork);
+      expect((await verifyRepository({ repository: again })).findings, `after call ${n}`).toBe(0);
+      expect(await erase(again)).toMatchObject({ blobsWaiting: 0, isBackupRunning: false });
+      expect(await countOf(fork, 'blobs/'), `after call ${n}`).toBe(1);
+    }
+  });
+
+  it('drops the backups of a node that is no more, and never all there are', async () => {
+    const objects = new MemoryObjects();
+    const repository = await openTestRepository(objects);
+    const old = new FakeLog();
+    old.write(2, 1_000);
+    const gone = await old.backUp(repository, TEST_NOW_MS);
+    const refused = { code: 'backup_not_found' };
+    await expect(prune(repository, TEST_NOW_MS, { keep: null, forgottenNode: gone.nodeId })).rejects.toMatchObject(refused);
+    const node = await openSmall(new MemoryStorage());
+    await append(node, 'kept', 5);
+    const { manifest } = await backUpNode(node, repository, { clock: new ManualClock(TEST_NOW_MS + 10, 'microtask') });
+    await expect(prune(repository, TEST_NOW_MS, { keep: null, forgottenNode: 'ffffffff-0000-4000-8000-000000000000' })).rejects.toMatchObject(refused);
+    const found = await prove(repository, 'stream');
+    expect(found.summary.places).toMatchObject([{ kind: 'backup', backupId: gone.id, nodeId: gone.nodeId, isNewest: true }]);
+    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, forgottenNode: gone.nodeId })).toMatchObject({ kept: [manifest.id], removed: [{ id: gone.id, why: 'forgotten' }] });
+    expect((await prove(repository, 'stream')).traces).toEqual([]);
+    expect(await danglingIn(objects)).toEqual([]);
+    await node.close();
+  });
 });
+
+/** A node that was scavenged after a plain prune had dropped the backup with what is erased now; and blobs of a backup that came to no manifest. */
+async function scavengedAfterPrune(key: Uint8Array | null): Promise<{ node: Awaited<ReturnType<typeof openSmall>>; repository: Repository; ids: string[] }> {
+  const node = await openSmall(new MemoryStorage());
+  const repository = await openTestRepository(new MemoryObjects(), { key, compression: key === null ? 'off' : 'on' });
+  await append(node, 'kept', 5);
+  await append(node, 'secret', 20);
+  const first = await backUpNode(node, repository);
+  await append(node, 'kept', 20);
+  await append(node, 'secret', 1);
+  const killed = await backUpNode(node, repository);
+  await repository.removeManifest(killed.manifest.id);
+  await node.store.deleteStream('secret', ANY, 'hard');
+  await append(node, 'kept', 20);
+  await node.scavenger.start({ threads: 1, throttlePercent: 100, threshold: 0 });
+  await node.scavenger.idle();
+  const last = await backUpNode(node, repository, { clock: new ManualClock(TEST_NOW_MS + 10, 'microtask') });
+  // As a node does by itself, with its Backup:KeepLast.
+  await prune(repository, TEST_NOW_MS);
+  return { node, repository, ids: [first.manifest.id, last.manifest.id] };
+}

@@ -125,6 +125,27 @@ describe('log that was shipped across chunks', () => {
     expect(before).toBe(node.shippableLog().end);
   });
 
+  it('is the nearest moment before one that was scavenged and never shipped', async () => {
+    await writeAndShip(10);
+    const shippedEnd = node.shippableLog().end;
+    const shippedMs = clock.nowMs() - 1_000;
+    clock.setNow(clock.nowMs() + 60_000);
+    await write(30);
+    // Behind the first write that was not shipped.
+    const wantedMs = shippedMs + 61_500;
+    await node.store.deleteStream('a', ANY, 'hard');
+    await node.scavenger.start({ threads: 1, throttlePercent: 100, threshold: 0 });
+    await node.scavenger.idle();
+    await backUpNode(node, repository, { clock: new ManualClock(clock.nowMs(), 'microtask') });
+    const refusal = await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'time', timeMs: wantedMs } })).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: 'not_restorable', data: { belowMs: shippedMs, aboveMs: expect.any(Number) } });
+    const target = new MemoryStorage();
+    expect(await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'time', timeMs: wantedMs, orBefore: true } }))).toMatchObject({ backupId: base.id, position: shippedEnd, earlierMs: shippedMs });
+    expect(await verifyErrors(target)).toEqual([]);
+    // And the moment of the last piece itself can be had.
+    expect(await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'time', timeMs: shippedMs - 1 } }))).toMatchObject({ backupId: base.id, earlierMs: null });
+  });
+
   it('is restored to any place in it, also where a chunk begins, and never to one between two chunks', async () => {
     await writeAndShip(25);
     const records = (await readRawLog(storage)).filter(({ position }) => position >= base.checkpoints.writer);
@@ -193,7 +214,7 @@ describe('log that was shipped across chunks', () => {
     await writeAndShip(1);
     expect(new Set((await repository.shipped(base.id)).map(({ from }) => Math.floor(from / CHUNK_BYTES))).size).toBeGreaterThan(2);
     const found = new Set<string>();
-    for (const { id } of events) for await (const said of proveErasedInRepository({ repository, events: [id] })) if (said.kind !== 'progress') found.add(id);
+    for (const { id } of events) for await (const said of proveErasedInRepository({ repository, clock: new ManualClock(TEST_NOW_MS, 'microtask'), events: [id] })) if (said.kind !== 'progress') found.add(id);
     expect(found.size).toBe(3);
   });
 

@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'skua-bench-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Those that take no time; the long run has all. */
-const QUICK = ['append-single', 'index-rebuild', 'scavenge-chunk', 'object-requests'];
+const QUICK = ['append-single', 'scavenge-chunk', 'object-requests'];
 
 describe('every figure runs and yields numbers', () => {
   const settings = settingsFor(folder, true, () => {});

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { tick } from '../../core/object-log/tick/tick.ts';
-import type { TickReport, TickSettings } from '../../core/object-log/tick/tick.ts';
+import type { TickParts, TickReport, TickSettings } from '../../core/object-log/tick/tick.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
@@ -35,9 +35,9 @@ export function events(count: number, bytes: number): NewEvent[] {
 }
 
 /** A tick with all its memory in this process. */
-export function tickOnce(objects: ObjectStore, settings: Partial<TickSettings> = {}): Promise<TickReport> {
+export function tickOnce(objects: ObjectStore, settings: Partial<TickSettings> = {}, autoScavenge?: TickParts['autoScavenge']): Promise<TickReport> {
   const scratch = new MemoryStorage();
-  return tick({ world: worldOver(objects), scratch, open: openObjectStore, scavengeStates: MemoryScavengeStates.of(scratch), deadlineMs: systemClock.monotonicMs() + 600_000, settings: { compactCommitsMin: 1, ...settings } });
+  return tick({ ...(autoScavenge !== undefined && { autoScavenge }), world: worldOver(objects), scratch, open: openObjectStore, scavengeStates: MemoryScavengeStates.of(scratch), deadlineMs: systemClock.monotonicMs() + 600_000, settings: { compactCommitsMin: 1, ...settings } });
 }
 
 /** A store of so many events in 1 000 streams, all in files with one index table. */

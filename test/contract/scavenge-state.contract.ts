@@ -232,6 +232,36 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
         expect(original('z')).toBeUndefined();
       });
 
+      test('discard points are forgotten of all but tombstoned ones, which are calculated anew', () => {
+        const data: OriginalStreamData = { isTombstoned: false, maxAge: 1, maxCount: 2, truncateBefore: 3, discardPoint: 4, maybeDiscardPoint: 5, status: 3 };
+        inTransaction(() => {
+          for (const name of ['x1', 'x2', 'x3']) register(name);
+          for (const name of ['x1', 'x3', 'y']) setOriginal(name, data);
+          for (const name of ['x2', 'z']) setOriginal(name, { ...data, isTombstoned: true, status: 2 });
+        });
+        state.begin();
+        state.forgetDiscardPoints();
+        expect(original('y')).toMatchObject({ discardPoint: 0 });
+        state.rollback();
+        expect(original('y')).toEqual(data);
+        inTransaction(() => state.forgetDiscardPoints());
+        reopen();
+        for (const name of ['x1', 'x3', 'y']) expect(original(name)).toEqual({ ...data, discardPoint: 0, maybeDiscardPoint: 0, status: 1 });
+        for (const name of ['x2', 'z']) expect(original(name)).toEqual({ ...data, isTombstoned: true, status: 2 });
+      });
+
+      test('the stored checkpoint is read without opening, beside one that writes', () => {
+        expect(states.storedCheckpoint(STATE_OPTIONS)).toBeNull();
+        inTransaction(() => {});
+        expect(states.storedCheckpoint(STATE_OPTIONS)).toEqual(DONE);
+        state.begin();
+        expect(states.storedCheckpoint(STATE_OPTIONS)).toEqual(DONE);
+        state.commit({ ...DONE, stage: 'Cleaning' });
+        state.close();
+        expect(states.storedCheckpoint(STATE_OPTIONS)).toEqual({ ...DONE, stage: 'Cleaning' });
+        state = states.open(STATE_OPTIONS);
+      });
+
       test('active ones come by name, then by signed hash, from anywhere in any number', () => {
         const random = new Random(5);
         const named = ['x', 'xa', 'x\uffe0', 'x𝄞', 'xÄ', 'x b'];

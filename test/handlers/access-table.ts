@@ -135,6 +135,7 @@ const SCRIPT = { instanceTypeName: 'webhook-source', routingScript: 'Y29uc3Qgcm9
 /** Connectors are a fake's, which has `parcels`, stopped. */
 const CONNECTORS: Record<string, OperationExpectation> = {
   'GET /connectors': is('operators'), 'POST /connectors/:connector': is('operators', 200, { params: { connector: 'newcomer' }, body: { settings: SCRIPT } }), 'DELETE /connectors/:connector': is('operators', 200, { params: CONNECTOR }),
+  'GET /connectors/:connector': is('operators', 200, { params: CONNECTOR }), 'PUT /connectors/:connector': is('operators', 200, { params: CONNECTOR, body: { settings: SCRIPT } }),
   'GET /connectors/:connector/settings': is('operators', 200, { params: CONNECTOR }), 'PUT /connectors/:connector/settings': is('operators', 200, { params: CONNECTOR, body: SCRIPT }),
   'GET /connectors/:connector/configuration': is('operators', 200, { params: CONNECTOR }), 'PUT /connectors/:connector/configuration': is('operators', 200, { params: CONNECTOR, body: SCRIPT }),
   'PUT /connectors/:connector/rename': is('operators', 200, { params: CONNECTOR, body: { name: 'Letters' } }), 'POST /connectors/:connector/start': is('operators', 200, { params: CONNECTOR }),
@@ -145,7 +146,7 @@ const CONNECTORS: Record<string, OperationExpectation> = {
 };
 
 const NODE: Record<string, OperationExpectation> = {
-  'GET /health/live': is('probe', 204), 'HEAD /health/live': is('probe', 204), 'GET /health/ready': is('probe'), 'HEAD /health/ready': is('probe'),
+  'GET /health/live': is('probe', 204), 'GET /health/ready': is('probe'),
   'GET /': is('anyone'), 'GET /ping': is('anyone'), 'GET /info': is('anyone'), 'GET /openapi.json': is('anyone'), 'GET /info/options': is('operators'), 'GET /sys/subsystems': is('operators'),
   'GET /gossip': is('gossip'), 'GET /metrics': is('statistics'), 'GET /stats': is('statistics'), 'GET /stats/replication': is('statistics'), 'GET /stats/tcp': is('statistics'),
   'GET /stats/:path+': is('statistics', 200, { params: { 'path+': 'proc' } }),

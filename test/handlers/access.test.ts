@@ -22,6 +22,7 @@ import type { Caller, Expectation, OperationExpectation, StreamExpectation, Stre
 import { ORIGIN } from './harness.ts';
 import { AS, basic } from './secured.ts';
 import { contextOf } from '../support/app-context.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 /**
  * Every operation of the route table, called by everyone, over a real store and real security. The requests are made
@@ -172,6 +173,17 @@ describe('operations', () => {
     const make = () => operationRequest(method, path, expected);
     for (const caller of EVERYBODY) await check(key, caller, await make(), admitted, expected.status);
     await checkForeign(key, make, admitted.includes('admin'), expected.status);
+  });
+});
+
+describe('HEAD', () => {
+  test.each(OPERATIONS.filter(({ key }) => key.startsWith('GET ')).filter((_, i) => i % inLongRun(1, 5) === 0))('is answered as $key', async ({ key, method, path, access }) => {
+    const expected = EXPECTATIONS[key]!;
+    for (const caller of ['admin', 'plain', 'anonymous', 'wrong'] as const) {
+      const sent = expected.access === 'stream' ? await streamRequest(method, path, expected, expected.kind ?? 'guarded') : await operationRequest(method, path, expected);
+      const get = await statusOf(key, caller, sent);
+      expect([access, caller, await statusOf(key, caller, { ...sent, method: 'HEAD' })]).toEqual([access, caller, { ...get, text: '' }]);
+    }
   });
 });
 

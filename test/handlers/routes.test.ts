@@ -7,7 +7,7 @@ describe('methods', () => {
     ['/streams/$all', 'POST, DELETE, GET, GET, OPTIONS'], ['/streams/%24all/head/backward/2', 'GET, GET, OPTIONS'],
   ])('%s', async (path, methods) => {
     const h = harness();
-    for (const method of ['OPTIONS', 'PUT', 'HEAD']) {
+    for (const method of ['OPTIONS', 'PUT', 'PATCH']) {
       const reply = await h.send(method, path);
       expect(reply.status).toBe(method === 'OPTIONS' ? 200 : 405);
       expect(reply.headers.get('access-control-allow-methods')).toBe(methods);
@@ -66,6 +66,43 @@ describe('paths', () => {
       expect((await h.app(request as Request)).status).toBe(400);
     }
   });
+});
+
+describe('what the reference has and we have not', () => {
+  test.each([
+    ['/projections', 'Projections'], ['/projections/any', 'Projections'], ['/projections/onetime?name=x', 'Projections'], ['/projection/$by_category/statistics', 'Projections'], ['/projections/', 'Projections'],
+    ['/subscriptions', 'Persistent subscriptions'], ['/subscriptions/s/group/info', 'Persistent subscriptions'], ['/web', 'web page'], ['/web/index.html', 'web page'], ['/ui/cluster', 'web page'], ['/histogram/x', 'Histograms'],
+    ['/event_store.client.streams.Streams/Read', 'gRPC'], ['/kurrentdb.protocol.v2.streams.StreamsService/Append', 'gRPC'],
+  ])('%s is 404, as any other path, and says so', async (path, named) => {
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE']) {
+      const reply = await harness().send(method, path);
+      expect([reply.status, reply.headers.get('access-control-allow-methods')]).toEqual([404, null]);
+      expect(reply.json()).toMatchObject({ code: 'not_here', detail: expect.stringMatching(new RegExp(`${named}.*README`)) });
+    }
+  });
+
+  test.each(['/projectionsx', '/webx', '/subscription', '/event_store', '/histograms'])('%s is nothing', async (path) => {
+    expect((await harness().get(path)).json().code).toBe('not_found');
+  });
+
+  test('XML is named where it is asked for or sent', async () => {
+    const h = harness();
+    await h.fill('s', { n: 1 });
+    for (const accept of ['application/atom+xml', 'text/xml', 'application/vnd.eventstore.event+xml', 'application/xml;q=0.9, text/html']) {
+      for (const path of ['/streams/s', '/streams/s/0', '/streams/$all', '/info']) expect((await h.get(path, accept)).json()).toMatchObject({ code: expect.stringMatching(/^not_/), detail: expect.stringMatching(/^XML is not spoken here/) });
+    }
+    for (const format of ['xml', 'atom', 'ATOM', 'atomsvc']) expect((await h.get(`/streams/s?format=${format}`)).json()).toMatchObject({ code: 'not_acceptable', detail: expect.stringMatching(/^XML is not spoken here/) });
+    expect((await h.get('/streams/s', 'image/png')).json().detail).toMatch(/^This is available as/);
+    for (const type of ['application/vnd.eventstore.events+xml', 'text/xml', 'application/xml; charset=utf-8']) {
+      expect(await h.send('POST', '/streams/s', { 'content-type': type, 'es-eventtype': 'x' }, '<a/>')).toMatchObject({ status: 415, text: expect.stringContaining('XML is not spoken here') });
+    }
+    expect((await h.send('POST', '/streams/s', { 'content-type': 'image/png' }, 'x')).json().detail).toMatch(/^Content-Type/);
+  });
+});
+
+test('HEAD of what has no GET is refused by its name', async () => {
+  const reply = await harness().send('HEAD', '/streams/s/incoming/6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11');
+  expect([reply.status, reply.headers.get('allow'), reply.text]).toEqual([405, 'POST, GET, OPTIONS', '']);
 });
 
 test('/health/live answers at once', async () => {

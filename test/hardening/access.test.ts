@@ -141,6 +141,7 @@ describe('roles', () => {
 
 describe('access lists', () => {
   const ODD: readonly (readonly [string, string])[] = [
+    ['{"$maxAge":"PT5M"}', '$maxAge'], ['{"$maxCount":"10"}', '$maxCount'], ['{"$maxcount":10}', '$maxcount'], ['{"$MaxAge":10}', '$MaxAge'],
     ['{"$maxCount":"5","$acl":{"$r":"ada"}}', '$maxCount'], ['{"$maxAge":1.5}', '$maxAge'], ['{"$cacheControl":null}', '$cacheControl'], ['{"$tb":[]}', '$tb'], ['{"$tmp":"yes"}', '$tmp'],
     ['{"$acl":"ada"}', '$acl'], ['{"$acl":null}', '$acl'], ['{"$acl":{"$r":7}}', '$acl.$r'], ['{"$acl":{"$r":["ada",7]}}', '$acl.$r'], ['{"$acl":{"read":"ada"}}', '$acl.read'],
   ];
@@ -162,11 +163,24 @@ describe('access lists', () => {
     expect((await opened.store.streamInfo('x')).metadataVersion).toBe(-1);
   });
 
-  test.each([['application/octet-stream', '{"$acl":{"$r":"ada"}}'], ['application/json', '{"$acl":'], ['application/json', '[1]'], ['application/json', '']])('as %s, %s is no metadata', async (type, body) => {
+  test.each([['application/octet-stream', '{"$acl":{"$r":"ada"}}'], ['application/json', '{"$acl":'], ['application/json', '[1]'], ['application/json', ''], ['application/json', '"{\\"$maxCount\\":10}"']])('as %s, %s is no metadata', async (type, body) => {
     for (const path of ['/streams/x/metadata', '/streams/$$x']) {
       const { status, problem } = await send('POST', path, { ...ADMIN, 'content-type': type, 'es-eventid': newId(), 'es-eventtype': '$metadata' }, body);
       expect([status, problem['code']]).toEqual([400, 'invalid_metadata']);
     }
+  });
+
+  test('data that are the text of an object are that object', async () => {
+    expect((await send('POST', '/streams/x/metadata', { ...ADMIN, 'content-type': EVENTS }, batchOf('$metadata', '{"$maxCount":10}'))).status).toBe(201);
+    expect((await opened.store.streamInfo('x')).metadata).toEqual({ maxCount: 10 });
+  });
+
+  test.each(['keep ten', '"{}"', 10, null])('data %j that is no object is no metadata', async (data) => {
+    for (const path of ['/streams/x/metadata', '/streams/$$x']) {
+      const { status, problem } = await send('POST', path, { ...ADMIN, 'content-type': EVENTS }, batchOf('$metadata', data));
+      expect([status, problem['code'], problem['detail']]).toEqual([400, 'invalid_metadata', expect.stringMatching(/^The metadata of x must be a JSON object that is sent as JSON, such as \{"\$maxCount": 100\}/)]);
+    }
+    expect((await opened.store.streamInfo('x')).metadataVersion).toBe(-1);
   });
 
   test.each(['{"$userStreamAcl":{"$r":1}}', '{"$systemStreamAcl":[]}', '7', '{"$userStreamAcl":'])('%s is refused as $settings', async (body) => {

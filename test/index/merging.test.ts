@@ -18,6 +18,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { collectingLog, type Key, keyOf, openIndex, rangeOf } from './world.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 const KEY: Key = keyOf('order-1');
 
@@ -181,7 +182,7 @@ describe('merges of different sizes', () => {
   });
 
   it('keep tables in the order of their age, whenever they end and whatever is asked for meanwhile', async () => {
-    for (let seed = 1; seed <= 12; seed++) {
+    for (let seed = 1; seed <= inLongRun(12, 4); seed++) {
       const random = new Random(seed);
       const storage = new MemoryStorage();
       const jobs = new SlowMerges(storage);

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LOCK_OWNER_FILE } from '../../infra/fs/directory-lock.ts';
 import { storageError, syncError } from '../../infra/fs/errors.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 
@@ -31,14 +32,27 @@ describe('the lock', () => {
     const { stdout, stderr } = await lockElsewhere(folder);
     expect(stdout).toMatch(/^directory_locked: /);
     expect(stdout).toContain(folder);
-    expect(stdout).toContain('another process');
+    expect(stdout).toContain(`another process (${process.pid}, since 20`);
+    expect(await storage.list('')).toEqual([]);
     expect(stderr).toBe('');
     await lock.release();
   });
 
   test('is freed when its process dies', async () => {
     expect((await lockElsewhere(folder)).stdout).toBe('locked\n');
-    await (await new FilesystemStorage({ root: folder }).lock()).release();
+    // What it noted of itself stays behind, and is no file of the log. Nobody is told of a process that is gone.
+    expect(await readdir(folder)).toContain(LOCK_OWNER_FILE);
+    const lock = await new FilesystemStorage({ root: folder }).lock();
+    await writeFile(join(folder, LOCK_OWNER_FILE), JSON.stringify({ pid: 2_147_483_646, host: hostname(), since: new Date(0).toISOString() }));
+    expect((await lockElsewhere(folder)).stdout).toContain('in use by another process. Stop');
+    for (const text of ['', '{"pid":', '{"pid":"1"}', 'x'.repeat(2_000), '[]', 'null']) {
+      await writeFile(join(folder, LOCK_OWNER_FILE), text);
+      expect((await lockElsewhere(folder)).stdout).toContain('in use by another process. Stop');
+    }
+    await writeFile(join(folder, LOCK_OWNER_FILE), JSON.stringify({ pid: 7, host: 'else\nwhere', since: new Date(0).toISOString() }));
+    expect((await lockElsewhere(folder)).stdout).toContain('another process (7 on "else\\nwhere", since 1970-01-01T00:00:00.000Z');
+    await lock.release();
+    expect(await readdir(folder)).not.toContain(LOCK_OWNER_FILE);
   });
 
   test('is held between two storages of one process, and creates the directory', async () => {

@@ -142,9 +142,10 @@ describe('container file', () => {
     for (const source of copies.filter(([first]) => !first!.startsWith('--from')).flatMap((words) => words.slice(0, -1))) expect(ignored).toContain(`!${source.split('/')[0]}`);
   });
 
-  test('takes production packages only, and runs without rights, with health and a volume', () => {
-    const packages = instructions.filter(([name, value]) => name === 'RUN' && value.includes('npm ci')).map(([, value]) => value);
-    expect(packages.at(-1)).toBe('npm ci --omit=dev');
+  test('takes the bundle, which needs no packages, and runs without rights, with health and a volume', () => {
+    const copied = last.filter(([name]) => name === 'COPY').map(([, value]) => value);
+    expect(copied).toContain('--from=build /build/dist dist');
+    expect(copied.filter((value) => value.includes('node_modules'))).toEqual([]);
     expect([of('USER'), of('VOLUME'), of('EXPOSE'), of('STOPSIGNAL')]).toEqual(['node', '/var/lib/skua', '2113', 'SIGTERM']);
     expect(of('HEALTHCHECK')).toContain('/opt/skua/healthcheck.mjs');
     expect(JSON.parse(of('ENTRYPOINT')!)).toEqual(['node', '--max-semi-space-size=8', '/opt/skua/dist/main.js']);

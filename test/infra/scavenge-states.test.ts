@@ -1,5 +1,5 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -295,4 +295,64 @@ test('a full disk: the transaction is lost, the state goes on when there is room
   fill();
   expect(state.checkpoint()).toEqual(DONE);
   state.close();
+});
+
+describe('a check of the database', () => {
+  const states = () => new SqliteScavengeStates({ indexRoot: indexRoot() });
+  /** Some hundred rows, in a file of many pages. */
+  function filled(): void {
+    const state = open();
+    state.begin();
+    for (let i = 0; i < 4_000; i++) state.register(`a-stream-with-a-name-${i}`, ...hashOf(`a-stream-with-a-name-${i}`));
+    state.commit(DONE);
+    state.close();
+  }
+  const bytesLeft = async () => Promise.all((await filesLeft()).map(async (name) => [name, (await readFile(path(name))).toString('latin1')]));
+
+  test('finds none, or nothing wrong, and changes nothing', async () => {
+    expect([states().isOnDisk(), states().check('quick')]).toEqual([false, null]);
+    expect(await readdir(folder)).toEqual([]);
+    filled();
+    const before = await bytesLeft();
+    for (const depth of ['quick', 'thorough'] as const) expect(states().check(depth)).toEqual([]);
+    expect(await bytesLeft()).toEqual(before);
+  });
+
+  test('reads what a killed process has left in the write-ahead log, and leaves it there', async () => {
+    const copy = join(folder, 'copy');
+    const state = open();
+    state.begin();
+    state.register('a', ...hashOf('a'));
+    state.commit(DONE);
+    mkdirSync(join(copy, 'scavenging'), { recursive: true });
+    for (const name of ['scavenging.db', 'scavenging.db-wal']) copyFileSync(path(name), join(copy, 'scavenging', name));
+    state.close();
+    expect(new SqliteScavengeStates({ indexRoot: copy }).check('thorough')).toEqual([]);
+    expect((await readdir(join(copy, 'scavenging'))).sort()).toEqual(['scavenging.db', 'scavenging.db-wal']);
+    const again = new SqliteScavengeStates({ indexRoot: copy }).open(STATE_OPTIONS);
+    expect(again.checkpoint()).toEqual(DONE);
+    again.close();
+  });
+
+  test.each([
+    ['a page', (bytes: Buffer) => bytes.fill(0xa5, 2 * STATE_OPTIONS.pageSizeBytes, 2 * STATE_OPTIONS.pageSizeBytes + 200)],
+    ['the header', (bytes: Buffer) => bytes.fill(0x20, 0, 30)],
+    ['the schema', (bytes: Buffer) => bytes.fill(0xff, 100, 140)],
+    ['the last half', (bytes: Buffer) => bytes.fill(0, bytes.length / 2)],
+  ] as const)('finds damage in %s, which `remove` takes away', async (_, damage) => {
+    filled();
+    const bytes = await readFile(path());
+    damage(bytes);
+    await writeFile(path(), bytes);
+    const found = states().check('quick')!;
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.length).toBeLessThanOrEqual(5);
+    expect(states().check('thorough')!.length).toBeGreaterThan(0);
+    expect((await readFile(path())).equals(bytes)).toBe(true);
+    states().remove();
+    expect(await filesLeft()).toEqual([]);
+    const state = open();
+    expect(state.checkpoint()).toBe(null);
+    state.close();
+  });
 });

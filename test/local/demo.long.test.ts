@@ -2,8 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runProgram } from '../../local/cli/run.ts';
+import { COMMANDS } from '../../local/commands/all.ts';
 import { loadStreams } from '../../local/demo/payloads.ts';
 import { ran, startedNode } from './spawn.ts';
+import { FakeIo } from './support.ts';
 
 let node: Awaited<ReturnType<typeof startedNode>>;
 let folder: string;
@@ -64,6 +67,18 @@ test('all is posted with signatures, read back, compared, scavenged and erased; 
   expect(shown.out).toContain('Posted 80 webhooks to /webhook/demo-github in ');
   expect(shown.out).toContain(' s: 80 accepted, 0 refused.');
   expect(shown.out).toContain('nothing to remove: no scavenge is needed.');
+  // Without --db it is ./data that is looked at.
+  expect(shown.out).toContain('The files of that node are not in ./data, so they were not searched; --db DIR names its data directory.');
+  expect(again.scavenge).toMatchObject({ isElsewhere: false });
+});
+
+test('on a terminal a bar shows how much was posted, and goes', async () => {
+  const io = new FakeIo({ isTTY: true, env: { NO_COLOR: '1' } });
+  expect(await runProgram({ commands: COMMANDS, version: '1' }, ['demo', '--node', node.url], io)).toBe(0);
+  const { out, err } = io;
+  expect(out).toContain('What came back is what was sent.');
+  expect(err).toMatch(/\[[#-]+\] posting webhooks: \d+ %/);
+  expect(err.endsWith('\r\u001B[2K')).toBe(true);
 });
 
 async function statesOf(url: string): Promise<string[]> {

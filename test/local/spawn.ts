@@ -51,20 +51,26 @@ abstract class Written {
   }
 }
 
-/** A command in a process of its own. */
+/** A command in a process of its own; `isGroup` makes it the first of a group, which `end` ends as a whole. */
 export class Spawned extends Written {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
 
-  constructor(command: string, words: readonly string[], env: Record<string, string> = {}) {
+  constructor(command: string, words: readonly string[], env: Readonly<Record<string, string | undefined>> = {}, { cwd = ROOT, isGroup = false } = {}) {
     super();
-    this.child = spawn(command, words, { cwd: ROOT, env: { ...process.env, NO_COLOR: '1', ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(command, words, { cwd, detached: isGroup, env: { ...process.env, NO_COLOR: '1', ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     this.child.stdout!.on('data', (part: Buffer) => { this.take('out', part.toString()); });
     this.child.stderr!.on('data', (part: Buffer) => { this.take('err', part.toString()); });
     this.ended = new Promise((resolve, reject) => {
       this.child.on('error', reject);
       this.child.on('close', (code) => resolve({ code, out: this.out, err: this.err }));
     });
+  }
+
+  /** Ctrl+C, as a terminal sends it to all that a command has started. Resolves when all of them have ended. */
+  end(): Promise<Ended> {
+    process.kill(-this.child.pid!, 'SIGINT');
+    return this.ended;
   }
 }
 

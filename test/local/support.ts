@@ -10,6 +10,9 @@ class FakeProcess extends EventEmitter {
   }
 }
 
+/** Work in phases begins with its percentage, other work with its name. */
+const PROGRESS_LINES = /^(?:[a-z ]+: )?\d+ %, .*\n/gm;
+
 /** Collects what a command writes. */
 export class FakeIo implements Io {
   out = '';
@@ -33,6 +36,11 @@ export class FakeIo implements Io {
       this.#waiting.push({ find, resolve });
       this.#tell();
     });
+  }
+
+  /** What was told as an error or a warning: without the lines of progress that a slow machine sees. */
+  get complaints(): string {
+    return this.err.replaceAll(PROGRESS_LINES, '');
   }
 
   #tell(): void {

@@ -1,6 +1,7 @@
 import { GONE } from '../../infra/fs/discard.ts';
 import { describe, expect, it } from 'vitest';
 import { putI32 } from '../../core/bytes.ts';
+import { BLOCK_SUMS_FILE } from '../../core/log/block-sums.ts';
 import { encodeHeader, encodeFooter } from '../../core/log/chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from '../../core/log/commit-slot.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
@@ -248,6 +249,8 @@ describe('without writer.chk', () => {
     const { storage, ends } = await directoryOf([300], [400]);
     await storage.remove('writer.chk');
     await storage.remove('chaser.chk');
+    // With the checksums of its blocks the damage would be found.
+    await storage.remove(BLOCK_SUMS_FILE);
     await flip(storage, FIRST, 128 + 290);
     await flip(storage, FIRST, 128 + ends[1]! - 20);
     const log = await openTestLog(storage);
@@ -420,7 +423,7 @@ describe('chunk files that should not be there, or should', () => {
     for (const name of ['chunk-000001.000000.c1c1c1c1-0000-4000-8000-000000000000.tmp', 'x.scavenge.tmp', 'writer.chk.tmp', `chunk-000000.000000${GONE}`]) await putFile(storage, name, new Uint8Array(5));
     await putFile(storage, 'notes.txt', new Uint8Array(5));
     await expectLog(storage, groups);
-    expect((await storage.list('')).filter((name) => !name.startsWith('chunk-') && !name.endsWith('.chk'))).toEqual(['notes.txt']);
+    expect((await storage.list('')).filter((name) => !name.startsWith('chunk-') && !name.endsWith('.chk'))).toEqual([BLOCK_SUMS_FILE, 'notes.txt']);
   });
 
   it('a missing chunk in the middle is named, and nothing is changed', async () => {

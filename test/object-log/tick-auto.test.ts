@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { createObjectNodes, scavengeStatus } from '../../core/object-log/tick/control.ts';
+import { createDrive } from '../../core/object-log/tick/drive.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { createSchedule } from '../../infra/schedule.ts';
@@ -25,7 +26,13 @@ async function opened() {
   const ids = new SeededIds(3);
   await setMetadata(admin.store, ids, 'short', { $maxCount: 2 });
   for (let i = 0; i < 40; i++) await admin.store.append('short', ANY, eventsOf(ids, 2, 2_000));
-  const tick = (seed: number, ownBytesMax = 1_000_000_000) => runTick(worldOf(objects, clock, seed), { autoScavenge: { schedule, config: CONFIG, self: SELF }, settings: { ownBytesMax } });
+  // Each in a process of its own.
+  const tick = async (seed: number, ownBytesMax = 1_000_000_000) => {
+    const own = worldOf(objects, clock, seed);
+    const instance = await openObjectStore(worldOf(objects, clock, 1_000 + seed), OPTIONS);
+    const autoScavenge = createDrive({ world: own, schedule, config: CONFIG, self: SELF, open: () => Promise.resolve(instance) });
+    return runTick(own, { autoScavenge, settings: { ownBytesMax } }).finally(() => instance.close());
+  };
   return { clock, world, admin, auto, tick };
 }
 

@@ -10,6 +10,7 @@ import { type RawRecord, readRawLog } from '../scavenge/raw-log.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, type ObjectInstance, runTick, setMetadata, worldOf } from './tick-kit.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 const OPTIONS = { chunkSizeBytes: CHUNK_BYTES };
 
@@ -115,6 +116,33 @@ describe('scavenging by ticks', () => {
     expect(next.scavengeId).not.toBe(scavengeId);
     expect(await runTick(world)).toMatchObject({ scavenge: { scavengeId: next.scavengeId, result: 'Success' } });
     expect((await judged(objects, universe)).wrong).toEqual([]);
+    await writer.close();
+  });
+
+  test.each(inLongRun([false, true], [true]))('a run that did not end waits, and the next one goes on with it or starts afresh, once however many parts it has (%s)', async (startAfresh) => {
+    const { objects, world, clock, writer, ids } = await filled();
+    const { scavengeId } = await startScavenge(world);
+    for (let i = 0; i < 3; i++) await runTick(world, { settings: { ownBytesMax: 1 } });
+    const stopping = stopScavenge(world, scavengeId);
+    await runTick(world);
+    await clock.advance(2_000);
+    await stopping;
+    const waiting = (await scavengeStatus(world))!.waiting!;
+    expect(waiting).toMatchObject({ why: 'unfinished', point: { eventNumber: 0 } });
+    await setMetadata(writer.store, ids, 'long', { $maxCount: 2 });
+    const next = await startScavenge(world, { startAfresh });
+    const seen: unknown[] = [];
+    for (let state = '', ticks = 0; state !== 'ended'; ticks++) {
+      state = (await runTick(world, { settings: { ownBytesMax: 1 } })).scavenge!.state;
+      seen.push((await scavengeStatus(world))!.olderPoint ?? null);
+      expect(ticks).toBeLessThan(40);
+    }
+    expect(new Set(seen.map((each) => JSON.stringify(each)))).toEqual(new Set([JSON.stringify(startAfresh ? null : waiting)]));
+    expect(await scavengeStatus(world)).toMatchObject({ scavengeId: next.scavengeId, result: 'Success', error: null });
+    expect((await scavengeStatus(world))!.waiting).toBeUndefined();
+    expect(await readWholeStream(writer.store, '$scavengePoints', 'forward', 100)).toHaveLength(startAfresh ? 2 : 1);
+    const longLeft = (await readRawLog(await exportDirectory(objects))).filter(({ prepare }) => prepare?.stream === 'long').length;
+    expect(longLeft).toBe(startAfresh ? 2 : 40);
     await writer.close();
   });
 

@@ -6,7 +6,9 @@ import { IS_LONG_RUN } from '../support/long-run.ts';
 // checkpoints inside a run, which ticks do not have: they stay on a node.
 World.elsewhere = runOnObjects;
 await import('../scavenge/tables-records.test.ts');
-await import('../scavenge/tables-emptied.test.ts');
-await import('../scavenge/tables-index.test.ts');
-if (IS_LONG_RUN) await import('../scavenge/tables-reads.test.ts');
+if (IS_LONG_RUN) {
+  await import('../scavenge/tables-emptied.test.ts');
+  await import('../scavenge/tables-index.test.ts');
+  await import('../scavenge/tables-reads.test.ts');
+}
 await import('../scavenge/tables-history.test.ts');

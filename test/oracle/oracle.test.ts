@@ -107,7 +107,7 @@ describe('on the file system', () => {
 });
 
 describe('writing to a recorded directory', () => {
-  it.each(inLongRun(['crashed', 'orders-5-scavenged', 'mid-3-completed', 'transactions-3-scavenged'], ['crashed', 'orders-5-scavenged']))('%s goes on: what was there stays, and the directory keeps the format', async (name) => {
+  it.each(inLongRun(['crashed', 'orders-5-scavenged', 'mid-3-completed', 'transactions-3-scavenged'], ['crashed']))('%s goes on: what was there stays, and the directory keeps the format', async (name) => {
     const storage = new MemoryStorage();
     await installFiles(storage, unpackSet(name));
     const oracle = loadOracle(name);
@@ -214,7 +214,7 @@ async function expectSameWithEitherIndex(archive: string): Promise<void> {
 }
 
 describe('histories', () => {
-  it.each(archives(HERE))('%s reads the same with the recorded and with a rebuilt index', async (archive) => {
+  it.each(inLongRun(archives(HERE), archives(HERE).slice(0, 2)))('%s reads the same with the recorded and with a rebuilt index', async (archive) => {
     await expectSameWithEitherIndex(join(HERE, archive));
   });
   const others = archives(ALL_HISTORIES).filter((name) => !archives(HERE).includes(name));

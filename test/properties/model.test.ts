@@ -50,7 +50,7 @@ function check(runs: number, seed: number, make: () => { storage: Storage; optio
 }
 
 describe('the store and the model agree', () => {
-  it('on memory storage', () => check(inLongRun(150, 30), 101, () => ({ storage: new MemoryStorage() })));
+  it('on memory storage', () => check(inLongRun(150, 18), 101, () => ({ storage: new MemoryStorage() })));
   it('on memory storage when all streams have the same hash', () => check(inLongRun(40, 15), 102, () => ({ storage: new MemoryStorage(), options: { hasher: collidingHasher } })));
   it('on the file system', () => check(inLongRun(15, 5), 103, () => {
     const root = mkdtempSync(join(tmpdir(), 'skua-model-'));

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
@@ -114,7 +114,7 @@ test.each(JOBS)('a run stopped in %s goes on where it was, under a new id and to
   // Neither counts for a run that goes on.
   const second = await runToEnd(world, { threshold: 1_000_000, syncOnly: true });
   expect(second).not.toBe(first);
-  expect(scavenger.last()).toEqual({ scavengeId: second, result: 'Success', error: null });
+  expect(scavenger.last()).toEqual({ scavengeId: second, result: 'Success', error: null, olderPoint: { why: 'unfinished', point: checkpointOf(world)!.point } });
   expect(world.jobs.ran.filter((name) => JOBS.indexOf(name) < Math.min(JOBS.indexOf(job), 2))).toEqual([]);
   expect(checkpointOf(world)).toMatchObject({ stage: 'Done', point: { position: expected.point, eventNumber: 0, threshold: 0 } });
   expect(await eventsOf(world.open, '$scavengePoints')).toHaveLength(1);
@@ -333,7 +333,7 @@ test('a point whose chunk could not be completed before the process ended is use
   world.storage.failWhen(undefined);
   const again = await openWorld({ storage: world.storage, states: world.states, seed: 3 });
   await runToEnd(again, { syncOnly: true });
-  expect(again.open.scavenger.last()).toEqual({ scavengeId: expect.any(String), result: 'Success', error: null });
+  expect(again.open.scavenger.last()).toEqual({ scavengeId: expect.any(String), result: 'Success', error: null, olderPoint: { why: 'unreached', point: checkpointOf(again)!.point } });
   expect(await eventsOf(again.open, '$scavengePoints')).toHaveLength(1);
   await again.open.close();
 });
@@ -375,6 +375,23 @@ test('a scavenge database that can not be opened fails the run, whose history ha
   expect(world.open.scavenger.last()).toEqual({ scavengeId: id, result: 'Errored', error: 'Error while scavenging DB: The scavenge database is damaged.' });
   expect((await historyOf(world.open, id)).map(({ type }) => type)).toEqual(['$scavengeStarted', '$scavengeCompleted']);
   expect((await world.open.store.streamInfo(`$scavenges-${id}`)).metadata.maxAge).toBe(2_592_000);
+  await world.open.close();
+});
+
+test('a scavenge database that its own check finds damaged is removed, and the run learns everything anew', async () => {
+  const world = await openWorld();
+  await fill(world.open);
+  await runToEnd(world);
+  const removed = vi.spyOn(world.states, 'remove');
+  world.states.isOnDisk = () => true;
+  world.states.check = () => ['row 3 missing from index'] as never;
+  await runToEnd(world);
+  expect(removed).toHaveBeenCalledTimes(1);
+  expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
+  await expectScavenged(world);
+  world.states.check = () => [] as never;
+  await runToEnd(world);
+  expect(removed).toHaveBeenCalledTimes(1);
   await world.open.close();
 });
 

@@ -1,7 +1,7 @@
 import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
-import type { ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
+import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { LastScavenge } from '../../core/scavenge/api.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
@@ -63,7 +63,11 @@ class CountingStates implements ScavengeStates {
     return state;
   }
 
+  storedCheckpoint(options: ScavengeStateOptions): ScavengeCheckpoint | null { return this.#inner.storedCheckpoint(options); }
   openTemporary(options: ScavengeStateOptions): ScavengeState { return this.#inner.openTemporary(options); }
+  isOnDisk(): boolean { return this.#inner.isOnDisk(); }
+  check(depth: 'quick' | 'thorough'): readonly string[] | null { return this.#inner.check(depth); }
+  remove(): void { this.#inner.remove(); }
 }
 
 interface Session { readonly storage: FaultyStorage; readonly states: ScavengeStates; readonly seed: number; readonly nowMs?: number }
@@ -131,7 +135,7 @@ export function copy({ storage, states }: Pick<Prepared, 'storage' | 'states'>):
 }
 
 /** One run from the opening of the store to its closing. Null when the store could not be opened. */
-async function scavenge(session: Session, inspect?: (store: OpenStore) => Promise<void>): Promise<LastScavenge | null> {
+async function scavenge(session: Session, inspect?: (store: OpenStore) => Promise<void>, startAfresh = false): Promise<LastScavenge | null> {
   let store: OpenStore;
   try {
     store = await open(session);
@@ -140,7 +144,7 @@ async function scavenge(session: Session, inspect?: (store: OpenStore) => Promis
     return null;
   }
   await inspect?.(store);
-  await store.scavenger.start({ threads: 2 }).catch(expectCrash);
+  await store.scavenger.start({ threads: 2, startAfresh }).catch(expectCrash);
   await store.scavenger.idle();
   const last = store.scavenger.last();
   await store.close().catch(expectCrash);
@@ -159,14 +163,16 @@ export interface Crash {
   /** Newest commits that were not on the disk. */
   readonly commitsLost: number;
   readonly seed: number;
+  /** The run before it was cut off at this storage operation, and the one in which the power fails abandons it. */
+  readonly abandons?: number;
 }
 
 /** Lets the power fail in a run, starts again, and says what is wrong with what that leaves. */
 export async function crashAndGoOn(prepared: Prepared, crash: Crash): Promise<string[]> {
-  const { storage, states } = copy(prepared);
+  const { storage, states } = crash.abandons === undefined ? copy(prepared) : await cutOff(prepared, crash.abandons);
   if (crash.operation !== undefined) storage.crashAt(crash.operation);
   const counting = new CountingStates(states, storage, crash.commit ?? 0);
-  await scavenge({ storage, states: counting, seed: 900 });
+  await scavenge({ storage, states: counting, seed: 900 }, undefined, crash.abandons !== undefined);
   const commitsLost = Math.min(crash.commitsLost, counting.commits);
   const after: Session = { storage: storage.restart(crash.mode, crash.seed), states: states.restart(commitsLost), seed: 2_000 + crash.seed };
   const wrong: string[] = [];
@@ -179,6 +185,14 @@ export async function crashAndGoOn(prepared: Prepared, crash: Crash): Promise<st
   wrong.push(...await checkClosed(after.storage, HASHERS.plain), ...after.storage.violations, ...storage.violations);
   wrong.push(...(await checkLeft(prepared, after.storage.restart('drop'))).map((problem) => `${problem}, after one more power loss`));
   return wrong.map((problem) => `${JSON.stringify(crash)}: ${problem}`);
+}
+
+/** A directory in which a run did not end. */
+export async function cutOff(prepared: Prepared, operation: number): Promise<Pick<Prepared, 'storage' | 'states'>> {
+  const { storage, states } = copy(prepared);
+  storage.crashAt(operation);
+  await scavenge({ storage, states, seed: 800 });
+  return { storage: storage.restart('drop'), states: states.restart(0) };
 }
 
 function compareReads(before: Reads, after: Reads, when: string): string[] {

@@ -3,6 +3,9 @@ import type { Explanation } from '../../core/scavenge/api.ts';
 import { ExplainRanges } from '../../core/scavenge/explain.ts';
 import { Learner } from './learn-kit.ts';
 import type { LearnerOptions } from './learn-kit.ts';
+import type { EventStoreInternals } from '../../core/streams/event-store.ts';
+import { append, openWorld } from './control-kit.ts';
+import { encodeText } from '../../core/text.ts';
 
 async function explained(log: string, stream: string, options: LearnerOptions = {}): Promise<Explanation> {
   return (await Learner.create(log, options)).explain(stream);
@@ -46,6 +49,22 @@ describe('explain', () => {
     const e = await explained('a0, M0(a){tb=MAX}', 'a');
     expect(e.metadata).toEqual({ $tb: '9223372036854775807' });
     expect(e.rules).toEqual([{ rule: '$tb', value: '9223372036854775807' }]);
+  });
+
+
+  it.each([
+    ['{"$maxAge":"PT5M"}', { $maxAge: 'PT5M' }, [{ key: '$maxAge', value: '"PT5M"', why: 'it must be a whole number of seconds, such as 3600' }]],
+    ['{"$maxcount":1,"$tb":1}', { $maxcount: 1, $tb: 1 }, [{ key: '$maxcount', value: '1', why: 'this key means nothing: it must be spelt $maxCount' }]],
+    ['ten', null, [{ key: null, value: 'ten', why: 'this is no JSON object, so nothing is limited, and administrators only are let in' }]],
+    ['{}', {}, undefined],
+  ])('names what of the metadata %s, which another program wrote, has no effect', async (json, metadata, ignored) => {
+    const { open } = await openWorld();
+    for (let i = 0; i < 3; i++) await append(open, 'a', 'thing', new Uint8Array(10));
+    await (open.store as EventStoreInternals).appendInternal('$$a', -2, [{ id: '00000000-0000-4000-9000-000000000001', type: '$metadata', isJson: true, data: encodeText(json), metadata: new Uint8Array(0) }]);
+    const explained = await open.scavenger.explain('a');
+    expect([explained.metadata, explained.ignored]).toEqual([metadata, ignored]);
+    expect(explained.removed).toMatchObject(json.includes('$tb') ? [{ from: 0, to: 0, rule: '$tb' }] : []);
+    await open.close();
   });
 
   it('explains a metastream', async () => {

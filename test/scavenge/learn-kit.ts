@@ -6,7 +6,7 @@ import type { Job, JobContext, JobOptions } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import type { ScavengePoint, ScavengeStates, StreamHandle } from '../../core/ports/scavenge-state.ts';
 import { accumulate, ACCUMULATE_JOB, type AccumulateResult } from '../../core/scavenge/accumulation.ts';
-import type { DryRunReport, Explanation } from '../../core/scavenge/api.ts';
+import type { DryRunReport, Explanation, OlderPoint } from '../../core/scavenge/api.ts';
 import { calculate, CALCULATE_JOB, type CalculateResult } from '../../core/scavenge/calculation.ts';
 import { dryRun, DRY_RUN_JOB } from '../../core/scavenge/dry-run.ts';
 import { explain, EXPLAIN_JOB } from '../../core/scavenge/explain.ts';
@@ -34,12 +34,14 @@ export class Learner {
   readonly files: RunFiles;
   readonly settings: RunSettings;
   readonly jobs: InlineJobs;
+  /** To which the next run is taken to go. */
+  olderPoint: OlderPoint | null = null;
 
   private constructor(world: World, files: RunFiles, settings: RunSettings, options: LearnerOptions) {
     this.world = world;
     this.files = files;
     this.settings = settings;
-    const scavengeStates: ScavengeStates = { open: () => world.state(), openTemporary: (given) => new MemoryScavengeStates().openTemporary(given) };
+    const scavengeStates: ScavengeStates = { open: () => world.state(), openTemporary: (given) => new MemoryScavengeStates().openTemporary(given), storedCheckpoint: () => world.state().checkpoint(), isOnDisk: () => false, check: () => null, remove: () => {} };
     const watched = (name: string, job: Job): Job => (args: never, context: JobContext) => {
       let count = 0;
       return job(args, { ...context, checkpoint: () => {
@@ -81,7 +83,7 @@ export class Learner {
   }
 
   explain(stream: string): Promise<Explanation> {
-    return this.jobs.run(EXPLAIN_JOB, { files: this.files, settings: this.settings, stream }) as Promise<Explanation>;
+    return this.jobs.run(EXPLAIN_JOB, { files: this.files, settings: this.settings, stream, olderPoint: this.olderPoint }) as Promise<Explanation>;
   }
 }
 

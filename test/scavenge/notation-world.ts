@@ -212,6 +212,10 @@ export class World {
     return {
       open: (options) => watchedState(states.open(options), committed),
       openTemporary: (options) => states.openTemporary(options),
+      storedCheckpoint: (options) => states.storedCheckpoint(options),
+      isOnDisk: () => states.isOnDisk(),
+      check: () => states.check(),
+      remove: () => states.remove(),
     };
   }
 

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SkuaError } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { LOGIN_LIFE_MS, LOGINS_MAX } from '../../core/security/authenticator.ts';
 import { COMPARED_MAX, FAMILIAR_FAILURES_MAX } from '../../core/security/failures.ts';
-import { json, openWorld, outcome, setMetadata, type World } from './kit.ts';
+import type { RunningSecurity } from '../../core/security/security.ts';
+import { contentOf, json, openWorld, outcome, setMetadata, type World } from './kit.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -264,5 +266,85 @@ describe('failures', () => {
       expect(await code(name, password)).toBe('not_authenticated');
       expect(world.keys.derivations).toEqual(['scrypt']);
     }
+  });
+});
+
+describe('where passwords are to be such as the reference database accepts', () => {
+  const stored = async (each: World) => JSON.parse((await contentOf(each.store, '$user-kim')).at(-1)!.replace('$UserUpdated ', '').replace('$UserCreated ', '')) as { hash: string; groups: string[] };
+  const isStrong = async (each: World) => (await stored(each)).hash.startsWith('$scrypt$');
+  const as = (each: RunningSecurity, password = 'secret') => outcome(() => each.authenticator.login('kim', password, null));
+  let compatible: RunningSecurity;
+  beforeEach(async () => {
+    compatible = world.another({ passwordFormat: 'compatible' });
+    await compatible.start();
+    world.writes.length = 0;
+  });
+
+  test('a login stores one that is not anew, once, and everything else of the user stays', async () => {
+    const before = await stored(world);
+    expect(await as(compatible, 'wrong')).toBe('not_authenticated');
+    expect(await isStrong(world)).toBe(true);
+    const kim = await compatible.authenticator.login('kim', 'secret', null);
+    expect(world.writes).toEqual(['append $user-kim']);
+    expect(await stored(world)).toEqual({ ...before, salt: expect.any(String), hash: expect.stringMatching(/^[A-Za-z0-9+/]{27}=$/) });
+    // The caller is the one of the new record: nothing that goes on is ended by it.
+    expect(await compatible.authenticator.hasChanged!(kim)).toBe(false);
+    expect(compatible.authenticator.stillKnows(kim, null)).toBe(true);
+    expect(await as(compatible)).toBe('ok');
+    expect(await as(compatible, 'wrong')).toBe('not_authenticated');
+    expect(await as(world.another({ passwordFormat: 'compatible' }))).toBe('not_ready');
+    expect(world.writes).toEqual(['append $user-kim']);
+    expect(await as(world.security)).toBe('ok');
+  });
+
+  test('and not the reverse: what the reference accepts stays until the password is changed', async () => {
+    await compatible.users.resetPassword('kim', 'secret');
+    world.writes.length = 0;
+    expect(await as(world.security)).toBe('ok');
+    expect(world.writes).toEqual([]);
+    expect(await isStrong(world)).toBe(false);
+  });
+
+  test('many at once store it once', async () => {
+    expect(await Promise.all(Array.from({ length: 8 }, () => as(compatible)))).toEqual(Array.from({ length: 8 }, () => 'ok'));
+    expect(world.writes).toEqual(['append $user-kim']);
+  });
+
+  test('a login does not need the write, and none is tried again for a minute', async () => {
+    await world.security.users.create({ loginName: 'ann', fullName: null, groups: [], password: 'secret' });
+    world.writes.length = 0;
+    let tries = 0;
+    world.beforeWrite = () => {
+      tries++;
+      throw new SkuaError('writer_stopped', 'The disk is gone.');
+    };
+    expect(await as(compatible)).toBe('ok');
+    expect(await outcome(() => compatible.authenticator.login('ann', 'secret', null))).toBe('ok');
+    expect(tries).toBe(1);
+    expect(world.log.at('warn').filter((line) => line.includes('compatible format'))).toHaveLength(1);
+    expect(world.log.lines.map((line) => JSON.stringify(line)).join()).not.toContain('"secret"');
+    world.beforeWrite = () => {};
+    await world.clock.advance(LOGIN_LIFE_MS);
+    expect(await as(compatible)).toBe('ok');
+    expect(await isStrong(world)).toBe(false);
+  });
+
+  test.each(['reset', 'disabled', 'deleted'] as const)('a user who is %s meanwhile is what others made of him', async (what) => {
+    const change = { reset: () => world.security.users.resetPassword('kim', 'other'), disabled: () => world.security.users.disable('kim'), deleted: () => world.security.users.delete('kim') }[what];
+    let isFirst = true;
+    world.beforeWrite = async (stream) => {
+      if (stream !== '$user-kim' || !isFirst) return;
+      isFirst = false;
+      await change();
+    };
+    expect(await as(compatible)).toBe('not_authenticated');
+    expect(await as(compatible, 'other')).toBe(what === 'reset' ? 'ok' : 'not_authenticated');
+  });
+
+  test('nobody who is refused changes anything', async () => {
+    await world.security.users.disable('kim');
+    world.writes.length = 0;
+    expect(await as(compatible)).toBe('not_authenticated');
+    expect(world.writes).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import type { Keys } from '../../core/ports/keys.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
+import { Passwords } from '../../core/security/passwords.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { createSecurity, type RunningSecurity, type SecurityConfig } from '../../core/security/security.ts';
 import type { ObservableStore, StreamInfo } from '../../core/security/stream-info.ts';
@@ -159,6 +160,12 @@ export function setMetadata(store: EventStore, stream: string, metadata: unknown
 /** Writes what the store would refuse, as another program may have left it. */
 export function leave(store: EventStore, stream: string, data: unknown) {
   return (store as EventStoreInternals).appendInternal(stream, -2, [json('left', data)]);
+}
+
+/** Leaves a user with the empty password, as the reference database lets one have it. */
+export async function giveEmptyPassword({ store, keys }: Pick<World, 'store' | 'keys'>, loginName: string, groups: readonly string[] = []): Promise<void> {
+  const secret = await new Passwords(keys, silentMeter, 'compatible').create('');
+  await store.append(`$user-${loginName}`, -2, [json('$UserUpdated', { loginName, ...secret, groups })]);
 }
 
 export function principal(name: string, ...roles: string[]): Principal {

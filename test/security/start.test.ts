@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import { contentOf, openWorld, outcome } from './kit.ts';
+import { contentOf, giveEmptyPassword, openWorld, outcome } from './kit.ts';
 
 describe('a first start', () => {
   test('creates the default users with their groups and passwords', async () => {
-    const world = await openWorld({ adminPassword: 'a!', opsPassword: '' });
+    const world = await openWorld({ adminPassword: 'a!', opsPassword: 'o!' });
     expect((await world.security.users.list()).map(({ loginName, groups }) => [loginName, groups])).toEqual([['admin', ['$admins']], ['ops', ['$ops']]]);
     expect(world.writes).toEqual(['append $$$user-admin', 'append $user-admin', 'append $users', 'append $$$user-ops', 'append $user-ops', 'append $users']);
     expect(await outcome(() => world.security.authenticator.login('admin', 'a!', null))).toBe('ok');
-    expect(await outcome(() => world.security.authenticator.login('ops', '', null))).toBe('ok');
+    expect(await outcome(() => world.security.authenticator.login('ops', 'o!', null))).toBe('ok');
     expect(await contentOf(world.store, '$users')).toEqual(['$User admin', '$User ops']);
     await world.close();
   });
@@ -76,6 +76,23 @@ describe('a later start', () => {
 });
 
 describe('default passwords', () => {
+  test('an empty one that another program has given counts as one', async () => {
+    const world = await openWorld({ adminPassword: 'a', opsPassword: 'b' });
+    expect(await world.security.hasDefaultPasswords()).toBe(false);
+    await giveEmptyPassword(world, 'ops');
+    expect(await world.security.hasDefaultPasswords()).toBe(true);
+    await world.security.users.disable('ops');
+    expect(await world.security.hasDefaultPasswords()).toBe(false);
+    await world.close();
+  });
+
+  test.each(['', ' ', '\t\n', '\0'])('%j would be given to nobody: the start is refused', async (adminPassword) => {
+    const world = await openWorld({ adminPassword, opsPassword: 'b' }, { start: false });
+    expect(await world.security.hasDefaultPasswords()).toBe(true);
+    expect(await outcome(() => world.security.start())).toBe('invalid_user');
+    await world.close();
+  });
+
   test('are in force until both users have others, are disabled or deleted', async () => {
     const world = await openWorld();
     const { users } = world.security;

@@ -245,6 +245,20 @@ describe('changing', () => {
     expect(await login('kim', 'z')).toBe('ok');
   });
 
+  test('does not bring a user back who was deleted meanwhile', async () => {
+    const { users } = world.security;
+    for (const change of [() => users.update('kim', { fullName: 'K' }), () => users.disable('kim'), () => users.resetPassword('kim', 'x'), () => users.changePassword('kim', 'secret1!', 'x')]) {
+      await users.create(KIM);
+      world.beforeWrite = async (stream) => {
+        if (stream !== '$user-kim') return;
+        world.beforeWrite = () => {};
+        await users.delete('kim');
+      };
+      expect(await outcome(change)).toBe('user_not_found');
+      expect(await outcome(() => users.get('kim'))).toBe('user_not_found');
+    }
+  });
+
   test('gives up against someone who never stops', async () => {
     world.beforeWrite = async (stream) => {
       if (stream !== '$user-kim') return;

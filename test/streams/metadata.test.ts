@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TOMBSTONE } from '../../core/log/records.ts';
-import { checkMeaning, formatMetadata, parseMetadata, UNREADABLE_LIST, withTruncateBefore } from '../../core/streams/metadata.ts';
+import { checkMeaning, formatMetadata, ignoredMetadata, parseMetadata, UNREADABLE_LIST, withTruncateBefore } from '../../core/streams/metadata.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 
 /** A list was there, or may have been, and can't be understood: administrators only. */
@@ -66,6 +66,10 @@ describe('what may be written', () => {
 
   it.each([
     ['{"$maxCount":"5"}', '$maxCount', /\$maxCount in the metadata of s must be a whole number/], ['{"x":1,"$tmp":0}', '$tmp', /must be true or false/], ['{"$acl":{"$w":{}}}', '$acl.$w', /name of a user or group/],
+    ['{"$maxAge":"PT5M"}', '$maxAge', /^\$maxAge in the metadata of s must be a whole number of seconds, such as 3600\.$/], ['{"$maxCount":"10"}', '$maxCount', /must be a whole number of events/],
+    ['{"$tb":"3"}', '$tb', /must be a whole number, that of the first event to keep/], ['{"$cacheControl":1.5}', '$cacheControl', /whole number of seconds/],
+    ['{"$maxcount":10}', '$maxcount', /^\$maxcount in the metadata of s must be spelt \$maxCount\.$/], ['{"$MAXAGE":10}', '$MAXAGE', /spelt \$maxAge/], ['{"$ACL":{}}', '$ACL', /spelt \$acl/],
+    ['"{\\"$maxCount\\":10}"', null, /^The metadata of s must be a JSON object that is sent as JSON/],
     ['{"$acl":{"$R":"a"}}', '$acl.$R', /left out/], ['{"$acl":[]}', '$acl', /an object with some of/], ['[]', null, /^The metadata of s must be a JSON object/], ['', null, /\{\} for none/],
   ])('%s is refused', (json, key, message) => {
     expect(check('$$s', json)).toMatchObject({ code: 'invalid_metadata', message: expect.stringMatching(message), data: { stream: '$$s', key } });
@@ -75,6 +79,10 @@ describe('what may be written', () => {
   it.each(['{}', '{"$maxCount":0,"$tb":-1,"mine":[1.5]}', '{"$acl":{"$r":null,"$w":[]}}', '{"$tb":9223372036854775807}'])('%s is taken', (json) => {
     expect(check('$$s', json)).toBeNull();
     expect(check('$$s', json, false)).toMatchObject({ code: 'invalid_metadata' });
+  });
+
+  it('leaves keys alone that only resemble known ones', () => {
+    expect(check('$$s', '{"maxCount":"x","$max-count":1,"$maxCounts":[],"max":{}}')).toBeNull();
   });
 
   it('looks at every event of a request, and names a stream before its content', () => {
@@ -102,5 +110,32 @@ describe('writing stream metadata', () => {
     ['{"a \\"b\\"":1,"$tb":1,"$tb":9223372036854775807}', '{"$tb":4,"a \\"b\\"":1}'],
   ])('brings back %s', (previous, expected) => {
     expect(decodeText(withTruncateBefore(encodeText(previous), 4))).toBe(expected);
+  });
+});
+
+describe('what is there and has no effect', () => {
+  const ignored = (json: string) => ignoredMetadata(encodeText(json), 1).map(({ key, value, why }) => `${key}=${value}: ${why}`);
+
+  it.each([
+    ['', []], ['{}', []], ['{"$maxCount":5,"$tb":0,"$tmp":false,"$acl":{"$r":"a"},"mine":"x"}', []],
+    ['{"$maxAge":"PT5M"}', ['$maxAge="PT5M": it must be a whole number of seconds, such as 3600']],
+    ['{"$maxcount":10,"$tb":3}', ['$maxcount=10: this key means nothing: it must be spelt $maxCount']],
+    ['{"$maxCount":"10","$tb":3,"mine":1}', ['$maxCount="10": it must be a whole number of events, such as 100', "$tb=3: it is right, but counts for nothing beside $maxCount, which can't be understood"]],
+    ['{"$maxCount":0,"$tb":-1}', ['$maxCount=0: only numbers above 0 count', '$tb=-1: a number below 0 truncates nothing']],
+    ['{"$acl":{"$x":1},"$maxAge":3}', [
+      '$acl={"$x":1}: $acl.$x must be left out: a list of rights has $r, $w, $d, $mr and $mw and nothing else; until then administrators only are let in',
+      "$maxAge=3: it is right, but counts for nothing beside $acl, which can't be understood",
+    ]],
+    ['$maxCount: 10', ['null=$maxCount: 10: this is no JSON object, so nothing is limited, and administrators only are let in']],
+  ])('%s', (json, expected) => {
+    expect(ignored(json)).toEqual(expected);
+    // What counts is what was not named.
+    const { acl: _, ...counts } = parse(json);
+    for (const text of expected) expect(Object.keys(counts)).not.toContain(/^\$(\w+)=/.exec(text)?.[1]);
+  });
+
+  it('is cut off where it is long', () => {
+    expect(ignoredMetadata(encodeText('x'.repeat(1_000)), 1)[0]!.value).toHaveLength(201);
+    expect(ignoredMetadata(encodeText(`{${Array.from({ length: 200 }, () => '"$MAXCOUNT":1').join(',')}}`), 1)).toHaveLength(100);
   });
 });

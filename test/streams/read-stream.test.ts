@@ -70,7 +70,11 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     }
     await setMetadata(first.store, 's', '{"$maxAge":3}');
     const s = setUp({ ...options, from: first });
-    expect(await read(s, 'forward', 0, 4)).toEqual([[], 7, false]);
+    // As the reference: a page of expired numbers begins with the first event that is alive.
+    expect(await read(s, 'forward', 0, 4)).toEqual([[7, 8, 9], 10, true]);
+    expect(await read(s, 'forward', 0, 2)).toEqual([[7, 8], 9, false]);
+    expect(await read(s, 'forward', 5, 2)).toEqual([[7, 8], 9, false]);
+    expect(await read(s, 'forward', 6, 2)).toEqual([[7], 8, false]);
     expect(await read(s, 'forward', 0, 9)).toEqual([[7, 8], 9, false]);
     expect(await read(s, 'backward', 'end', 9)).toEqual([[9, 8, 7], -1, true]);
     expect(await read(s, 'backward', 'end', 2)).toEqual([[9, 8], 7, false]);
@@ -81,6 +85,24 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     expect(await read(s, 'forward', 0, 4)).toEqual([[], 10, true]);
     expect(await read(s, 'backward', 'end', 4)).toEqual([[], -1, true]);
     expect(await codeOf(s.store.readEvent('s', 'last'))).toBe('event_not_found');
+  });
+
+  it('are empty where $maxCount or $tb hide all their numbers, whatever their age, and lead on to what is alive', async () => {
+    const first = setUp(options);
+    for (let i = 0; i < 10; i++) {
+      await first.store.append('s', ANY, [event()]);
+      await first.clock.advance(1000);
+    }
+    await setMetadata(first.store, 's', '{"$maxAge":3,"$tb":5}');
+    const s = setUp({ ...options, from: first });
+    expect(await read(s, 'forward', 0, 3)).toEqual([[], 7, false]);
+    expect(await read(s, 'forward', 3, 3)).toEqual([[7, 8, 9], 10, true]);
+  });
+
+  it('that are filled with what is alive hold no more than their count and bytes', async () => {
+    const s = await written([...aged(40, 3), ...aged(200, 0)], options);
+    expect(await read(s, 'forward', 3, 7)).toEqual([[40, 41, 42, 43, 44, 45, 46], 47, false]);
+    expect((await follow(s, 'forward', 7)).seen).toEqual(Array.from({ length: 200 }, (_, i) => 40 + i));
   });
 
   it('pass over what a scavenge removed', async () => {
@@ -153,8 +175,8 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
       expect((await follow(s, 'forward', count)).seen, `forward by ${count}`).toEqual([2, 3, 61, 62]);
       expect((await follow(s, 'backward', count)).seen, `backward by ${count}`).toEqual([62, 61, 3, 2]);
     }
-    expect(await read(s, 'forward', 0, 2)).toEqual([[], 2, false]);
-    expect(await read(s, 'forward', 4, 2)).toEqual([[], 61, false]);
+    expect(await read(s, 'forward', 0, 2)).toEqual([[2, 3], 4, false]);
+    expect(await read(s, 'forward', 4, 2)).toEqual([[61, 62], 63, true]);
     expect(await read(s, 'backward', 'end', 3)).toEqual([[62, 61], 3, false]);
     expect(await read(s, 'backward', 60, 3)).toEqual([[], 3, false]);
     expect(await read(s, 'backward', 3, 3)).toEqual([[3, 2], -1, true]);
@@ -180,7 +202,7 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     expect(forward.seen).toEqual([0, 101, 202]);
     expect(forward.pages).toBeLessThan(60);
     // The stretch that was looked at last costs one page now.
-    expect(await read(s, 'forward', 110, 5)).toEqual([[], 202, false]);
+    expect(await read(s, 'forward', 110, 5)).toEqual([[202], 203, true]);
     expect(await read(s, 'backward', 190, 5)).toEqual([[], 101, false]);
     expect((await follow(s, 'backward', 5)).seen).toEqual([202, 101, 0]);
     const reader = s.store.subscribeToStream('s', { after: -1 })[Symbol.asyncIterator]();
@@ -190,7 +212,7 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
 
   it('what was remembered of expired events does not count for a longer age', async () => {
     const s = await written([...aged(40, 3), 0], options);
-    expect(await read(s, 'forward', 0, 5)).toEqual([[], 40, false]);
+    expect(await read(s, 'forward', 0, 5)).toEqual([[40], 41, true]);
     await setMetadata(s.store, 's', '{"$maxAge":14400}');
     expect((await follow(s, 'forward', 7)).seen).toEqual(Array.from({ length: 41 }, (_, i) => i));
     await setMetadata(s.store, 's', '{"$maxAge":7200}');

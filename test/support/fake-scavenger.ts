@@ -1,5 +1,5 @@
 import { SkuaError } from '../../core/errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, ScavengeOptions, Scavenger, ScavengeProgress, ScavengeResult } from '../../core/scavenge/api.ts';
+import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, Scavenger, ScavengeStarted, ScavengeProgress, ScavengeResult } from '../../core/scavenge/api.ts';
 
 /** A scavenger whose runs do nothing and end when a test says so. */
 export class FakeScavenger implements Scavenger {
@@ -13,12 +13,21 @@ export class FakeScavenger implements Scavenger {
   #current: string | null = null;
   #last: LastScavenge | null = null;
   #ended: PromiseWithResolvers<void> | null = null;
-  readonly #begun = Promise.withResolvers<void>();
+  readonly #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
   /** When false, `stop` waits until the test ends the run. */
   stopsAtOnce = true;
 
-  async start(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
-    return this.#start(options, false);
+  /** What waits to go on. */
+  waitingNow: OlderPoint | null = null;
+
+  async waiting(): Promise<OlderPoint | null> { return this.#current === null ? this.waitingNow : null; }
+
+  async start(options: ScavengeOptions = {}): Promise<ScavengeStarted> {
+    const olderPoint = options.startAfresh === true ? null : this.waitingNow;
+    const started = this.#start(options, false);
+    if (olderPoint === null) return started;
+    this.#last = { ...this.#last!, olderPoint };
+    return { ...started, olderPoint };
   }
 
   async startDryRun(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
@@ -34,17 +43,22 @@ export class FakeScavenger implements Scavenger {
     const scavengeId = `00000000-0000-4000-8000-00000000000${this.started.length}`;
     this.#current = scavengeId;
     this.#ended = Promise.withResolvers();
-    this.#begun.resolve();
+    for (const { count, resolve } of this.#waiting) if (this.started.length >= count) resolve();
     if (!isDry) this.#last = { scavengeId, result: 'InProgress', error: null };
     return { scavengeId };
   }
 
-  /** Resolves when the first run has begun. */
-  begun(): Promise<void> { return this.#begun.promise; }
+  /** Resolves when so many runs have begun, dry ones too. */
+  begun(count = 1): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.started.length >= count) resolve();
+      else this.#waiting.push({ count, resolve });
+    });
+  }
 
   /** Ends the active run. */
   end(result: ScavengeResult, error: string | null = null): void {
-    if (this.#last?.scavengeId === this.#current) this.#last = { scavengeId: this.#current!, result, error };
+    if (this.#last?.scavengeId === this.#current) this.#last = { ...this.#last, result, error };
     this.#current = null;
     this.#ended!.resolve();
   }

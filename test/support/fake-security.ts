@@ -21,6 +21,8 @@ export class FakeSecurity implements Security {
   /** Every login, as it came. */
   readonly logins: { readonly name: string; readonly password: string; readonly address: string | null }[] = [];
   pending = false;
+  /** While true, nobody may be changed so that he is no administrator any more. */
+  isLastAdministrator = false;
   /** When set, logins reject with it. */
   loginError: SkuaError | null = null;
   readonly #failures = new Map<string, number>();
@@ -31,7 +33,7 @@ export class FakeSecurity implements Security {
   }
 
   add(loginName: string, password: string, groups: readonly string[], more: Partial<User> = {}): void {
-    this.entries.set(loginName, { user: { loginName, fullName: `User ${loginName}`, groups, isDisabled: false, updatedMs: 0, ...more }, password });
+    this.entries.set(loginName, { user: { loginName, fullName: `User ${loginName}`, groups, isDisabled: false, passwordFormat: 'strong', updatedMs: 0, ...more }, password });
   }
 
   /** Whether principals are still known without their credentials. */
@@ -91,13 +93,19 @@ export class FakeSecurity implements Security {
       if (known === undefined) this.add(loginName, password, groups, { fullName });
       else if (known.password !== password || [...known.user.groups].sort().join() !== [...groups].sort().join()) throw new SkuaError('user_exists', 'There is another one.');
     },
-    update: async (loginName, change) => this.#change(loginName, change),
+    update: async (loginName, change) => {
+      this.#keepAdministrator(loginName);
+      this.#change(loginName, change);
+    },
     delete: async (loginName) => {
-      this.#entry(loginName);
+      this.#keepAdministrator(loginName);
       this.entries.delete(loginName);
     },
     enable: async (loginName) => this.#change(loginName, { isDisabled: false }),
-    disable: async (loginName) => this.#change(loginName, { isDisabled: true }),
+    disable: async (loginName) => {
+      this.#keepAdministrator(loginName);
+      this.#change(loginName, { isDisabled: true });
+    },
     resetPassword: async (loginName, password) => {
       this.#entry(loginName).password = password;
     },
@@ -107,6 +115,11 @@ export class FakeSecurity implements Security {
       entry.password = newPassword;
     },
   };
+
+  #keepAdministrator(loginName: string): void {
+    this.#entry(loginName);
+    if (this.isLastAdministrator) throw new SkuaError('last_administrator', 'There is no other one.', { loginName });
+  }
 
   #entry(loginName: string): Entry {
     const entry = this.entries.get(loginName);

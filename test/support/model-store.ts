@@ -73,7 +73,11 @@ export class ModelStore implements EventStore {
     const high = isForward ? from + options.count - 1 : Math.min(from, last);
     const low = isForward ? from : Math.max(0, high - options.count + 1);
     const visible = this.#visible(stream);
-    const events = visible.filter((e) => e.number >= low && e.number <= high).map((e) => this.#resolve(e, options.resolveLinks === true));
+    const inRange = visible.filter((e) => e.number >= low && e.number <= high);
+    // A forward page of expired numbers holds what comes behind them.
+    const jumpsTo = isForward && inRange.length === 0 && metadata.maxAge !== undefined && Math.min(high, last) >= this.#firstByNumber(stream) && high < last ? visible.find((e) => e.number > high)?.number : undefined;
+    if (jumpsTo !== undefined) return { ...await this.readStream(stream, { ...options, from: jumpsTo }), from };
+    const events = inRange.map((e) => this.#resolve(e, options.resolveLinks === true));
     // A page without events leads on to the next one that a reader sees, and so does one that met expired events on its way down.
     const above = events.length > 0 ? high + 1 : visible.find((e) => e.number > high)?.number ?? last + 1;
     const hasSkipped = events.length === 0 || this.#all(stream).some((e) => e.number >= Math.max(low, this.#firstByNumber(stream)) && e.number <= high && !visible.includes(e));

@@ -253,6 +253,37 @@ describe('damage is found, named with file and offset, and left as it is', () =>
   });
 });
 
+describe('what no checksum covers is named, and is no fault', () => {
+  const notesOf = async (storage: Storage, scavengeStates?: { check(): readonly string[] | null }): Promise<string[]> => {
+    const found: string[] = [];
+    for await (const each of verifyDirectory({ storage, digests: nodeDigests, clock: new ManualClock(TEST_NOW_MS), ...(scavengeStates && { scavengeStates }) })) {
+      if (each.kind === 'note') found.push(`${each.code} ${each.file} ${each.offset} ${each.bytes}`);
+      if (each.kind === 'finding') found.push(`${each.severity} ${each.code} ${each.file}`);
+    }
+    return found;
+  };
+
+  it('nothing in a directory of ours', async () => {
+    expect(await notesOf(await ownDirectory())).toEqual([]);
+  });
+
+  it('the chunk being written of a directory from the reference', async () => {
+    const storage = new MemoryStorage();
+    await installFiles(storage, unpackSet('orders-1-before'));
+    const notes = await notesOf(storage);
+    expect(notes.filter((note) => note.startsWith('ongoing_unprotected'))).toEqual([expect.stringMatching(/^ongoing_unprotected chunk-\d{6}\.\d{6} 128 \d+$/)]);
+  });
+
+  it('values in the scavenge database, and all of it where nothing checks it; its damage is an error', async () => {
+    const storage = await ownDirectory();
+    const path = 'index/scavenging/scavenging.db';
+    await storage.create(path).then(async (file) => { await file.writeAt(0, new Uint8Array(4_096)); await file.close(); });
+    expect(await notesOf(storage)).toEqual([`scavenge_database_unchecked ${path} 0 4096`]);
+    expect(await notesOf(storage, { check: () => [] })).toEqual([`scavenge_database_values ${path} null null`]);
+    expect(await notesOf(storage, { check: () => ['a', 'b'] })).toEqual([`error scavenge_database_corrupt ${path}`, `error scavenge_database_corrupt ${path}`]);
+  });
+});
+
 describe('a directory in use', () => {
   it('is refused', async () => {
     const storage = new MemoryStorage();

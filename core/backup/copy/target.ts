@@ -1,5 +1,6 @@
-import { equalBytes } from '../../bytes.ts';
+import { equalBytes, nonZeroRuns } from '../../bytes.ts';
 import { SkuaError } from '../../errors.ts';
+import { PAGE_BYTES } from '../../index/existence-filter.ts';
 import { FOOTER_BYTES } from '../../log/chunk-format.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
 import type { Digests } from '../../ports/digests.ts';
@@ -89,17 +90,20 @@ export class CopyTarget {
       let position = 0;
       for await (const piece of this.#options.source.read(path, 0, sizeBytes)) {
         this.#options.signal?.throwIfAborted();
-        const writing = target.writeAt(position, piece);
-        // What it rejects with is met below.
-        writing?.catch(() => {});
-        proof?.add(piece);
-        await writing;
+        if (file.kind === 'existence-filter') for (const [from, to] of nonZeroRuns(piece, PAGE_BYTES)) await target.writeAt(position + from, piece.subarray(from, to));
+        else {
+          const writing = target.writeAt(position, piece);
+          // What it rejects with is met below.
+          writing?.catch(() => {});
+          proof?.add(piece);
+          await writing;
+        }
         position += piece.length;
         this.#progress(path, piece.length);
       }
       if (position !== sizeBytes) throw cutShort(path, position, sizeBytes);
       proof?.check();
-      if (fileBytes !== sizeBytes) await target.truncate(fileBytes);
+      if (target.size !== fileBytes) await target.truncate(fileBytes);
     });
     this.copied++;
     this.bytesCopied += sizeBytes;

@@ -25,6 +25,9 @@ const ROUNDS_MAX = 3;
 /** What has these kinds never changes under its name. */
 const IMMUTABLE: ReadonlySet<SnapshotFile['kind']> = new Set(['chunk', 'index-table', 'bloom-filter']);
 
+/** Made for more than a small store has: an existence filter takes 34 MiB from its beginning on. */
+const MOSTLY_ZEROS: ReadonlySet<SnapshotFile['kind']> = new Set(['existence-filter', 'bloom-filter', 'scavenge-database']);
+
 export interface CreateBackupOptions {
   readonly source: BackupSource;
   readonly repository: Repository;
@@ -65,7 +68,7 @@ export interface CreatedBackup {
 
 /**
  * Backs up a snapshot. Files that an earlier backup holds are not stored again; the manifest is written last, after every blob
- * that it names was looked at once more. What was stored before an interruption is found by a repeat. Rejects with
+ * that it names was looked at once more, and withdrawn where a prune took one of them meanwhile. What was stored before an interruption is found by a repeat. Rejects with
  * `repository_busy`, `log_corrupt` for a chunk that can't be walked, `aborted`, and what source and repository throw.
  */
 export async function createBackup(options: CreateBackupOptions): Promise<CreatedBackup> {
@@ -77,11 +80,28 @@ export async function createBackup(options: CreateBackupOptions): Promise<Create
   try {
     const manifest = await completeManifest(options, id, store, intent);
     await repository.putManifest(manifest);
+    await confirm(repository, manifest, intent, signal);
     await clearSuspects(repository, store.suspects, manifest);
     const { blobsStored, bytesNew, bytesStored } = store;
     return { manifest, report: { files: options.source.snapshot.files.length, sizeBytes: sumOf([...blobsOf(manifest)]), blobsStored, bytesNew, bytesStored, elapsedMs: clock.monotonicMs() - startedMs } };
   } finally {
     await intent.end();
+  }
+}
+
+/**
+ * Looks at the blobs once more where a prune may have taken this backup for dead between the last look and the manifest. From now on a
+ * prune that begins reads the manifest, and one that runs is waited for. A backup that can't be sure withdraws its manifest.
+ */
+async function confirm(repository: Repository, manifest: Manifest, intent: BackupIntent, signal: AbortSignal | undefined): Promise<void> {
+  if (!intent.hasLapsed()) return;
+  try {
+    await intent.renew();
+    const missing = await repository.missingBlobs([...blobsOf(manifest)].map(({ blob }) => blob), signal);
+    if (missing.length > 0) throw new SkuaError('backup_failed', `This backup stood still for half a day or longer, and a prune of ${repository.place} has removed ${missing.length} of its objects meanwhile. Repeat the backup.`, { place: repository.place, key: repository.blobKey(missing[0]!) });
+  } catch (error) {
+    await repository.removeManifest(manifest.id);
+    throw error;
   }
 }
 
@@ -162,8 +182,8 @@ async function backUpOther(parts: ChunkParts, file: SnapshotFile, checkpoint: Ma
   return same;
 }
 
-async function backUpFile({ store }: ChunkParts, { path, sizeBytes }: SnapshotFile): Promise<ManifestFile> {
-  const { blob } = await store.store({ path, from: 0, length: sizeBytes });
+async function backUpFile({ store }: ChunkParts, { path, sizeBytes, kind }: SnapshotFile): Promise<ManifestFile> {
+  const { blob } = await store.store({ path, from: 0, length: sizeBytes, mayBeZeros: MOSTLY_ZEROS.has(kind) });
   store.fileDone(0);
   return { blob, sizeBytes, path };
 }

@@ -18,6 +18,7 @@ interface FilePart {
   readonly length: number;
   /** Of a whole chunk file, whose MD5 is proved: where its records lie, for their times. */
   readonly records?: { readonly from: number; readonly to: number };
+  readonly mayBeZeros?: boolean;
 }
 
 interface StoredPart extends BlobRef {
@@ -39,7 +40,7 @@ interface StorePartOptions {
 }
 
 /** Stores a part of a file unless it is there; `read` gives its bytes, as often as it is called. Throws `log_corrupt` for a chunk that can't be walked, or that is not as it was written. */
-async function storePart(repository: Repository, { path, length, records }: FilePart, read: () => AsyncIterable<Uint8Array>, { digests, signal, suspects, onDone }: StorePartOptions): Promise<StoredPart> {
+async function storePart(repository: Repository, { path, length, records, mayBeZeros = false }: FilePart, read: () => AsyncIterable<Uint8Array>, { digests, signal, suspects, onDone }: StorePartOptions): Promise<StoredPart> {
   const times = records === undefined ? null : new RecordTimes(path, records.from, records.to);
   let readings = 0;
   let done = 0;
@@ -55,7 +56,7 @@ async function storePart(repository: Repository, { path, length, records }: File
     }
     proof?.check();
   }
-  const stored = await repository.writeBlob(length, content, { signal, isSuspect: (id) => suspects.has(id) });
+  const stored = await repository.writeBlob(length, content, { signal, mayBeZeros, isSuspect: (id) => suspects.has(id) });
   times?.finish();
   onDone(length);
   return { ...stored, fromMs: times?.fromMs ?? null, toMs: times?.toMs ?? null };

@@ -41,7 +41,7 @@ export async function takeHold(parts: HoldParts): Promise<StoreHold> {
     undo.push(await parts.index.holdFiles());
     const { storage, digests, nodeId, log } = parts;
     const snapshot = await takeSnapshot({ storage, digests, nodeId, chunkSizeBytes: log.chunkSize, log: () => logState(parts) });
-    return new FilesHold(storage, snapshot, release);
+    return holdOf(new StorageSource(storage, snapshot, { release: async () => release() }));
   } catch (error) {
     release();
     throw error;
@@ -59,17 +59,16 @@ async function logState({ log, clock }: HoldParts): Promise<LogState> {
   return state;
 }
 
-class FilesHold implements StoreHold {
-  readonly snapshot: Snapshot;
-  readonly #source: StorageSource;
-  readonly #release: () => void;
+/** Files that are held until `release`; what is read of them afterwards is refused, and nothing that was being read then is given away. */
+class SourceHold implements StoreHold {
+  readonly #source: BackupSource;
   isReleased = false;
 
-  constructor(storage: Storage, snapshot: Snapshot, release: () => void) {
-    this.#source = new StorageSource(storage, snapshot);
-    this.snapshot = snapshot;
-    this.#release = release;
+  constructor(source: BackupSource) {
+    this.#source = source;
   }
+
+  get snapshot(): Snapshot { return this.#source.snapshot; }
 
   async *read(path: string, position: number, length: number): AsyncGenerator<Uint8Array, void, undefined> {
     this.#check();
@@ -87,8 +86,13 @@ class FilesHold implements StoreHold {
   async release(): Promise<void> {
     if (this.isReleased) return;
     this.isReleased = true;
-    this.#release();
+    await this.#source.release();
   }
+}
+
+/** A hold of the files of a source, which is released with it, once. */
+export function holdOf(source: BackupSource): StoreHold {
+  return new SourceHold(source);
 }
 
 export function holdEnded(holdId?: string): SkuaError {

@@ -5,7 +5,8 @@ import type { Repository } from '../repository/api.ts';
 import { aheadOfNewest, blobsOf } from '../repository/manifest.ts';
 import type { Manifest, ManifestSummary } from '../repository/manifest.ts';
 import { MANIFEST_PREFIX, manifestKey } from '../repository/manifests.ts';
-import { PruneIntent } from '../repository/notes.ts';
+import { PruneIntent, runningBackups } from '../repository/notes.ts';
+import type { RunningBackup } from '../repository/notes.ts';
 import { endWhenAborted } from '../repository/objects.ts';
 import { SHIPPED_PREFIX } from '../repository/shipped.ts';
 import { heldFromBeforeScavenges, restorableFrom, retained } from './retention.ts';
@@ -15,8 +16,13 @@ export interface PruneOptions {
   readonly repository: Repository;
   /** Null keeps all backups that `isErased` leaves. */
   readonly keep: Retention | null;
-  /** Also drop what holds log from before a scavenge; its content goes at once. */
+  /**
+   * Also drop what holds log from before a scavenge. Nobody knows any more whether what earlier prunes dropped held such log, so that
+   * all that no backup needs goes at once.
+   */
   readonly isErased?: boolean;
+  /** Also drop all backups of this node, which is no more: its newest would stay for ever. */
+  readonly forgottenNode?: string | null;
   /** Change nothing, and say what would be done. */
   readonly isDryRun?: boolean;
   readonly clock: Clock;
@@ -27,16 +33,18 @@ export interface PruneOptions {
 
 export interface PruneReport extends PrunedBlobs {
   readonly kept: readonly string[];
-  readonly removed: readonly { readonly id: string; readonly createdMs: number; readonly why: 'retention' | 'erased' }[];
+  readonly removed: readonly { readonly id: string; readonly createdMs: number; readonly why: 'retention' | 'erased' | 'forgotten' }[];
   /** From where on each node's log can be restored to any position, before and after. */
   readonly restorableBefore: readonly Restorable[];
   readonly restorableAfter: readonly Restorable[];
 }
 
 /**
- * Removes backups that need not be kept, then blobs that no backup needs. Safe beside backups: while one is announced no blob is
- * removed (`core/backup/repository/notes.ts`), and otherwise only blobs that were first seen without use 24 hours ago. Rejects with
- * `repository_damaged` before anything is removed when a manifest can't be read: what it needs is not known.
+ * Removes backups that need not be kept, then blobs that no backup needs: where erased content is to go at once, and otherwise those that
+ * were first seen without use 24 hours ago, so that backups that follow need not store them again. Safe beside backups: while one is
+ * announced no blob is removed (`core/backup/repository/notes.ts`). Rejects before anything is removed with `repository_damaged` when a
+ * manifest can't be read, since what it needs is not known, and with `backup_not_found` for a node to forget of which there is none, or
+ * none but of which.
  */
 export async function pruneRepository(options: PruneOptions): Promise<PruneReport> {
   const { repository, clock, signal, isDryRun = false } = options;
@@ -54,6 +62,7 @@ async function prune(options: PruneOptions, intent: PruneIntent | null): Promise
   // In this order: a piece whose backup is not listed afterwards has none.
   const pieces = await shippedKeys(repository);
   const manifests = await readManifests(repository);
+  checkForgotten(repository, manifests, options.forgottenNode ?? null);
   const summaries = await repository.backups(() => {});
   const shippedEnds = new Map(summaries.map(({ id, shippedEnd }) => [id, shippedEnd]));
   const { kept, removed } = decide(manifests, summaries, options);
@@ -69,23 +78,37 @@ async function prune(options: PruneOptions, intent: PruneIntent | null): Promise
     await repository.removeObjects(pieces.filter((key) => !ids.has(key.split('/')[1]!)));
   }
   const keptManifests = manifests.filter(({ id }) => kept.has(id));
-  const erased = new Set(removed.filter(({ why }) => why === 'erased').map(({ id }) => id));
   const blobs = await pruneBlobs({
-    repository, intent, clock: options.clock, signal,
-    needed: blobIds(keptManifests), erased: blobIds(manifests.filter(({ id }) => erased.has(id))),
+    repository, intent, clock: options.clock, signal, needed: blobIds(keptManifests), isErased: options.isErased ?? false,
     ...(options.onProgress !== undefined && { onProgress: options.onProgress }),
   });
   return { ...blobs, kept: [...kept], removed, restorableBefore: restorableFrom(manifests, shippedEnds), restorableAfter: restorableFrom(keptManifests, shippedEnds) };
 }
 
-function decide(manifests: readonly Manifest[], summaries: readonly ManifestSummary[], { keep, isErased = false }: PruneOptions): { kept: Set<string>; removed: PruneReport['removed'][number][] } {
+/** A slip in the name, or a repository in which nothing would be left, changes nothing. */
+function checkForgotten({ place }: Repository, manifests: readonly Manifest[], nodeId: string | null): void {
+  if (nodeId === null) return;
+  const others = manifests.filter((manifest) => manifest.nodeId !== nodeId);
+  if (others.length === manifests.length) throw new SkuaError('backup_not_found', `There is no backup of node ${nodeId} in ${place}. \`skua backup list\` shows the nodes of which there are any.`, { nodeId, place });
+  if (others.length === 0) throw new SkuaError('backup_not_found', `All backups in ${place} are of node ${nodeId}, and nothing would be left: remove the place itself where none is needed any more.`, { nodeId, place });
+}
+
+function decide(manifests: readonly Manifest[], summaries: readonly ManifestSummary[], { keep, isErased = false, forgottenNode = null }: PruneOptions): { kept: Set<string>; removed: PruneReport['removed'][number][] } {
   const kept = keep === null ? new Set(manifests.map(({ id }) => id)) : retained(manifests, keep);
   // Until shipping has caught up behind the newest, the end of the log is with one before it.
   for (const ofNode of Map.groupBy(summaries, ({ nodeId }) => nodeId).values()) for (const { id } of aheadOfNewest(ofNode)) kept.add(id);
   const shippedEnds = new Map(summaries.map(({ id, shippedEnd }) => [id, shippedEnd]));
   const erased = new Set(isErased ? heldFromBeforeScavenges(manifests, shippedEnds).map(({ id }) => id) : []);
-  for (const id of erased) kept.delete(id);
-  const removed = manifests.filter(({ id }) => !kept.has(id)).map(({ id, createdMs }) => ({ id, createdMs, why: erased.has(id) ? ('erased' as const) : ('retention' as const) }));
+  const whyOf = ({ id, nodeId }: Manifest): PruneReport['removed'][number]['why'] | null => {
+    if (nodeId === forgottenNode) return 'forgotten';
+    if (erased.has(id)) return 'erased';
+    return kept.has(id) ? null : 'retention';
+  };
+  const removed = manifests.flatMap((manifest) => {
+    const why = whyOf(manifest);
+    return why === null ? [] : [{ id: manifest.id, createdMs: manifest.createdMs, why }];
+  });
+  for (const { id } of removed) kept.delete(id);
   return { kept, removed };
 }
 
@@ -130,8 +153,8 @@ interface PruneBlobsParts {
   readonly intent: PruneIntent | null;
   readonly clock: Clock;
   readonly needed: ReadonlySet<string>;
-  /** Of backups that were removed because they hold what was erased: these go without waiting. */
-  readonly erased: ReadonlySet<string>;
+  /** What is without use goes without waiting. */
+  readonly isErased: boolean;
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal | undefined;
 }
@@ -141,39 +164,45 @@ interface PrunedBlobs {
   readonly bytesRemoved: number;
   /** Without use, and not yet for long enough. */
   readonly blobsWaiting: number;
-  /** A backup runs, so nothing was removed: to be repeated. */
+  /** A backup runs, or may have come and gone while this prune stood still, so what no backup needs was not removed: to be repeated. */
   readonly isBackupRunning: boolean;
+  /** Those that were seen. */
+  readonly backupsRunning: readonly RunningBackup[];
 }
 
 async function pruneBlobs(parts: PruneBlobsParts): Promise<PrunedBlobs> {
-  const { repository, intent, clock, needed, erased, signal } = parts;
+  const { repository, intent, clock, needed, isErased, signal } = parts;
   const nowMs = clock.nowMs();
   const before = await firstSeen(repository);
   const seen: Record<string, number> = {};
   const bytes = new Map<string, number>();
   for await (const { id, storedBytes } of repository.blobs()) {
     if (needed.has(id)) continue;
-    seen[id] = erased.has(id) ? AT_ONCE : (before[id] ?? nowMs);
+    // A mark that stays when this prune may remove nothing: the next one then does, whatever it is asked for.
+    seen[id] = isErased ? AT_ONCE : (before[id] ?? nowMs);
     bytes.set(id, storedBytes);
   }
   const due = Object.keys(seen).filter((id) => nowMs - seen[id]! >= UNREFERENCED_MS);
-  const report = (removed: number, isBackupRunning: boolean): PrunedBlobs => ({
-    blobsRemoved: removed, bytesRemoved: due.slice(0, removed).reduce((sum, id) => sum + bytes.get(id)!, 0), blobsWaiting: bytes.size - due.length, isBackupRunning,
+  const report = (removed: number, isBackupRunning: boolean, backupsRunning: readonly RunningBackup[]): PrunedBlobs => ({
+    blobsRemoved: removed, bytesRemoved: due.slice(0, removed).reduce((sum, id) => sum + bytes.get(id)!, 0), blobsWaiting: bytes.size - due.length, isBackupRunning, backupsRunning,
   });
-  if (intent === null) return report(due.length, false);
+  if (intent === null) {
+    const running = await runningBackups({ repository, clock });
+    return report(running.length > 0 ? 0 : due.length, running.length > 0, running);
+  }
   // Before anything goes, so that an interruption forgets nothing.
   await noteSeen(repository, before, seen);
   let removed = 0;
   while (removed < due.length) {
     endWhenAborted(signal);
-    if (!(await intent.mayRemove())) return report(removed, true);
+    if (!(await intent.mayRemove())) return report(removed, true, await runningBackups({ repository, clock }));
     const batch = due.slice(removed, removed + BATCH);
     await repository.removeBlobs(batch);
     removed += batch.length;
     parts.onProgress?.(removed, due.length);
   }
   await noteSeen(repository, seen, Object.fromEntries(Object.entries(seen).filter(([, seenMs]) => nowMs - seenMs < UNREFERENCED_MS)));
-  return report(removed, false);
+  return report(removed, false, []);
 }
 
 /** What can't be read is forgotten: blobs then stay for another day. */

@@ -73,6 +73,8 @@ export interface WriteBlobOptions {
   readonly signal?: AbortSignal | undefined;
   /** Whether the blob that is there under this id is not to be trusted: it is replaced then. */
   readonly isSuspect?: (id: string) => boolean;
+  /** Content that may be zeros for the most part: compressed in a directory too where that pays, unless compression is off. */
+  readonly mayBeZeros?: boolean;
 }
 
 export interface RepositoryInfo {
@@ -82,7 +84,7 @@ export interface RepositoryInfo {
   readonly isEncrypted: boolean;
 }
 
-/** `auto`: off in a directory; elsewhere content whose first frame shrinks by an eighth or more. Frames that don't shrink are stored as they are. */
+/** `auto`: in a directory content that may be zeros for the most part, elsewhere all, and of that what has a first frame that shrinks by an eighth or more. Frames that don't shrink are stored as they are. */
 export type CompressionMode = 'off' | 'auto' | 'on';
 
 export interface RepositoryOptions {

@@ -10,7 +10,9 @@ import { endWhenAborted } from './objects.ts';
 /**
  * A backup counts on blobs that are there already, and a prune removes blobs that nobody needs. So that they never meet, each
  * first says what it is about to do and then looks for the other: whoever comes second sees the first. A backup waits for a
- * prune; a prune beside a backup removes no blobs. A process that died leaves its intent, which stops counting after a while.
+ * prune; a prune beside a backup removes no blobs. A process that died leaves its intent, which stops counting after a while; a
+ * backup that stood still for so long looks at its blobs once more when its manifest stands (`BackupIntent.hasLapsed`). No removal
+ * needs more than that: the day that blobs otherwise stay without use only spares their being stored again.
  */
 export const ACTIVE_PREFIX = 'active/';
 export const PRUNING_PREFIX = 'pruning/';
@@ -74,10 +76,33 @@ export class BackupIntent {
     }
   }
 
+  /**
+   * Whether a prune may have taken this backup for dead by now, because it stood still or its clock was set. What was found out before is
+   * found out anew then. Half of the time for which others count it is left for clocks that differ.
+   */
+  hasLapsed(): boolean {
+    const ageMs = this.#world.clock.nowMs() - this.#writtenMs;
+    return ageMs < 0 || ageMs >= ACTIVE_MS_MAX / 2;
+  }
+
   /** What stays behind because the store fails now stops counting by itself. */
   async end(): Promise<void> {
     await this.#world.repository.removeObjects([this.#key]).catch(() => {});
   }
+}
+
+/** A backup that is being made, or was killed while it was. */
+export interface RunningBackup {
+  readonly id: string;
+  /** When it last said that it runs, and when it stops counting unless it says so again: milliseconds since 1970. */
+  readonly lastSignMs: number;
+  readonly countsUntilMs: number;
+}
+
+/** Backups beside which nothing is removed. Changes nothing. */
+export async function runningBackups({ repository, clock }: Pick<IntentWorld, 'repository' | 'clock'>): Promise<RunningBackup[]> {
+  const { young } = await intentsIn({ repository, clock }, ACTIVE_PREFIX, ACTIVE_MS_MAX);
+  return young.map(({ key, writtenMs }) => ({ id: key.slice(ACTIVE_PREFIX.length), lastSignMs: writtenMs, countsUntilMs: writtenMs + ACTIVE_MS_MAX }));
 }
 
 /** Says that a prune runs, until `end`. */
@@ -104,7 +129,7 @@ export class PruneIntent {
     return intent;
   }
 
-  /** Whether blobs may be removed now: asked before every batch of them. */
+  /** Whether blobs may be removed now: asked before every batch of them. Once it is false it stays so. */
   async mayRemove(): Promise<boolean> {
     this.#noteStandstill();
     if (!this.#isBesideBackup && this.#ageMs() >= PRUNING_RENEW_MS) await this.#write();
@@ -136,18 +161,32 @@ export class PruneIntent {
 }
 
 /** Whether there is an intent that still counts. Those that have long stopped counting are removed on the way. */
-async function isAnyYoung({ repository, clock }: IntentWorld, prefix: string, ageMsMax: number): Promise<boolean> {
-  const old: string[] = [];
-  let isAny = false;
+async function isAnyYoung(world: IntentWorld, prefix: string, ageMsMax: number): Promise<boolean> {
+  const { young, dead } = await intentsIn(world, prefix, ageMsMax);
+  if (dead.length > 0) await world.repository.removeObjects(dead);
+  return young.length > 0;
+}
+
+interface Intents {
+  /** Those that count. */
+  readonly young: readonly { readonly key: string; readonly writtenMs: number }[];
+  /** Keys of those that have long stopped to. */
+  readonly dead: readonly string[];
+}
+
+/** By whichever is later, what the intent says and when the store got it: a clock that is wrong must not hide who runs. */
+async function intentsIn({ repository, clock }: Pick<IntentWorld, 'repository' | 'clock'>, prefix: string, ageMsMax: number): Promise<Intents> {
+  const young: { key: string; writtenMs: number }[] = [];
+  const dead: string[] = [];
   for await (const { key, modifiedMs } of repository.listObjects(prefix)) {
-    const writtenMs = await writtenMsOf(repository, key, modifiedMs);
-    if (writtenMs === null) continue;
+    const saidMs = await writtenMsOf(repository, key, modifiedMs);
+    if (saidMs === null) continue;
+    const writtenMs = Math.max(saidMs, modifiedMs);
     const ageMs = clock.nowMs() - writtenMs;
-    if (ageMs < ageMsMax) isAny = true;
-    else if (ageMs > 2 * ageMsMax) old.push(key);
+    if (ageMs < ageMsMax) young.push({ key, writtenMs });
+    else if (ageMs > 2 * ageMsMax) dead.push(key);
   }
-  if (old.length > 0) await repository.removeObjects(old);
-  return isAny;
+  return { young, dead };
 }
 
 /** Null when it is gone. Of one that is damaged the store knows when it was written. */

@@ -60,6 +60,7 @@ class ObjectRepository implements Repository {
   readonly #objects: ObjectStore;
   readonly #sealer: Sealer | null;
   readonly #mode: CompressionMode;
+  readonly #modeOfZeros: CompressionMode;
   readonly #codec: TextCodec;
   readonly #manifests: Manifests;
   readonly #blobWorld: BlobWorld;
@@ -73,6 +74,7 @@ class ObjectRepository implements Repository {
     this.#objects = objects;
     this.#sealer = sealer;
     this.#mode = options.compression === 'auto' && isLocal(objects.place) ? 'off' : options.compression;
+    this.#modeOfZeros = options.compression;
     this.#codec = { place: objects.place, digests, sealer };
     this.#manifests = new Manifests(objects, this.#codec);
     this.#blobWorld = { digests, compression, sealer, frameBytes: options.frameBytes ?? (isLocal(objects.place) ? BLOB_FRAME_LOCAL_BYTES : BLOB_FRAME_BYTES) };
@@ -154,10 +156,11 @@ class ObjectRepository implements Repository {
     return toHex(this.#sealer === null ? sha256 : this.#sealer.idOf(sha256));
   }
 
-  async writeBlob(sizeBytes: number, content: Content, { signal, isSuspect }: WriteBlobOptions = {}): Promise<BlobRef & { readonly isNew: boolean; readonly storedBytes: number }> {
-    if (this.#mode === 'off' && this.#sealer === null && sizeBytes > this.#blobWorld.frameBytes && this.#objects.uploadNamed !== undefined) return await this.#writePlain(sizeBytes, content, { signal, ...(isSuspect && { isSuspect }) });
+  async writeBlob(sizeBytes: number, content: Content, { signal, isSuspect, mayBeZeros = false }: WriteBlobOptions = {}): Promise<BlobRef & { readonly isNew: boolean; readonly storedBytes: number }> {
+    const mode = mayBeZeros ? this.#modeOfZeros : this.#mode;
+    if (mode === 'off' && this.#sealer === null && sizeBytes > this.#blobWorld.frameBytes && this.#objects.uploadNamed !== undefined) return await this.#writePlain(sizeBytes, content, { signal, ...(isSuspect && { isSuspect }) });
     for (let reading = 1; ; reading++) {
-      const measured = await measure(this.#blobWorld, sizeBytes, content, this.#mode, signal);
+      const measured = await measure(this.#blobWorld, sizeBytes, content, mode, signal);
       const blob = this.blobId(measured.sha256);
       const storedBytes = objectBytes(this.#blobWorld, measured);
       if (isSuspect?.(blob) !== true && (await this.hasBlob(blob))) return { blob, sizeBytes, isNew: false, storedBytes: 0 };

@@ -15,8 +15,11 @@ export type RestoreChoice =
   | { readonly kind: 'backup'; readonly id: string }
   /** The log up to a position, which must be a place where it can end. */
   | { readonly kind: 'position'; readonly position: number }
-  /** The log up to the last write before the first record later than this, to the millisecond: milliseconds since 1970. */
-  | { readonly kind: 'time'; readonly timeMs: number };
+  /**
+   * The log up to the last write before the first record later than this, to the millisecond: milliseconds since 1970. Where that can't be had,
+   * `orBefore` takes as much of the log before it as can.
+   */
+  | { readonly kind: 'time'; readonly timeMs: number; readonly orBefore?: boolean };
 
 export interface ChooseOptions {
   /** Positions and times are those of this node's log. Default: the node of the newest backup. */
@@ -32,13 +35,16 @@ export interface RestorePlan {
   readonly pieces: readonly ShippedPiece[];
   /** Where the restored log ends. */
   readonly position: number;
+  /** Time of the last write, where that is an earlier moment than the one that was asked for; null else. Milliseconds since 1970. */
+  readonly earlierMs: number | null;
   readonly warnings: readonly string[];
 }
 
 /**
  * Finds the backup and the place for a wish. All chunk files of a restore come from one manifest, so that they are a set that
  * was once in force together: for a position or a time the newest one in which that place stands unscavenged.
- * Rejects with `backup_not_found`, `not_restorable` (data: position or timeMs, below, above, earliestMs), `repository_damaged`.
+ * Rejects with `backup_not_found`, `repository_damaged`, and `not_restorable` (data: position, below and above, which are positions; or timeMs,
+ * belowMs and aboveMs, the nearest moments that can be had, and earliestMs where there is nothing before).
  */
 export async function chooseRestore(repository: Repository, choice: RestoreChoice, options: ChooseOptions = {}): Promise<RestorePlan> {
   return new Chooser(repository, options).choose(choice);
@@ -60,7 +66,7 @@ class Chooser {
     const summaries = await this.#summaries();
     switch (choice.kind) {
       case 'position': return this.#toPosition(summaries, choice.position);
-      case 'time': return this.#toTime(summaries, choice.timeMs);
+      case 'time': return this.#toTime(summaries, choice.timeMs, choice.orBefore ?? false);
     }
   }
 
@@ -117,23 +123,47 @@ class Chooser {
     throw notRestorable(`position ${position}`, near, { position });
   }
 
-  async #toTime(summaries: readonly ManifestSummary[], timeMs: number): Promise<RestorePlan> {
+  async #toTime(summaries: readonly ManifestSummary[], timeMs: number, orBefore: boolean): Promise<RestorePlan> {
     if (!Number.isFinite(timeMs)) throw new SkuaError('bad_option', 'The time to restore to is none.', { timeMs });
-    const when = timestampText(timeMs, 0);
-    let near = NOTHING_NEAR;
+    let before: { readonly kept: Kept; readonly position: number } | null = null;
+    let earliestMs = Infinity;
+    const scavenged: Kept[] = [];
     for (const summary of summaries) {
       const kept = await this.#keptOf(summary);
       const found = await findTime(this.#repository, kept, timeMs);
       if (found.kind === 'at') return this.#plan(kept, found.position, summaries);
-      if (found.kind === 'all') {
-        if (summary === summaries[0]) return this.#beyond(kept, summaries, timeMs);
-        near = nearer(near, { below: await this.#endOf(kept), above: null });
-      } else if (found.kind === 'scavenged') near = nearer(near, endsOf(kept, found.chunk));
-      else {
-        throw new SkuaError('not_restorable', `There was nothing yet at ${when}: the earliest time that can be restored is ${timestampText(found.earliestMs, 0)}.`, { timeMs, earliestMs: found.earliestMs, below: null, above: null });
+      if (found.kind === 'all' && summary === summaries[0]) return this.#beyond(kept, summaries, timeMs);
+      // Up to there everything is of that time or before.
+      let position = 0;
+      if (found.kind === 'all') position = await this.#endOf(kept);
+      else if (found.kind === 'scavenged') {
+        position = chunkStart(kept.manifest, found.chunk);
+        scavenged.push(kept);
+      } else {
+        earliestMs = Math.min(earliestMs, found.earliestMs);
+        // What was there once, a backup from before the scavenge still has.
+        if (!found.isScavenged) break;
       }
+      if (position > (before?.position ?? 0)) before = { kept, position };
     }
-    throw notRestorable(when, near, { timeMs });
+    const when = timestampText(timeMs, 0);
+    if (before === null && scavenged.length === 0) throw new SkuaError('not_restorable', `There was nothing yet at ${when}: the earliest time that can be restored is ${timestampText(earliestMs, 0)}.`, { timeMs, earliestMs, belowMs: null, aboveMs: earliestMs });
+    const belowMs = before === null ? null : await lastTimeBefore(this.#repository, before.kept, before.position);
+    if (orBefore && before !== null) return this.#plan(before.kept, before.position, summaries, belowMs);
+    const aboveMs = await this.#momentAfter(scavenged, summaries[0]!, timeMs);
+    throw new SkuaError('not_restorable', `The log can't be restored to exactly ${when}: that moment lies in a chunk that was scavenged since, and no backup from before the scavenge reaches it. ${momentsText(belowMs, aboveMs)}`, { timeMs, belowMs, aboveMs });
+  }
+
+  /** The first moment behind one that was scavenged which one of these backups can serve; null when there is none. */
+  async #momentAfter(scavenged: readonly Kept[], newest: ManifestSummary, timeMs: number): Promise<number | null> {
+    let first: number | null = null;
+    for (const kept of scavenged) {
+      const moment = await momentFrom(this.#repository, kept, timeMs);
+      // The end of an older backup is no moment: more may have been written in the same one.
+      if (moment.isAll && kept.manifest.id !== newest.id) continue;
+      first = Math.min(first ?? Infinity, moment.timeMs);
+    }
+    return first;
   }
 
   /** All of the newest backup is of that time: what was shipped behind one before it may be too. */
@@ -157,12 +187,12 @@ class Chooser {
     return manifest.checkpoints.writer;
   }
 
-  async #plan(kept: Kept, wanted?: number, summaries: readonly ManifestSummary[] = []): Promise<RestorePlan> {
+  async #plan(kept: Kept, wanted?: number, summaries: readonly ManifestSummary[] = [], earlierMs: number | null = null): Promise<RestorePlan> {
     const { manifest } = kept;
     const position = wanted ?? await this.#endOf(kept);
     if (position === 0) throw new SkuaError('not_restorable', `The backup ${manifest.id} holds no events: a start in an empty directory gives the same.`, { position, below: null, above: null });
     if (position < manifest.checkpoints.writer) await this.#warnOfLaterScavenges(manifest, position, summaries);
-    return { manifest, pieces: kept.pieces.filter((piece) => piece.from < position), position, warnings: this.#warnings };
+    return { manifest, pieces: kept.pieces.filter((piece) => piece.from < position), position, earlierMs, warnings: this.#warnings };
   }
 
   /** A scavenge after the place may have removed what was still there then; a backup from before the place tells which chunks looked the same. */
@@ -177,6 +207,12 @@ class Chooser {
     const to = chunkEnd(manifest, changed.at(-1)!);
     this.#warnings.push(`${changed.length} of the chunks before position ${position} (between ${from} and ${to}) were scavenged later than that, or possibly so: events that were deleted or had expired by then are gone, though they could be read at that position.`);
   }
+}
+
+function momentsText(belowMs: number | null, aboveMs: number | null): string {
+  const [below, above] = [belowMs, aboveMs].map((ms) => (ms === null ? null : timestampText(ms, 0)));
+  if (below === null) return above === null ? 'No other moment can be had.' : `No moment before it can be had; the nearest behind it is ${above}.`;
+  return above === null ? `The nearest moment that can be had is ${below}, before it; there is none behind it.` : `The nearest moments that can be had are ${below}, before it, and ${above}, behind it.`;
 }
 
 function notRestorable(what: string, { below, above }: Nearest, data: Record<string, unknown>): SkuaError {
@@ -242,8 +278,8 @@ type FoundTime =
   | { readonly kind: 'all' }
   /** The place behind the last write before the first later record. */
   | { readonly kind: 'at'; readonly position: number }
-  /** Already the first write has a later record; from `earliestMs` on it has none. */
-  | { readonly kind: 'before'; readonly earliestMs: number }
+  /** Already the first write has a later record; from `earliestMs` on it has none. Where it was scavenged, there may have been others before it. */
+  | { readonly kind: 'before'; readonly earliestMs: number; readonly isScavenged: boolean }
   /** The place lies in a chunk that was scavenged. */
   | { readonly kind: 'scavenged'; readonly chunk: ManifestChunk };
 
@@ -256,7 +292,7 @@ async function findTime(repository: Repository, kept: Kept, timeMs: number): Pro
     if (chunk !== null && (chunk.toMs === null || chunk.toMs <= timeMs)) continue;
     if (chunk?.isScavenged === true) {
       if ((chunk.fromMs ?? timeMs) <= timeMs) return { kind: 'scavenged', chunk };
-      return stretch.from === 0 ? { kind: 'before', earliestMs: chunk.fromMs! } : { kind: 'at', position: stretch.from };
+      return stretch.from === 0 ? { kind: 'before', earliestMs: chunk.fromMs!, isScavenged: true } : { kind: 'at', position: stretch.from };
     }
     const found = await firstLater(stretch, timeMs);
     if (found !== null) return found;
@@ -278,5 +314,37 @@ async function firstLater({ from, content }: Stretch, timeMs: number): Promise<F
   };
   for await (const bytes of content()) if (!walk.push(bytes, look)) break;
   if (position < 0) return null;
-  return position === 0 ? { kind: 'before', earliestMs: writeMs } : { kind: 'at', position };
+  return position === 0 ? { kind: 'before', earliestMs: writeMs, isScavenged: false } : { kind: 'at', position };
+}
+
+/** The first moment from `timeMs` on that a backup can serve, and whether all of it is of that moment or before. */
+async function momentFrom(repository: Repository, kept: Kept, timeMs: number): Promise<{ readonly timeMs: number; readonly isAll: boolean }> {
+  let moment = timeMs;
+  for (const { chunk, stretch } of stretches(repository, kept)) {
+    if (chunk !== null && (chunk.toMs === null || chunk.toMs <= moment)) continue;
+    if (chunk?.isScavenged === true && (chunk.fromMs ?? moment) <= moment) moment = chunk.toMs!;
+    else if (chunk !== null || await firstLater(stretch, moment) !== null) return { timeMs: moment, isAll: false };
+  }
+  return { timeMs: moment, isAll: true };
+}
+
+/** Latest time of the records before a place where a chunk begins or the log of a backup ends; null when there are none. */
+async function lastTimeBefore(repository: Repository, kept: Kept, position: number): Promise<number | null> {
+  for (const { chunk, stretch } of [...stretches(repository, kept)].reverse()) {
+    if (stretch.from >= position) continue;
+    const lastMs = chunk === null ? await lastTimeIn(stretch, position) : chunk.toMs;
+    if (lastMs !== null) return lastMs;
+  }
+  return null;
+}
+
+async function lastTimeIn({ from, content }: Stretch, position: number): Promise<number | null> {
+  const walk = new RecordWalk(from);
+  let lastMs: number | null = null;
+  const look = (): boolean => {
+    if (walk.position <= position) lastMs = Math.max(lastMs ?? 0, walk.timeMs);
+    return walk.position < position;
+  };
+  for await (const bytes of content()) if (!walk.push(bytes, look)) break;
+  return lastMs;
 }

@@ -1,6 +1,7 @@
 import { SkuaError } from '../../errors.ts';
 import { readBloomHeader } from '../../index/bloom.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
+import { BLOCK_SUMS_FILE } from '../../log/block-sums.ts';
 import { PROOFS_FILE } from '../../log/chunk-proofs.ts';
 import { COPY_MARKER, putRestoreMarker, RESTORE_MARKER } from '../../log/markers.ts';
 import type { Storage } from '../../ports/storage.ts';
@@ -14,7 +15,7 @@ export const DATA_FOLDERS = ['index/scavenging', 'index/stream-existence', 'inde
 const TABLE_FILE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\.bloomfilter)?(\..+)?$/;
 /** Files beside the log; each may have a `.tmp` that was to replace it. */
 const CHECKPOINT_FILE = /^(writer|chaser|epoch|proposal|truncate)\.chk$/;
-const REPLACED_FILES: ReadonlySet<string> = new Set([NODE_ID_FILE, PROOFS_FILE]);
+const REPLACED_FILES: ReadonlySet<string> = new Set([NODE_ID_FILE, PROOFS_FILE, BLOCK_SUMS_FILE]);
 const MARKERS: ReadonlySet<string> = new Set([RESTORE_MARKER, COPY_MARKER]);
 /** Names that Skua gives: what it keeps, what is being made, and what it is about to remove. */
 const OWN: Readonly<Record<string, (name: string) => boolean>> = {
@@ -64,7 +65,7 @@ export async function clearForRestore(storage: Storage, from: string): Promise<v
 const BLOOM_HEADER_BYTES = 64;
 
 /** Bytes of bits of the restored existence filter, so that the dry start does not take it for one of another size; null without one. */
-export async function existenceBytesOf({ target }: RestoreWorld): Promise<number | null> {
+export async function existenceBytesOf({ target }: Pick<RestoreWorld, 'target'>): Promise<number | null> {
   const size = await target.size(EXISTENCE_DATA_PATH);
   if (size === null) return null;
   const file = await target.open(EXISTENCE_DATA_PATH, 'read');

@@ -1,6 +1,8 @@
-import { putI64 } from '../../bytes.ts';
+import { nonZeroRuns, putI64 } from '../../bytes.ts';
 import { SkuaError } from '../../errors.ts';
+import { EXISTENCE_DATA_PATH, PAGE_BYTES } from '../../index/existence-filter.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
+import { createFile } from '../../log/durability.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';
@@ -63,6 +65,8 @@ export interface RestoreReport {
   readonly backupId: string | null;
   /** Where the restored log ends. */
   readonly position: number;
+  /** Time of the last write, where that is an earlier moment than the one that was asked for (milliseconds since 1970); null else. */
+  readonly earlierMs: number | null;
   /** The new id of the directory, so that its backups never mix with those of the node that was backed up. */
   readonly nodeId: string;
   readonly files: number;
@@ -95,14 +99,26 @@ type Watch = (bytes: Uint8Array) => void;
 export async function writeFile(storage: Storage, path: string, content: AsyncIterable<Uint8Array>, sizeBytes: number, { watch, check, isSealed }: { watch?: Watch; check?: () => void; isSealed?: boolean } = {}): Promise<void> {
   const file = await storage.create(path);
   try {
-    const end = await writeContent(file, 0, content, watch);
+    const end = path === EXISTENCE_DATA_PATH ? await writeUsedPages(file, content, watch) : await writeContent(file, 0, content, watch);
     if (end !== sizeBytes) throw new SkuaError('repository_damaged', `The backup gave ${end} of the ${sizeBytes} bytes of ${path}. Restore from another backup.`, { path, key: path });
     check?.();
+    if (file.size !== sizeBytes) await file.truncate(sizeBytes);
     await file.sync();
     if (isSealed === true) await file.seal();
   } finally {
     await file.close();
   }
+}
+
+/** Writes what is not zeros of a new existence filter, and returns where the content ends. Most of a small store's is. */
+async function writeUsedPages(file: StorageFile, content: AsyncIterable<Uint8Array>, watch?: Watch): Promise<number> {
+  let end = 0;
+  for await (const bytes of content) {
+    watch?.(bytes);
+    for (const [from, to] of nonZeroRuns(bytes, PAGE_BYTES)) await file.writeAt(end + from, bytes.subarray(from, to));
+    end += bytes.length;
+  }
+  return end;
 }
 
 /** Writes pieces one behind the other from `at` on, and returns where they end. What has been written is durable after a sync of the caller's. */
@@ -141,21 +157,10 @@ export function damagedBefore(path: string): SkuaError {
   return new SkuaError('log_corrupt', `${path} does not fit the MD5 in its footer: the file was damaged before it was backed up. Restore from an earlier backup, or pass over it with --allow-damaged where that can be given; \`skua verify\` on the directory that was backed up tells whether it is damaged there.`, { file: path });
 }
 
-/** A small file, durable on return. */
-async function writeSmall(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
-  const file = await storage.create(path);
-  try {
-    await file.writeAt(0, bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 export async function writeCheckpoint(storage: Storage, path: string, value: number): Promise<void> {
   const bytes = new Uint8Array(8);
   putI64(bytes, 0, value);
-  await writeSmall(storage, path, bytes);
+  await createFile(storage, path, bytes);
 }
 
 export interface FileRestore {

@@ -129,7 +129,7 @@ class CopyRestore {
     await writeCheckpoint(target, 'writer.chk', checkpoints['writer.chk']);
     const existenceFilterBytes = await existenceBytesOf(this.#options);
     await dryStart(existenceFilterBytes === null ? this.#options : { ...this.#options, start: { existenceFilterBytes, ...this.#options.start } }, position, true);
-    return { backupId: null, position, nodeId, files: chunks.length + index.length + CHECKPOINTS.length + 1, bytes: this.#bytes, warnings, skipped: [] };
+    return { backupId: null, earlierMs: null, position, nodeId, files: chunks.length + index.length + CHECKPOINTS.length + 1, bytes: this.#bytes, warnings, skipped: [] };
   }
 
   async #reading(path: string, work: (file: StorageFile) => Promise<void>): Promise<void> {

@@ -68,7 +68,7 @@ async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<
   await writeCheckpoints(options, plan.manifest, log);
   const existenceFilterBytes = await existenceBytesOf(options);
   await dryStart(existenceFilterBytes === null ? options : { ...options, start: { existenceFilterBytes, ...options.start } }, log.position);
-  return { backupId: plan.manifest.id, position: log.position, nodeId, files: log.files + indexFiles, bytes, warnings: plan.warnings, skipped };
+  return { backupId: plan.manifest.id, position: log.position, earlierMs: plan.earlierMs, nodeId, files: log.files + indexFiles, bytes, warnings: plan.warnings, skipped };
 }
 
 interface WrittenFiles { readonly log: RestoredLog; readonly indexFiles: number; readonly skipped: readonly Skipped[] }

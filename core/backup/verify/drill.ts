@@ -83,6 +83,6 @@ async function verified({ digests, clock, signal, onProgress, start }: DrillOpti
     const next = await run.next();
     if (next.done === true) return { summary: next.value, findings };
     if (next.value.kind === 'finding') findings.push(next.value);
-    else onProgress?.({ phase: 'verifying', bytesDone: next.value.bytesDone, bytesTotal: next.value.bytesTotal });
+    else if (next.value.kind === 'progress') onProgress?.({ phase: 'verifying', bytesDone: next.value.bytesDone, bytesTotal: next.value.bytesTotal });
   }
 }

@@ -2,6 +2,8 @@ import { gather, putI64 } from '../../bytes.ts';
 import { SkuaError } from '../../errors.ts';
 import { fromHex } from '../../hex.ts';
 import { HEADER_BYTES } from '../../log/chunk-format.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { BlockFile } from '../../ports/block-file.ts';
 import { fileNotFound, folderOf } from '../../ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../ports/storage.ts';
 import { proveErased } from '../../scavenge/erasure/prove-erased.ts';
@@ -11,9 +13,12 @@ import { timestampText } from '../../time.ts';
 import type { Repository } from '../repository/api.ts';
 import { blobsOf } from '../repository/manifest.ts';
 import type { Manifest, ShippedPiece } from '../repository/manifest.ts';
+import { runningBackups } from '../repository/notes.ts';
+import type { RunningBackup } from '../repository/notes.ts';
 
 interface ProveErasedInRepositoryOptions {
   readonly repository: Repository;
+  readonly clock: Clock;
   /** Ids of events. */
   readonly events?: readonly string[];
   /** A stream, all of whose events should be gone. */
@@ -23,31 +28,55 @@ interface ProveErasedInRepositoryOptions {
   readonly findingsMax?: number;
 }
 
+/** A place of a repository in which traces were found. */
+export type TracePlace =
+  /** `isNewest`: of its node, whose newest backup is never pruned. */
+  | { readonly kind: 'backup'; readonly backupId: string; readonly nodeId: string; readonly isNewest: boolean; readonly traces: number }
+  /** Blobs that no backup needs. */
+  | { readonly kind: 'unused'; readonly traces: number };
+
+export interface RepositoryErasureSummary extends ErasureSummary {
+  /** Nodes of which there are backups. */
+  readonly nodes: number;
+  /** Newest first, what no backup needs last. */
+  readonly places: readonly TracePlace[];
+  /** Backups that are being made, or were killed: while there are any, nothing that no backup needs can be removed. */
+  readonly backupsRunning: readonly RunningBackup[];
+}
+
 /**
  * Looks for what remains of events or of a stream in a repository: in the files of every backup and what was shipped after it,
  * and in blobs that no backup needs any more. Content that several backups share is searched once, in the newest; where it is
  * found, `file` names the backup and its file. Throws as `proveErased` does, and `repository_damaged`: what can't be read can't be judged.
  */
-export async function* proveErasedInRepository(options: ProveErasedInRepositoryOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
+export async function* proveErasedInRepository(options: ProveErasedInRepositoryOptions): AsyncGenerator<ErasureFinding | ErasureProgress, RepositoryErasureSummary> {
   const { repository } = options;
   const searched = new Set<string>();
   const sum = { files: 0, bytes: 0, traces: 0, residues: 0 };
   const bytesTotal = await totalBytes(repository);
-  for (const { id } of await repository.backups()) {
+  const places: TracePlace[] = [];
+  const nodes = new Set<string>();
+  for (const { id, nodeId } of await repository.backups()) {
+    const isNewest = !nodes.has(nodeId);
+    nodes.add(nodeId);
+    const before = sum.traces;
     const manifest = await repository.manifest(id);
     const files = filesOfBackup(repository, manifest, await repository.shipped(id));
     for (const [path, blob] of singleBlobs(manifest)) if (searched.has(blob)) files.delete(path);
     for (const { blob } of blobsOf(manifest)) searched.add(blob);
     yield* searchIn(options, new PartStorage(files), `backup ${id} of ${timestampText(manifest.createdMs, 0)}`, sum, bytesTotal);
+    if (sum.traces > before) places.push({ kind: 'backup', backupId: id, nodeId, isNewest, traces: sum.traces - before });
   }
   const unused = new Map<string, readonly Part[]>();
   for await (const { id } of repository.blobs()) if (!searched.has(id)) unused.set(`unused-${id}`, [blobPart(repository, 0, { blob: id, sizeBytes: await repository.blobSize(id) })]);
   if (unused.size > 0) {
     // A search wants a directory that looks like one.
     unused.set('writer.chk', []);
+    const before = sum.traces;
     yield* searchIn(options, new PartStorage(unused), 'blobs that no backup needs', sum, bytesTotal);
+    if (sum.traces > before) places.push({ kind: 'unused', traces: sum.traces - before });
   }
-  return sum;
+  return { ...sum, nodes: nodes.size, places, backupsRunning: await runningBackups({ repository, clock: options.clock }) };
 }
 
 /** Files that are one blob: the tail is put together of several, and is searched in every backup. */
@@ -156,7 +185,7 @@ class PartStorage implements Storage {
     const parts = this.#files.get(path);
     if (access === 'write') throw readOnly(path);
     if (parts === undefined) throw fileNotFound(path);
-    return new PartFile(path, parts);
+    return fileOf(path, parts);
   }
 
   async create(path: string): Promise<StorageFile> { throw readOnly(path); }
@@ -166,57 +195,29 @@ class PartStorage implements Storage {
   async lock(): Promise<StorageLock> { throw readOnly(''); }
 }
 
-class PartFile implements StorageFile {
-  readonly path: string;
-  readonly size: number;
-  readonly #parts: readonly Part[];
+/** The file that its parts make, with the blocks that were used last. */
+function fileOf(path: string, parts: readonly Part[]): StorageFile {
+  const size = sizeOf(parts);
   /** By their number; the one used last is the last. */
-  readonly #blocks = new Map<number, Promise<Uint8Array>>();
-
-  constructor(path: string, parts: readonly Part[]) {
-    this.path = path;
-    this.#parts = parts;
-    this.size = sizeOf(parts);
-  }
-
-  async read(position: number, length: number): Promise<Uint8Array> {
-    const end = Math.min(this.size, position + length);
-    if (end <= position) return new Uint8Array(0);
-    const out = new Uint8Array(end - position);
-    for (let number = Math.floor(position / BLOCK_BYTES); number * BLOCK_BYTES < end; number++) {
-      const start = number * BLOCK_BYTES;
-      const block = await this.#block(number);
-      const from = Math.max(position, start);
-      out.set(block.subarray(from - start, Math.min(end, start + block.length) - start), from - position);
-    }
-    return out;
-  }
-
-  #block(number: number): Promise<Uint8Array> {
-    let block = this.#blocks.get(number);
-    this.#blocks.delete(number);
-    block ??= this.#load(number * BLOCK_BYTES, Math.min(this.size, (number + 1) * BLOCK_BYTES));
-    this.#blocks.set(number, block);
-    const [oldest] = this.#blocks.keys();
-    if (this.#blocks.size > BLOCKS_KEPT) this.#blocks.delete(oldest!);
-    return block;
-  }
-
-  async #load(from: number, to: number): Promise<Uint8Array> {
+  const blocks = new Map<number, Promise<Uint8Array>>();
+  const load = async (from: number, to: number): Promise<Uint8Array> => {
     const out = new Uint8Array(to - from);
-    for (const part of this.#parts) {
+    for (const part of parts) {
       const start = Math.max(from, part.at);
       const end = Math.min(to, part.at + part.sizeBytes);
       if (start < end) out.set(await part.read(start - part.at, end - start), start - from);
     }
     return out;
-  }
-
-  writeAt(): never { throw readOnly(this.path); }
-  async truncate(): Promise<void> { throw readOnly(this.path); }
-  async sync(): Promise<void> { throw readOnly(this.path); }
-  async seal(): Promise<void> { throw readOnly(this.path); }
-  async close(): Promise<void> { this.#blocks.clear(); }
+  };
+  const block = (number: number): Promise<Uint8Array> => {
+    const kept = blocks.get(number) ?? load(number * BLOCK_BYTES, Math.min(size, (number + 1) * BLOCK_BYTES));
+    blocks.delete(number);
+    blocks.set(number, kept);
+    const [oldest] = blocks.keys();
+    if (blocks.size > BLOCKS_KEPT) blocks.delete(oldest!);
+    return kept;
+  };
+  return new BlockFile({ path, size, blockBytes: BLOCK_BYTES, block });
 }
 
 function sizeOf(parts: readonly Part[]): number {

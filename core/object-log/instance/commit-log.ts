@@ -75,7 +75,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     const start = this.end;
     const commit = { number, writer: this.#writer, nonce: ids.uuidBytes(), start, end: start + group.length, endsChunk, records: group };
     const alone = encodeCommit(commit, [], digests);
-    const carried = head.carry.before(number);
+    const carried = head.carry.before(number, head.view.manifest.boundary);
     if (alone.length > OBJECT_PUT_BYTES_MAX) throw new SkuaError('batch_too_large', `One commit may have ${OBJECT_PUT_BYTES_MAX} bytes, and these events need ${alone.length}: split them.`, { size: alone.length, limit: OBJECT_PUT_BYTES_MAX });
     const attempt = this.#attempt({ ...commit, records: alone.subarray(COMMIT_HEADER_BYTES) }, carried.length === 0 || alone.length + CARRY_BYTES_MAX > OBJECT_PUT_BYTES_MAX ? alone : encodeCommit(commit, carried, digests));
     let outcome: Outcome;

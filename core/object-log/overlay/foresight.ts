@@ -1,7 +1,7 @@
 import { SkuaError } from '../../errors.ts';
 import { TABLE_JOBS } from '../../index/table-jobs.ts';
 import { InlineJobs } from '../../ports/inline-jobs.ts';
-import type { DryRunReport, Explanation, ScavengeOptions, ScavengeProgress } from '../../scavenge/api.ts';
+import type { DryRunReport, Explanation, OlderPoint, ScavengeOptions, ScavengeProgress } from '../../scavenge/api.ts';
 import { SCAVENGE_JOBS } from '../../scavenge/jobs.ts';
 import { checkedOptions, dryRunReport, explainStream } from '../../scavenge/launch.ts';
 import { DEFAULT_CONFIG, newId, type ScavengeConfig, type ScavengeDeps } from '../../scavenge/run-context.ts';
@@ -9,6 +9,7 @@ import { RunLog } from '../../scavenge/run-log.ts';
 import { RunProgress } from '../../scavenge/run-progress.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../api.ts';
+import { newestManifest } from '../manifest.ts';
 import { openOverlay, type Scratch } from './overlay.ts';
 import { indexLog, openIndex } from '../tick/compaction.ts';
 
@@ -57,7 +58,7 @@ export class Foresight {
   async explain(stream: string, signal: AbortSignal = this.#closing.signal): Promise<Explanation> {
     this.#refuseClosed();
     if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are being explained already: try again later.`, { limit: EXPLAINS_MAX });
-    const explaining = withDeps(this.#parts, signal, (deps) => explainStream(deps, stream, signal));
+    const explaining = withDeps(this.#parts, signal, async (deps) => explainStream(deps, stream, signal, await waitingIn(this.#parts.world)));
     this.#explaining.add(explaining);
     try {
       return await explaining;
@@ -78,7 +79,7 @@ export class Foresight {
     const ending = new AbortController();
     for (const old of this.#outcomes.keys()) if (this.#outcomes.size >= DRY_RUNS_MAX) this.#outcomes.delete(old);
     this.#outcomes.set(scavengeId, null);
-    const ended = withDeps(this.#parts, ending.signal, (deps) => dryRunReport(deps, scavengeId, options, ending.signal, (told) => progress.ofPhase(told)))
+    const ended = withDeps(this.#parts, ending.signal, async (deps) => dryRunReport(deps, scavengeId, options, ending.signal, (told) => progress.ofPhase(told), await waitingIn(world)))
       .then((report) => this.#ended(scavengeId, { report }), (error: unknown) => this.#ended(scavengeId, { error }));
     this.#active = { scavengeId, progress, ending, ended };
     return { scavengeId };
@@ -124,6 +125,11 @@ export class Foresight {
   #refuseClosed(): void {
     if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: nothing is foreseen any more.');
   }
+}
+
+/** What the next run that ticks carry on goes to; the scavenge database itself stays where it is. */
+async function waitingIn({ objects, digests }: ObjectWorld): Promise<OlderPoint | null> {
+  return (await newestManifest(objects, digests))?.scavenge?.waiting ?? null;
 }
 
 /** What scavenging works with, over a view of the files that is thrown away afterwards. */

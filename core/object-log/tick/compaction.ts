@@ -32,16 +32,45 @@ export interface Tail {
  * `log_corrupt` where numbers are missing.
  */
 export async function listTail(objects: ObjectStore, from: number, commitsMax: number): Promise<Tail | null> {
-  const sizes: number[] = [];
-  let bytes = 0;
+  const infos: ObjectInfo[] = [];
   for await (const info of listAll(objects, LOG_PREFIX, { after: commitKey(from - 1) })) {
-    if (sizes.length === 0 && numberIn(info) !== from) return null;
-    if (numberIn(info) !== from + sizes.length) throw new SkuaError('log_corrupt', `Commit ${from + sizes.length} is missing under ${objects.place}, though there are later ones: restore it from a version or a backup of the bucket.`, { number: from + sizes.length });
-    sizes.push(info.sizeBytes);
-    bytes += info.sizeBytes;
-    if (sizes.length === commitsMax) break;
+    infos.push(info);
+    if (infos.length === commitsMax) break;
   }
-  return { from, sizes, bytes };
+  return tailOf(objects, from, infos);
+}
+
+/** What there is under `log/`, as one tick finds it. */
+export interface LogList {
+  /** Null as `listTail` has it. */
+  readonly tail: Tail | null;
+  /** The first commit of the tail and the first one below the boundary, which is there until it is removed; null where there is none. */
+  readonly first: ObjectInfo | null;
+  readonly old: ObjectInfo | null;
+}
+
+/** As `listTail`, with what waits below the tail for its removal: one request where both fit a page. */
+export async function listLog(objects: ObjectStore, boundary: number, commitsMax: number): Promise<LogList> {
+  const page = await objects.list(LOG_PREFIX);
+  const infos = page.objects.filter((info) => numberIn(info) >= boundary);
+  const old = infos.length === page.objects.length ? null : page.objects[0]!;
+  if (page.isMore) {
+    for await (const info of listAll(objects, LOG_PREFIX, { after: infos.at(-1)?.key ?? commitKey(boundary - 1) })) {
+      if (infos.length >= commitsMax) break;
+      infos.push(info);
+    }
+  }
+  return { tail: tailOf(objects, boundary, infos.slice(0, commitsMax)), first: infos[0] ?? null, old };
+}
+
+function tailOf({ place }: ObjectStore, from: number, infos: readonly ObjectInfo[]): Tail | null {
+  if (infos.length > 0 && numberIn(infos[0]!) !== from) return null;
+  let bytes = 0;
+  infos.forEach((info, i) => {
+    if (numberIn(info) !== from + i) throw new SkuaError('log_corrupt', `Commit ${from + i} is missing under ${place}, though there are later ones: restore it from a version or a backup of the bucket.`, { number: from + i });
+    bytes += info.sizeBytes;
+  });
+  return { from, sizes: infos.map(({ sizeBytes }) => sizeBytes), bytes };
 }
 
 function numberIn({ key }: ObjectInfo): number {

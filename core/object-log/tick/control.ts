@@ -4,7 +4,7 @@ import { isSkuaError, SkuaError } from '../../errors.ts';
 import { guidToText } from '../../guid.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
-import type { ScavengeOptions } from '../../scavenge/api.ts';
+import type { OlderPoint, ScavengeOptions, ScavengeTraces } from '../../scavenge/api.ts';
 import { checkedOptions } from '../../scavenge/launch.ts';
 import { decodeText, encodeText } from '../../text.ts';
 import type { ObjectWorld } from '../api.ts';
@@ -35,6 +35,7 @@ interface ScavengeRequest {
   readonly scavengeId: string;
   readonly threshold: number;
   readonly syncOnly: boolean;
+  readonly startAfresh?: boolean;
   /** Milliseconds since 1970. */
   readonly requestedMs: number;
 }
@@ -49,6 +50,11 @@ export interface ScavengeStatus {
   /** Of one that has ended: `Success`, `Stopped` or `Errored`. */
   readonly result: string | null;
   readonly error: string | null;
+  /** As in the manifest. */
+  readonly olderPoint?: OlderPoint;
+  readonly waiting?: OlderPoint;
+  /** What is left of what it removed; null before it has ended. */
+  readonly traces: ScavengeTraces | null;
 }
 
 type Notes = Pick<ObjectWorld, 'objects' | 'digests' | 'clock' | 'ids'>;
@@ -79,8 +85,8 @@ export async function requestedScavenge(objects: Notes['objects'], manifest: Obj
  * (data: scavengeId) or `bad_option`. Ticks run on one thread and don't rest, whatever the options say.
  */
 export async function startScavenge(world: Notes, options: ScavengeOptions = {}, scavengeId: string = newUuid(world.ids)): Promise<{ readonly scavengeId: string }> {
-  const { threshold, syncOnly } = checkedOptions(options);
-  const request: ScavengeRequest = { scavengeId, threshold, syncOnly, requestedMs: Math.floor(world.clock.nowMs()) };
+  const { threshold, syncOnly, startAfresh } = checkedOptions(options);
+  const request: ScavengeRequest = { scavengeId, threshold, syncOnly, ...(startAfresh && { startAfresh }), requestedMs: Math.floor(world.clock.nowMs()) };
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const manifest = await manifestOf(world);
     if (manifest.scavenge?.scavengeId === scavengeId) return { scavengeId };
@@ -121,11 +127,12 @@ async function requestOf(objects: Notes['objects'], key: string): Promise<Scaven
 export async function scavengeStatus(world: Notes): Promise<ScavengeStatus | null> {
   const manifest = await manifestOf(world);
   const requested = await requestedScavenge(world.objects, manifest);
-  if (requested !== null) return { scavengeId: requested.scavengeId, state: 'requested', startedMs: requested.requestedMs, progress: null, result: null, error: null };
-  const { scavenge } = manifest;
+  if (requested !== null) return { scavengeId: requested.scavengeId, state: 'requested', startedMs: requested.requestedMs, progress: null, result: null, error: null, traces: null };
+  const { scavenge, erasure } = manifest;
   if (scavenge === null) return null;
-  const { scavengeId, state, startedMs, progress, result, error } = scavenge;
-  return { scavengeId, state, startedMs, progress: state === 'running' ? progress ?? null : null, result, error };
+  const { scavengeId, state, startedMs, progress, result, error, olderPoint, waiting } = scavenge;
+  const points = { ...(olderPoint !== undefined && olderPoint !== null && { olderPoint }), ...(waiting !== undefined && { waiting }) };
+  return { scavengeId, state, startedMs, progress: state === 'running' ? progress ?? null : null, result, error, traces: erasure?.scavengeId === scavengeId ? { untilMs: erasure.untilMs, goneMs: erasure.goneMs } : null, ...points };
 }
 
 /** Leaves the note that a run is to end, without waiting for that. */

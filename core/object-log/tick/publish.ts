@@ -8,7 +8,7 @@ import type { StorageFile } from '../../ports/storage.ts';
 import { encodeBase64 } from '../../base64.ts';
 import type { ObjectWorld } from '../api.ts';
 import { newFileKey } from '../keys.ts';
-import { createManifest, type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectScavenge, type ObjectSegment } from '../manifest.ts';
+import { createManifest, type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectErasure, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectScavenge, type ObjectSegment } from '../manifest.ts';
 import type { ObjectStorage } from './storage.ts';
 import { STATE_PATH } from './scavenge-slice.ts';
 import type { TickLog } from './tick-log.ts';
@@ -27,8 +27,9 @@ interface PublishParts {
   /** What all the work stands on. */
   readonly base: ObjectManifest;
   readonly scavenge: ObjectScavenge | null;
-  /** Keys that nobody reads any more; they need not be remembered as dropped. */
+  /** Keys of dropped objects that have been removed; they need not be remembered. */
   readonly forgotten: ReadonlySet<string>;
+  readonly erasure: ObjectErasure | undefined;
   readonly deadlineMs: number;
 }
 
@@ -50,7 +51,7 @@ export async function publish(parts: PublishParts): Promise<ObjectManifest | nul
 }
 
 async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<ObjectManifest> {
-  const { world, log, base, scavenge, forgotten } = parts;
+  const { world, log, base, scavenge, forgotten, erasure } = parts;
   const writtenMs = Math.floor(world.clock.nowMs());
   const named = await namedFiles(parts);
   const completed = [...log.table.all()].filter((chunk) => chunk.isCompleted);
@@ -59,10 +60,11 @@ async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<Obje
   const chunks = completed.map((chunk) => namedChunk(chunk, uploads));
   const ongoing = await ongoingOf(parts, uploads);
   const files = await Promise.all(named.map((file) => fileOf(parts, uploads, file)));
-  const next = { ...base, number: base.number + 1, writtenMs, boundary: log.boundary, logEnd: log.logEnd, endsChunk: log.endsChunk, chunks, ongoing, files, scavenge };
+  const next = { ...base, number: base.number + 1, writtenMs, boundary: log.boundary, logEnd: log.logEnd, endsChunk: log.endsChunk, chunks, ongoing, files, scavenge, ...(erasure !== undefined && { erasure }) };
   const kept = keysOf(next);
-  const dropped: DroppedObject[] = base.dropped.filter(({ key }) => !forgotten.has(key));
-  for (const key of keysOf(base)) if (!kept.has(key)) dropped.push({ key, droppedMs: writtenMs });
+  // Older versions did not note which manifest dropped an object: no later one than this did.
+  const dropped: DroppedObject[] = base.dropped.filter(({ key }) => !forgotten.has(key)).map((one) => ({ by: base.number, ...one }));
+  for (const key of keysOf(base)) if (!kept.has(key)) dropped.push({ key, droppedMs: writtenMs, by: next.number });
   return { ...next, dropped };
 }
 
@@ -86,7 +88,7 @@ async function ongoingOf({ log }: PublishParts, uploads: Uploads): Promise<Objec
     const source = filling.open();
     const key = await uploads.range(source, HEADER_BYTES + from - start, HEADER_BYTES + end - start);
     await source.close();
-    segments.push({ key, from, to: end });
+    segments.push({ key, from, to: end, crc32: uploads.crcOf(key)! });
   }
   return { name, number, header, segments };
 }
@@ -106,8 +108,12 @@ async function namedFiles({ world, storage }: PublishParts): Promise<NamedFile[]
   return found;
 }
 
-async function fileOf({ storage }: PublishParts, uploads: Uploads, { name, sizeBytes, isInline }: NamedFile): Promise<ObjectFile> {
-  if (!isInline) return { name, key: uploads.keyOf(name), sizeBytes };
+async function fileOf({ storage, base }: PublishParts, uploads: Uploads, { name, sizeBytes, isInline }: NamedFile): Promise<ObjectFile> {
+  if (!isInline) {
+    const key = uploads.keyOf(name);
+    const crc32 = name !== STATE_PATH ? undefined : uploads.crcOf(key) ?? base.files.find((file) => file.key === key)?.crc32;
+    return { name, key, sizeBytes, ...(crc32 !== undefined && { crc32 }) };
+  }
   return { name, key: null, sizeBytes, inline: encodeBase64(await contentOf(storage, name)) };
 }
 
@@ -123,6 +129,8 @@ async function contentOf(storage: ObjectStorage, name: string): Promise<Uint8Arr
 class Uploads {
   readonly keys: string[] = [];
   readonly #byName = new Map<string, string>();
+  /** CRC-32 of what was uploaded, by key. */
+  readonly #crcs = new Map<string, number>();
   readonly #parts: PublishParts;
 
   constructor(parts: PublishParts) {
@@ -147,6 +155,11 @@ class Uploads {
     return key;
   }
 
+  /** Undefined for an object that was not uploaded here. */
+  crcOf(key: string): number | undefined {
+    return this.#crcs.get(key);
+  }
+
   async #file(name: string): Promise<string> {
     const file = await this.#parts.storage.open(name, 'read');
     try {
@@ -159,18 +172,21 @@ class Uploads {
 
   /** Bytes [from, to) of a file, as an object of their own; a whole chunk that is not as it was written is `log_corrupt`. */
   async range(file: StorageFile, from: number, to: number, proof: ChunkProof | null = null): Promise<string> {
-    const { objects, ids } = this.#parts.world;
+    const { objects, ids, digests } = this.#parts.world;
     const key = newFileKey(ids);
     this.keys.push(key);
-    await objects.upload(key, to - from, piecesOf(file, from, to, proof));
+    this.#crcs.set(key, 0);
+    const taken = (piece: Uint8Array): void => { this.#crcs.set(key, digests.crc32(piece, this.#crcs.get(key)!)); };
+    await objects.upload(key, to - from, piecesOf(file, from, to, proof, taken));
     return key;
   }
 }
 
-async function* piecesOf(file: StorageFile, from: number, to: number, proof: ChunkProof | null): AsyncGenerator<Uint8Array, void, undefined> {
+async function* piecesOf(file: StorageFile, from: number, to: number, proof: ChunkProof | null, taken: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = from; at < to; at += PIECE_BYTES) {
     const piece = await file.read(at, Math.min(PIECE_BYTES, to - at));
     proof?.add(piece);
+    taken(piece);
     yield piece;
   }
   proof?.check();

@@ -6,8 +6,9 @@ import type { Job, JobContext } from '../../ports/jobs.ts';
 import type { ScavengeStates } from '../../ports/scavenge-state.ts';
 import type { Storage } from '../../ports/storage.ts';
 import type { ScavengeResult } from '../../scavenge/api.ts';
+import { waitingPoint } from '../../scavenge/beginning.ts';
 import { sumsOf, tellEnd } from '../../scavenge/history-repair.ts';
-import { HistoryWriter } from '../../scavenge/history.ts';
+import { historyStreamOf, HistoryWriter, TRACES_TYPE } from '../../scavenge/history.ts';
 import { SCAVENGE_JOBS } from '../../scavenge/jobs.ts';
 import { type ActiveRun, checkedOptions, launchRun } from '../../scavenge/launch.ts';
 import type { ScavengeConfig, ScavengeDeps, ScavengeStore } from '../../scavenge/run-context.ts';
@@ -84,10 +85,15 @@ function historyWriter({ ids, log, digests }: ObjectWorld, store: EventStoreInte
  * Writes the end of a run into its history, once however often it is called. Of two ticks at work on one run only that one may
  * tell of its end whose manifest counts, so this comes after the manifest.
  */
-export async function tellOfEnd(world: ObjectWorld, store: EventStoreInternals, config: ScavengeConfig, { scavengeId, startedMs, endedMs, result, error }: ObjectScavenge): Promise<void> {
+export async function tellOfEnd(world: ObjectWorld, store: EventStoreInternals, config: ScavengeConfig, { scavengeId, startedMs, endedMs, result, error }: ObjectScavenge, tracesUntilMs: number | null): Promise<void> {
   const writer = historyWriter(world, store, config);
   const sums = await sumsOf(writer, scavengeId, new AbortController().signal);
-  await tellEnd(writer, scavengeId, sums, { result: result as ScavengeResult, error, elapsedMs: Math.max(0, (endedMs ?? startedMs) - startedMs) });
+  await tellEnd(writer, scavengeId, sums, { result: result as ScavengeResult, error, elapsedMs: Math.max(0, (endedMs ?? startedMs) - startedMs), ...(tracesUntilMs !== null && { tracesUntilMs }) });
+}
+
+/** Writes into the history of a run that nothing is left of what it removed, once however often it is called. */
+export async function tellOfErasure(world: ObjectWorld, store: EventStoreInternals, config: ScavengeConfig, scavengeId: string): Promise<void> {
+  await historyWriter(world, store, config).writeEvent(historyStreamOf(scavengeId), TRACES_TYPE, { scavengeId, nodeEndpoint: config.nodeEndpoint });
 }
 
 function tooLarge(bytes: number, limit: number): SkuaError {
@@ -109,21 +115,35 @@ class Slice {
   }
 
   async run(): Promise<ObjectScavenge> {
-    const { scavengeId, threshold, syncOnly } = this.#running;
+    const { scavengeId, startedMs, threshold, syncOnly, startAfresh = false } = this.#running;
+    const options = { ...checkedOptions({ threshold, syncOnly, startAfresh }), freshSinceMs: startedMs };
     const { world, store, config } = this.#parts;
     const writer = historyWriter(world, store, config);
     const jobs = this.#jobs();
     let ended: { readonly result: ScavengeResult; readonly error: string | null } = { result: 'Interrupted', error: null };
     const isToStop = await this.#isToStop();
     try {
-      this.#run = launchRun(this.#deps(jobs), writer, scavengeId, checkedOptions({ threshold, syncOnly }), (result, error) => { ended = { result, error }; }, false);
+      this.#run = launchRun(this.#deps(jobs), writer, scavengeId, options, (result, error) => { ended = { result, error }; }, false);
       if (isToStop) this.#run.stop('stopped');
       await this.#run.ended;
     } finally {
       await jobs.close();
     }
     const { result, error } = ended;
-    return result === 'Interrupted' ? { ...this.#running, progress: this.#progress(this.#run) } : endedAs(this.#running, result, error, world);
+    const running = await this.#begun(this.#run);
+    if (result === 'Interrupted') return { ...running, progress: this.#progress(this.#run) };
+    const waiting = result === 'Success' ? null : await waitingPoint(this.#deps(jobs));
+    return { ...endedAs(running, result, error, world), ...(waiting !== null && { waiting }) };
+  }
+
+  /** The run with what its first part has decided: to later parts its own point is that of an unfinished run. What was begun afresh goes into force with it. */
+  async #begun(run: ActiveRun): Promise<ObjectScavenge> {
+    const { startAfresh, ...running } = this.#running;
+    const isToStartAfresh = startAfresh === true && !run.isAfresh();
+    const decided = running.olderPoint === undefined ? await run.decided : running.olderPoint;
+    // A point that a part of this very run has written, of which nothing else came into force, is not older than the run.
+    const olderPoint = decided?.why === 'unreached' && decided.point.effectiveNowMs >= running.startedMs ? null : decided;
+    return { ...running, ...(isToStartAfresh && { startAfresh }), ...(olderPoint !== undefined && { olderPoint }) };
   }
 
   /** For those who ask before the next part ends. */

@@ -1,26 +1,23 @@
-import { type AutoScavengeConfig, createAutoScavenge } from '../../auto-scavenge/auto-scavenge.ts';
 import { BlockCache } from '../../cache/block-cache.ts';
 import { isSkuaError } from '../../errors.ts';
 import type { StreamIndex } from '../../index/stream-index.ts';
 import { TABLE_JOBS } from '../../index/table-jobs.ts';
 import { InlineJobs } from '../../ports/inline-jobs.ts';
-import type { NodeAddress } from '../../ports/nodes.ts';
 import type { ObjectInfo } from '../../ports/object-store.ts';
 import type { ScavengeStates } from '../../ports/scavenge-state.ts';
-import type { Schedule } from '../../ports/schedule.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig } from '../../scavenge/run-context.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
-import { CACHE_DEFAULT_BYTES, type ObjectInstance, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
+import { CACHE_DEFAULT_BYTES, type ObjectInstance, FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
 import { openPrefix } from '../create-prefix.ts';
 import { manifestNumberOf } from '../keys.ts';
 import { newestManifestNumber, type ObjectManifest, type ObjectScavenge, readManifest } from '../manifest.ts';
-import { indexLog, listTail, openIndex, readTail, settleTables, type Tail, type TickIndexParts } from './compaction.ts';
-import { createObjectNodes, requestedScavenge } from './control.ts';
+import { indexLog, listLog, listTail, openIndex, readTail, settleTables, type LogList, type Tail, type TickIndexParts } from './compaction.ts';
+import { requestedScavenge } from './control.ts';
 import { publish } from './publish.ts';
-import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd } from './scavenge-slice.ts';
+import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd, tellOfErasure } from './scavenge-slice.ts';
 import { ObjectStorage } from './storage.ts';
-import { horizonOf, listManifests, sweep } from './sweep.ts';
+import { type Ages, agesOf, erasureOf, listManifests, Sweep, type Swept } from './sweep.ts';
 import { TickLog } from './tick-log.ts';
 
 /** What a tick is given, and what it says. */
@@ -51,13 +48,13 @@ export interface TickParts {
   readonly scavengeStates: ScavengeStates;
   /** By the monotonic clock: everything is published by then. */
   readonly deadlineMs: number;
-  /** Left out where scavenges are not scheduled. */
-  readonly autoScavenge?: { readonly schedule: Schedule; readonly config: AutoScavengeConfig; readonly self: NodeAddress };
+  /** Lets the schedule have its say, which may ask for a scavenge or for its end (`createDrive`). Left out where scavenges are not scheduled. */
+  readonly autoScavenge?: (deadlineMs: number) => Promise<void>;
   /** Called at the end with the time that is left. What it throws ends the tick with that error; everything else is done by then. */
   readonly shipBackup?: (deadlineMs: number) => Promise<unknown>;
   /** Tests inject a hash with collisions. */
   readonly hasher?: StreamHasher;
-  /** `openObjectStore`. Called when a scavenge or a schedule needs the streams; the tick closes what it gets. */
+  /** `openObjectStore`. Called when a scavenge needs the streams; the tick closes what it gets. */
   readonly open: (world: ObjectWorld, options: ObjectLogOptions) => Promise<ObjectInstance>;
 }
 
@@ -158,12 +155,14 @@ class Tick {
 
   async run(): Promise<TickReport> {
     const manifest = this.#manifest;
-    await this.#autoScavenge();
+    await this.#parts.autoScavenge?.(this.#workUntilMs);
     const last = await this.#told(manifest.scavenge);
-    const tail = await this.#listTail();
+    const log = await listLog(this.#parts.world.objects, this.#log.boundary, TICK_COMMITS_MAX);
+    const { tail } = log;
     if (tail === null) return this.#report('superseded', manifest, 0);
     const running = await this.#toRun();
-    if (running === null && last === manifest.scavenge && !this.#isDue(tail)) return this.#report('idle', manifest, 0);
+    const sweep = this.#sweepOf(log);
+    if (running === null && last === manifest.scavenge && !this.#isDue(tail) && !await sweep.isDue()) return this.#report('idle', manifest, 0);
     if (tail.sizes.length > 0) {
       await this.#compact(tail);
       await this.#settle();
@@ -171,17 +170,16 @@ class Tick {
     const scavenge = running === null ? last : await this.#scavenge(running);
     await this.#index?.close();
     this.#index = null;
-    return this.#publish(scavenge);
+    return this.#publish(scavenge, sweep);
   }
 
-  /** Lets the schedule have its say, which may ask for a scavenge or for its end. */
-  async #autoScavenge(): Promise<void> {
-    const { autoScavenge, world } = this.#parts;
-    if (autoScavenge === undefined) return;
-    const { store } = await this.#open();
-    const nodes = createObjectNodes({ world, store, self: autoScavenge.self });
-    const { clock, ids, log, meter } = world;
-    await createAutoScavenge({ store, nodes, schedule: autoScavenge.schedule, clock, ids, log, meter }, autoScavenge.config).tick(this.#workUntilMs);
+  #sweepOf(log: LogList): Sweep {
+    return new Sweep({ world: this.#parts.world, base: this.#manifest, manifests: this.#manifests, log, ages: this.#ages });
+  }
+
+  get #ages(): Ages {
+    const { freshMs = FRESH_DEFAULT_MS, removeAfterMs = REMOVE_AFTER_DEFAULT_MS } = this.#parts.options ?? {};
+    return agesOf(freshMs, removeAfterMs);
   }
 
   async #open(): Promise<ObjectInstance> {
@@ -190,16 +188,16 @@ class Tick {
   }
 
   /** Sees to it that the end of the last run is in the history: a tick may have died between the manifest and that. */
-  async #told(last: ObjectScavenge | null): Promise<ObjectScavenge | null> {
+  async #told(last: ObjectScavenge | null, erasure = this.#manifest.erasure): Promise<ObjectScavenge | null> {
     if (last === null || last.state === 'running' || last.isTold) return last;
     const instance = await this.#open();
     await instance.refresh();
-    await tellOfEnd(this.#parts.world, instance.internals, this.#scavengeConfig(), last);
+    await tellOfEnd(this.#parts.world, instance.internals, this.#scavengeConfig(), last, erasure?.scavengeId === last.scavengeId ? erasure.untilMs : null);
     return { ...last, isTold: true };
   }
 
   #scavengeConfig(): ScavengeConfig {
-    return { ...DEFAULT_CONFIG, ...this.#settings.scavenge, repairHistory: false };
+    return { ...DEFAULT_CONFIG, ...this.#settings.scavenge, repairHistory: false, checkState: false };
   }
 
   #listTail(): Promise<Tail | null> {
@@ -213,8 +211,8 @@ class Tick {
     const { objects, clock } = this.#parts.world;
     const requested = await requestedScavenge(objects, this.#manifest);
     if (requested === null) return null;
-    const { scavengeId, threshold, syncOnly } = requested;
-    return { scavengeId, threshold, syncOnly, startedMs: Math.floor(clock.nowMs()), state: 'running', endedMs: null, isTold: false, result: null, error: null };
+    const { scavengeId, threshold, syncOnly, startAfresh = false } = requested;
+    return { scavengeId, threshold, syncOnly, ...(startAfresh && { startAfresh }), startedMs: Math.floor(clock.nowMs()), state: 'running', endedMs: null, isTold: false, result: null, error: null };
   }
 
   #isDue({ sizes, bytes }: Tail): boolean {
@@ -274,20 +272,38 @@ class Tick {
     }, running);
   }
 
-  async #publish(scavenge: ObjectScavenge | null): Promise<TickReport> {
-    const { world, options = {}, deadlineMs } = this.#parts;
-    const removeMs = options.removeAfterMs ?? REMOVE_AFTER_DEFAULT_MS;
-    const horizon = await horizonOf(world, this.#manifests, removeMs);
-    const forgotten = new Set(horizon.old?.dropped.map(({ key }) => key));
-    const manifest = await publish({ world, storage: this.#storage, log: this.#log, base: this.#manifest, scavenge, forgotten, deadlineMs });
+  async #publish(scavenge: ObjectScavenge | null, sweep: Sweep): Promise<TickReport> {
+    const { world, deadlineMs } = this.#parts;
+    const { swept, failure } = await this.#swept(sweep);
+    const hasEnded = scavenge?.state === 'ended' && !scavenge.isTold;
+    const erasure = hasEnded ? erasureOf(scavenge.scavengeId, this.#manifest.number + 1, Math.floor(world.clock.nowMs()), this.#ages) : swept.erasure;
+    const manifest = await publish({ world, storage: this.#storage, log: this.#log, base: this.#manifest, scavenge, forgotten: swept.forgotten, erasure, deadlineMs });
     if (manifest === null) return this.#report('superseded', this.#manifest, 0);
     this.number = manifest.number;
     world.log.info('a tick has written a manifest', { manifest: manifest.number, boundary: manifest.boundary, chunks: manifest.chunks.length, chunksCompleted: this.#log.chunksCompleted, scavenge: scavenge?.state ?? null });
+    if (failure !== null) throw failure.error;
     // Only the newest manifest says what is so: one that was overtaken, or came so late that its number was free again, has no say.
-    const newest = (await listManifests(world.objects))[0];
-    if (newest === undefined || manifestNumberOf(newest.key) !== manifest.number) return this.#report('published', manifest, 0);
-    await this.#told(scavenge);
-    return this.#report('published', manifest, await sweep(world, horizon, manifest, newest.modifiedMs, removeMs));
+    if ((await newestManifestNumber(world.objects)) === manifest.number) await this.#told(scavenge, erasure);
+    return this.#report('published', manifest, swept.removed);
+  }
+
+  /** Removes what nobody reads any more. What can't be removed keeps no commit from the files: it is tried again, and the tick fails in the end. */
+  async #swept(sweep: Sweep): Promise<{ readonly swept: Swept; readonly failure: { readonly error: unknown } | null }> {
+    const { erasure } = this.#manifest;
+    try {
+      const swept = await sweep.run();
+      // Told before the manifest says so, and once however often.
+      if (swept.erasure?.goneMs != null && erasure?.goneMs === null) await this.#toldOfErasure(swept.erasure.scavengeId);
+      return { swept, failure: null };
+    } catch (error) {
+      return { swept: { removed: 0, forgotten: new Set(), erasure }, failure: { error } };
+    }
+  }
+
+  async #toldOfErasure(scavengeId: string): Promise<void> {
+    const instance = await this.#open();
+    await instance.refresh();
+    await tellOfErasure(this.#parts.world, instance.internals, this.#scavengeConfig(), scavengeId);
   }
 
   #report(outcome: TickReport['outcome'], manifest: ObjectManifest, removed: number): TickReport {

@@ -19,6 +19,8 @@ export interface FileFacts {
   readonly leftover: string | null;
   /** Nobody reads what starts here or behind: the end of the log. */
   readonly dataEnd: number;
+  /** What lies there, as the end of a sentence, where it is not what is behind the end of the log. */
+  readonly behind?: string;
 }
 
 export async function fileFacts(storage: Storage, path: string, file: StorageFile, superseded: ReadonlySet<string>): Promise<FileFacts> {

@@ -87,8 +87,8 @@ export class ErasureJudge {
   #add(kind: 'trace' | 'residue', offset: number, what: string): void {
     const count = kind === 'trace' ? ++this.traces : ++this.residues;
     if (count > this.#findingsMax) return;
-    const { path, leftover, dataEnd } = this.#facts;
-    const where = leftover ?? (offset >= dataEnd ? 'behind the end of the log' : null);
+    const { path, leftover, dataEnd, behind } = this.#facts;
+    const where = leftover ?? (offset >= dataEnd ? behind ?? 'behind the end of the log' : null);
     this.#findings.push({ kind, file: path, offset, what: where === null ? what : `${what}, ${where}` });
   }
 

@@ -5,7 +5,7 @@ import { parseChunkFileNames, takeInventory } from '../../log/chunk-format.ts';
 import { readHeader } from '../../log/open-chunks.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 import { streamHasher, type StreamHasher } from '../../stream-hash.ts';
-import { DATABASE_FOLDER, fileFacts, FileWindow } from './files.ts';
+import { DATABASE_FOLDER, type FileFacts, fileFacts, FileWindow } from './files.ts';
 import { type ErasureFinding, ErasureJudge } from './judge.ts';
 import { idNeedles, PatternSearch, streamNeedles } from './needles.ts';
 
@@ -14,6 +14,21 @@ const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDE
 /** A running node replaces files; a directory that changes more often than this while it is read can't be judged. */
 const ROUNDS_MAX = 100;
 const FINDINGS_MAX_DEFAULT = 1_000;
+
+/** A file that is searched, wherever it is. */
+export interface SearchedFile {
+  /** By which a file that was seen is known again. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** Null for one that is gone. */
+  open(): Promise<StorageFile | null>;
+  facts(file: StorageFile): Promise<FileFacts>;
+}
+
+interface SearchOptions extends Omit<ProveErasedOptions, 'storage'> {
+  /** All files that there are now. Those that were not there before are searched, until there are none. */
+  list(): Promise<readonly SearchedFile[]>;
+}
 
 export interface ProveErasedOptions {
   readonly storage: Storage;
@@ -50,11 +65,21 @@ export interface ErasureSummary {
  * Yields findings and progress, and returns the counts. Throws `bad_option` when there is nothing to look for or an id
  * is none, `file_not_found` when there is no database, and what the storage throws.
  */
-export async function* proveErased(options: ProveErasedOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
-  const { storage, events = [], stream } = options;
-  if (events.length === 0 && (stream === undefined || stream === '')) throw new SkuaError('bad_option', 'There is nothing to look for: name a stream or the ids of events.');
+export async function* proveErased({ storage, ...asked }: ProveErasedOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
+  refuseNothing(asked);
   const names = await storage.list('');
   if (!names.some((name) => name === 'writer.chk' || name.startsWith('chunk-'))) throw new SkuaError('file_not_found', 'There is no database in this directory: it holds neither writer.chk nor chunk files.');
+  return yield* searchErased({ ...asked, list: () => filesOf(storage) });
+}
+
+function refuseNothing({ events = [], stream }: Omit<ProveErasedOptions, 'storage'>): void {
+  if (events.length === 0 && (stream === undefined || stream === '')) throw new SkuaError('bad_option', 'There is nothing to look for: name a stream or the ids of events.');
+}
+
+/** The same for files that are found by other means. */
+export async function* searchErased(options: SearchOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
+  const { events = [], stream } = options;
+  refuseNothing(options);
   const needles = [...idNeedles(events), ...(stream === undefined ? [] : streamNeedles(stream, options.hasher ?? streamHasher))];
   const search = new PatternSearch(needles.map((needle) => needle.bytes));
   const overlap = Math.max(...needles.map((needle) => needle.bytes.length)) - 1;
@@ -63,18 +88,19 @@ export async function* proveErased(options: ProveErasedOptions): AsyncGenerator<
   let bytesTotal = 0;
   let bytesDone = 0;
   for (let round = 0; ; round++) {
-    const fresh = (await listAll(storage)).filter((path) => !seen.has(path));
+    const fresh = (await options.list()).filter(({ path }) => !seen.has(path));
     if (fresh.length === 0) break;
     if (round === ROUNDS_MAX) throw new SkuaError('too_busy', 'New files kept appearing in the directory while it was searched. Try again when no scavenge runs.');
-    for (const path of fresh) bytesTotal += (await storage.size(path)) ?? 0;
-    const superseded = await supersededIn(storage);
-    for (const path of fresh) {
-      seen.add(path);
-      const file = await openIfThere(storage, path);
+    for (const { sizeBytes } of fresh) bytesTotal += sizeBytes;
+    for (const one of fresh) {
+      seen.add(one.path);
+      const file = await one.open();
       if (file === null) continue;
+      let isBegun = false;
       try {
         const window = new FileWindow(file, overlap);
-        judge.begin(await fileFacts(storage, path, file, superseded));
+        judge.begin(await one.facts(file));
+        isBegun = true;
         while (await window.next()) {
           await judge.block(window, search);
           bytesDone += window.length;
@@ -85,7 +111,7 @@ export async function* proveErased(options: ProveErasedOptions): AsyncGenerator<
       } catch (error) {
         if (!isGone(error)) throw error;
         // It was replaced while it was read, and no longer holds what has not been read of it.
-        judge.end();
+        if (isBegun) judge.end();
       } finally {
         await file.close();
       }
@@ -95,6 +121,13 @@ export async function* proveErased(options: ProveErasedOptions): AsyncGenerator<
   judge.finish();
   yield* judge.take();
   return { files: seen.size, bytes: bytesDone, traces: judge.traces, residues: judge.residues };
+}
+
+async function filesOf(storage: Storage): Promise<readonly SearchedFile[]> {
+  const superseded = await supersededIn(storage);
+  const files: SearchedFile[] = [];
+  for (const path of await listAll(storage)) files.push({ path, sizeBytes: (await storage.size(path)) ?? 0, open: () => openIfThere(storage, path), facts: (file) => fileFacts(storage, path, file, superseded) });
+  return files;
 }
 
 async function listAll(storage: Storage): Promise<string[]> {

@@ -52,8 +52,13 @@ export class ConnectorCache implements ActiveConnectors {
   activeOf(connectorId: string): ActiveConnector | null | Promise<ActiveConnector | null> {
     const entry = this.#entries.get(connectorId);
     if (entry !== undefined && this.#parts.streams.versionNow(connectorId) === entry.version) return entry.active;
-    if (!isConnectorId(connectorId)) return null;
+    if (!isConnectorId(connectorId)) return this.#recorded(connectorId);
     return this.load(connectorId).then(({ active }) => active);
+  }
+
+  /** Anybody can name anything here, so what no id can be is looked up among the recorded ones first. */
+  async #recorded(connectorId: string): Promise<ActiveConnector | null> {
+    return (await this.#parts.streams.ids()).has(connectorId) ? (await this.load(connectorId)).active : null;
   }
 
   /** The connector as its stream has it now. Ids without a stream are not kept: anybody can name some. */
@@ -108,7 +113,8 @@ export class ConnectorCache implements ActiveConnectors {
   }
 }
 
-const CONNECTOR_ID = /^[a-zA-Z0-9_-]{5,50}$/;
+/** Ids that connectors can be created with. Others may have been recorded, and go on. */
+const CONNECTOR_ID = /^[a-zA-Z0-9_-]{1,50}$/;
 
 export function isConnectorId(text: string): boolean {
   return CONNECTOR_ID.test(text);

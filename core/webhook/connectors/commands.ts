@@ -59,12 +59,15 @@ export class ConnectorCommands {
     });
   }
 
-  /** In force from the next start on. Gives what to warn of. */
-  reconfigure(connectorId: string, given: Settings): Promise<readonly string[]> {
+  /** In force from the next start on; the name, where one is given, at once. Gives what to warn of. */
+  reconfigure(connectorId: string, given: Settings, name: string | null = null): Promise<readonly string[]> {
     return this.#decide(connectorId, async ({ record, version }) => {
       const { validator, clock } = this.#parts;
       const { settings, warnings } = await validator.check(connectorId, given, record.settings);
-      await this.#append(connectorId, version, reconfigured(connectorId, record.revision + 1, this.#seal(connectorId, settings), clock.nowMs()));
+      const nowMs = clock.nowMs();
+      const events = [reconfigured(connectorId, record.revision + 1, this.#seal(connectorId, settings), nowMs)];
+      if (name !== null && name !== record.name) events.push(renamed(connectorId, name, nowMs));
+      await this.#append(connectorId, version, ...events);
       return this.#warned(connectorId, warnings);
     });
   }
@@ -203,8 +206,8 @@ export class ConnectorCommands {
   }
 
   /** Appends, and lets this instance know what that means: a connector that stops takes no more calls when this returns. */
-  async #append(connectorId: string, expected: number, event: ConnectorEvent): Promise<void> {
-    await this.#parts.streams.append(connectorId, expected, event);
+  async #append(connectorId: string, expected: number, ...events: readonly ConnectorEvent[]): Promise<void> {
+    await this.#parts.streams.append(connectorId, expected, ...events);
     await this.#parts.cache.load(connectorId);
   }
 

@@ -7,7 +7,7 @@ import type { SealedSecrets } from '../../security/sealed-secrets.ts';
 import type { EventStore } from '../../streams/api.ts';
 import type { ActiveConnectors, Drain } from '../active.ts';
 import type { Connector, Connectors, Settings, TestInput, TestResult } from '../api.ts';
-import { ConnectorCache } from './cache.ts';
+import { ConnectorCache, isConnectorId } from './cache.ts';
 import { ConnectorCommands } from './commands.ts';
 import type { Activation, ConnectorRecord } from './events.ts';
 import { maskSecrets } from './secrets.ts';
@@ -107,7 +107,7 @@ class Registry implements RunningConnectors {
   }
 
   async #present(connectorId: string): Promise<ConnectorRecord> {
-    checkConnectorId(connectorId);
+    if (!isConnectorId(connectorId) && !(await this.#streams.ids()).has(connectorId)) checkConnectorId(connectorId);
     const { record } = await this.#cache.load(connectorId);
     if (record === null || record.deletedMs !== null) throw notFound(connectorId);
     return record;
@@ -126,6 +126,11 @@ class Registry implements RunningConnectors {
   async rename(connectorId: string, name: string): Promise<void> {
     await this.#present(connectorId);
     await this.#commands.rename(connectorId, nameOf(connectorId, name));
+  }
+
+  async update(connectorId: string, name: string | null, settings: Settings): Promise<readonly string[]> {
+    await this.#present(connectorId);
+    return this.#commands.reconfigure(connectorId, settings, name === null ? null : nameOf(connectorId, name));
   }
 
   async start(connectorId: string): Promise<void> {

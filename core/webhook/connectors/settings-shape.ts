@@ -122,7 +122,7 @@ const STREAMS_MAX = 100;
 
 /** A `#` stands for the index of a list. */
 const NAMES: readonly string[] = [
-  'instanceTypeName', 'routingScript', 'waitForWrite', 'confirmationTimeout', 'allowedHeaders', 'allowedHeaders:#', 'streams', 'streams:#', 'logging:enabled',
+  'instanceTypeName', 'routingScript', 'skippedStatus', 'waitForWrite', 'confirmationTimeout', 'allowedHeaders', 'allowedHeaders:#', 'streams', 'streams:#', 'logging:enabled',
   'signature:scheme', 'signature:secret', 'signature:secrets', 'signature:secrets:#', 'signature:timestampTolerance', 'signature:header', 'signature:prefix', 'signature:encoding', 'signature:hash',
   'deduplication:enabled', 'deduplication:header', 'deduplication:maxAge', 'deduplication:maxCount',
 ];

@@ -1,6 +1,6 @@
 import { decodeBase64 } from '../../base64.ts';
-import { SECRETS_MAX } from '../active.ts';
-import type { DeduplicationSettings, SignatureSettings, Violation, WebhookSettings } from '../active.ts';
+import { SECRETS_MAX, SKIPPED_STATUSES } from '../active.ts';
+import type { DeduplicationSettings, SignatureSettings, SkippedStatus, Violation, WebhookSettings } from '../active.ts';
 import type { Settings } from '../api.ts';
 import { checkWritableName } from '../../streams/names.ts';
 import { listOf, shown } from './settings-shape.ts';
@@ -39,6 +39,7 @@ export function parseWebhookSettings(settings: Settings): ParsedSettings {
   const secrets = parseSecrets(fields);
   const parsed: WebhookSettings = {
     script,
+    skippedStatus: parseSkippedStatus(fields),
     waitForWrite: fields.boolean('waitForWrite', false),
     confirmationTimeoutMs: fields.timeSpan('confirmationTimeout', CONFIRMATION_TIMEOUT_MS, 1, CONFIRMATION_TIMEOUT_MAX_MS),
     signature: parseSignature(fields, secrets),
@@ -69,6 +70,17 @@ function parseScript(fields: SettingFields): string {
   else if (bytes!.length > SCRIPT_BYTES_MAX) fields.violate(name, `The script is longer than ${SCRIPT_BYTES_MAX} bytes.`);
   else if (script.trim() === '') fields.violate(name, 'The script is empty. It must define route(request).');
   return script ?? '';
+}
+
+const SKIPPED_STATUS: SkippedStatus = 400;
+
+function parseSkippedStatus(fields: SettingFields): SkippedStatus {
+  const name = 'skippedStatus';
+  const text = fields.text(name);
+  if (text === null) return SKIPPED_STATUS;
+  const status = SKIPPED_STATUSES.find((each) => String(each) === text);
+  if (status === undefined) fields.violate(name, `Give ${SKIPPED_STATUSES.slice(0, -1).join(', ')} or ${SKIPPED_STATUSES.at(-1)}: what senders are answered whose call the script skips.`);
+  return status ?? SKIPPED_STATUS;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -85,10 +85,10 @@ export class ConnectorStreams {
     }
   }
 
-  /** Errors: `wrong_expected_version`. */
-  async append(connectorId: string, expected: number, { type, data, metadata }: ConnectorEvent): Promise<void> {
+  /** All at once. Errors: `wrong_expected_version`. */
+  async append(connectorId: string, expected: number, ...events: readonly ConnectorEvent[]): Promise<void> {
     if (expected === TOMBSTONE) throw new SkuaError('invalid_connector', `The stream of the connector ${connectorId} was deleted for ever: choose another id.`, { violations: [{ field: 'connectorId', description: 'Its stream was deleted for ever.' }] });
-    await this.#store.append(connectorStream(connectorId), expected, [this.#event(type, eventBytes(data), eventBytes(metadata))]);
+    await this.#store.append(connectorStream(connectorId), expected, events.map(({ type, data, metadata }) => this.#event(type, eventBytes(data), eventBytes(metadata))));
   }
 
   /** Every connector is among them; there may be ids without a connector. */

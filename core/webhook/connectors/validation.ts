@@ -17,7 +17,6 @@ import type { ParsedSettings } from './settings.ts';
 
 const NAME_LENGTH_MIN = 3;
 const NAME_LENGTH_MAX = 50;
-const ID_LENGTH_MIN = 5;
 const ID_LENGTH_MAX = 50;
 
 export function invalidConnector(violations: readonly Violation[]): SkuaError {
@@ -25,13 +24,13 @@ export function invalidConnector(violations: readonly Violation[]): SkuaError {
   return new SkuaError('invalid_connector', `The connector was refused. ${text}`, { violations });
 }
 
-/** The texts of http-api.md section 9.3. */
+/** Errors: `invalid_connector` where no connector can be created with this id. The texts of http-api.md section 9.3, but for the shortest id. */
 export function checkConnectorId(connectorId: string): void {
   if (isConnectorId(connectorId)) return;
   const violations: Violation[] = [];
   const refuse = (description: string) => violations.push({ field: 'connectorId', description });
   if (connectorId === '') refuse('ConnectorId must not be empty');
-  if (connectorId.length < ID_LENGTH_MIN || connectorId.length > ID_LENGTH_MAX) refuse('ConnectorId must be between 5 and 50 characters long');
+  if (connectorId.length > ID_LENGTH_MAX) refuse(`ConnectorId must be between 1 and ${ID_LENGTH_MAX} characters long`);
   if (!/^[a-zA-Z0-9_-]*$/.test(connectorId)) refuse('ConnectorId can only contain alphanumeric characters, hyphens, and underscores');
   throw invalidConnector(violations);
 }
@@ -39,7 +38,8 @@ export function checkConnectorId(connectorId: string): void {
 /** The name to store; a blank one is the id. */
 export function nameOf(connectorId: string, given: string | null): string {
   const name = given?.trim() ?? '';
-  if (name === '') return connectorId;
+  // Ids may be shorter than other names, and what a connector is called can always be given again.
+  if (name === '' || name === connectorId) return connectorId;
   if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX) throw invalidConnector([{ field: 'name', description: 'name must be between 3 and 50 characters long' }]);
   if (!name.isWellFormed()) throw invalidConnector([{ field: 'name', description: 'name is no valid Unicode text' }]);
   return name;

@@ -49,7 +49,7 @@ export interface IngestLimits extends PipelineLimits {
 const INGEST_LIMITS: IngestLimits = { ...PIPELINE_LIMITS, acceptedBytesMax: 134_217_728, judgedBytesMax: 134_217_728 };
 
 export interface Ingest extends WebhookIngest {
-  /** A call was refused before its body was here: too long, too slow, or one too many. */
+  /** A call was refused before its body was here: too long, too slow, one too many, or of another type. */
   refused(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void>;
   /** Takes no more calls, and writes what was accepted or notes it as lost. */
   close(): Promise<void>;
@@ -126,7 +126,7 @@ class WebhookCalls implements Ingest {
   async refused(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void> {
     const connector = await this.#parts.active.activeOf(connectorId);
     const intake = connector === null ? null : this.#intakeOf(connector);
-    this.#parts.meter.count(CALLS, 1, { connector: intake === null ? '' : connectorId, outcome: 'refused-body' });
+    this.#parts.meter.count(CALLS, 1, { connector: intake === null ? '' : connectorId, outcome: status === 415 ? 'refused-type' : 'refused-body' });
     intake?.rejections.note(() => ({ status, reason, headerNames, deliveryId: null }));
   }
 
@@ -186,7 +186,7 @@ class WebhookCalls implements Ingest {
     const eventId = deliveryEventId(this.#parts.keys, connector, deliveryId);
     const attempt = intake.attemptOf(eventId);
     const verdict = await this.#answer(connector, await (attempt ?? intake.share(eventId, this.#admit(intake, call, text, deliveryId, eventId))), signal);
-    return attempt !== null && verdict.status < 300 ? { ...verdict, outcome: 'duplicate' } : verdict;
+    return attempt !== null && verdict.status < 300 && verdict.outcome !== 'skipped' ? { ...verdict, outcome: 'duplicate' } : verdict;
   }
 
   async #admit(intake: Intake, call: InboundCall, text: string, deliveryId: string | null, eventId: string): Promise<Admission> {
@@ -226,6 +226,8 @@ class WebhookCalls implements Ingest {
   #answer({ settings }: ActiveConnector, admission: Admission, signal: AbortSignal): Verdict | Promise<Verdict> {
     switch (admission.kind) {
       case 'refused': return admission.verdict;
+      // As the connector wants it, and so nothing that anybody has to be told of.
+      case 'skipped': return { status: settings.skippedStatus, outcome: 'skipped', reason: null };
       case 'known': return { status: settings.waitForWrite ? 201 : 202, outcome: 'duplicate', reason: null };
       case 'accepted': return settings.waitForWrite ? this.#confirm(admission.written, settings.confirmationTimeoutMs, signal) : ACCEPTED;
     }

@@ -111,7 +111,7 @@ export class Intake {
 
 /** As the metric names it. */
 type CallOutcome =
-  | 'accepted' | 'written' | 'duplicate' | 'refused-body' | 'refused-signature' | 'refused-json' | 'skipped' | 'script-failed' | 'script-timed-out'
+  | 'accepted' | 'written' | 'duplicate' | 'refused-type' | 'refused-body' | 'refused-signature' | 'refused-json' | 'skipped' | 'script-failed' | 'script-timed-out'
   | 'script-unavailable' | 'refused-route' | 'refused-stream' | 'full' | 'stopping' | 'write-failed' | 'write-timed-out' | 'client-gone' | 'not-active' | 'failed';
 
 /** What a call is answered. */
@@ -127,7 +127,9 @@ export type Admission =
   /** Its event has been written before. */
   | { readonly kind: 'known' }
   | { readonly kind: 'accepted'; readonly written: Promise<WriteOutcome> }
-  | { readonly kind: 'refused'; readonly verdict: Verdict };
+  | { readonly kind: 'refused'; readonly verdict: Verdict }
+  /** The script wants nothing of it. */
+  | { readonly kind: 'skipped' };
 
 export function refused(status: IngestStatus, outcome: CallOutcome, reason: string): Admission {
   return { kind: 'refused', verdict: { status, outcome, reason } };
@@ -136,7 +138,7 @@ export function refused(status: IngestStatus, outcome: CallOutcome, reason: stri
 /** What a script that routed nothing means for its call. */
 export function refusedByScript(result: Exclude<RoutingResult, { readonly kind: 'routed' }>): Admission {
   switch (result.kind) {
-    case 'skipped': return refused(400, 'skipped', 'The script named no stream for this call.');
+    case 'skipped': return { kind: 'skipped' };
     case 'failed': return refused(500, 'script-failed', result.reason);
     case 'timed-out': return refused(500, 'script-timed-out', result.reason);
     case 'unavailable': return refused(503, 'script-unavailable', result.reason);

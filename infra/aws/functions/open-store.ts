@@ -145,6 +145,7 @@ export const noScavenger: Scavenger = {
   start: refuse, stop: refuse, startDryRun: refuse, dryRun: refuse, explain: refuse,
   current: () => null,
   last: () => null,
+  waiting: async () => null,
   progress: () => null,
   hold: () => () => {},
   idle: async () => {},

@@ -6,6 +6,7 @@ import type { Log } from '../../../core/ports/log.ts';
 import type { ObjectPlace } from '../../../core/ports/object-store.ts';
 import type { ScavengeConfig } from '../../../core/scavenge/run-context.ts';
 import { decodeBase64 } from '../../../core/base64.ts';
+import { isBlankPassword } from '../../../core/security/limits.ts';
 import { licenceGuard, licenceOf } from '../../../core/security/licence.ts';
 import { integer, text } from '../../../local/config/kinds.ts';
 import { mergeReadings } from '../../../local/config/merge.ts';
@@ -138,9 +139,10 @@ export async function secretOf({ values }: FunctionSettings, name: keyof typeof 
   return id === null ? values[name] : read(id, environmentName(option));
 }
 
-/** The password with which a default user is created. Errors: a ConfigError for the documented one, as everybody knows it. */
+/** The password with which a default user is created. Errors: a ConfigError for the documented one, as everybody knows it, and for an empty one. */
 export async function firstPasswordOf(settings: FunctionSettings, name: (typeof FIRST_PASSWORDS)[number], read: ReadSecret = readSecret): Promise<string> {
   const password = await secretOf(settings, name, read) ?? FUNCTION_SETTINGS[name].fallback;
+  if (isBlankPassword(password)) throw new ConfigError([`${environmentName(`${name}Secret`)} names a secret that is empty, and so would be the password: store one.`]);
   if (password === FUNCTION_SETTINGS[name].fallback && !settings.values.AllowDefaultPasswords) throw new ConfigError([`${environmentName(`${name}Secret`)} names a secret with the documented password, which everybody knows: store another.`]);
   return password;
 }

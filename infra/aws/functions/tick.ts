@@ -3,6 +3,7 @@ import type { Repository } from '../../../core/backup/repository/api.ts';
 import { openRepository } from '../../../core/backup/repository/repository.ts';
 import type { ObjectWorld } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
+import { createDrive } from '../../../core/object-log/tick/drive.ts';
 import { tick } from '../../../core/object-log/tick/tick.ts';
 import { TickBackups } from '../../../core/object-log/overlay/backups.ts';
 import type { TickReport } from '../../../core/object-log/tick/tick.ts';
@@ -31,12 +32,12 @@ export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>
   log.requestId = context.awsRequestId;
   opening ??= open();
   try {
-    const { settings, world, backups } = await opening.catch((error: unknown) => {
+    const { settings, world, backups, autoScavenge } = await opening.catch((error: unknown) => {
       opening = null;
       throw error;
     });
     const leftMs = Math.min(settings.values.TickSeconds * 1_000, context.getRemainingTimeInMillis() - END_RESERVE_MS);
-    const report = await tickIn(settings, world, backups, world.clock.monotonicMs() + Math.max(0, leftMs));
+    const report = await tickIn(settings, world, { backups, autoScavenge }, world.clock.monotonicMs() + Math.max(0, leftMs));
     log.info('a tick has ended', { ...report });
     return report;
   } catch (error) {
@@ -46,9 +47,11 @@ export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>
 }
 
 /** Kept while the process lives: who makes backups remembers when the last one was made. */
-async function open(): Promise<{ readonly settings: FunctionSettings; readonly world: ObjectWorld; readonly backups: TickBackups | null }> {
+async function open(): Promise<{ readonly settings: FunctionSettings; readonly world: ObjectWorld; readonly backups: TickBackups | null; readonly autoScavenge: (deadlineMs: number) => Promise<void> }> {
   const opened = await openWorld(log, false);
-  return { ...opened, backups: backupsOf(opened, await backupKeyOf(opened.settings)) };
+  const { settings, world } = opened;
+  const autoScavenge = createDrive({ world, schedule: createSchedule(), self: SELF, config: autoScavengeConfig(settings, world), open: () => openObjectStore(world, objectLogOptions(settings)) });
+  return { ...opened, autoScavenge, backups: backupsOf(opened, await backupKeyOf(opened.settings)) };
 }
 
 function backupsOf({ settings, world }: { readonly settings: FunctionSettings; readonly world: ObjectWorld }, key: Uint8Array | null): TickBackups | null {
@@ -68,13 +71,13 @@ function backupsOf({ settings, world }: { readonly settings: FunctionSettings; r
 }
 
 /** A tick in a folder of its own; the platform keeps the folder's disk from call to call, so it is emptied. */
-async function tickIn(settings: FunctionSettings, world: ObjectWorld, backups: TickBackups | null, deadlineMs: number): Promise<TickReport> {
+async function tickIn(settings: FunctionSettings, world: ObjectWorld, { backups, autoScavenge }: { readonly backups: TickBackups | null; readonly autoScavenge: (untilMs: number) => Promise<void> }, deadlineMs: number): Promise<TickReport> {
   const scratch = await newScratch();
   try {
     return await tick({
       world, deadlineMs, scratch: scratch.storage, scavengeStates: scratch.states, options: objectLogOptions(settings), open: openObjectStore,
       settings: { scavenge: scavengeConfig(settings) },
-      autoScavenge: { schedule: createSchedule(), self: SELF, config: autoScavengeConfig(settings, world) },
+      autoScavenge,
       ...(backups !== null && { shipBackup: (untilMs: number) => backups.ship(untilMs) }),
     });
   } finally {

@@ -1,6 +1,9 @@
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
 import type { ObjectCounts } from '../../support/counting-objects.ts';
 import { CountingObjects } from '../../support/counting-objects.ts';
+import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
+import { createDrive } from '../../../core/object-log/tick/drive.ts';
+import { createSchedule } from '../../../infra/schedule.ts';
 import { startScavenge } from '../../../core/object-log/tick/control.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { events, openCounted, tickOnce, worldOver } from '../object-stores.ts';
@@ -40,7 +43,7 @@ export async function measure(): Promise<Measured> {
   }), WEBHOOKS);
   const appendUnknown = await unknown(objects);
   await tickOnce(objects);
-  const idleTick = requestsOf(await tickCounts(objects));
+  const idleTick = requestsOf(await idleTickCounts(objects));
   for (let i = 0; i < TICK_COMMITS; i++) await instance.store.append('known', ANY, events(1, EVENT_BYTES));
   const busyTick = requestsOf(await tickCounts(objects));
   const { chunk, chunks } = await scavenge(objects, instance);
@@ -84,6 +87,18 @@ async function unknown(objects: MemoryObjects) {
 async function tickCounts(objects: MemoryObjects): Promise<ObjectCounts> {
   const counting = new CountingObjects(objects);
   await tickOnce(counting);
+  return counting.counts();
+}
+
+/** With the schedule that every tick of a function asks, in a process that has done one before. */
+async function idleTickCounts(objects: MemoryObjects): Promise<ObjectCounts> {
+  const counting = new CountingObjects(objects);
+  const world = worldOver(counting);
+  const autoScavenge = createDrive({ world, schedule: createSchedule(), self: { address: 'functions', port: 1 }, config: { isOff: null, zone: 'UTC', nodeLostAfterMs: 1 }, open: () => openObjectStore(world) });
+  await tickOnce(counting, {}, autoScavenge);
+  counting.reset();
+  const { outcome } = await tickOnce(counting, {}, autoScavenge);
+  if (outcome !== 'idle') throw new Error(`The tick was to have nothing to do, and ended as ${outcome}.`);
   return counting.counts();
 }
 

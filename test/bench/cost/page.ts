@@ -29,6 +29,9 @@ ${countRows(measured).map(([title, count]) => `| ${title} | ${requests(count.put
 A commit carries those before it, up to 64 KiB, so that a cold start reads the tail with few requests: that is most of the bytes in of a small append. It
 costs nothing where traffic into the storage is free, and the objects are gone an hour after the tick that took them over.
 
+The first tick of a process also opens the store, for twice as many requests. In the hour after a scavenge, and the one after its history was taken over, about ten ticks write a
+manifest for the sake of removal alone, and a store that nobody writes to gets one a day: less than a cent a month.
+
 ## A month
 
 ${number(assumed.readsPerEvent)} read for each commit, one month of events kept, a tick every ${number(assumed.tickEverySeconds)} seconds. A commit takes ${number(assumed.commitMs)} ms, a function ${number(assumed.functionMs)} ms of ${number(assumed.functionGb, 1)} GB, a tick ${number(assumed.tickMs / 1_000)} s of

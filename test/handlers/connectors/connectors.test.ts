@@ -74,6 +74,60 @@ describe('a life', () => {
     expect(await instance.connectors.activeOf('parcels')).toMatchObject({ revision: 1, secrets: ['very-secret'] });
   });
 
+  test('what GET gives can be PUT back, as it is or changed, and POSTed under another id', async () => {
+    expect((await send('POST', '/connectors/p', { settings: { ...SIGNED, skippedStatus: 202, streams: ['orders-*'] } })).status).toBe(200);
+    const shown = (await send('GET', '/connectors/p')).json();
+    const settings = { ...SETTINGS, skippedStatus: '202', 'signature:scheme': 'GitHub', 'signature:secret': '********', 'streams:0': 'orders-*' };
+    expect(shown).toEqual({ connectorId: 'p', instanceTypeName: 'webhook-source', name: 'p', state: 'CONNECTOR_STATE_STOPPED', stateUpdateTime: NOW, settings, settingsUpdateTime: NOW, createTime: NOW, updateTime: NOW });
+    expect(await send('PUT', '/connectors/p', shown)).toMatchObject({ status: 200, text: '{}' });
+    expect((await send('GET', '/connectors/p')).json()).toEqual(shown);
+    for (const path of ['settings', 'configuration']) {
+      const document = (await send('GET', `/connectors/p/${path}`)).json();
+      for (const target of ['settings', 'configuration']) expect(await send('PUT', `/connectors/p/${target}`, document)).toMatchObject({ status: 200, text: '{}' });
+      // The item itself is taken there, too.
+      expect((await send('PUT', `/connectors/p/${path}`, shown)).status).toBe(200);
+    }
+    expect((await send('GET', '/connectors/p')).json()).toEqual(shown);
+    await send('POST', '/connectors/p/start');
+    expect(await instance.connectors.activeOf('p')).toMatchObject({ revision: 7, secrets: ['very-secret'], settings: { skippedStatus: 202 } });
+
+    expect((await send('PUT', '/connectors/p', { ...shown, name: 'Parcels', settings: { ...settings, skippedStatus: 204 } })).status).toBe(200);
+    expect((await send('GET', '/connectors/p')).json()).toMatchObject({ name: 'Parcels', state: 'CONNECTOR_STATE_RUNNING', settings: { skippedStatus: '204' } });
+    expect((await eventsOf(world.store, '$connectors/p')).slice(-2).map(({ type }) => type)).toEqual(['$conn-mngt-connector-reconfigured', '$conn-mngt-connector-renamed']);
+    // Without a name it stays.
+    expect((await send('PUT', '/connectors/p', { settings: { ...settings, signature: undefined } })).status).toBe(200);
+    expect((await send('GET', '/connectors/p')).json().name).toBe('Parcels');
+
+    expect((await send('POST', '/connectors/q', { ...shown, name: null })).json()).toMatchObject({ code: 3, details: [{ fieldViolations: [{ field: 'signature:secret', description: expect.stringContaining('there is none') }] }] });
+    expect((await send('POST', '/connectors/q', { ...shown, name: 'Parcels', settings: { ...settings, 'signature:secret': 'another' } })).status).toBe(200);
+    const missing = await send('PUT', '/connectors/nobody', shown);
+    expect([missing.status, (await send('GET', '/connectors/nobody')).status]).toEqual([404, 404]);
+  });
+
+  test('an id may be a single letter, and what is wrong with one is said', async () => {
+    for (const id of ['a', '7', '-', 'A_b-9', 'x'.repeat(50)]) expect((await send('POST', `/connectors/${id}`, { settings: SIGNED })).status).toBe(200);
+    expect((await send('POST', '/connectors/a%20b', { settings: SIGNED })).json()).toMatchObject({ code: 3, message: expect.stringContaining('alphanumeric'), details: [{ fieldViolations: [{ field: 'connectorId' }] }] });
+    expect((await send('POST', `/connectors/${'x'.repeat(51)}`, { settings: SIGNED })).json()).toMatchObject({ code: 3, message: expect.stringContaining('between 1 and 50') });
+  });
+
+  test('a connector that was recorded under another id goes on, and can be managed', async () => {
+    const id = 'orders.eu/1';
+    await create('parcels', SIGNED);
+    const [first] = (await world.raw.readStream('$connectors/parcels', { direction: 'forward', from: 0, count: 1 })).events;
+    await world.raw.append(`$connectors/${id}`, -2, [{ id: '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11', type: first!.type, isJson: true, data: new TextEncoder().encode(JSON.stringify({ connectorId: id, name: id, settings: { ...SETTINGS, 'streams:0': 'a' }, timestamp: NOW })), metadata: new Uint8Array(0) }]);
+    await world.raw.append('$connectors-ctrl/registry-snapshots', -2, [{ id: '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b12', type: '$conn-ctrl-registry-snapshot', isJson: true, data: new TextEncoder().encode(JSON.stringify({ connectorIds: ['parcels', id] })), metadata: new Uint8Array(0) }]);
+    const path = `/connectors/${encodeURIComponent(id)}`;
+    expect((await send('POST', `${path}/start`)).status).toBe(200);
+    expect(await world.instance().connectors.activeOf(id)).toMatchObject({ connectorId: id });
+    const shown = (await send('GET', path)).json();
+    expect(shown).toMatchObject({ connectorId: id, name: id, state: 'CONNECTOR_STATE_RUNNING' });
+    expect((await send('PUT', path, shown)).status).toBe(200);
+    for (const command of ['stop', 'start', 'stop']) expect((await send('POST', `${path}/${command}`)).status).toBe(200);
+    expect((await send('DELETE', path)).status).toBe(200);
+    expect((await send('GET', path)).status).toBe(404);
+    expect((await send('POST', path, { settings: SETTINGS })).status).toBe(400);
+  });
+
   test('a configuration that is not empty goes before settings', async () => {
     await send('POST', '/connectors/parcels', { Settings: { ...SETTINGS, waitForWrite: 'true' }, configuration: {} });
     await send('POST', '/connectors/letters', { settings: { nothing: 'x' }, Configuration: { ...SETTINGS, waitForWrite: false } });
@@ -93,7 +147,7 @@ describe('a life', () => {
 
 describe('roles', () => {
   const ROUTES = [
-    ['GET', ''], ['POST', '/parcels'], ['DELETE', '/parcels'], ['GET', '/parcels/settings'], ['PUT', '/parcels/settings'], ['GET', '/parcels/configuration'], ['PUT', '/parcels/configuration'], ['PUT', '/parcels/rename'],
+    ['GET', ''], ['POST', '/parcels'], ['GET', '/parcels'], ['PUT', '/parcels'], ['DELETE', '/parcels'], ['GET', '/parcels/settings'], ['PUT', '/parcels/settings'], ['GET', '/parcels/configuration'], ['PUT', '/parcels/configuration'], ['PUT', '/parcels/rename'],
     ['POST', '/parcels/start'], ['POST', '/parcels/start/5'], ['POST', '/parcels/stop'], ['POST', '/parcels/reset'], ['POST', '/parcels/reset/5'], ['POST', '/parcels/test'],
   ] as const;
 
@@ -122,7 +176,8 @@ describe('roles', () => {
 type Row = readonly [what: string, method: string, path: string, body: unknown, status: number, code: number, detail: string | null];
 
 const ROWS: readonly Row[] = [
-  ['a short id', 'POST', '/connectors/abc', { settings: SETTINGS }, 400, 3, 'BadRequest'],
+  ['a long id', 'POST', `/connectors/${'a'.repeat(51)}`, { settings: SETTINGS }, 400, 3, 'BadRequest'],
+  ['an id with a dot', 'POST', '/connectors/a.b', { settings: SETTINGS }, 400, 3, 'BadRequest'],
   ['an id with a slash', 'POST', '/connectors/a%2Fbcde', { settings: SETTINGS }, 400, 3, 'BadRequest'],
   ['a malformed escape', 'POST', '/connectors/%zzabc', { settings: SETTINGS }, 400, 3, 'BadRequest'],
   ['a bad name', 'POST', '/connectors/other', { name: 'ab', settings: SETTINGS }, 400, 3, 'BadRequest'],
@@ -140,6 +195,11 @@ const ROWS: readonly Row[] = [
   ['an id in use', 'POST', '/connectors/parcels', { settings: SETTINGS }, 409, 6, 'ResourceInfo'],
   ['a bad new name', 'PUT', '/connectors/parcels/rename', { name: 'ab' }, 400, 3, 'BadRequest'],
   ['no new name', 'PUT', '/connectors/parcels/rename', {}, 400, 3, 'BadRequest'],
+  ['a bad name with settings', 'PUT', '/connectors/parcels', { name: 'ab', settings: SETTINGS }, 400, 3, 'BadRequest'],
+  ['a name alone', 'PUT', '/connectors/parcels', { name: 'Letters' }, 400, 3, 'BadRequest'],
+  ['settings inside and outside', 'PUT', '/connectors/parcels/settings', { settings: SETTINGS, routingScript: 'x' }, 400, 3, 'BadRequest'],
+  ['a mask where no secret is', 'PUT', '/connectors/parcels', { settings: { ...SIGNED, signature: { scheme: 'GitHub', secret: 'x', secrets: ['********'] } } }, 400, 3, 'BadRequest'],
+  ['another skipped status', 'PUT', '/connectors/parcels', { settings: { ...SETTINGS, skippedStatus: 418 } }, 400, 3, 'BadRequest'],
   ['new settings that are bad', 'PUT', '/connectors/parcels/settings', { ...SETTINGS, confirmationTimeout: 'x' }, 400, 3, 'BadRequest'],
   ['new settings that are no object', 'PUT', '/connectors/parcels/configuration', '"x"', 400, 3, 'BadRequest'],
   ['stopped, to be started at a position', 'POST', '/connectors/parcels/start/5', undefined, 400, 9, 'PreconditionFailure'],

@@ -10,7 +10,7 @@ class FakeIngest implements WebhookIngest {
   readonly calls: InboundCall[] = [];
   readonly refusals: unknown[][] = [];
   asked = 0;
-  status: 201 | 202 | 400 | 401 | 404 | 500 | 503 | 504 = 202;
+  status: 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 | 504 = 202;
   signal: AbortSignal | null = null;
   isActive(connectorId: string): boolean | Promise<boolean> { this.asked++; return connectorId === 'parcels'; }
   async receive(call: InboundCall, signal: AbortSignal) { this.calls.push(call); this.signal = signal; return this.status; }
@@ -34,7 +34,7 @@ function slowBody(...parts: readonly string[]): ReadableStream {
 }
 
 describe('replies have no body', () => {
-  test.each([201, 202, 400, 401, 404, 500, 503, 504] as const)('%i of the ingest', async (status) => {
+  test.each([200, 201, 202, 204, 400, 401, 404, 500, 503, 504] as const)('%i of the ingest', async (status) => {
     ingest.status = status;
     const reply = await post();
     expect(reply).toMatchObject({ status, text: '' });
@@ -70,6 +70,31 @@ describe('replies have no body', () => {
   test('503 when nobody can tell whether the connector runs', async () => {
     ingest.isActive = () => Promise.reject(new SkuaError('store_closed', 'Closed.'));
     expect(await post()).toMatchObject({ status: 503, text: '' });
+  });
+});
+
+describe('another content type', () => {
+  const FORM = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
+
+  test('a form, as GitHub sends it unless told otherwise, is told what to choose there, and so is who looks at the connector', async () => {
+    const body = `payload=${encodeURIComponent('{"zen":"Keep it logically awesome."}')}`;
+    for (const [path, noted] of [['/webhook/parcels', true], ['/webhook/nobody', true], ['/webhook/%zz', false]] as const) {
+      ingest.refusals.length = 0;
+      const reply = await post(path, { ...FORM, 'x-hub-signature-256': 'sha256=00' }, body);
+      expect([reply.status, reply.headers.get('content-type')]).toEqual([415, 'application/problem+json; charset=utf-8']);
+      expect(reply.json()).toMatchObject({ code: 'unsupported_media_type', detail: expect.stringMatching(/form-encoded.*application\/json.*GitHub/) });
+      expect(reply.text).not.toContain('zen');
+      expect(ingest.refusals).toEqual(noted ? [[path.slice(9), 415, expect.stringContaining('GitHub'), ['content-type', 'x-hub-signature-256']]] : []);
+    }
+    expect(ingest.calls).toEqual([]);
+  });
+
+  test('any other is noted as well, and answered without a word', async () => {
+    expect(await post('/webhook/parcels', { 'content-type': `text/${'x'.repeat(1_000)}` })).toMatchObject({ status: 415, text: '' });
+    expect(await post('/webhook/parcels', {}, new Uint8Array([0x31]))).toMatchObject({ status: 415, text: '' });
+    expect(ingest.refusals).toEqual([['parcels', 415, expect.stringMatching(/^The content type is 'text\/x{95}', /), ['content-type']], ['parcels', 415, expect.stringContaining('is missing'), []]]);
+    ingest.refused = () => Promise.reject(new SkuaError('store_closed', 'Closed.'));
+    expect((await post('/webhook/parcels', FORM)).status).toBe(415);
   });
 });
 

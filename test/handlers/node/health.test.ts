@@ -77,6 +77,8 @@ describe('while the store is being opened', () => {
   });
 
   test('metrics are there for those who may see them without a login', async () => {
+    const head = await ask({}, '/metrics', 'HEAD');
+    expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([200, '4', '']);
     const reply = await ask({}, '/metrics');
     expect([reply.status, await reply.text()]).toEqual([200, 'a 1\n']);
     expect((await ask({ allowAnonymousMetrics: false }, '/metrics')).status).toBe(503);

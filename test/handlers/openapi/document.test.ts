@@ -26,6 +26,7 @@ import { schemaErrors } from '../../support/json-schema.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
 import { EVENTS, harness, ORIGIN } from '../harness.ts';
+import { IS_LONG_RUN } from '../../support/long-run.ts';
 
 const document = openApiDocument(ROUTES, { version: '9.9.9', isSecured: true });
 const paths = document.paths as Record<string, Record<string, OperationObject>>;
@@ -127,7 +128,7 @@ async function world(more: Partial<FlatContext> = {}) {
   const scavengeOrders = new ScavengeOrders({ scavenger: open.scavenger, store: open.store, clock, log: silentLog, leadsOthers: () => false, leaseMs: null });
   // Whatever the document's example orders comes late.
   await scavengeOrders.stop({ clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 100 }, null).catch(() => {});
-  const context = contextOf({ store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' }, ...more });
+  const context = contextOf({ store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 200, 204, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' }, ...more });
   const app = createApp(context);
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null) =>
     app(new Request(ORIGIN + path, { method, headers: { ...basic(CALLERS.admin), ...headers }, body }));
@@ -217,6 +218,7 @@ function casesOf(method: string, template: string, operation: OperationObject, {
   add('a user the node does not know', { ...base, path: { ...base.path, ...('login' in base.path && { login: 'ghost' }) }, headers: { ...base.headers, authorization: 'none', 'es-trustedauth': 'ghost' } });
   for (const code of ['not_ready', 'too_many_failures', 'io_error'] as const) add(code, base, ({ security }) => { security.loginError = new SkuaError(code, 'Because.', { retryAfterSeconds: 3 }); });
   add('again', base, ({ security }) => { security.loginError = null; });
+  if (template.startsWith('/users/')) add('the last administrator', base, ({ security }) => { security.isLastAdministrator = true; });
   if (template.startsWith('/auto-scavenge/')) {
     for (const statusNow of Object.values(STATUSES)) add(statusNow.state, base, ({ autoScavenge }) => { autoScavenge.statusNow = statusNow; autoScavenge.pausesAtOnce = false; });
     for (const code of ['invalid_schedule', 'not_leader', 'auto_scavenge_busy'] as const) add(code, base, ({ autoScavenge }) => { autoScavenge.error = new SkuaError(code, 'Because.'); });
@@ -283,8 +285,9 @@ describe('a running node answers as documented', () => {
       await ask(full, asked, operation, doc, 'disk full');
       if (asked.body !== undefined) await ask(full, { ...asked, body: 'x'.repeat(1_100) }, operation, doc, 'too large');
       const busy = harness();
+      busy.scavenger.waitingNow = { why: 'unfinished', point: { position: 5, eventNumber: 0, effectiveNowMs: 7, threshold: 0 } };
       await busy.scavenger.start();
-      busy.scavenger.progressNow = { phase: 'Cleaning', chunksDone: 1, chunksTotal: 1, bytesDone: 0, bytesTotal: 0, bytesReclaimed: -5, startedAtMs: 0, elapsedSeconds: 0.5, remainingSeconds: null };
+      busy.scavenger.progressNow = { phase: 'Cleaning', chunksDone: 1, chunksTotal: 1, bytesDone: 0, bytesTotal: 0, bytesReclaimed: -5, startedAtMs: 0, elapsedSeconds: 0.5, remainingSeconds: null, phaseShare: 0.25, olderPoint: busy.scavenger.waitingNow };
       made.node.work = { phase: 'rebuilding-index', bytesDone: 1, bytesTotal: 2, elapsedSeconds: 3, remainingSeconds: null };
       busy.scavenger.reports.set(made.dryRun, null);
       await ask(createApp({ ...made.context, scavenger: busy.scavenger }), asked, operation, doc, 'scavenging');
@@ -293,7 +296,7 @@ describe('a running node answers as documented', () => {
     await shared.open.close();
   });
 
-  test('without security, too', async () => {
+  if (IS_LONG_RUN) test('without security, too', async () => {
     const open = openApiDocument(ROUTES, { version: '1', isSecured: false });
     const shared = await world();
     for (const [template, methods] of Object.entries(open.paths as typeof paths)) {

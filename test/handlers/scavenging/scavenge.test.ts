@@ -21,6 +21,8 @@ describe('starting', () => {
     ['134', 'throttlePercent=50&threads=2', MULTI],
     ['136', 'threshold=x', 'threshold must be an integer'], ['136', 'threshold=-2147483649', 'threshold must be an integer'],
     ['137', 'syncOnly=1', 'syncOnly must be a boolean'], ['137', 'syncOnly=', 'syncOnly must be a boolean'],
+    ['', 'startAfresh=1', 'startAfresh must be a boolean'], ['', 'startAfresh=true&syncOnly=true', 'startAfresh writes a scavenge point and syncOnly uses one that is there: leave one of them out'],
+    ['', `startAfresh=true&clusterScavengeId=${FIRST}&attempt=1`, 'A cluster goes on with what did not end: leave out startAfresh, or clusterScavengeId and attempt'],
     ['', 'startFromChunk=-1', 'startFromChunk must be a positive integer'], ['', 'dryRun=yes', 'dryRun must be a boolean'],
     // In the order of the table, whatever the order of the parameters.
     ['', 'syncOnly=x&throttlePercent=x&threshold=x&threads=x&startFromChunk=x', 'startFromChunk must be a positive integer'],
@@ -36,7 +38,7 @@ describe('starting', () => {
 
   test.each([
     ['', '', {}], ['135', 'throttlePercent=100&threads=2', { throttlePercent: 100, threads: 2 }], ['136', 'threshold=-5', { threshold: -5 }],
-    ['137', 'syncOnly=TRUE', { syncOnly: true }], ['137', 'syncOnly=False', { syncOnly: false }], ['', 'throttlePercent=50&threads=1', { throttlePercent: 50, threads: 1 }],
+    ['137', 'syncOnly=TRUE', { syncOnly: true }], ['137', 'syncOnly=False', { syncOnly: false }], ['', 'startAfresh=True&syncOnly=false', { startAfresh: true, syncOnly: false }], ['', 'throttlePercent=50&threads=1', { throttlePercent: 50, threads: 1 }],
     ['', 'startFromChunk=7&threads=9&unknown=x', { threads: 9 }],
   ])('%s ?%s is accepted', async (_, query, options) => {
     const h = harness();
@@ -91,6 +93,16 @@ describe('current and last', () => {
     h.scavenger.end('Errored', 'Error while scavenging DB: disk full.');
     expect((await h.get(`${PATH}/last`)).json()).toMatchObject({ scavengeId: SECOND, scavengeResult: 'Errored', error: 'Error while scavenging DB: disk full.' });
   });
+
+  test('on object storage: until when traces remain of what was removed, or that none do', async () => {
+    const h = harness();
+    const last = { scavengeId: FIRST, result: 'Success', error: null } as const;
+    h.scavenger.last = () => ({ ...last, traces: { untilMs: Date.UTC(2026, 10, 22, 12), goneMs: null } });
+    expect((await h.get(`${PATH}/last`)).json()).toMatchObject({ scavengeId: FIRST, tracesUntil: '2026-11-22T12:00:00Z' });
+    expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: '', scavengeLink: '', tracesUntil: '2026-11-22T12:00:00Z' });
+    h.scavenger.last = () => ({ ...last, traces: { untilMs: 0, goneMs: Date.UTC(2026, 10, 22, 11) } });
+    expect((await h.get(`${PATH}/last`)).json()).toMatchObject({ tracesGone: '2026-11-22T11:00:00Z' });
+  });
 });
 
 describe('stopping', () => {
@@ -128,6 +140,31 @@ describe('stopping', () => {
     h.scavenger.end('Stopped');
     expect(await Promise.all(replies)).toEqual([200, 200]);
   });
+});
+
+test('what goes, or waits to go, to an older point says so behind the recorded members', async () => {
+  const h = harness();
+  const point = { position: 900, eventNumber: 1, effectiveNowMs: Date.UTC(2031, 3, 2), threshold: 3 };
+  const older = { why: 'unfinished', position: 900, eventNumber: 1, effectiveNow: '2031-04-02T00:00:00Z', threshold: 3 };
+  h.scavenger.waitingNow = { why: 'unfinished', point };
+  expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: '', scavengeLink: '', waiting: older });
+  expect((await h.get(`${PATH}/last`)).json()).toEqual({ scavengeId: NONE, scavengeLink: '', scavengeResult: 'Unknown', waiting: older });
+  expect((await h.send('POST', PATH)).json()).toEqual({ scavengeId: FIRST, olderPoint: older });
+  h.scavenger.progressNow = { phase: 'Cleaning', chunksDone: 1, chunksTotal: 1, bytesDone: 0, bytesTotal: 0, bytesReclaimed: 0, startedAtMs: 0, elapsedSeconds: 1, remainingSeconds: null, phaseShare: 0.5, olderPoint: { why: 'unfinished', point } };
+  expect((await h.get(`${PATH}/progress`)).json()).toMatchObject({ phaseShare: 0.5, olderPoint: older });
+  const scavengeLink = `${PATH}/${FIRST}`;
+  expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: FIRST, scavengeLink, olderPoint: older });
+  h.scavenger.waitingNow = null;
+  h.scavenger.end('Success');
+  expect((await h.get(`${PATH}/last`)).json()).toEqual({ scavengeId: FIRST, scavengeLink, scavengeResult: 'Success', olderPoint: older });
+  expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: '', scavengeLink: '' });
+  h.scavenger.waitingNow = { why: 'unfinished', point };
+  expect((await h.send('POST', `${PATH}?startAfresh=true`)).json()).toEqual({ scavengeId: SECOND });
+  const leaves = [{ from: 0, to: 3, count: 4, bytes: 812, rule: 'tombstone' as const }];
+  h.scavenger.explanations.set('s', { stream: 's', lastEventNumber: 3, metadata: null, rules: [], removed: leaves, kept: [], ignored: [{ key: '$maxcount', value: '1', why: 'x' }], waiting: { why: 'unreached', point, leaves } });
+  expect((await h.get(`${PATH}/explain/s`)).json()).toEqual({ stream: 's', lastEventNumber: 3, metadata: null, rules: [], removed: leaves, kept: [], ignored: [{ key: '$maxcount', value: '1', why: 'x' }], waiting: { ...older, why: 'unreached', leaves } });
+  h.scavenger.reports.set(SECOND, { scavengeId: SECOND, threshold: 0, point, chunks: [], totals: { chunks: 0, records: 0, discardable: 0, bytes: 0, bytesReclaimable: 0, chunksExecuted: 0 }, waiting: { why: 'unfinished', point } });
+  expect((await h.get(`${PATH}/dry-run/${SECOND}`)).json()).toMatchObject({ waiting: older });
 });
 
 test('progress: 404 when none runs', async () => {

@@ -259,6 +259,14 @@ describe('expired events between live ones, where a clock was set back', () => {
     return harness({ store, clock });
   }
 
+  test('a forward page of expired numbers begins with the first event that is alive, and links lead on behind it, each event once', async () => {
+    const served = await withGap(16_384);
+    const feed: any = (await served.get('/streams/gap/2/forward/7', ATOM)).json();
+    expect(feed.entries.map((entry: { title: string }) => entry.title)).toEqual(['92@gap']);
+    expect(linksOf(feed)['previous']).toMatch(/\/streams\/gap\/93\/forward\/7$/);
+    expect(feed.headOfStream).toBe(true);
+  });
+
   test.each([8, 16_384])('links lead on to all that is alive, with a scan of %i events a page', async (limit) => {
     for (const [start, relation] of [['/streams/gap/head/backward/5', 'next'], ['/streams/gap/0/forward/5', 'previous']] as const) {
       const served = await withGap(limit);

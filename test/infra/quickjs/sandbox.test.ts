@@ -11,6 +11,7 @@ import { PAUSE_MS, TIMEOUTS_IN_ROW_MAX } from '../../../infra/quickjs/connector-
 import type { QuickJsSandbox } from '../../../infra/quickjs/quickjs-sandbox.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { LIMITS, callOf, quickJsSandbox } from './sandbox-for-tests.ts';
+import { IS_LONG_RUN } from '../../support/long-run.ts';
 
 const GOOD = "const route = () => ({ stream: 's' });";
 const SPINNING = 'function route() { for (;;); }';
@@ -66,7 +67,7 @@ describe('fairness', () => {
     await Promise.all(bad);
   });
 
-  test('several connectors that are known to spin leave a worker to the others', async () => {
+  if (IS_LONG_RUN) test('several connectors that are known to spin leave a worker to the others', async () => {
     sandbox = quickJsSandbox({ timeoutMs: 300 });
     const names = ['bad1', 'bad2', 'bad3'];
     await Promise.all(names.flatMap((name) => calls(1, SPINNING, name)));

@@ -63,7 +63,7 @@ describe('status', () => {
     expect([code, out.split('\n')]).toEqual([0, [
       'In progress.', 'Schedule: 30 2 * * 0', `Cycle ${STATUSES.InProgress.cycle.clusterScavengeId}, since 2031-04-02T09:15:00Z:`,
       '  node           state      result   scavenge', '  10.0.0.2:2113  completed  Success  00000000-0000-4000-8000-000000000002', '  10.0.0.1:2113  running             00000000-0000-4000-8000-000000000001', '  [::1]:2113     waiting',
-      '10.0.0.1:2113: chunk execution: 25 %, 100.0 MiB of 400.0 MiB, 40.0 MiB/s, 8 s left, chunk 2 of 4, 50.0 MiB reclaimed', '',
+      '10.0.0.1:2113: 47 %, 3 s left, chunk execution: 100.0 MiB of 400.0 MiB, 40.0 MiB/s, chunk 2 of 4, 50.0 MiB reclaimed', '',
     ]]);
     expect(JSON.parse((await run('status', '--json')).out)).toMatchObject({ enabled: true, state: 'InProgress', schedule: '30 2 * * 0', timeUntilNextCycle: '00:00:00', cycle: { nodes: STATUSES.InProgress.cycle.nodes }, progress: { bytesDone: 104_857_600 } });
   });

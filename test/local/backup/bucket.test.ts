@@ -34,7 +34,7 @@ afterEach(async () => {
 
 async function run(...words: string[]) {
   const io = new FakeIo();
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.err };
+  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.complaints };
 }
 
 test('create, verify and restore', async () => {

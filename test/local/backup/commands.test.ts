@@ -7,9 +7,11 @@ import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { runProgram } from '../../../local/cli/run.ts';
 import { COMMANDS } from '../../../local/commands/all.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';
-import { openTestStore } from '../../support/test-store.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
 import type { Ended } from '../spawn.ts';
 import { FakeIo } from '../support.ts';
+import { IS_LONG_RUN } from '../../support/long-run.ts';
 
 /** Copies, repositories and restores from the command line, of directories that no node uses. */
 
@@ -22,7 +24,7 @@ afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
 
 async function run(...words: string[]): Promise<Ended> {
   const io = new FakeIo();
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.err };
+  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.complaints };
 }
 
 async function json(...words: string[]): Promise<Record<string, unknown>> {
@@ -127,7 +129,7 @@ describe('a repository', () => {
     expect(next).toMatchObject({ nodeId: made['nodeId'] });
     const listed = await json('backup', 'list', '--repository', at('repo'));
     expect((listed['backups'] as { id: string }[]).map(({ id }) => id)).toEqual([next['backupId'], made['backupId']]);
-    expect(await run('backup', 'list', '--repository', at('repo'))).toMatchObject({ code: 0, out: expect.stringContaining('None was proven yet') });
+    expect(await run('backup', 'list', '--repository', at('repo'))).toMatchObject({ code: 0, out: expect.stringContaining('None of them was proven yet') });
     expect(await run('backup', 'verify', '--repository', at('repo'))).toMatchObject({ code: 0, err: '' });
 
     mkdirSync(at('scratch'));
@@ -240,4 +242,107 @@ describe('a repository', () => {
     expect((await idsIn(at('data'), 's')).length).toBe(5);
     expect(await run('restore', '--from', at('repo'), '--db', at('data'), '--force')).toMatchObject({ code: 0 });
   });
+
+  if (IS_LONG_RUN) test('what it tells to type next works as it stands: a place with a blank, encrypted', async () => {
+    await fill(at('data'), 's', 60);
+    await run('backup', 'key', at('my key'));
+    const made = await run('backup', 'create', '--repository', at("the bird's nest"), '--key-file', at('my key'), '--db', at('data'));
+    const [restore, drill] = commandsIn(made.out);
+    expect([restore!.slice(0, 1), drill!.slice(0, 2)]).toEqual([['restore'], ['backup', 'drill']]);
+    expect(restore!.at(-1)).toBe('./restored');
+    expect(await run(...restore!.slice(0, -1), at('restored'))).toMatchObject({ code: 0, err: '' });
+    const listed = await run('backup', 'list', '--repository', at("the bird's nest"), '--key-file', at('my key'));
+    expect(commandsIn(listed.out)).toEqual([drill]);
+    expect(await run(...drill!)).toMatchObject({ code: 0, err: '', out: expect.stringContaining('Proven') });
+    const copied = await run('backup', 'copy', '--full', '--db', at('data'), '--to', at('a copy'));
+    expect(await run(...commandsIn(copied.out)[0]!.slice(0, -1), at('restored-2'))).toMatchObject({ code: 0 });
+  });
+
+  test('a list names no backup that is gone', async () => {
+    const repository = ['--repository', at('repo')];
+    await fill(at('data'), 's', 10);
+    const first = String((await json('backup', 'create', ...repository, '--db', at('data')))['backupId']);
+    await run('backup', 'drill', ...repository);
+    expect((await run('backup', 'list', ...repository)).out).toContain(`Last proven by a drill: ${first}`);
+    await fill(at('data'), 's', 10);
+    await json('backup', 'create', ...repository, '--db', at('data'));
+    await json('backup', 'prune', ...repository, '--keep-last', '1');
+    const listed = await run('backup', 'list', ...repository);
+    expect(listed).toMatchObject({ code: 0, out: expect.not.stringContaining(first) });
+    expect(listed.out).toContain('None of them was proven yet');
+    expect(await json('backup', 'list', ...repository)).toMatchObject({ proven: null });
+  });
+
+  if (IS_LONG_RUN) test('a search for what was erased says what removes what it found, and it does', async () => {
+    const repository = ['--repository', at('repo')];
+    await run('backup', 'key', at('key'));
+    const create = () => json('backup', 'create', ...repository, '--key-file', at('key'), '--db', at('data'));
+    await fill(at('data'), 's', 60);
+    const [victim] = await fill(at('data'), 'gone', 60);
+    const { nodeId } = await create();
+    const search = ['prove-erased', '--event', victim!, ...repository, '--key-file', at('key')];
+    expect(await run(...search)).toMatchObject({ code: 1, out: expect.stringMatching(new RegExp(`The newest backup of node ${String(nodeId)}, .* holds traces: delete the events there if that was not done .*, scavenge the node, and back it up`)) });
+    const open = await openTestStore({ storage: new FilesystemStorage({ root: at('data') }), chunkSizeBytes: CHUNK_BYTES });
+    await open.store.deleteStream('gone', ANY, 'hard');
+    await open.scavenger.start({});
+    await open.scavenger.idle();
+    await open.close();
+    await create();
+    // By what an earlier prune has left, with a backup that was killed.
+    await json('backup', 'prune', ...repository, '--key-file', at('key'), '--keep-last', '1');
+    const found = await run(...search);
+    expect(found).toMatchObject({ code: 1, out: expect.stringContaining('Only what no backup needs any more holds them') });
+    const [prune] = commandsIn(found.out);
+    mkdirSync(at('repo', 'active'), { recursive: true });
+    writeFileSync(at('repo', 'active', 'killed'), 'cut off');
+    expect((await run(...search)).out).toMatch(/A backup is being made \(killed, last sign of life at .*\), beside which nothing is removed: run it when it has ended; one that was killed stops counting at /);
+    expect(await run(...prune!)).toMatchObject({ code: 4, out: expect.stringMatching(/A backup is being made \(killed, .*so no objects were removed\. Repeat the command when it has ended; one that was killed stops counting at /) });
+    rmSync(at('repo', 'active', 'killed'));
+    expect(await run(...prune!)).toMatchObject({ code: 0 });
+    expect(await run(...search)).toMatchObject({ code: 0, out: expect.stringContaining('no trace') });
+
+    // A node that was restored has another id, and the backups of the old one would stay.
+    await json('restore', '--from', at('repo'), '--key-file', at('key'), '--db', at('restored'));
+    const [later] = await fill(at('data'), 'later', 5);
+    await create();
+    await json('backup', 'create', ...repository, '--key-file', at('key'), '--db', at('restored'));
+    const old = await run('prove-erased', '--event', later!, ...repository, '--key-file', at('key'));
+    const forget = commandsIn(old.out).find((words) => words.includes('--forget-node'))!;
+    expect(forget.at(-1)).toBe(nodeId);
+    expect(await run(...forget)).toMatchObject({ code: 0, out: expect.stringContaining('of the node that is no more') });
+    expect(await run('prove-erased', '--event', later!, ...repository, '--key-file', at('key'))).toMatchObject({ code: 0 });
+  });
+
+  if (IS_LONG_RUN) test('a moment that can not be had: the refusal names the nearest and what to type for them', async () => {
+    const clock = new ManualClock(TEST_NOW_MS, 'microtask');
+    const open = await openTestStore({ storage: new FilesystemStorage({ root: at('data') }), chunkSizeBytes: CHUNK_BYTES, clock });
+    for (let i = 0; i < 100; i++) {
+      await append(open, i % 2 === 0 ? 's' : 'gone', 2);
+      clock.setNow(clock.nowMs() + 1_000);
+    }
+    await open.store.deleteStream('gone', ANY, 'hard');
+    await open.scavenger.start({});
+    await open.scavenger.idle();
+    await append(open, 's', 1);
+    await open.close();
+    await json('backup', 'create', '--repository', at('a repo'), '--db', at('data'));
+    const chunkMs = TEST_NOW_MS + 95_500;
+    const time = new Date(chunkMs).toISOString();
+    const words = ['restore', '--from', at('a repo'), '--db', at('r'), '--to-time', time];
+    const refused = await run(...words);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/not_restorable.*The nearest moments that can be had are \S+Z, before it, and \S+Z, behind it\. For the one before, run/) });
+    expect(refused.err).not.toContain('position');
+    expect(existsSync(at('r', 'writer.chk'))).toBe(false);
+    const [before, after] = commandsIn(refused.err);
+    expect(before).toEqual([...words.slice(0, -1), time.replace('.500Z', '.5Z'), '--at-or-before']);
+    const belowText = / are (\S+Z), before/.exec(refused.err)![1]!;
+    expect(await run(...before!)).toMatchObject({ code: 0, out: expect.stringContaining(`the nearest moment before it that can is ${belowText}.`) });
+    expect(await json(...after!, '--force')).toMatchObject({ restoredTo: null });
+    expect(await run('restore', '--from', at('a repo'), '--db', at('r'), '--at-or-before')).toMatchObject({ code: 2, err: expect.stringContaining('--at-or-before goes with --to-time') });
+  });
 });
+
+/** The commands that a text shows in backticks, as the words that a shell makes of them. */
+function commandsIn(text: string): string[][] {
+  return [...text.matchAll(/`skua ([^`]+)`/g)].map(([, line]) => [...line!.matchAll(/(?:'[^']*'|\\.|[^\s'\\])+/g)].map(([word]) => word.replaceAll(/'([^']*)'|\\(.)/g, '$1$2')));
+}

@@ -123,7 +123,7 @@ describe('with a repository', () => {
     expect(later.shippedEnd).toBeGreaterThan(shipped.shippedEnd);
   });
 
-  test('ships on while a scavenge runs, over the end of its chunk, and a restore has everything', async () => {
+  if (IS_LONG_RUN) test('ships on while a scavenge runs, over the end of its chunk, and a restore has everything', async () => {
     const node = await start('--backup-repository', repository(), '--backup-ship-every-sec', '1');
     const isShipped = () => until(async () => await metric(node, 'eventstore_backup_unshipped_bytes') === 0);
     await node.ask('POST', '/streams/orders/metadata', { headers: { 'content-type': 'application/json', 'es-eventtype': '$metadata', 'es-eventid': '00000000-0000-4000-9000-000000000002' }, body: '{"$maxCount":1}' });

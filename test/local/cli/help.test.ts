@@ -34,7 +34,7 @@ describe('help', () => {
     expect(out).toContain('[default: ./data]');
     expect(out).toContain('[default: 2113]');
   });
-  test.each([[['scavenge']], [['scavenge', '--help']], [['help', 'scavenge']]])('of commands with the same first word: %j', async (words) => {
+  test.each([[['scavenge', '-h']], [['scavenge', '--help']], [['help', 'scavenge']]])('of commands with the same first word: %j', async (words) => {
     const { code, out, err } = await run(words);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     for (const name of ['start', 'stop [ID]', 'status', 'watch', 'offline DIR']) expect(out).toContain(`  scavenge ${name} `);
@@ -51,6 +51,14 @@ describe('help', () => {
 });
 
 describe('wrong usage is exit code 2, on stderr, with a way on', () => {
+  const groups = [...new Set(COMMANDS.map(({ name }) => name.split(' ')).filter((words) => words.length > 1).map(([first]) => first!))];
+  test.each(groups)('skua %s without a word behind it shows what may follow', async (group) => {
+    const { code, out, err } = await run([group]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(`error: skua ${group} needs a command behind it.\n`);
+    for (const { name } of COMMANDS) expect(err.includes(`  ${name} `)).toBe(name.startsWith(`${group} `));
+  });
+  test('these are all groups that there are', () => expect(groups).toEqual(expect.arrayContaining(['scavenge', 'auto-scavenge', 'backup', 'webhook', 'license', 'functions'])));
   test.each([
     [['strat'], "error: Unknown command 'strat'. Did you mean skua start?\nSee: skua --help\n"],
     [['help', 'verfy'], "error: Unknown command 'verfy'. Did you mean skua verify?\nSee: skua --help\n"],
@@ -69,7 +77,7 @@ describe('wrong usage is exit code 2, on stderr, with a way on', () => {
     [['prove-erased'], 'error: Say what to look for: --stream NAME or --event ID.\nSee: skua prove-erased --help\n'],
     [['prove-erased', '--event', 'x'], "error: 'x' is no event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.\nSee: skua prove-erased --help\n"],
     [['start', '--scavenge-backend-page-size', '12'], "error: --scavenge-backend-page-size must be a power of two from 1 to 64, not '12'.\nSee: skua start --help\n"],
-    [['verify'], 'error: DIR is missing: the data directory.\nSee: skua verify --help\n'],
+    [['verify'], 'error: DIR is missing: the data directory, or s3://bucket/prefix.\nSee: skua verify --help\n'],
   ])('%j', async (words, err) => {
     expect(await run(words)).toEqual({ code: 2, out: '', err });
   });

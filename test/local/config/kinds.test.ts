@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { boolean, integer, ip, list, oneOf, origins, path, powerOfTwo, size, text } from '../../../local/config/kinds.ts';
+import { boolean, integer, ip, list, oneOf, origins, path, powerOfTwo, size, text, texts } from '../../../local/config/kinds.ts';
 import type { Kind } from '../../../local/config/kinds.ts';
 
 const chunk = size({ min: 131_072, max: 1_073_741_824, multipleOf: 4_096 });
@@ -19,6 +19,9 @@ describe('values that are understood', () => {
     ['path', path('DIR'), './a b', './a b'], ['text', text('T'), ' x=y ', ' x=y '], ['empty text', text('T', { mayBeEmpty: true }), '', ''],
     ['origins', origins, 'https://Events.test, http://localhost:8080', ['https://events.test', 'http://localhost:8080']], ['origins', origins, '*', ['*']],
     ['list', list('HOST:PORT'), 'a:1, b:2', ['a:1', 'b:2']], ['list', list('HOST:PORT'), 'a:1', ['a:1']],
+    ['texts', texts('TOKENS'), 'a b, c;d', ['a b', 'c;d']], ['texts', texts('TOKENS'), 'long\\, random, short', ['long, random', 'short']],
+    // A backslash is one unless a comma follows; behind one that ends a text goes a blank.
+    ['texts', texts('TOKENS'), '\\a\\\\b\\\\, c\\ ,d', ['\\a\\\\b\\, c\\', 'd']],
   ])('%s, %#', (_, kind, given, value) => {
     expect(kind.parse(given)).toEqual({ value });
   });
@@ -37,13 +40,14 @@ describe('values that are not', () => {
     ['a path', path('FILE'), ''], ['a path', path('FILE'), 'a\0b'], ['a text that is not empty', text('T'), ''],
     ...['', 'events.test', 'https://events.test/', 'https://events.test:443', 'https://a.test/page', 'ftp://a.test', 'null', 'https://*.a.test,', 'https://u:p@a.test'].map((given) => ['a list of origins such as https://events.example.test or http://localhost:8080, without a path, or *', origins, given] as [string, Kind<unknown>, string]),
     ...['', 'a;b', 'a\tb', 'a,,b', 'a,'].map((given) => ['a list with commas, such as H,H', list('H'), given] as [string, Kind<unknown>, string]),
+    ...['', 'a,,b', 'a,', 'a\\,,'].map((given) => ['texts with commas between them (\\, for a comma in one)', texts('T'), given] as [string, Kind<unknown>, string]),
   ])('%s, %#', (allowed, kind, given) => {
     expect(kind.parse(given)).toEqual({ allowed });
   });
 });
 
 test('what is shown is what may be given', () => {
-  for (const [kind, value] of [[boolean, true], [integer('N'), -3], [chunk, 1_048_576], [level, 'Debug'], [list('H'), ['a', 'b']]] as [Kind<unknown>, unknown][]) {
+  for (const [kind, value] of [[boolean, true], [integer('N'), -3], [chunk, 1_048_576], [level, 'Debug'], [list('H'), ['a', 'b']], [texts('T'), ['a, b', 'c\\', '\\,', 'd;']]] as [Kind<unknown>, unknown][]) {
     expect(kind.parse(kind.show(value))).toEqual({ value });
   }
 });

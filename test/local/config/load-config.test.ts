@@ -56,9 +56,18 @@ describe('deprecated', () => {
 });
 
 describe('environment only', () => {
-  test('passwords are taken from there, also empty ones', () => {
+  test('passwords are taken from there', () => {
     expect(load([]).values.DefaultAdminPassword).toBe('changeit');
-    expect(load([], { env: { SERVER_DEFAULT_ADMIN_PASSWORD: '', SERVER_DEFAULT_OPS_PASSWORD: 'x' } }).values).toMatchObject({ DefaultAdminPassword: '', DefaultOpsPassword: 'x' });
+    expect(load([], { env: { SERVER_DEFAULT_ADMIN_PASSWORD: ' y', SERVER_DEFAULT_OPS_PASSWORD: 'x' } }).values).toMatchObject({ DefaultAdminPassword: ' y', DefaultOpsPassword: 'x' });
+  });
+  test.each(['', ' ', '\t\n'])('%j is no password, wherever it is given', (blank) => {
+    for (const [name, variable, option] of [['DefaultAdminPassword', 'SERVER_DEFAULT_ADMIN_PASSWORD', '--default-admin-password'], ['DefaultOpsPassword', 'SERVER_DEFAULT_OPS_PASSWORD', '--default-ops-password']] as const) {
+      const refusal = (spelling: string) => expect.stringMatching(new RegExp(`^${spelling.replaceAll(/[()]/g, '\\$&')} must be a password, and it is empty .*leave the variable out\\.$`));
+      for (const words of [[], ['--insecure'], ['--what-if']]) expect(problems(words, { env: { [variable]: blank } })).toEqual([refusal(variable)]);
+      expect(problems([`${option}=${blank}`])).toEqual([`${option} can only be given in the environment, as ${variable}.`, refusal(option)]);
+      expect(problems([], { yaml: `${name}: "${blank.replaceAll('\n', '\\n').replaceAll('\t', '\\t')}"` })).toEqual([`${name} (node.yaml:1) can only be given in the environment, as ${variable}.`, refusal(`${name} (node.yaml:1)`)]);
+      expect(problems([], { yaml: `${name}:` })).toEqual([expect.stringContaining(name)]);
+    }
   });
   test('elsewhere they are refused, even where the environment has them too, and not shown', () => {
     const env = { SERVER_DEFAULT_OPS_PASSWORD: 'x' };

@@ -28,7 +28,10 @@ describe('the dump', () => {
       '    Scavenge Options:', '        SCAVENGE HISTORY MAX AGE: 30 (Yaml)',
     ]);
     expect(defaults[0]).toBe('DEFAULT OPTIONS:');
-    expect(defaults).toContain('        DEFAULT OPS PASSWORD:   ******** (<DEFAULT>)');
+    // Nothing is masked that nobody has set: else an option looks as if it were.
+    expect(defaults).toContain('        DEFAULT OPS PASSWORD:   changeit (<DEFAULT>)');
+    expect(defaults).toContain('        CLUSTER SECRET: <empty> (<DEFAULT>)');
+    expect(defaults.join('\n')).not.toContain('****');
     expect(defaults).toContain('        INDEX:                        <empty> (<DEFAULT>)');
     expect(lines.filter((line) => line.startsWith('        '))).toHaveLength(Object.keys(OPTIONS).length);
   });
@@ -37,6 +40,9 @@ describe('the dump', () => {
     expect(groups).toEqual(groups.toSorted());
     const logging = defaults.slice(defaults.indexOf('    Logging Options:') + 1).filter((line) => /^ {8}/.test(line)).slice(0, 7).map((line) => line.trim().split(':')[0]);
     expect(logging).toEqual(['DISABLE LOG FILE', 'LOG', 'LOG CONSOLE FORMAT', 'LOG FILE INTERVAL', 'LOG FILE RETENTION COUNT', 'LOG FILE SIZE', 'LOG LEVEL']);
+  });
+  test('a secret that was set to nothing is shown as nothing', () => {
+    expect(dumpLines(load([], { env: { SERVER_CERTIFICATE_PASSWORD: '', SERVER_CLUSTER_SECRET: 'hunter2' } }))).toEqual(expect.arrayContaining(['        CERTIFICATE PASSWORD: <empty> (Environment Variables)', '        CLUSTER SECRET: ******** (Environment Variables)']));
   });
   test('without anything given', () => {
     expect(dumpLines(load([])).slice(0, 3)).toEqual(['MODIFIED OPTIONS:', '    (none)', '']);

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { boolean, integer, list } from '../../../local/config/kinds.ts';
 import { commandLineName, environmentName, Names } from '../../../local/config/names.ts';
 import { flag, option, optional } from '../../../local/config/option.ts';
 import { OPTION_GROUPS, OPTIONS } from '../../../local/config/options.ts';
+import { ABSENT_OPTIONS } from '../../../local/config/reference.ts';
 import { load, problems } from './support.ts';
 
 describe('names', () => {
@@ -150,6 +152,64 @@ describe('the environment', () => {
   });
 });
 
+describe('variables that are no options', () => {
+  const warningsOf = (env: Record<string, string>, words: string[] = []) => load(words, { env }).warnings;
+
+  test('of a service named server, as an orchestrator sets them', () => {
+    const env = {
+      SERVER_SERVICE_HOST: '10.96.0.7', SERVER_SERVICE_PORT: '2113', SERVER_SERVICE_PORT_HTTP: '2113', SERVER_SERVICE_PORT_MY_PORT: '7', SERVER_PORT: 'tcp://10.96.0.7:2113', SERVER_PORT_2113_TCP: 'tcp://10.96.0.7:2113',
+      SERVER_PORT_2113_TCP_PROTO: 'tcp', SERVER_PORT_2113_TCP_PORT: '2113', SERVER_PORT_2113_TCP_ADDR: '10.96.0.7', SERVER_PORT_53_UDP_ADDR: '10.96.0.7', SERVER_BACKUP_SERVICE_HOST: '10.96.0.8', SERVER_BACKUP_PORT_80_TCP_ADDR: '10.96.0.8',
+    };
+    const [warning, ...more] = warningsOf(env);
+    expect(more).toEqual([]);
+    for (const name of Object.keys(env)) expect(warning).toContain(name);
+    expect(warning).not.toContain('10.96');
+    expect(warningsOf(Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`SERVER_PORT_${i}_TCP_ADDR`, ''])))[0]!.length).toBeLessThan(1_000);
+  });
+  test('of a service whose name makes one of ours: a port is no address', () => {
+    expect(load([], { env: { SERVER_NODE_PORT: 'tcp://10.96.0.7:2113' } })).toMatchObject({ values: { NodePort: 2113 }, warnings: [expect.stringMatching(/^SERVER_NODE_PORT: ignored, as an orchestrator/)] });
+    expect(problems([], { env: { SERVER_NODE_PORT: '10.96.0.7' } })).toHaveLength(1);
+  });
+  test('and of other programs', () => {
+    expect(warningsOf({ SERVER_NAME: 'x', SERVER_SOFTWARE: 'y', SERVER_HOST: 'z', SERVER_ADDR: '', SERVER_URL: 'u', SERVER_ID: '1' })).toEqual(['SERVER_ADDR', 'SERVER_HOST', 'SERVER_ID', 'SERVER_NAME', 'SERVER_SOFTWARE', 'SERVER_URL'].map((name) => `Unknown environment variable ${name} is ignored.`));
+    expect(warningsOf({ SERVER_LOG_DIR: '/x' })).toEqual(['Unknown environment variable SERVER_LOG_DIR is ignored. Did you mean SERVER_LOG?']);
+  });
+  test('are errors where they look like typing errors', () => {
+    for (const [name, meant] of [['SERVER_NODE_PRT', 'SERVER_NODE_PORT'], ['SERVER_NODE_IPS', 'SERVER_NODE_IP'], ['SERVER_INSECUR', 'SERVER_INSECURE'], ['SERVER_DEFAULT_ADMIN_PASWORD', 'SERVER_DEFAULT_ADMIN_PASSWORD'], ['SERVER_CHUNK', 'SERVER_CHUNK_SIZE'], ['SERVER_DISABLE_TSL', 'SERVER_DISABLE_TLS']] as const) {
+      expect(problems([], { env: { [name]: 'x' } })).toEqual([`Unknown environment variable ${name}. Did you mean ${meant}?`, ALLOW]);
+    }
+  });
+  test('of the reference database: each with its counterpart, or why there is none', () => {
+    expect(warningsOf({ EVENTSTORE_DB: '/x', KURRENTDB_AUTO_SCAVENGE__ENABLED: 'true', EVENTSTORE_EXT_PORT: '7', EVENTSTORE_RUN_PROJECTIONS: 'All', KURRENTDB_NOBODY_KNOWS: '1', EVENTSTORE_NODE_PROT: '1', KURRENTDB_: '', EVENTSTORE_DEFAULT_ADMIN_PASSWORD: 'hunter2', EVENTSTORE_PORT_1113_TCP_ADDR: 'x', SERVER_DB: '/y' })).toEqual([
+      'EVENTSTORE_DB has no effect here: its counterpart is SERVER_DB, which is set.',
+      'EVENTSTORE_DEFAULT_ADMIN_PASSWORD has no effect here: its counterpart is SERVER_DEFAULT_ADMIN_PASSWORD, which is not set.',
+      'EVENTSTORE_EXT_PORT has no effect here: its counterpart is SERVER_NODE_PORT, which is not set.',
+      'EVENTSTORE_NODE_PROT has no effect here, and has no counterpart. Did you mean SERVER_NODE_PORT?',
+      'EVENTSTORE_RUN_PROJECTIONS has no effect here, and has no counterpart: there are no projections.',
+      'KURRENTDB_ has no effect here, and has no counterpart.',
+      'KURRENTDB_AUTO_SCAVENGE__ENABLED has no effect here: its counterpart is SERVER_AUTO_SCAVENGE__ENABLED, which is not set.',
+      'KURRENTDB_NOBODY_KNOWS has no effect here, and has no counterpart.',
+      expect.stringMatching(/^EVENTSTORE_PORT_1113_TCP_ADDR: ignored/),
+    ]);
+  });
+  test('options of the reference database under our prefix, and in other places', () => {
+    expect(warningsOf({ SERVER_RUN_PROJECTIONS: 'All', SERVER_NODE_TCP_PORT: '1113' })).toEqual([
+      'SERVER_NODE_TCP_PORT is ignored: the reference database has this option, and Skua has not: clients speak HTTP here, neither the TCP protocol nor gRPC.',
+      'SERVER_RUN_PROJECTIONS is ignored: the reference database has this option, and Skua has not: there are no projections.',
+    ]);
+    expect(problems(['--run-projections=All'])).toEqual(['Unknown option --run-projections. The reference database has this option, and Skua has not: there are no projections.', ALLOW]);
+    expect(problems([], { yaml: 'GossipSeed: a:1' })).toEqual(['Unknown option GossipSeed in node.yaml:1. The reference database has this option, and Skua has not: a node is a single one in this version.', ALLOW]);
+  });
+  test('what is not here stays so: no option that there is stands in the table', () => {
+    const names = new Names(OPTION_GROUPS);
+    const absent = ABSENT_OPTIONS.flatMap(({ options }) => options);
+    expect(absent.filter((name) => names.find(name) !== null)).toEqual([]);
+    expect(new Set(absent).size).toBe(absent.length);
+    const page = readFileSync(new URL('../../../local/MOVING.md', import.meta.url), 'utf8');
+    expect(absent.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  });
+});
+
 describe('nested options', () => {
   const groups = [...OPTION_GROUPS, { title: 'Plug-ins', options: {
     'Connectors:DataProtection:Limit': option(integer('N', 0, 9), 3, 'Limit'),
@@ -181,6 +241,12 @@ describe('nested options', () => {
     ['Connectors: &a\n  DataProtection: *a', ['Unknown option Connectors:DataProtection:DataProtection in node.yaml:2.', ALLOW]],
   ])('%j is refused', (yaml, expected) => {
     expect(problems([], { yaml, groups })).toEqual(expected);
+  });
+  test('a text may hold commas, one of a list too', () => {
+    const name = 'Connectors:DataProtection:PreviousTokens';
+    for (const token of ['a, b', 'a,b,', ',']) expect(load([], { env: { SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: token } }).values['Connectors:DataProtection:Token']).toBe(token);
+    expect(valueOf(name, [], { env: { SERVER_CONNECTORS__DATA_PROTECTION__PREVIOUS_TOKENS: String.raw`a\, b, c` } })).toEqual(['a, b', 'c']);
+    expect(valueOf(name, [], { yaml: String.raw`Connectors: {DataProtection: {PreviousTokens: ["a, b", 'c\', d]}}` })).toEqual(['a, b', 'c\\', 'd']);
   });
   test('lists', () => {
     expect(valueOf('GossipSeed', ['--gossip-seed', 'a:1,b:2'])).toEqual(['a:1', 'b:2']);

@@ -81,3 +81,42 @@ test('the option takes addresses and ranges, and never everybody', () => {
   expect(addressRanges.parse('10.0.0.0/8, 2001:db8::/32,127.0.0.1, ::1')).toEqual({ value: ['10.0.0.0/8', '2001:db8::/32', '127.0.0.1', '::1'] });
   for (const given of ['', 'localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/0', '::/0', '2001:db8::/129', '10.0.0/8', '10.0.0.1 10.0.0.2', 'fe80::1%eth0', '1.2.3.4/8/8', '10.0.0.0/-1', '*']) expect(addressRanges.parse(given)).toHaveProperty('allowed');
 });
+
+describe('whether a request was sent on this machine', () => {
+  const HOST = { host: '127.0.0.1:2113' };
+  const local = (remoteAddress: string | undefined, headers: Record<string, string>, proxies = new TrustedProxies([])) => proxies.isLocal({ remoteAddress }, new Headers(headers));
+
+  test.each([
+    ['127.0.0.1', '127.0.0.1:2113'], ['127.8.0.1', 'localhost'], ['::1', '[::1]:2113'], ['::ffff:127.0.0.1', 'LOCALHOST:1'],
+  ])('%s asking for %s', (address, host) => {
+    expect(local(address, { host })).toBe(true);
+  });
+  test.each<[string, string | undefined, Record<string, string>]>([
+    ['another machine', '192.0.2.7', HOST], ['nobody any more', undefined, HOST], ['another machine that says it is this one', '192.0.2.7', { ...HOST, 'x-forwarded-for': '127.0.0.1' }],
+    ['whoever asks for the name that a proxy is reached by', '127.0.0.1', { host: 'events.example.test' }], ['whoever asks for another address', '127.0.0.1', { host: '192.0.2.1:2113' }],
+    ['whoever names no host', '127.0.0.1', {}], ['whoever names none that is one', '127.0.0.1', { host: '127.0.0.1 x' }], ['a name that only begins so', '127.0.0.1', { host: '127.0.0.1.example.test' }], ['a name that only ends so', '127.0.0.1', { host: 'x.localhost.example' }],
+    ...['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'].map((name) => [`a proxy that says ${name}`, '127.0.0.1', { ...HOST, [name]: '127.0.0.1' }] satisfies [string, string, Record<string, string>]),
+  ])('not %s', (_, address, headers) => {
+    expect(local(address, headers)).toBe(false);
+  });
+
+  describe('behind a trusted proxy on it', () => {
+    const proxies = new TrustedProxies(['127.0.0.1', '10.0.0.0/8']);
+    test.each<[boolean, string, Record<string, string>]>([
+      [true, '127.0.0.1', { 'x-forwarded-for': '127.0.0.1', host: 'events.example.test' }],
+      [true, '127.0.0.1', { forwarded: 'for="[::1]:80"' }],
+      [false, '127.0.0.1', { ...HOST, 'x-forwarded-for': '203.0.113.9' }],
+      // What the client claimed stands before what the proxy added.
+      [false, '127.0.0.1', { ...HOST, 'x-forwarded-for': '127.0.0.1, 203.0.113.9' }],
+      // Another header that the proxy has passed on, and one that can't be read, must open nothing.
+      [false, '127.0.0.1', { ...HOST, 'x-forwarded-for': '203.0.113.9', forwarded: 'for=127.0.0.1' }],
+      [false, '127.0.0.1', { ...HOST, 'x-forwarded-for': '203.0.113.9', forwarded: '=' }],
+      [false, '127.0.0.1', { ...HOST, 'x-forwarded-for': 'unknown' }],
+      // A proxy that says nothing may send anybody.
+      [false, '127.0.0.1', HOST],
+      [false, '10.0.0.1', { ...HOST, 'x-forwarded-for': '127.0.0.1' }],
+    ])('%s: %s %j', (expected, address, headers) => {
+      expect(local(address, headers, proxies)).toBe(expected);
+    });
+  });
+});

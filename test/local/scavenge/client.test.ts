@@ -80,7 +80,8 @@ describe('start', () => {
     const running = run('scavenge start --watch', io);
     await io.written(/\[#+-+\]/);
     scavenger.progressNow = { ...PROGRESS, chunksDone: 2, bytesDone: 209_715_200 };
-    await io.written(/\[############------------\] chunk execution: 50 %, 200\.0 MiB of 400\.0 MiB, /);
+    // One bar goes over all phases: learning and deciding come before.
+    await io.written(/\[##############----------\] 58 %, (?:\d+ s left, )?chunk execution: 200\.0 MiB of 400\.0 MiB, /);
     await end('Success');
     const { code, out } = await running;
     expect({ code, out }).toEqual({ code: 0, out: `Done after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed.\n` });
@@ -128,7 +129,7 @@ describe('status', () => {
     scavenger.progressNow = PROGRESS;
     const { code, out } = await run('scavenge status');
     expect(code).toBe(0);
-    expect(out).toBe(`Running for 2.5 s: scavenge ${FIRST}.\nchunk execution: 25 %, 100.0 MiB of 400.0 MiB, 40.0 MiB/s, 8 s left, chunk 2 of 4, 50.0 MiB reclaimed\n`);
+    expect(out).toBe(`Running for 2.5 s: scavenge ${FIRST}.\n47 %, 3 s left, chunk execution: 100.0 MiB of 400.0 MiB, 40.0 MiB/s, chunk 2 of 4, 50.0 MiB reclaimed\n`);
     expect(JSON.parse((await run('scavenge status --json')).out)).toMatchObject({ running: { scavengeId: FIRST, bytesDone: 104_857_600 }, last: { scavengeResult: 'InProgress' } });
   });
 
@@ -137,6 +138,111 @@ describe('status', () => {
     await end('Errored', 'Error while scavenging DB: no space.');
     const { code, out } = await run('scavenge status');
     expect({ code, out }).toEqual({ code: 0, out: `No scavenge is running. The last one:\nFailed after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed. Error while scavenging DB: no space. The next start goes on where it failed.\n` });
+  });
+});
+
+describe('an older point', () => {
+  const waiting = { why: 'unfinished', point: { position: 41_654, eventNumber: 2, effectiveNowMs: 1_795_305_600_123, effectiveNowTicks: 4_567, threshold: 0 } } as const;
+  const document = { why: 'unfinished', position: 41_654, eventNumber: 2, effectiveNow: '2026-11-22T00:00:00.1234567Z', threshold: 0 };
+  const NOTE = 'It goes on with the scavenge of 2026-11-22T00:00:00Z, up to that moment (position 41654); what was deleted or has expired since needs another.\n';
+  const done = (id: string, time = ' after 4.5 s', space = ' 150.0 MiB reclaimed.') => `Done up to 2026-11-22T00:00:00Z${time}: scavenge ${id}.${space} It went on with the scavenge of that moment: what was deleted or has expired since needs another.\n`;
+  beforeEach(() => { scavenger.waitingNow = waiting; });
+
+  test('is told at the start, and in the result', async () => {
+    expect(await run('scavenge start')).toEqual({ code: 0, out: `Scavenge ${FIRST} has started. Follow it with \`skua scavenge watch\`.\n`, err: NOTE });
+    await end('Success');
+    expect(await run('scavenge watch')).toEqual({ code: 0, out: done(FIRST), err: '' });
+    expect(JSON.parse((await run('scavenge watch --json')).out)).toMatchObject({ result: 'Success', olderPoint: document });
+    expect(JSON.parse((await run('scavenge start --json')).out)).toMatchObject({ olderPoint: document });
+  });
+
+  test('of a point that no run has reached, and with a threshold of its own', async () => {
+    scavenger.waitingNow = { why: 'unreached', point: { ...waiting.point, threshold: 40 } };
+    expect((await run('scavenge start --threshold 5')).err).toBe('It goes to the scavenge point of 2026-11-22T00:00:00Z, which no run has reached, up to that moment (position 41654), with its threshold of 40; what was deleted or has expired since needs another.\n');
+  });
+
+  test('--fresh begins at a new one, and says nothing of it', async () => {
+    expect(await run('scavenge start --fresh')).toMatchObject({ code: 0, err: '' });
+    expect(scavenger.started).toEqual([{ options: { startAfresh: true }, isDry: false }]);
+  });
+
+  test('waits, and the status says since when, up to what, and how to go on', async () => {
+    const { out } = await run('scavenge status');
+    expect(out).toBe([
+      'No scavenge is running, and none has run since the node was started.',
+      'A scavenge waits to go on: it was begun at 2026-11-22T00:00:00Z, has not ended, and goes up to that moment (position 41654).',
+      '  skua scavenge start  goes on with it; what was deleted or has expired since needs another',
+      '  skua scavenge start --wait --until-clean  does that, and then runs the other',
+      '  skua scavenge start --fresh  abandons it and begins at a new point', '',
+    ].join('\n'));
+    expect(JSON.parse((await run('scavenge status --json')).out)).toEqual({ running: null, last: null, waiting: document });
+    await scavenger.start();
+    scavenger.progressNow = { ...PROGRESS, olderPoint: waiting };
+    const running = await run('scavenge status');
+    expect(running.out).toContain(`50.0 MiB reclaimed, up to 2026-11-22T00:00:00Z\n${NOTE}`);
+    expect(running.out).not.toContain('waits');
+  });
+
+  test('--until-clean runs another behind it, up to now', async () => {
+    const io = new FakeIo();
+    const running = run('scavenge start --wait --until-clean', io);
+    await scavenger.begun();
+    scavenger.waitingNow = null;
+    await end('Success');
+    await io.written(/Done up to/);
+    await scavenger.begun(2);
+    const second = scavenger.current()!;
+    scavenger.end('Success');
+    const { code, out, err } = await running;
+    expect({ code, err }).toEqual({ code: 0, err: NOTE });
+    expect(out).toBe(`${done(FIRST)}Done: scavenge ${second}.\n`);
+  }, 30_000);
+
+  test('--until-clean ends where no run reaches its start, and where one fails', async () => {
+    const start = scavenger.start.bind(scavenger);
+    const ending = (result: 'Success' | 'Stopped') => {
+      scavenger.start = async (options) => {
+        const started = await start(options);
+        await store.append(`$scavenges-${started.scavengeId}`, -2, [{ id: started.scavengeId, type: '$scavengeCompleted', isJson: true, data: encodeText('{"timeTaken":"00:00:01","spaceSaved":0}'), metadata: new Uint8Array(0) }]);
+        scavenger.end(result);
+        return started;
+      };
+    };
+    ending('Success');
+    const { code, out, err } = await run('scavenge start --wait --until-clean');
+    expect([code, out.split('Done up to').length - 1, err.split(NOTE).length - 1]).toEqual([1, 4, 4]);
+    expect(err).toMatch(/error scavenge_not_clean: 4 runs have ended, and none of them has gone up to its start/);
+    ending('Stopped');
+    expect((await run('scavenge start --wait --until-clean')).out).toMatch(/^Stopped after/);
+  }, 30_000);
+
+  test.each([
+    ['--until-clean', /needs|give --wait or --watch/], ['--wait --until-clean --fresh', /does not go with --fresh/], ['--wait --until-clean --sync-only', /--sync-only/], ['--until-clean --dry-run', /--dry-run/],
+    ['--fresh --sync-only', /leave one of them out/],
+  ])('%s is wrong usage', async (words, message) => {
+    expect(await run(`scavenge start ${words}`)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(message) });
+    expect(scavenger.started).toEqual([]);
+  });
+
+  test('stands beside what a dry run and an explanation promise', async () => {
+    const running = run('scavenge start --dry-run');
+    await scavenger.begun();
+    const report: DryRunReport = { scavengeId: FIRST, threshold: 0, point: waiting.point, chunks: [], totals: { chunks: 0, records: 0, discardable: 0, bytes: 0, bytesReclaimable: 0, chunksExecuted: 0 }, waiting };
+    scavenger.reports.set(FIRST, report);
+    const line = 'This is what a new scavenge would do. The next start goes on with the scavenge of 2026-11-22T00:00:00Z, up to that moment; then what was deleted or has expired since needs another, or begin with `skua scavenge start --fresh`.\n';
+    expect((await running).out).toBe(`A scavenge would rewrite nothing. Nothing was changed.\n${line}`);
+    const removed = [{ from: 0, to: 9, count: 10, bytes: 1_024, rule: '$tb' as const }];
+    const left = [{ from: 4, to: 9, count: 6, bytes: 600, rule: '$tb' as const }];
+    const explained = { stream: 's', lastEventNumber: 10, metadata: { $tb: 10 }, rules: [{ rule: '$tb' as const, value: 10 }], removed, kept: [] };
+    scavenger.explanations.set('s', { ...explained, waiting: { ...waiting, leaves: left } });
+    expect((await run('explain s')).out).toContain([
+      '  0 to 9     10  1.0 KiB  $tb', '',
+      'The next start is not this scavenge: it goes on with the one of 2026-11-22T00:00:00Z, up to that moment, unless you begin with `skua scavenge start --fresh`.',
+      'Of the 10 events, it leaves 6 to another scavenge:', '  events  count   size  because of', '  4 to 9      6  600 B  $tb', '',
+    ].join('\n'));
+    expect(JSON.parse((await run('explain s --json')).out)).toEqual({ ...explained, waiting: { ...document, leaves: left } });
+    scavenger.explanations.set('s', { ...explained, waiting: { ...waiting, leaves: [] } });
+    expect((await run('explain s')).out).toContain('It removes the same of this stream.\n');
   });
 });
 
@@ -239,6 +345,18 @@ describe('explain', () => {
       '  12            1  last event of the stream',
       '',
     ].join('\n') });
+  });
+
+  test('what of the metadata has no effect, and why', async () => {
+    const ignored = [{ key: '$maxAge', value: '"PT5M"', why: 'it must be a whole number of seconds, such as 3600' }, { key: '$maxcount', value: '10', why: 'this key means nothing: it must be spelt $maxCount' }];
+    const explained = { stream: 'a', lastEventNumber: 1, rules: [], removed: [], kept: [] };
+    scavenger.explanations.set('a', { ...explained, metadata: { $maxAge: 'PT5M', $maxcount: 10 }, ignored });
+    expect((await run('explain a')).out).toBe([
+      'a: last event 1', 'metadata: {"$maxAge":"PT5M","$maxcount":10}', 'ignored:  $maxAge "PT5M": it must be a whole number of seconds, such as 3600',
+      'ignored:  $maxcount 10: this key means nothing: it must be spelt $maxCount', 'rules:    none, so nothing is ever removed', '', 'A scavenge would remove nothing.', '',
+    ].join('\n'));
+    scavenger.explanations.set('a', { ...explained, metadata: null, ignored: [{ key: null, value: 'tomorrow', why: 'this is no JSON object' }] });
+    expect((await run('explain a')).out).toContain('metadata: tomorrow\nignored:  all of it: this is no JSON object\n');
   });
 
   test('numbers beyond 2^53 come through', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, watch } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -70,7 +70,7 @@ async function resultOf(node: Node, scavengeId: string): Promise<string | undefi
 /** A command to its end. */
 async function run(words: readonly string[]): Promise<Ended> {
   const io = new FakeIo();
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.err };
+  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.complaints };
 }
 
 function linesOf(text: string): Record<string, unknown>[] {
@@ -168,7 +168,8 @@ if (IS_LONG_RUN) describe('a run that lasts', () => {
     expect((await node.stop()).code).toBe(0);
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
     const again = await startedNode(['--db', folder, ...FILTER]);
-    expect(await json(`${again.url}/admin/scavenge/current`)).toEqual({ scavengeId: '', scavengeLink: '' });
+    // Where its point was written already, it waits to go on.
+    expect(await json(`${again.url}/admin/scavenge/current`)).toMatchObject({ scavengeId: '', scavengeLink: '' });
     expect((await run(['scavenge', 'start', '--wait', '--node', again.url])).code).toBe(0);
     // The repair of the history runs in the background of the start, and the run came after it.
     expect(await resultOf(again, scavengeId)).toBe('Interrupted');
@@ -245,6 +246,39 @@ if (IS_LONG_RUN) describe('offline', () => {
     const node = await startedNode(['--db', folder, ...FILTER]);
     expect((await json<{ entries: unknown[] }>(`${node.url}/streams/$scavengePoints`)).entries).toHaveLength(1);
     await node.stop();
+  });
+
+  test('one that did not end is gone on with and said to be, done with its rest, or abandoned', async () => {
+    await (await filledNode()).stop();
+    const database = path.join(folder, 'index', 'scavenging', 'scavenging.db');
+    const stopped = async () => {
+      const chunks = () => readdirSync(folder).filter((name) => name.startsWith('chunk-')).sort().join();
+      const before = chunks();
+      // Its point completes a chunk, and the next one begins.
+      const { promise: hasPoint, resolve } = Promise.withResolvers<void>();
+      const watcher = watch(folder, () => { if (chunks() !== before) resolve(); });
+      const slow = skua(['scavenge', 'offline', folder, '--threshold', '-1', ...SLOWLY]);
+      await hasPoint;
+      watcher.close();
+      slow.child.kill('SIGINT');
+      expect((await slow.ended).code).toBe(130);
+    };
+    await stopped();
+    expect(existsSync(database)).toBe(true);
+    expect((await run(['scavenge', 'offline', folder, '--dry-run'])).out).toMatch(/The next start goes (?:on with|to) .*skua scavenge offline .* --fresh/);
+    expect((await run(['explain', 'gone', '--db', folder])).out).toContain('The next start is not this scavenge');
+    const done = await run(['scavenge', 'offline', folder, '--until-clean']);
+    expect(done).toMatchObject({ code: 0, out: expect.stringMatching(/^Done up to .*needs another\.\nDone after .*\nOn disk: /), err: expect.stringMatching(/^It goes (?:on with|to) the scavenge/) });
+    await stopped();
+    const fresh = JSON.parse((await run(['scavenge', 'offline', folder, '--fresh', '--json'])).out) as Record<string, unknown>;
+    expect(fresh).toMatchObject({ result: 'Success' });
+    expect(fresh).not.toHaveProperty('olderPoint');
+    expect((await run(['verify', folder])).code).toBe(0);
+    // Of what never was nothing is proved.
+    const unknown = ['prove-erased', '--stream', 'nobody', '--db', folder];
+    expect(await run(unknown)).toMatchObject({ code: 0, out: expect.stringContaining('no trace, and no sign that there ever was a stream "nobody"') });
+    expect([linesOf((await run([...unknown, '--json'])).out).at(-1), linesOf((await run(['prove-erased', '--stream', 'gone', '--db', folder, '--json'])).out).at(-1)]).toMatchObject([{ kind: 'summary', traces: 0, streamKnown: false }, { traces: 0, streamKnown: true }]);
+    expect((await run(['prove-erased', '--event', '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4', '--db', folder])).out).toContain("can't be told");
   });
 
   test('a directory in use, one without a database, and none: 3', async () => {

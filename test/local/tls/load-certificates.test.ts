@@ -1,10 +1,10 @@
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import { daysLeft } from '../../../local/tls/certificate-set.ts';
 import { isSystemStore, loadCertificates, loadConfigured } from '../../../local/tls/load-certificates.ts';
 import type { CertificateOptions } from '../../../local/tls/load-certificates.ts';
-import type { Problem } from '../../../local/tls/certificate-set.ts';
+import type { CertificateSet, Problem } from '../../../local/tls/certificate-set.ts';
 import { issue, issueNode, issueRoot } from '../../support/certificates.ts';
 import type { Issued } from '../../support/certificates.ts';
 import { Files } from './files.ts';
@@ -22,6 +22,13 @@ beforeAll(async () => {
 });
 
 const load = (options: CertificateOptions, nowMs = Date.now()) => loadCertificates(options, nowMs);
+
+/** The certificates that a server with this set sends, in their order; the TLS library has nothing else of them. */
+function subjectsOf({ secureContext }: CertificateSet): readonly string[] {
+  expect(Object.keys(secureContext).toSorted()).toEqual(['ca', 'cert', 'key']);
+  const pem = (secureContext as { readonly cert: string }).cert;
+  return pem.split(/(?=-----BEGIN)/).map((each) => new X509Certificate(each).subject);
+}
 
 async function problemsOf(options: CertificateOptions, nowMs = Date.now()): Promise<readonly Problem[]> {
   const error = await load(options, nowMs).catch((caught: unknown) => caught);
@@ -56,6 +63,26 @@ describe('what loads', () => {
     const files = await Files.of({ 'node.crt': leaf.cert + unused.cert + upper.cert + lower.cert, 'node.key': leaf.key, 'roots/ca.crt': root.cert });
     const { secureContext } = await load(files.options());
     expect('cert' in secureContext && secureContext.cert).toBe([leaf, lower, upper, unused].map(({ cert }) => cert).join(''));
+  });
+  test('a chain file in any order, with or without its root, some twice: the key tells the certificate of the node, and the root is not sent', async () => {
+    const leaf = await issueNode(intermediate);
+    const roots = { 'roots/ca.crt': root.cert };
+    for (const bundle of [[leaf, intermediate], [intermediate, leaf], [root, intermediate, leaf], [leaf, root, intermediate], [intermediate, root, leaf, leaf, root]]) {
+      const set = await load((await Files.of({ 'node.crt': bundle.map(({ cert }) => cert).join('\n'), 'node.key': leaf.key, ...roots })).options());
+      expect(subjectsOf(set)).toEqual(['CN=node.parcels.test', 'CN=Parcels Intermediate']);
+      expect(set.loaded.map(({ kind, subject }) => [kind, subject])).toEqual([['node', 'CN=node.parcels.test'], ['intermediate', 'CN=Parcels Intermediate'], ['root', 'CN=Parcels Root']]);
+      expect([set.secureContext.ca.length, set.reservedNodeCommonName]).toEqual([1, 'node.parcels.test']);
+    }
+  });
+  test('without named roots the one in the file vouches for the node, and for nobody else', async () => {
+    const leaf = await issueNode(intermediate);
+    const files = await Files.of({ 'node.crt': root.cert + intermediate.cert + leaf.cert, 'node.key': leaf.key });
+    const set = await load(files.options({ trustedRootCertificatesPath: null }));
+    expect([subjectsOf(set), set.trustsNodes, set.secureContext.ca]).toEqual([['CN=node.parcels.test', 'CN=Parcels Intermediate'], false, []]);
+    const other = await Files.of({ 'node.crt': leaf.cert + intermediate.cert + (await issueRoot('Other')).cert, 'node.key': leaf.key });
+    expect((await problemsOf(other.options({ trustedRootCertificatesPath: null })))[0]!.reason).toContain('neither among');
+    const named = await Files.of({ 'node.crt': leaf.cert + intermediate.cert + root.cert, 'node.key': leaf.key, 'roots/ca.crt': (await issueRoot('Other')).cert });
+    expect((await problemsOf(named.options()))[0]!.reason).toContain('neither among');
   });
   test.each(['pkcs8', 'sec1', 'encrypted'] as const)('a key of an elliptic curve: %s', async (kind) => {
     const key = createPrivateKey(node.key);
@@ -106,6 +133,17 @@ describe('PKCS#12', () => {
     const set = await load(await p12(bytes, PASSWORD), NOW);
     expect(set.loaded.map(({ kind, subject }) => [kind, subject])).toEqual([['node', 'CN=node.parcels.test'], ['intermediate', 'CN=Parcels Intermediate'], ['root', 'CN=Parcels Root']]);
   });
+  test('a root in it is neither sent nor trusted to vouch for clients', async () => {
+    const expected = [['node', 'CN=node.parcels.test'], ['intermediate', 'CN=Parcels Intermediate'], ['root', 'CN=Parcels Root']];
+    const named = await load(await p12(WITH_ROOT, PASSWORD), NOW);
+    expect(named.loaded.map(({ kind, subject }) => [kind, subject])).toEqual(expected);
+    expect(subjectsOf(named)).toEqual(['CN=node.parcels.test', 'CN=Parcels Intermediate']);
+    const alone = await load({ ...await p12(WITH_ROOT, PASSWORD), trustedRootCertificatesPath: null }, NOW);
+    expect([alone.trustsNodes, alone.secureContext.ca, alone.loaded.map(({ kind, subject }) => [kind, subject])]).toEqual([false, [], expected]);
+    // One that is not among those that were named vouches for nobody, the node included.
+    const other = await Files.of({ 'node.p12': WITH_ROOT, 'roots/ca.crt': (await issueRoot('Other')).cert });
+    expect(await problemsOf(other.options({ certificateFile: other.path('node.p12'), certificatePrivateKeyFile: null, certificatePassword: PASSWORD }), NOW)).toEqual([{ file: other.path('node.p12'), reason: expect.stringContaining('neither among') }]);
+  });
   test.each([null, ''])('without a password: %s', async (password) => {
     expect((await load(await p12(WITHOUT_PASSWORD, password), NOW)).loaded).toHaveLength(3);
   });
@@ -113,7 +151,6 @@ describe('PKCS#12', () => {
     ['another password', GOOD, 's3cret', /CertificatePassword/],
     ['no password', GOOD, null, /CertificatePassword/],
     ['no key in it', WITHOUT_KEY, PASSWORD, /no private key/],
-    ['a root in it', WITH_ROOT, PASSWORD, /"CN=Parcels Root" behind the node's certificate is a root/],
     ['cut short', GOOD.subarray(0, 700), PASSWORD, /not PKCS#12/],
     ['junk', Buffer.from('junk'), PASSWORD, /not PKCS#12/],
     ['empty', Buffer.alloc(0), PASSWORD, /not PKCS#12/],
@@ -174,10 +211,11 @@ describe('what does not load says which file, and why', () => {
   test('all unreadable roots are named', async () => {
     expect(await refused({ 'roots/x.crt': 'junk', 'roots/y.der': 'junk' })).toEqual([expect.stringMatching(/^roots\/x\.crt/), expect.stringMatching(/^roots\/y\.der/)]);
   });
-  test('a root behind the certificate and an intermediate among the roots are both named', async () => {
-    expect(await refused({ 'node.crt': node.cert + root.cert, 'roots/inter.crt': intermediate.cert })).toEqual([
-      expect.stringMatching(/^node\.crt: "CN=Parcels Root" behind/), expect.stringMatching(/^roots\/inter\.crt: "CN=Parcels Intermediate" is no root/),
-    ]);
+  test('a key that belongs to none of several is told so', async () => {
+    expect(await refused({ 'node.crt': root.cert + intermediate.cert })).toEqual([expect.stringMatching(/^node\.key: .*does not belong to any of the 2 certificates/)]);
+  });
+  test('an intermediate among the roots is named', async () => {
+    expect(await refused({ 'node.crt': node.cert + root.cert, 'roots/inter.crt': intermediate.cert })).toEqual([expect.stringMatching(/^roots\/inter\.crt: "CN=Parcels Intermediate" is no root/)]);
   });
   test('a name that does not match is told alone', async () => {
     expect(await refused({ 'node.crt': node.cert + root.cert }, { certificateReservedNodeCommonName: '*.other.test' })).toEqual([expect.stringMatching(/node\.parcels\.test does not match .*\*\.other\.test/)]);

@@ -15,6 +15,7 @@ import type { Issued } from '../../support/certificates.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { call, open, received, serve } from './clients.ts';
 import { Files } from './files.ts';
+import { PASSWORD, ROOT_PEM, WITH_ROOT } from './pkcs12-files.ts';
 
 let root: Issued;
 let node: Issued;
@@ -44,6 +45,26 @@ describe('a server with TLS', () => {
     const lower = await issue({ commonName: 'Lower', isAuthority: true, by: upper });
     const server = await serve({ tls: { certificates: await certificates(await issueNode(lower), null, upper.cert + lower.cert) } });
     expect((await call(server, { ca: root.cert })).status).toBe(200);
+  });
+  test('of a chain file in another order, with its root, the node\'s and the intermediates are sent', async () => {
+    const upper = await issue({ commonName: 'Upper', isAuthority: true, by: root });
+    const lower = await issue({ commonName: 'Lower', isAuthority: true, by: upper });
+    const leaf = await issueNode(lower);
+    const files = await Files.of({ 'node.crt': root.cert + upper.cert + leaf.cert + lower.cert, 'node.key': leaf.key, 'roots/ca.crt': root.cert });
+    const server = await serve({ tls: { certificates: await loadCertificates(files.options(), Date.now()) } });
+    expect((await call(server, { ca: root.cert })).status).toBe(200);
+    const socket = await open(server) as tls.TLSSocket;
+    const sent: string[] = [];
+    for (let next = socket.getPeerX509Certificate(); next !== undefined; next = next.issuerCertificate) sent.push(next.subject);
+    expect(sent).toEqual(['CN=node.parcels.test', 'CN=Lower', 'CN=Upper']);
+  });
+  test('PKCS#12 with a root in it', async () => {
+    const files = await Files.of({ 'node.p12': WITH_ROOT, 'roots/ca.crt': ROOT_PEM });
+    const server = await serve({ tls: { certificates: await loadCertificates(files.options({ certificateFile: files.path('node.p12'), certificatePrivateKeyFile: null, certificatePassword: PASSWORD }), Date.UTC(2027, 5, 1)) } });
+    expect((await call(server, { ca: ROOT_PEM })).status).toBe(200);
+    const socket = await open(server) as tls.TLSSocket;
+    const leaf = socket.getPeerX509Certificate()!;
+    expect([leaf.subject, leaf.issuerCertificate?.subject, leaf.issuerCertificate?.issuerCertificate]).toEqual(['CN=node.parcels.test', 'CN=Parcels Intermediate', undefined]);
   });
   test.each(['TLSv1.2', 'TLSv1.3'] as const)('%s is spoken', async (version) => {
     const server = await serve({ tls: { certificates: await certificates() } });

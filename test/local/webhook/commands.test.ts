@@ -92,7 +92,7 @@ describe('send', () => {
   });
 
   test('without a scheme nothing is signed', async () => {
-    expect((await send('--json')).out).toMatch(/^\{"status":202,"meaning":"Accepted: the event is about to be written.","id":null,"durationMs":[\d.]+\}\n$/);
+    expect((await send('--json')).out).toMatch(/^\{"status":202,"meaning":"Accepted: the event is about to be written, unless the script skipped the call [^"]*skippedStatus[^"]*","id":null,"durationMs":[\d.]+\}\n$/);
     expect(Object.keys(received[0]!.headers).join()).not.toMatch(/signature|hmac/);
   });
 
@@ -193,7 +193,13 @@ describe('test', () => {
     const result = JSON.parse(out) as { outcome: string };
     expect(Object.keys(result)).toEqual(['outcome', 'stream', 'schema', 'error', 'durationMs']);
     expect(result).toMatchObject(expected);
-    expect({ code, err }).toEqual({ code: result.outcome === 'routed' ? 0 : 1, err: '' });
+    expect({ code, err }).toEqual({ code: result.outcome === 'routed' || result.outcome === 'skipped' ? 0 : 1, err: '' });
+  });
+
+  test('a skip says so, and what the sender is answered', async () => {
+    const { code, out, err } = await trial(ROUTE, '{"kind":"ping"}');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/^Outcome: {2}skipped: nothing would be written\nAnswer: {3}400, .*skippedStatus.*200, 202 or 204.*\nDuration: /);
   });
 
   test('where the connector may write', async () => {

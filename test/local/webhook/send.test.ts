@@ -141,7 +141,7 @@ test('secrets are shown to nobody, and do not stand in the log', async () => {
   expect(readFileSync(path.join(folder, 'data', 'chunk-000000.000000')).includes(SECRET)).toBe(false);
 });
 
-test('after a restart the connector runs again and knows what it has written', async () => {
+if (IS_LONG_RUN) test('after a restart the connector runs again and knows what it has written', async () => {
   const words = token();
   const first = await start(...words);
   await run(first, 'orders', { ...SIGNED, ...WAITING });
@@ -229,6 +229,16 @@ describe('the data-protection token', () => {
     const { answer } = await manage(third, 'GET', '?connectorId=orders');
     expect((answer['items'] as { errorDetails: { message: string } }[])[0]!.errorDetails.message).toContain('Connectors:DataProtection:');
     expect(await send(third, 'orders', { kind: 'parcel' }, ...github('two'))).toMatchObject({ status: 404 });
+  });
+
+  test('may hold commas, and is listed among the previous ones all the same', async () => {
+    const first = await start('--connectors-data-protection-token', 'long, random; and kept, too');
+    await run(first, 'orders', { ...SIGNED, ...WAITING });
+    await first.stop();
+    const second = await start(...token('second'), '--connectors-data-protection-previous-tokens', String.raw`zeroth, long\, random; and kept\, too`);
+    expect(await send(second, 'orders', { kind: 'parcel' }, ...github('one'))).toMatchObject({ status: 201 });
+    await second.stop();
+    await expect(start('--connectors-data-protection-token', 'a blank ')).rejects.toThrow('error token_invalid: ');
   });
 
   test('without one a secret is refused, and nothing is created', async () => {

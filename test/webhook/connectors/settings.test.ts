@@ -85,7 +85,7 @@ describe('types', () => {
   test('defaults', () => {
     expect(parseWebhookSettings(settings())).toEqual({
       settings: {
-        script: SCRIPT, waitForWrite: false, confirmationTimeoutMs: 30_000, signature: null, allowedHeaders: ['content-type', 'user-agent', 'x-request-id'], streams: null,
+        script: SCRIPT, skippedStatus: 400, waitForWrite: false, confirmationTimeoutMs: 30_000, signature: null, allowedHeaders: ['content-type', 'user-agent', 'x-request-id'], streams: null,
         deduplication: { enabled: true, header: null, maxAgeMs: 259_200_000, maxCount: 1_000_000 }, loggingEnabled: true,
       },
       secrets: [], violations: [],
@@ -94,13 +94,13 @@ describe('types', () => {
 
   test('everything given', () => {
     const given = settings({
-      'streams:1': 'returns', 'streams:0': ' orders-* ', 'streams:4': 'returns', waitForWrite: 'True', confirmationTimeout: '00:01:00.5', 'allowedHeaders:1': 'X-B', 'allowedHeaders:0': 'X-A', 'allowedHeaders:5': 'x-a', 'deduplication:enabled': 'false', 'deduplication:header': 'X-Id',
+      'streams:1': 'returns', 'streams:0': ' orders-* ', 'streams:4': 'returns', waitForWrite: 'True', confirmationTimeout: '00:01:00.5', skippedStatus: '202', 'allowedHeaders:1': 'X-B', 'allowedHeaders:0': 'X-A', 'allowedHeaders:5': 'x-a', 'deduplication:enabled': 'false', 'deduplication:header': 'X-Id',
       'deduplication:maxAge': '1.00:00:00', 'deduplication:maxCount': '5', 'logging:enabled': 'FALSE', 'signature:scheme': 'Generic', 'signature:header': 'X-Sig', 'signature:prefix': 'v1=', 'signature:encoding': 'base64',
       'signature:hash': 'sha512', 'signature:secrets:3': 'c', 'signature:secret': 'a', 'signature:secrets:0': 'b', 'signature:timestampTolerance': '00:10:00',
     });
     expect(parseWebhookSettings(given)).toEqual({
       settings: {
-        script: SCRIPT, waitForWrite: true, confirmationTimeoutMs: 60_500, signature: { scheme: 'Generic', timestampToleranceMs: 600_000, header: 'x-sig', prefix: 'v1=', encoding: 'base64', hash: 'sha512' },
+        script: SCRIPT, skippedStatus: 202, waitForWrite: true, confirmationTimeoutMs: 60_500, signature: { scheme: 'Generic', timestampToleranceMs: 600_000, header: 'x-sig', prefix: 'v1=', encoding: 'base64', hash: 'sha512' },
         allowedHeaders: ['x-a', 'x-b'], streams: ['orders-*', 'returns'], deduplication: { enabled: false, header: 'x-id', maxAgeMs: 86_400_000, maxCount: 5 }, loggingEnabled: false,
       },
       secrets: ['a', 'b', 'c'], violations: [],
@@ -119,7 +119,7 @@ describe('types', () => {
     ['no type', { instanceTypeName: '' }, 'instanceTypeName'], ['another type', { instanceTypeName: 'http-sink' }, 'instanceTypeName'],
     ['no script', { routingScript: ' ' }, 'routingScript'], ['no Base64', { routingScript: '§§§' }, 'routingScript'], ['no UTF-8', { routingScript: Buffer.from([0xff, 0xfe, 0x80]).toString('base64') }, 'routingScript'],
     ['an empty script', { routingScript: base64(' \n') }, 'routingScript'], ['a long script', { routingScript: base64('x'.repeat(SCRIPT_BYTES_MAX + 1)) }, 'routingScript'],
-    ['no boolean', { waitForWrite: 'yes' }, 'waitForWrite'], ['no time span', { confirmationTimeout: '30' }, 'confirmationTimeout'], ['no time', { confirmationTimeout: '00:00:00' }, 'confirmationTimeout'], ['a long time', { confirmationTimeout: '01:00:01' }, 'confirmationTimeout'],
+    ['no boolean', { waitForWrite: 'yes' }, 'waitForWrite'], ...['201', '404', '2e2', 'ok', '-204'].map((each): [string, Record<string, string>, string] => [`${each} for what is skipped`, { skippedStatus: each }, 'skippedStatus']), ['no time span', { confirmationTimeout: '30' }, 'confirmationTimeout'], ['no time', { confirmationTimeout: '00:00:00' }, 'confirmationTimeout'], ['a long time', { confirmationTimeout: '01:00:01' }, 'confirmationTimeout'],
     ['61 seconds', { confirmationTimeout: '00:00:61' }, 'confirmationTimeout'], ['no header', { 'allowedHeaders:0': 'X A' }, 'allowedHeaders:0'], ['headers as one text', { allowedHeaders: 'X-A, X-B' }, 'allowedHeaders'],
     ['streams as one text', { streams: 'a, b' }, 'streams'], ['no stream at all', { streams: '' }, 'streams'], ['a stream without a name', { 'streams:0': ' ' }, 'streams:0'], ['a stream of the system', { 'streams:0': '$settings' }, 'streams:0'],
     ['all streams of the system', { 'streams:0': 'a', 'streams:1': '$*' }, 'streams:1'], ['a * inside', { 'streams:0': 'a*b' }, 'streams:0'], ['two of them', { 'streams:0': 'a**' }, 'streams:0'], ['a name that no stream has', { 'streams:0': 'a\nb' }, 'streams:0'],

@@ -68,7 +68,10 @@ const ROWS: readonly Row[] = [
   { name: 'no UTF-8', status: 400, outcome: 'refused-json', body: new Uint8Array([0x22, 0xff, 0x22]) },
   { name: 'nested too deep', status: 400, outcome: 'refused-json', body: deep(65) },
   { name: 'nested as deep as may be', status: 202, outcome: 'accepted', body: deep(64), written: 1, rejected: 0 },
-  { name: 'the script skips', status: 400, outcome: 'skipped', body: '{}' },
+  { name: 'the script skips', status: 400, outcome: 'skipped', body: '{}', rejected: 0 },
+  ...([200, 202, 204, 400] as const).map((skippedStatus): Row => ({ name: `the script skips, and the connector answers ${skippedStatus}`, status: skippedStatus, outcome: 'skipped', settings: { skippedStatus }, body: '{}', rejected: 0 })),
+  { name: 'the script skips, and the connector waits for its writes', status: 202, outcome: 'skipped', settings: { ...WAIT, skippedStatus: 202 }, body: '{}', rejected: 0 },
+  { name: 'the script skips, and deliveries are not told apart', status: 204, outcome: 'skipped', settings: { skippedStatus: 204, deduplication: { enabled: false, header: null, maxAgeMs: 1_000, maxCount: 1 } }, body: '{}', headers: { 'webhook-id': 'd-1' }, rejected: 0 },
   { name: 'the script throws', status: 500, outcome: 'script-failed', settings: { script: 'const route = () => { throw new Error("no"); };' } },
   { name: 'the script takes too long', status: 500, outcome: 'script-timed-out', prepare: (rig) => { rig.sandbox.answer = { kind: 'timed-out', reason: 'It took too long.' }; } },
   { name: 'the sandbox has no room', status: 503, outcome: 'script-unavailable', prepare: (rig) => { rig.sandbox.answer = { kind: 'unavailable', reason: 'Full.', retryAfterMs: 1_000 }; } },
@@ -135,6 +138,19 @@ describe('statuses and what was written', () => {
     expect(rig.meter.counts.get('eventstore_webhook_calls_total parcels refused-stream')).toBe(1);
   });
 
+  test('what was skipped is no rejection and no duplicate: it is counted by itself, each time it comes, and routed once the script wants it', async () => {
+    const rig = await openRig();
+    rig.active.start('parcels', { skippedStatus: 200 });
+    const headers = { 'webhook-id': 'd-1' };
+    expect(await Promise.all([rig.send('{}', { headers }), rig.send('{}', { headers })])).toEqual([200, 200]);
+    expect(await rig.send('{}', { headers })).toBe(200);
+    expect(rig.meter.counts.get('eventstore_webhook_calls_total parcels skipped')).toBe(3);
+    expect([await rig.read(REJECTIONS), await rig.read('$webhook-parcels-deliveries')]).toEqual([[], []]);
+    expect(rig.log.lines.filter(({ level }) => level !== 'debug')).toEqual([]);
+    expect(await rig.send('{"stream":"a"}', { headers })).toBe(202);
+    await until(async () => (await rig.read('a')).length === 1);
+  });
+
   test('a delivery that was noted for a stream is refused once the connector may not write there', async () => {
     const rig = await openRig();
     rig.active.start('parcels', { waitForWrite: true });
@@ -160,6 +176,15 @@ describe('statuses and what was written', () => {
     await until(async () => (await rig.read('a')).length === 1);
     expect(await rig.read(REJECTIONS)).toEqual([]);
     expect(await rig.send(BODY, { signal: AbortSignal.abort() })).toBe(503);
+  });
+
+  test('a call of another type is noted and counted as one', async () => {
+    const rig = await openRig();
+    rig.active.start('parcels');
+    await rig.ingest.refused('parcels', 415, 'Form-encoded.', ['content-type']);
+    await until(async () => (await rig.read(REJECTIONS)).length === 1);
+    expect((await rig.read(REJECTIONS)).map(dataOf)).toMatchObject([{ status: 415, reason: 'Form-encoded.', headers: ['content-type'] }]);
+    expect([...rig.meter.counts]).toEqual([['eventstore_webhook_calls_total parcels refused-type', 1]]);
   });
 
   test('an unknown connector is no label', async () => {

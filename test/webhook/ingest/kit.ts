@@ -30,7 +30,7 @@ export class FakeActive implements ActiveConnectors {
     const connector: ActiveConnector = {
       connectorId, activation: ++this.#activations, incarnation, revision: 0, secrets,
       settings: {
-        script: ROUTE, waitForWrite: false, confirmationTimeoutMs: 30_000, signature: null, allowedHeaders: ['content-type', 'user-agent', 'x-request-id'], streams: null,
+        script: ROUTE, skippedStatus: 400, waitForWrite: false, confirmationTimeoutMs: 30_000, signature: null, allowedHeaders: ['content-type', 'user-agent', 'x-request-id'], streams: null,
         deduplication: { enabled: true, header: null, maxAgeMs: 72 * 3_600_000, maxCount: 1_000_000 }, loggingEnabled: true, ...settings,
       },
     };

@@ -1,0 +1,62 @@
+import { readdir } from 'node:fs/promises';
+import * as path from 'node:path';
+import { isSkuaError } from '../../core/errors.ts';
+import type { ObjectWorld } from '../../core/object-log/api.ts';
+import { manifestNumberOf } from '../../core/object-log/keys.ts';
+import { newestManifestNumber } from '../../core/object-log/manifest.ts';
+import { silentMeter } from '../../core/ports/meter.ts';
+import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { CommandError, UsageError } from '../cli/failure.ts';
+import { EXIT } from '../cli/io.ts';
+import type { Io } from '../cli/io.ts';
+import { createLog } from '../log/logger.ts';
+
+/** How a store on object storage is reached. */
+export interface StoreWish {
+  readonly storage: string | null;
+  readonly 's3-endpoint': string | null;
+  readonly 's3-region': string | null;
+}
+
+/**
+ * Where a command that looks at data finds the objects of a store: what `--storage` names, or what was given as a directory and is a
+ * bucket, or a directory with the objects of a store in it. Null for a node's data directory, and for what is neither.
+ */
+export async function objectsAt(given: string | null, wish: StoreWish): Promise<ObjectPlace | null> {
+  if (wish.storage !== null) return placeOf(wish.storage, wish);
+  if (given === null) return null;
+  if (/^[a-z0-9+.-]+:\/\//i.test(given)) return placeOf(given, wish);
+  return await holdsObjects(path.resolve(given)) ? placeOf(given, wish) : null;
+}
+
+function placeOf(given: string, wish: StoreWish): ObjectPlace {
+  try {
+    return parsePlace(given, { endpoint: wish['s3-endpoint'], region: wish['s3-region'] });
+  } catch (error) {
+    if (isSkuaError(error, 'bad_option')) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+/** Among its manifests a store has one for every moment; a node's directory has none. */
+async function holdsObjects(directory: string): Promise<boolean> {
+  const names = await readdir(path.join(directory, 'manifest')).catch(() => []);
+  return names.some((name) => manifestNumberOf(`manifest/${name}`) !== null);
+}
+
+/** Runs `work` on the store that is there, which is not created where there is none, and closes it whatever happens. */
+export async function withObjectsAt<T>(place: ObjectPlace, io: Io, work: (world: ObjectWorld) => Promise<T>): Promise<T> {
+  const objects = await openObjects(place);
+  try {
+    if (await newestManifestNumber(objects) === null) {
+      throw new CommandError('store_not_found', `There is no store under ${objects.place}. Name what \`skua start --storage\` was given: s3://bucket/prefix, or a directory of objects.`, EXIT.unreachable);
+    }
+    return await work({ objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log: createLog(io, 'error'), meter: silentMeter });
+  } finally {
+    await objects.close();
+  }
+}

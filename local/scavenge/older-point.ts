@@ -1,0 +1,60 @@
+import { line } from '../cli/io.ts';
+import type { Output } from '../cli/io.ts';
+
+/** A scavenge point of the past, as the node sends it. */
+export interface OlderPointDocument {
+  readonly why: 'unfinished' | 'unreached';
+  readonly position: number;
+  readonly eventNumber: number;
+  /** When it was written. */
+  readonly effectiveNow: string;
+  readonly threshold: number;
+}
+
+/** What is told of the commands that go on from here: those of a running node, or of a directory. */
+export interface Ways {
+  /** Goes on with what waits. */
+  readonly start: string;
+  /** Goes on with it, and then runs another. */
+  readonly untilClean: string;
+}
+
+export const NODE_WAYS: Ways = { start: 'skua scavenge start', untilClean: 'skua scavenge start --wait --until-clean' };
+
+export function directoryWays(directory: string): Ways {
+  const start = `skua scavenge offline ${directory}`;
+  return { start, untilClean: `${start} --until-clean` };
+}
+
+/** `2026-07-01T12:00:00Z`: a moment without its fraction, which nobody needs to tell one scavenge from another. */
+export function momentOf({ effectiveNow }: OlderPointDocument): string {
+  return effectiveNow.replace(/\.\d{1,7}/, '');
+}
+
+const KEEPS_THRESHOLD = ({ threshold }: OlderPointDocument): string => (threshold === 0 ? '' : `, with its threshold of ${threshold}`);
+
+/** Says of a run that it goes to an older point. */
+export function tellOlderPoint(point: OlderPointDocument, output: Output): void {
+  const moment = momentOf(point);
+  const what = point.why === 'unfinished' ? `It goes on with the scavenge of ${moment}` : `It goes to the scavenge point of ${moment}, which no run has reached`;
+  line(output, `${what}, up to that moment (position ${point.position})${KEEPS_THRESHOLD(point)}; what was deleted or has expired since needs another.`);
+}
+
+/** What waits, and how to go on with it. */
+export function waitingLines(point: OlderPointDocument, { start, untilClean }: Ways): string[] {
+  const moment = momentOf(point);
+  return [
+    point.why === 'unfinished' ? `A scavenge waits to go on: it was begun at ${moment}, has not ended, and goes up to that moment (position ${point.position})${KEEPS_THRESHOLD(point)}.`
+      : `A scavenge point of ${moment} (position ${point.position}) waits: no run has reached it, and the next one goes up to that moment${KEEPS_THRESHOLD(point)}.`,
+    `  ${start}  goes ${point.why === 'unfinished' ? 'on with it' : 'there'}; what was deleted or has expired since needs another`,
+    `  ${untilClean}  does that, and then runs the other`,
+    `  ${start} --fresh  ${point.why === 'unfinished' ? 'abandons it and ' : ''}begins at a new point`,
+  ];
+}
+
+/** Beside what a new scavenge would do. */
+export function notTheNextLine(point: OlderPointDocument, { start }: Ways): string {
+  const moment = momentOf(point);
+  const what = point.why === 'unfinished' ? `goes on with the scavenge of ${moment}, up to that moment` : `goes to the scavenge point of ${moment}`;
+  return `This is what a new scavenge would do. The next start ${what}; then what was deleted or has expired since needs another, or begin with \`${start} --fresh\`.`;
+}
