@@ -1,5 +1,6 @@
 import { BlockList } from 'node:net';
 import * as path from 'node:path';
+import { clusterProblems, isMember } from './cluster-settings.ts';
 import { overlapsStorage, placeProblem, scheduleProblem, storageProblem } from './backup-settings.ts';
 import { ConfigError } from './option.ts';
 import type { Config } from './config.ts';
@@ -45,26 +46,20 @@ function memoryProblems(config: Config): string[] {
   return [`${config.spelling('MemDb')} keeps everything in memory: leave out ${config.spelling('Db')} and ${config.spelling('Index')}.`];
 }
 
-/** Files of the node itself, which there are none of on object storage. */
-const DIRECTORY_OPTIONS = ['Db', 'Index', 'MemDb'] as const satisfies readonly OptionName[];
+/** Files of the node itself, which there are none of where its data lie in object storage alone. */
+const DIRECTORY_OPTIONS = ['Index', 'MemDb', 'Detach'] as const satisfies readonly OptionName[];
 
 function storageProblems({ values, given, spelling }: Config): string[] {
   if (values.Storage === null) return [];
   const place = storageProblem(values.Storage);
   const problems = place === null ? [] : [`${spelling('Storage')}: ${place}`];
-  const others = DIRECTORY_OPTIONS.filter((name) => given(name));
+  const others = isMember(values, given) ? [] : DIRECTORY_OPTIONS.filter((name) => given(name));
   if (others.length > 0) problems.push(`${spelling('Storage')} keeps the data in object storage: leave out ${others.map(spelling).join(', ')}.`);
   if (values['Backup:ShipEverySec'] > 0) problems.push(`${spelling('Backup:ShipEverySec')}: the log lies in object storage already, so it is not shipped. Leave it out, and say with ${spelling('Backup:Schedule')} when backups are made.`);
   if (placeProblem(values) === null && overlapsStorage(values)) {
     problems.push(`${spelling('Backup:Repository')} and ${spelling('Storage')} lie in each other, so both would be lost together: give the backups another prefix, or better another bucket.`);
   }
   return problems;
-}
-
-function clusterProblems({ values, spelling }: Config): string[] {
-  const { ClusterSize } = values;
-  if (ClusterSize === 1) return [];
-  return [ClusterSize <= 0 ? `${spelling('ClusterSize')} must be at least 1, not ${ClusterSize}.` : `${spelling('ClusterSize')} must be 1, not ${ClusterSize}: this version runs single nodes only.`];
 }
 
 /** Only where it was asked for: otherwise it is off, and says so (auto-scavenge.md section 2.1). */
@@ -76,7 +71,7 @@ function autoScavengeProblems({ values, spelling }: Config): string[] {
 
 const KEEP_OPTIONS = ['Backup:KeepLast', 'Backup:KeepHourly', 'Backup:KeepDaily', 'Backup:KeepWeekly'] as const satisfies readonly OptionName[];
 
-function backupProblems({ values, spelling }: Config): string[] {
+function backupProblems({ values, given, spelling }: Config): string[] {
   const problems: string[] = [];
   const repository = values['Backup:Repository'];
   const schedule = values['Backup:Schedule'];
@@ -86,7 +81,7 @@ function backupProblems({ values, spelling }: Config): string[] {
   if (place !== null) problems.push(`${spelling('Backup:Repository')}: ${place}`);
   const when = schedule === null ? null : scheduleProblem(schedule);
   if (when !== null) problems.push(`${spelling('Backup:Schedule')}: ${when}`);
-  if (repository !== null && !repository.includes('://') && !values.MemDb && values.Storage === null && isWithin(repository, values.Db)) {
+  if (repository !== null && !repository.includes('://') && !values.MemDb && (values.Storage === null || isMember(values, given)) && isWithin(repository, values.Db)) {
     problems.push(`${spelling('Backup:Repository')} ${repository} lies in the data directory, and would be lost with it: give another directory, on another disk if there is one.`);
   }
   return problems;

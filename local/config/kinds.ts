@@ -153,6 +153,15 @@ export function list(placeholder: string): Kind<readonly string[]> {
   return { ...common, description: 'list, with commas', placeholder: `${placeholder},...`, isList: true, parse, show: (items) => items.join(',') };
 }
 
+/** Hosts with their ports, with commas between them; YAML may give a sequence. */
+export const hostPorts: Kind<readonly string[]> = {
+  ...list('HOST:PORT'), description: 'list of host:port, with commas',
+  parse: (given) => {
+    const items = given === '' ? [] : given.split(',').map((item) => item.trim());
+    return items.every((item) => /^[^\s;,]+:\d{1,5}$/.test(item)) ? { value: items } : { allowed: 'a list of host:port with commas, such as node1.example.test:2113,node2.example.test:2113' };
+  },
+};
+
 /** Any texts with commas between them, in which a comma is written with a backslash before it; YAML may give a sequence of them as they are. */
 export function texts(placeholder: string): Kind<readonly string[]> {
   const parse = (given: string) => {

@@ -1,4 +1,4 @@
-import { addressRanges, boolean, headerName, integer, ip, loginPassword, oneOf, origins, path, powerOfTwo, size, text, texts, timeZone } from './kinds.ts';
+import { addressRanges, boolean, headerName, hostPorts, integer, ip, loginPassword, oneOf, origins, path, powerOfTwo, size, text, texts, timeZone } from './kinds.ts';
 import { flag, option, optional } from './option.ts';
 import type { OptionGroup, ValuesOf } from './option.ts';
 
@@ -38,7 +38,7 @@ export const application = {
 export const database = {
   Db: option(path('DIR'), './data', 'Data directory, created when absent'),
   Index: optional(path('DIR'), 'Directory of the index', { fallbackText: 'index in the data directory' }),
-  Storage: optional(text('PLACE'), 'Keep the data in object storage instead of a directory: s3://bucket/prefix, with endpoint, region and credentials as the AWS SDK takes them. Functions and other nodes may use the same place at the same time', { fallbackText: 'the data directory' }),
+  Storage: optional(text('PLACE'), 'Keep the data in object storage instead of a directory: s3://bucket/prefix, with endpoint, region and credentials as the AWS SDK takes them. Functions and other nodes may use the same place at the same time. With Db, or ClusterSize above 1, the node is a member of a cluster, and keeps a copy in Db', { fallbackText: 'the data directory' }),
   MemDb: flag(boolean, 'Keep everything in memory; nothing outlives the process'),
   ChunkSize: option(size({ min: 131_072, max: 1_073_741_824, multipleOf: 4_096 }), 268_435_456, 'Data bytes of a chunk file; for a new directory only, an existing one keeps its own', { fallbackText: '256 MiB' }),
   ChunksCacheSize: option(size({ min: 4_194_304, max: TERABYTE }), 67_108_864, 'Memory for blocks of chunk files and index tables', { fallbackText: '64 MiB' }),
@@ -83,11 +83,26 @@ const network = {
   TrustedAuthHeader: option(headerName, 'ES-TrustedAuth', 'Header in which a proxy names the user and the groups: "user; group, group". The proxy must remove it from what clients send'),
 };
 
-/** Options of section 2.3. */
-const cluster = {
-  ClusterSize: option(integer('COUNT'), 1, 'Nodes of the cluster; this version runs single nodes'),
-  ClusterSecret: optional(text('SECRET', { mayBeEmpty: true }), 'Secret that the nodes of a cluster without TLS share', { isSensitive: true }),
-  NodePriority: option(integer('NUMBER'), 0, 'Nodes with a higher one are preferred as leader'),
+const FOUND_IN_LOG = 'it is not needed: members find each other through the log that they share';
+
+/** Options of section 2.3. Who is a member is said by `isMember` of `cluster-settings.ts`. */
+export const cluster = {
+  ClusterSize: option(integer('COUNT'), 1, 'Members with a vote that the cluster is meant to have. Half of them and one more elect a leader. Above 1, or with Db beside Storage, the node is a member: the log that all share is in Storage, its own copy in Db'),
+  ClusterSecret: optional(text('SECRET', { mayBeEmpty: true }), 'Secret by which the members of a cluster without TLS know each other; the same at all of them', { isSensitive: true }),
+  NodePriority: option(integer('NUMBER'), 0, 'Among members that are equally far the one with the highest is elected'),
+  ReadOnlyReplica: flag(boolean, 'Have a copy and serve reads, but no vote; such a member never leads'),
+  UnsafeAllowSurplusNodes: flag(boolean, 'Let members with a vote join beyond ClusterSize'),
+  GossipIntervalMs: option(integer('MS', 100, 60_000), 2_000, 'Time between two exchanges of what members know of each other'),
+  GossipTimeoutMs: option(integer('MS', 100, 60_000), 2_500, 'Time that another member has for its answer to gossip'),
+  GossipAllowedDifferenceMs: option(integer('MS', 100, 86_400_000), 60_000, 'Difference between the clocks of two members that is worth a warning'),
+  DeadMemberRemovalPeriodSec: option(integer('SECONDS', 1, 31_536_000), 1_800, 'Time after which a member that nobody has heard of is forgotten, unless AutoScavenge:NodeLostAfter is longer'),
+  LeaderElectionTimeoutMs: option(integer('MS', 100, 60_000), 1_000, 'Silence of the leader after which members elect another; a connection that it refuses or breaks counts at once'),
+  Detach: flag(boolean, 'Open a copy that belonged to a cluster alone, for good: its connection with the log is removed. What it then writes the cluster never sees, and it can\'t go back'),
+  QuorumSize: optional(integer('COUNT'), 'Ignored', { deprecated: 'it is not needed: the majority follows from ClusterSize' }),
+  GossipSeed: option(hostPorts, [], 'Ignored', { deprecated: FOUND_IN_LOG }),
+  DiscoverViaDns: optional(boolean, 'Ignored', { deprecated: FOUND_IN_LOG }),
+  ClusterDns: optional(text('HOST', { mayBeEmpty: true }), 'Ignored', { deprecated: FOUND_IN_LOG }),
+  ClusterGossipPort: optional(integer('PORT', 0, PORT_MAX), 'Ignored', { deprecated: FOUND_IN_LOG }),
 };
 
 const onReload = { isReloadable: true };

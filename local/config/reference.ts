@@ -19,15 +19,15 @@ export const ABSENT_OPTIONS: readonly Absent[] = [
     options: ['RunProjections', 'StartStandardProjections', 'ProjectionThreads', 'ProjectionsQueryExpiry', 'ProjectionCompilationTimeout', 'ProjectionExecutionTimeout', 'FaultOutOfOrderProjections', 'MaxProjectionStateSize'],
   },
   {
-    because: 'a node is a single one in this version',
+    because: 'members of a cluster share their log on object storage, and reach each other at the port of clients',
     options: [
-      'QuorumSize', 'DiscoverViaDns', 'ClusterDns', 'ClusterGossipPort', 'GossipSeed', 'GossipIntervalMs', 'GossipTimeoutMs', 'GossipAllowedDifferenceMs', 'DeadMemberRemovalPeriodSec', 'LeaderElectionTimeoutMs',
-      'ReadOnlyReplica', 'Archiver', 'UnsafeAllowSurplusNodes', 'PrepareTimeoutMs', 'CommitTimeoutMs', 'GossipOnSingleNode', 'DisableInternalTcpTls',
+      'Archiver', 'PrepareTimeoutMs', 'CommitTimeoutMs', 'GossipOnSingleNode', 'DisableInternalTcpTls',
       'ReplicationIp', 'ReplicationPort', 'ReplicationHostAdvertiseAs', 'ReplicationTcpPortAdvertiseAs', 'ReplicationHeartbeatInterval', 'ReplicationHeartbeatTimeout',
       'IntIp', 'IntTcpPort', 'IntTcpPortAdvertiseAs', 'IntHostAdvertiseAs', 'IntTcpHeartbeatInterval', 'IntTcpHeartbeatTimeout',
-      'AdvertiseHostToClientAs', 'AdvertiseNodePortToClientAs', 'AdvertiseHttpPortToClientAs', 'ConnectionPendingSendBytesThreshold', 'ConnectionQueueSizeThreshold',
+      'ConnectionPendingSendBytesThreshold', 'ConnectionQueueSizeThreshold',
     ],
   },
+  { because: 'a node is known to clients and to other nodes by the same address, NodeHostAdvertiseAs and NodePortAdvertiseAs', options: ['AdvertiseHostToClientAs', 'AdvertiseNodePortToClientAs', 'AdvertiseHttpPortToClientAs'] },
   {
     because: 'clients speak HTTP here, neither the TCP protocol nor gRPC',
     options: [

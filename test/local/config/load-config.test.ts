@@ -86,7 +86,6 @@ describe('combinations that are refused', () => {
     [['--index=data'], ['--index and --db are the same directory: give the index one of its own.']],
     [['--cluster-size=0'], ['--cluster-size must be at least 1, not 0.']],
     [['--cluster-size=-1'], ['--cluster-size must be at least 1, not -1.']],
-    [['--cluster-size=3'], ['--cluster-size must be 1, not 3: this version runs single nodes only.']],
     [['--max-append-size=0'], ["--max-append-size must be a number of bytes from 1 to 16767216, such as 67108864 or 64MiB, not '0'."]],
     [['--max-append-size=16767217'], ["--max-append-size must be a number of bytes from 1 to 16767216, such as 67108864 or 64MiB, not '16767217'."]],
     [['--mem-db', '--db=x'], ['--mem-db keeps everything in memory: leave out --db and --index.']],
@@ -94,7 +93,7 @@ describe('combinations that are refused', () => {
     [['--enable-trusted-auth'], ['--enable-trusted-auth believes what a proxy says of its callers, and no proxy is named: say with --trusted-proxies from which addresses it is believed.']],
     [['--enable-trusted-auth', '--insecure'], ['--enable-trusted-auth believes what a proxy says of its callers, and no proxy is named: say with --trusted-proxies from which addresses it is believed.']],
     [['--trusted-proxies=0.0.0.0/0'], ["--trusted-proxies must be IP addresses and ranges with commas, such as 10.0.0.0/8,2001:db8::7 (a range of all addresses is refused), not '0.0.0.0/0'."]],
-    [['--db=~', '--cluster-size=2'], ['--db starts with ~, which only a shell understands: write the directory out.', '--cluster-size must be 1, not 2: this version runs single nodes only.']],
+    [['--db=~', '--cluster-size=2'], ['--db starts with ~, which only a shell understands: write the directory out.', expect.stringContaining('--cluster-size 2: the members of a cluster share a log on object storage.')]],
   ])('%j', (words, expected) => {
     expect(problems(words)).toEqual(expected);
   });

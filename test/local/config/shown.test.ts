@@ -30,7 +30,7 @@ describe('the dump', () => {
     expect(defaults[0]).toBe('DEFAULT OPTIONS:');
     // Nothing is masked that nobody has set: else an option looks as if it were.
     expect(defaults).toContain('        DEFAULT OPS PASSWORD:   changeit (<DEFAULT>)');
-    expect(defaults).toContain('        CLUSTER SECRET: <empty> (<DEFAULT>)');
+    expect(defaults).toContain('        CLUSTER SECRET:                 <empty> (<DEFAULT>)');
     expect(defaults.join('\n')).not.toContain('****');
     expect(defaults).toContain('        INDEX:                        <empty> (<DEFAULT>)');
     expect(lines.filter((line) => line.startsWith('        '))).toHaveLength(Object.keys(OPTIONS).length);

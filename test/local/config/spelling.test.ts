@@ -198,7 +198,7 @@ describe('variables that are no options', () => {
       'SERVER_RUN_PROJECTIONS is ignored: the reference database has this option, and Skua has not: there are no projections.',
     ]);
     expect(problems(['--run-projections=All'])).toEqual(['Unknown option --run-projections. The reference database has this option, and Skua has not: there are no projections.', ALLOW]);
-    expect(problems([], { yaml: 'GossipSeed: a:1' })).toEqual(['Unknown option GossipSeed in node.yaml:1. The reference database has this option, and Skua has not: a node is a single one in this version.', ALLOW]);
+    expect(problems([], { yaml: 'ReplicationPort: 1112' })).toEqual(['Unknown option ReplicationPort in node.yaml:1. The reference database has this option, and Skua has not: members of a cluster share their log on object storage, and reach each other at the port of clients.', ALLOW]);
   });
   test('what is not here stays so: no option that there is stands in the table', () => {
     const names = new Names(OPTION_GROUPS);
@@ -213,7 +213,7 @@ describe('variables that are no options', () => {
 describe('nested options', () => {
   const groups = [...OPTION_GROUPS, { title: 'Plug-ins', options: {
     'Connectors:DataProtection:Limit': option(integer('N', 0, 9), 3, 'Limit'),
-    GossipSeed: optional(list('HOST:PORT'), 'Seeds'),
+    Friends: optional(list('HOST:PORT'), 'Friends'),
   } }];
   const valueOf = (name: string, ...[words, given]: Parameters<typeof load>) => load(words, { ...given, groups }).settings.get(name)!.value;
 
@@ -249,12 +249,12 @@ describe('nested options', () => {
     expect(valueOf(name, [], { yaml: String.raw`Connectors: {DataProtection: {PreviousTokens: ["a, b", 'c\', d]}}` })).toEqual(['a, b', 'c\\', 'd']);
   });
   test('lists', () => {
-    expect(valueOf('GossipSeed', ['--gossip-seed', 'a:1,b:2'])).toEqual(['a:1', 'b:2']);
-    expect(valueOf('GossipSeed', [], { yaml: 'GossipSeed: a:1,b:2' })).toEqual(['a:1', 'b:2']);
-    expect(valueOf('GossipSeed', [], { yaml: 'GossipSeed: [a:1, "b:2"]' })).toEqual(['a:1', 'b:2']);
-    expect(valueOf('GossipSeed', [], { yaml: 'GossipSeed: []' })).toBe(null);
-    expect(problems([], { yaml: 'GossipSeed: [a:1, [b]]', groups })).toEqual(['GossipSeed (node.yaml:1) must be a sequence of single values.']);
-    expect(problems([], { yaml: 'GossipSeed: {a: 1}', groups })).toEqual(['GossipSeed (node.yaml:1) must be a list, not a mapping.']);
-    expect(problems([], { env: { SERVER_GOSSIP_SEED: 'a;b' }, groups })).toEqual(["SERVER_GOSSIP_SEED must be a list with commas, such as HOST:PORT,HOST:PORT, not 'a;b'."]);
+    expect(valueOf('Friends', ['--friends', 'a:1,b:2'])).toEqual(['a:1', 'b:2']);
+    expect(valueOf('Friends', [], { yaml: 'Friends: a:1,b:2' })).toEqual(['a:1', 'b:2']);
+    expect(valueOf('Friends', [], { yaml: 'Friends: [a:1, "b:2"]' })).toEqual(['a:1', 'b:2']);
+    expect(valueOf('Friends', [], { yaml: 'Friends: []' })).toBe(null);
+    expect(problems([], { yaml: 'Friends: [a:1, [b]]', groups })).toEqual(['Friends (node.yaml:1) must be a sequence of single values.']);
+    expect(problems([], { yaml: 'Friends: {a: 1}', groups })).toEqual(['Friends (node.yaml:1) must be a list, not a mapping.']);
+    expect(problems([], { env: { SERVER_FRIENDS: 'a;b' }, groups })).toEqual(["SERVER_FRIENDS must be a list with commas, such as HOST:PORT,HOST:PORT, not 'a;b'."]);
   });
 });
