@@ -116,11 +116,11 @@ const BACKUP = '/admin/backup';
  * when and how large they were; the files are for `$backup`, since whoever reads them reads every stream and every user.
  */
 export const BACKUP_ROUTES: readonly Route[] = [
-  { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', startBackup, BACKUP_DOCS.start, 'backup.start') } },
-  { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', listBackups, BACKUP_DOCS.list) } },
-  { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', abortBackup, BACKUP_DOCS.abort, 'backup.abort') } },
-  { path: `${BACKUP}/hold`, methods: 'POST, OPTIONS', operations: { POST: operation('backup', beginHold, BACKUP_DOCS.hold, 'backup.hold') } },
-  { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('backup', renewHold, BACKUP_DOCS.renew), DELETE: operation('backup', releaseHold, BACKUP_DOCS.release, 'backup.release') } },
-  { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', listFiles, BACKUP_DOCS.files) } },
-  { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', readFile, BACKUP_DOCS.file) } },
+  { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startBackup, BACKUP_DOCS.start, 'backup.start') } },
+  { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', listBackups, BACKUP_DOCS.list) } },
+  { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', 'here', abortBackup, BACKUP_DOCS.abort, 'backup.abort') } },
+  { path: `${BACKUP}/hold`, methods: 'POST, OPTIONS', operations: { POST: operation('backup', 'here', beginHold, BACKUP_DOCS.hold, 'backup.hold') } },
+  { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('backup', 'here', renewHold, BACKUP_DOCS.renew), DELETE: operation('backup', 'here', releaseHold, BACKUP_DOCS.release, 'backup.release') } },
+  { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', listFiles, BACKUP_DOCS.files) } },
+  { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', readFile, BACKUP_DOCS.file) } },
 ];

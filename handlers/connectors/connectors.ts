@@ -11,7 +11,7 @@ import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
-import type { OperationDoc, Route } from '../http/route.ts';
+import type { OperationDoc, Place, Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { CONNECTOR_DOCS, WEBHOOK_DOC } from '../openapi/connectors.ts';
 import { receiveWebhook } from './webhook.ts';
@@ -118,25 +118,26 @@ const CONNECTOR = '/connectors/:connector';
 
 /** The paths of connectors (http-api.md section 9.2), and where senders deliver to them (section 10). */
 export const CONNECTOR_ROUTES: readonly Route[] = [
-  { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', listConnectors, CONNECTOR_DOCS.list) } },
+  { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', listConnectors, CONNECTOR_DOCS.list) } },
   {
     path: CONNECTOR, methods: 'POST, GET, PUT, DELETE, OPTIONS', operations: {
-      POST: operation('operators', createConnector, CONNECTOR_DOCS.create, 'connector.create'), GET: operation('operators', oneConnector, CONNECTOR_DOCS.one),
-      PUT: operation('operators', updateConnector, CONNECTOR_DOCS.update, 'connector.configure'), DELETE: operation('operators', deleteConnector, CONNECTOR_DOCS.delete, 'connector.delete'),
+      POST: operation('operators', 'leader', createConnector, CONNECTOR_DOCS.create, 'connector.create'), GET: operation('operators', 'here', oneConnector, CONNECTOR_DOCS.one),
+      PUT: operation('operators', 'leader', updateConnector, CONNECTOR_DOCS.update, 'connector.configure'), DELETE: operation('operators', 'leader', deleteConnector, CONNECTOR_DOCS.delete, 'connector.delete'),
     },
   },
-  { path: `${CONNECTOR}/settings`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorSettings, CONNECTOR_DOCS.settings), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure, 'connector.configure') } },
-  { path: `${CONNECTOR}/configuration`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', connectorConfiguration, CONNECTOR_DOCS.configuration), PUT: operation('operators', reconfigureConnector, CONNECTOR_DOCS.reconfigure, 'connector.configure') } },
-  { path: `${CONNECTOR}/rename`, methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', renameConnector, CONNECTOR_DOCS.rename, 'connector.rename') } },
+  { path: `${CONNECTOR}/settings`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', 'here', connectorSettings, CONNECTOR_DOCS.settings), PUT: operation('operators', 'leader', reconfigureConnector, CONNECTOR_DOCS.reconfigure, 'connector.configure') } },
+  { path: `${CONNECTOR}/configuration`, methods: 'GET, PUT, OPTIONS', operations: { GET: operation('operators', 'here', connectorConfiguration, CONNECTOR_DOCS.configuration), PUT: operation('operators', 'leader', reconfigureConnector, CONNECTOR_DOCS.reconfigure, 'connector.configure') } },
+  { path: `${CONNECTOR}/rename`, methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', 'leader', renameConnector, CONNECTOR_DOCS.rename, 'connector.rename') } },
   commandRoute('start', startConnector, CONNECTOR_DOCS.start, 'connector.start'),
   commandRoute('start/:position', startConnectorAt, CONNECTOR_DOCS.startAt),
   commandRoute('stop', stopConnector, CONNECTOR_DOCS.stop, 'connector.stop'),
   commandRoute('reset', resetConnector, CONNECTOR_DOCS.reset, 'connector.reset'),
   commandRoute('reset/:position', startConnectorAt, CONNECTOR_DOCS.resetAt),
-  commandRoute('test', testConnector, CONNECTOR_DOCS.test),
-  { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: operation('sender', receiveWebhook, WEBHOOK_DOC) } },
+  // It writes nothing.
+  commandRoute('test', testConnector, CONNECTOR_DOCS.test, undefined, 'here'),
+  { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: operation('sender', 'leader', receiveWebhook, WEBHOOK_DOC) } },
 ];
 
-function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction): Route {
-  return { path: `${CONNECTOR}/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc, audit) } };
+function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction, place: Place = 'leader'): Route {
+  return { path: `${CONNECTOR}/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', place, handler, doc, audit) } };
 }

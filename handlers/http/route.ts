@@ -9,10 +9,17 @@ import type { Handler } from './context.ts';
  */
 export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'stream';
 
+/**
+ * Which member of a cluster decides an operation (ARCHITECTURE.md, "The cluster", rule 13). `here`: the one that is asked. `leader`: the one that
+ * leads, whichever is asked. `append`: the leader too, and the operation names ids of events, so that where no answer comes it may be decided anew.
+ */
+export type Place = 'here' | 'leader' | 'append';
+
 /** What a method of a path does. */
 export interface Operation {
   readonly handler: Handler;
   readonly access: Access;
+  readonly place: Place;
   readonly doc: OperationDoc;
   /** Under which name the audit is told of it, also of refusals; absent for what it is not told of. */
   readonly audit?: AuditAction;
@@ -80,6 +87,6 @@ export interface Route {
   readonly operations: Readonly<Record<string, Operation>>;
 }
 
-export function operation(access: Access, handler: Handler, doc: OperationDoc, audit?: AuditAction): Operation {
-  return { handler, access, doc, ...(audit !== undefined && { audit }) };
+export function operation(access: Access, place: Place, handler: Handler, doc: OperationDoc, audit?: AuditAction): Operation {
+  return { handler, access, place, doc, ...(audit !== undefined && { audit }) };
 }

@@ -75,9 +75,9 @@ export const ADMIN_ROUTES: readonly Route[] = [
   order('/admin/mergeindexes', mergeIndexes, ADMIN_DOCS.mergeIndexes, 'index.merge'),
   order('/admin/node/priority/:n', setPriority, ADMIN_DOCS.setPriority, 'node.priority'),
   order('/admin/node/resign', resign, ADMIN_DOCS.resign, 'node.resign'),
-  { path: '/admin/login', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', loginEcho, ADMIN_DOCS.login) } },
+  { path: '/admin/login', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', loginEcho, ADMIN_DOCS.login) } },
 ];
 
 function order(path: string, handler: Handler, doc: OperationDoc, audit: AuditAction): Route {
-  return { path, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc, audit) } };
+  return { path, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', handler, doc, audit) } };
 }

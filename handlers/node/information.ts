@@ -159,21 +159,21 @@ const metrics: Handler = async (call, app) => {
 };
 
 const GET = 'GET, OPTIONS';
-const LIVE = operation('probe', live, NODE_DOCS.live);
+const LIVE = operation('probe', 'here', live, NODE_DOCS.live);
 
 /** The paths of health, information and statistics (http-api.md section 4). */
 export const NODE_ROUTES: readonly Route[] = [
   { path: '/health/live', methods: 'GET, HEAD, OPTIONS', operations: { GET: LIVE } },
-  { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', ready, NODE_DOCS.ready) } },
-  { path: '/ping', methods: GET, operations: { GET: operation('anyone', ping, NODE_DOCS.ping) } },
-  { path: '/info', methods: GET, operations: { GET: operation('anyone', info, NODE_DOCS.info) } },
-  { path: '/info/options', methods: GET, operations: { GET: operation('operators', infoOptions, NODE_DOCS.options) } },
-  { path: '/gossip', methods: GET, operations: { GET: operation('gossip', gossip, NODE_DOCS.gossip) } },
-  { path: '/metrics', methods: GET, operations: { GET: operation('statistics', metrics, NODE_DOCS.metrics) } },
-  { path: '/stats', methods: GET, operations: { GET: operation('statistics', stats, NODE_DOCS.stats) } },
-  { path: '/stats/replication', methods: GET, operations: { GET: operation('statistics', noConnections, NODE_DOCS.replication) } },
-  { path: '/stats/tcp', methods: GET, operations: { GET: operation('statistics', noConnections, NODE_DOCS.tcp) } },
-  { path: '/stats/:path+', methods: GET, operations: { GET: operation('statistics', stats, NODE_DOCS.branch) } },
-  { path: '/sys/subsystems', methods: GET, operations: { GET: operation('operators', subsystems, NODE_DOCS.subsystems) } },
-  { path: '/', methods: GET, operations: { GET: operation('anyone', welcome, NODE_DOCS.welcome) } },
+  { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', 'here', ready, NODE_DOCS.ready) } },
+  { path: '/ping', methods: GET, operations: { GET: operation('anyone', 'here', ping, NODE_DOCS.ping) } },
+  { path: '/info', methods: GET, operations: { GET: operation('anyone', 'here', info, NODE_DOCS.info) } },
+  { path: '/info/options', methods: GET, operations: { GET: operation('operators', 'here', infoOptions, NODE_DOCS.options) } },
+  { path: '/gossip', methods: GET, operations: { GET: operation('gossip', 'here', gossip, NODE_DOCS.gossip) } },
+  { path: '/metrics', methods: GET, operations: { GET: operation('statistics', 'here', metrics, NODE_DOCS.metrics) } },
+  { path: '/stats', methods: GET, operations: { GET: operation('statistics', 'here', stats, NODE_DOCS.stats) } },
+  { path: '/stats/replication', methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.replication) } },
+  { path: '/stats/tcp', methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.tcp) } },
+  { path: '/stats/:path+', methods: GET, operations: { GET: operation('statistics', 'here', stats, NODE_DOCS.branch) } },
+  { path: '/sys/subsystems', methods: GET, operations: { GET: operation('operators', 'here', subsystems, NODE_DOCS.subsystems) } },
+  { path: '/', methods: GET, operations: { GET: operation('anyone', 'here', welcome, NODE_DOCS.welcome) } },
 ];

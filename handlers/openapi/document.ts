@@ -194,5 +194,5 @@ export function openApiRoute(routesFor: (options: App['options']) => readonly Ro
     }
     return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' }, body: text };
   };
-  return { path: '/openapi.json', methods: 'GET, OPTIONS', operations: { GET: operation('anyone', handler, ADMIN_DOCS.openApi) } };
+  return { path: '/openapi.json', methods: 'GET, OPTIONS', operations: { GET: operation('anyone', 'here', handler, ADMIN_DOCS.openApi) } };
 }

@@ -168,13 +168,13 @@ function momentText(ms: number): string {
 
 /** The paths of auto-scavenge (auto-scavenge.md section 3.1). */
 export const AUTO_SCAVENGE_ROUTES: readonly Route[] = [
-  { path: '/auto-scavenge/enabled', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', autoScavengeEnabled, AUTO_SCAVENGE_DOCS.enabled) } },
-  { path: '/auto-scavenge/status', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', autoScavengeStatus, AUTO_SCAVENGE_DOCS.status) } },
+  { path: '/auto-scavenge/enabled', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', autoScavengeEnabled, AUTO_SCAVENGE_DOCS.enabled) } },
+  { path: '/auto-scavenge/status', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'leader', autoScavengeStatus, AUTO_SCAVENGE_DOCS.status) } },
   command('pause', pauseAutoScavenge, AUTO_SCAVENGE_DOCS.pause, 'auto-scavenge.pause'),
   command('resume', resumeAutoScavenge, AUTO_SCAVENGE_DOCS.resume, 'auto-scavenge.resume'),
   command('configure', configureAutoScavenge, AUTO_SCAVENGE_DOCS.configure, 'auto-scavenge.configure'),
 ];
 
 function command(name: string, handler: Handler, doc: OperationDoc, audit: AuditAction): Route {
-  return { path: `/auto-scavenge/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', handler, doc, audit) } };
+  return { path: `/auto-scavenge/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'leader', handler, doc, audit) } };
 }

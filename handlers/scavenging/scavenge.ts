@@ -221,15 +221,15 @@ function booleanOf(call: Call, name: string): boolean | undefined {
 }
 
 const SCAVENGE = '/admin/scavenge';
-const STOP = operation('operators', stopScavenge, SCAVENGE_DOCS.stop, 'scavenge.stop');
+const STOP = operation('operators', 'here', stopScavenge, SCAVENGE_DOCS.stop, 'scavenge.stop');
 
 /** The paths of manual scavenging (http-api.md sections 3.1 to 3.4). */
 export const SCAVENGE_ROUTES: readonly Route[] = [
-  { path: SCAVENGE, methods: 'POST, OPTIONS', operations: { POST: operation('operators', startScavenge, SCAVENGE_DOCS.start, 'scavenge.start') } },
-  { path: `${SCAVENGE}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', currentScavenge, SCAVENGE_DOCS.current), DELETE: STOP } },
-  { path: `${SCAVENGE}/last`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', lastScavenge, SCAVENGE_DOCS.last) } },
-  { path: `${SCAVENGE}/progress`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', scavengeProgress, SCAVENGE_DOCS.progress) } },
+  { path: SCAVENGE, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startScavenge, SCAVENGE_DOCS.start, 'scavenge.start') } },
+  { path: `${SCAVENGE}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', currentScavenge, SCAVENGE_DOCS.current), DELETE: STOP } },
+  { path: `${SCAVENGE}/last`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', lastScavenge, SCAVENGE_DOCS.last) } },
+  { path: `${SCAVENGE}/progress`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', scavengeProgress, SCAVENGE_DOCS.progress) } },
   { path: `${SCAVENGE}/:scavenge`, methods: 'DELETE, OPTIONS', operations: { DELETE: STOP } },
-  { path: `${SCAVENGE}/dry-run/:scavenge`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', dryRunReport, SCAVENGE_DOCS.dryRun) } },
-  { path: `${SCAVENGE}/explain/:stream`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', explainStream, SCAVENGE_DOCS.explain) } },
+  { path: `${SCAVENGE}/dry-run/:scavenge`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', dryRunReport, SCAVENGE_DOCS.dryRun) } },
+  { path: `${SCAVENGE}/explain/:stream`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', explainStream, SCAVENGE_DOCS.explain) } },
 ];

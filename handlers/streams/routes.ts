@@ -7,25 +7,25 @@ import { allBackward, allForward, allHead, filteredBackward, filteredForward, fi
 import { appendHandler, appendIncoming, appendMetadata, deleteHandler } from './append.ts';
 import { latestMetadata, metadataBackward, metadataByNumber, metadataForward } from './metadata.ts';
 
-const READ_ALL = operation('stream', allHead, DOCS.readAll);
-const APPEND = operation('stream', appendHandler, DOCS.append);
-const DELETE_STREAM = operation('stream', deleteHandler, DOCS.deleteStream, 'stream.delete');
-const READ_FILTERED = operation('stream', filteredHead, DOCS.readFiltered);
-const PAGE_FILTERED_BACKWARD = operation('stream', filteredBackward, DOCS.pageFilteredBackward);
-const PAGE_FILTERED_FORWARD = operation('stream', filteredForward, DOCS.pageFilteredForward);
-const READ_METADATA = operation('stream', latestMetadata, DOCS.readMetadata);
-const SET_METADATA = operation('stream', appendMetadata, DOCS.setMetadata);
-const PAGE_ALL_BACKWARD = operation('stream', allBackward, DOCS.pageAllBackward);
-const PAGE_ALL_FORWARD = operation('stream', allForward, DOCS.pageAllForward);
-const READ_STREAM = operation('stream', streamHead, DOCS.readStream);
-const READ_EVENT = operation('stream', singleEvent, DOCS.readEvent);
-const APPEND_INCOMING = operation('stream', appendIncoming, DOCS.appendIncoming);
-const READ_METADATA_EVENT = operation('stream', metadataByNumber, DOCS.readMetadataEvent);
-const PAGE_BACKWARD = operation('stream', streamBackward, DOCS.pageBackward);
-const PAGE_FORWARD = operation('stream', streamForward, DOCS.pageForward);
-const PAGE_METADATA_BACKWARD = operation('stream', metadataBackward, DOCS.pageMetadataBackward);
-const PAGE_METADATA_FORWARD = operation('stream', metadataForward, DOCS.pageMetadataForward);
-const SCAVENGE_HISTORY = operation('stream', scavengeHistory, DOCS.scavengeHistory);
+const READ_ALL = operation('stream', 'here', allHead, DOCS.readAll);
+const APPEND = operation('stream', 'append', appendHandler, DOCS.append);
+const DELETE_STREAM = operation('stream', 'leader', deleteHandler, DOCS.deleteStream, 'stream.delete');
+const READ_FILTERED = operation('stream', 'here', filteredHead, DOCS.readFiltered);
+const PAGE_FILTERED_BACKWARD = operation('stream', 'here', filteredBackward, DOCS.pageFilteredBackward);
+const PAGE_FILTERED_FORWARD = operation('stream', 'here', filteredForward, DOCS.pageFilteredForward);
+const READ_METADATA = operation('stream', 'here', latestMetadata, DOCS.readMetadata);
+const SET_METADATA = operation('stream', 'append', appendMetadata, DOCS.setMetadata);
+const PAGE_ALL_BACKWARD = operation('stream', 'here', allBackward, DOCS.pageAllBackward);
+const PAGE_ALL_FORWARD = operation('stream', 'here', allForward, DOCS.pageAllForward);
+const READ_STREAM = operation('stream', 'here', streamHead, DOCS.readStream);
+const READ_EVENT = operation('stream', 'here', singleEvent, DOCS.readEvent);
+const APPEND_INCOMING = operation('stream', 'append', appendIncoming, DOCS.appendIncoming);
+const READ_METADATA_EVENT = operation('stream', 'here', metadataByNumber, DOCS.readMetadataEvent);
+const PAGE_BACKWARD = operation('stream', 'here', streamBackward, DOCS.pageBackward);
+const PAGE_FORWARD = operation('stream', 'here', streamForward, DOCS.pageForward);
+const PAGE_METADATA_BACKWARD = operation('stream', 'here', metadataBackward, DOCS.pageMetadataBackward);
+const PAGE_METADATA_FORWARD = operation('stream', 'here', metadataForward, DOCS.pageMetadataForward);
+const SCAVENGE_HISTORY = operation('stream', 'here', scavengeHistory, DOCS.scavengeHistory);
 
 /**
  * `$all` in a path, and `$scavenges` below. The router makes a regular expression of them, where a bare `$` would mean
@@ -64,7 +64,7 @@ export const STREAM_ROUTES: readonly Route[] = [
 
 /** Operations of a path whose stream is a literal. */
 function named(stream: string, operations: Record<string, Operation>): Record<string, Operation> {
-  return Object.fromEntries(Object.entries(operations).map(([method, { access, handler, doc, audit }]) => [method, operation(access, (call, app) => {
+  return Object.fromEntries(Object.entries(operations).map(([method, { access, place, handler, doc, audit }]) => [method, operation(access, place, (call, app) => {
     call.params = { ...call.params, stream };
     noteForAudit(call, { target: stream });
     return handler(call, app);

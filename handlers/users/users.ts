@@ -122,26 +122,26 @@ function unreachable(): SkuaError {
 }
 
 const USER = '/users/:login';
-const UPDATE = operation('administrators', updateUser, USER_DOCS.update, 'user.update');
-const DELETE = operation('administrators', deleteUser, USER_DOCS.delete, 'user.delete');
+const UPDATE = operation('administrators', 'leader', updateUser, USER_DOCS.update, 'user.update');
+const DELETE = operation('administrators', 'leader', deleteUser, USER_DOCS.delete, 'user.delete');
 
 /** The paths of users (http-api.md section 6). `$current` stands escaped, as `$all` does in streams/routes.ts. */
 export const USERS_ROUTES: readonly Route[] = [
-  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', listUsers, USER_DOCS.list), POST: operation('administrators', createUser, USER_DOCS.create, 'user.create') } },
+  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', 'here', listUsers, USER_DOCS.list), POST: operation('administrators', 'leader', createUser, USER_DOCS.create, 'user.create') } },
   {
     path: '/users/%24current', methods: 'GET, PUT, DELETE, GET, OPTIONS',
-    operations: { GET: operation('authenticated', currentUser, USER_DOCS.current), PUT: named('$current', UPDATE), DELETE: named('$current', DELETE) },
+    operations: { GET: operation('authenticated', 'here', currentUser, USER_DOCS.current), PUT: named('$current', UPDATE), DELETE: named('$current', DELETE) },
   },
-  { path: USER, methods: 'GET, PUT, DELETE, OPTIONS', operations: { GET: operation('self', userDetails, USER_DOCS.details), PUT: UPDATE, DELETE } },
-  { path: `${USER}/command/enable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', enableUser, USER_DOCS.enable, 'user.enable') } },
-  { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', disableUser, USER_DOCS.disable, 'user.disable') } },
-  { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', resetPassword, USER_DOCS.resetPassword, 'user.reset-password') } },
-  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: operation('self', changePassword, USER_DOCS.changePassword, 'user.change-password') } },
+  { path: USER, methods: 'GET, PUT, DELETE, OPTIONS', operations: { GET: operation('self', 'here', userDetails, USER_DOCS.details), PUT: UPDATE, DELETE } },
+  { path: `${USER}/command/enable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'leader', enableUser, USER_DOCS.enable, 'user.enable') } },
+  { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'leader', disableUser, USER_DOCS.disable, 'user.disable') } },
+  { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'leader', resetPassword, USER_DOCS.resetPassword, 'user.reset-password') } },
+  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: operation('self', 'leader', changePassword, USER_DOCS.changePassword, 'user.change-password') } },
 ];
 
 /** An operation of a path whose user is a literal. */
-function named(login: string, { access, handler, doc, audit }: Operation): Operation {
-  return operation(access, (call, app) => {
+function named(login: string, { access, place, handler, doc, audit }: Operation): Operation {
+  return operation(access, place, (call, app) => {
     call.params = { login };
     noteForAudit(call, { target: login });
     return handler(call, app);
