@@ -7,6 +7,7 @@ import type { Meter } from '../ports/meter.ts';
 import { leaderOf, leads, nodeKey } from '../ports/nodes.ts';
 import type { Nodes } from '../ports/nodes.ts';
 import type { Schedule } from '../ports/schedule.ts';
+import type { Authorize } from '../streams/api.ts';
 import { stateOf } from './apply.ts';
 import { note } from './decision.ts';
 import type { Decision, Input, Note, World } from './decision.ts';
@@ -29,6 +30,11 @@ export interface AutoScavengeParts {
   readonly meter: Meter;
   /** Of this node. Runs that nobody asks for are ended by the tick, whether or not this node leads. */
   readonly orders?: ScavengeOrders;
+  /**
+   * In a cluster: what lets a decision take its place in the log only while this node leads by it. Asked for before the state is read, so that nothing
+   * is stored that was decided under a lead which is over. Rejects with `not_leader`.
+   */
+  readonly authority?: () => Promise<Authorize>;
 }
 
 export interface AutoScavengeConfig {
@@ -52,6 +58,7 @@ export class Lead {
   #stamp: Stamp | null = null;
   /** Since when this node leads, as far as is known here; see `NodesView.leadsSinceMs`. */
   #leadsSinceMs: number | null = null;
+  #authorize: Authorize | undefined;
 
   constructor(parts: AutoScavengeParts, config: AutoScavengeConfig, notes: NoteLog) {
     this.#parts = parts;
@@ -73,6 +80,7 @@ export class Lead {
 
   /** The state as stored by now. What was seen since this node took the lead is kept. */
   async load(): Promise<State> {
+    this.#authorize = await this.#parts.authority?.();
     const { leadsSinceMs } = this.#parts.nodes.view();
     const known = this.#leadsSinceMs === leadsSinceMs ? this.#state : null;
     const stamp = await this.#streams.stamp();
@@ -106,7 +114,7 @@ export class Lead {
       // The lead may have been lost during a call.
       if (!this.isLeader()) throw this.notLeader();
       this.#stamp = null;
-      this.#stamp = await this.#streams.append(fact, stamp);
+      this.#stamp = await this.#streams.append(fact, stamp, this.#authorize);
     }
     this.#state = decision.state;
     for (const note of decision.notes) this.#notes.write(note);

@@ -21,6 +21,11 @@ interface OrdersParts {
   readonly scavenger: Scavenger;
   /** This node's copy of the log. */
   readonly store: CyclesStore;
+  /**
+   * Resolves when the copy has all that the log held at the call. In a cluster nothing is started before: an order may have lain in a process that
+   * stood still, and what was decided since need not have come here yet. Left out where the copy is the log.
+   */
+  readonly refresh?: () => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether this node leads a cluster of several: then it takes no orders. */
@@ -62,7 +67,7 @@ export class ScavengeOrders {
 
   /**
    * Starts a run, or says which one this order has started. Errors: `late_order` (data: clusterScavengeId, attempt,
-   * seen), `bad_option`, and those of `Scavenger.start`.
+   * seen), `bad_option`, those of `Scavenger.start`, and of the log where it can't be asked.
    */
   async start(order: ScavengeOrder, options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
     checkOrder(order);
@@ -79,7 +84,8 @@ export class ScavengeOrders {
   }
 
   async #start(order: ScavengeOrder, seen: Seen, options: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
-    const { scavenger, store, clock } = this.#parts;
+    const { scavenger, store, clock, refresh } = this.#parts;
+    await refresh?.();
     const known = await orderInStream(store, order);
     if (known.isLate) throw late(order, known.attempt);
     if (known.scavengeId !== null) return { scavengeId: known.scavengeId };
@@ -107,9 +113,16 @@ export class ScavengeOrders {
     return scavenger.stop(current);
   }
 
-  /** Somebody waits for the run of this order. */
+  /** Somebody waits for the run of this order. When its time has run out that comes too late: this process stood still, and may have been given up. */
   asked(order: ScavengeOrder): void {
-    if (this.#leased?.clusterScavengeId === order.clusterScavengeId && this.#cycles.get(order.clusterScavengeId)?.attempt === order.attempt) this.#leased.askedMs = this.#parts.clock.monotonicMs();
+    const leased = this.#leased;
+    if (leased?.clusterScavengeId !== order.clusterScavengeId || this.#cycles.get(order.clusterScavengeId)?.attempt !== order.attempt) return;
+    if (!this.#hasRunOut(leased.askedMs)) leased.askedMs = this.#parts.clock.monotonicMs();
+  }
+
+  #hasRunOut(askedMs: number): boolean {
+    const { clock, leaseMs } = this.#parts;
+    return leaseMs !== null && clock.monotonicMs() - askedMs >= leaseMs;
   }
 
   /** As `Scavenger.last`, but a run that ended because nobody asked for it was interrupted, not stopped. */
@@ -120,10 +133,9 @@ export class ScavengeOrders {
 
   /** Begins to end a run that nobody has asked for in a long time. To be called every few seconds. */
   endAbandoned(): void {
-    const { scavenger, clock, log, leaseMs } = this.#parts;
+    const { scavenger, log } = this.#parts;
     const leased = this.#leased;
-    if (leaseMs === null || leased === null || scavenger.current() !== leased.scavengeId || this.#abandoned === leased.scavengeId) return;
-    if (clock.monotonicMs() - leased.askedMs < leaseMs) return;
+    if (leased === null || scavenger.current() !== leased.scavengeId || this.#abandoned === leased.scavengeId || !this.#hasRunOut(leased.askedMs)) return;
     const { scavengeId, clusterScavengeId } = leased;
     log.warn('AUTO-SCAVENGE: nobody has asked for the scavenge that the cluster ordered: it is stopped', { scavengeId, clusterScavengeId });
     this.#abandoned = scavengeId;

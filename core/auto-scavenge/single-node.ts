@@ -1,10 +1,11 @@
 import { isSkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../ports/nodes.ts';
+import { inTime } from './in-time.ts';
 import type { ScavengeOrders } from './orders.ts';
 
 /** What is asked of the orders of a node. */
-type AskedOrders = Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'>;
+export type AskedOrders = Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'>;
 
 interface SingleNodeParts {
   readonly orders: AskedOrders;
@@ -37,7 +38,7 @@ class SingleNode implements Nodes {
   }
 
   startScavenge(_: NodeAddress, order: ScavengeOrder, timeoutMs: number): Promise<StartReply> {
-    return this.#within(timeoutMs, () => startReply(this.#parts.orders, order), NO_ANSWER);
+    return inTime(this.#parts.clock, timeoutMs, () => startReply(this.#parts.orders, order), NO_ANSWER);
   }
 
   async lastScavenge(_: NodeAddress, order: ScavengeOrder | null): Promise<LastReply> {
@@ -45,24 +46,14 @@ class SingleNode implements Nodes {
   }
 
   stopScavenge(_: NodeAddress, order: ScavengeOrder, scavengeId: string | null, timeoutMs: number): Promise<StopReply> {
-    return this.#within<StopReply>(timeoutMs, () => stopReply(this.#parts.orders, order, scavengeId), { kind: 'stopping' });
+    return inTime<StopReply>(this.#parts.clock, timeoutMs, () => stopReply(this.#parts.orders, order, scavengeId), { kind: 'stopping' });
   }
 
   /** There is no other that could lead. */
   async resign(): Promise<void> {}
-
-  async #within<T>(ms: number, call: () => Promise<T>, otherwise: T): Promise<T> {
-    const answered = new AbortController();
-    const timeout = this.#parts.clock.sleep(ms, answered.signal).then(() => otherwise);
-    try {
-      return await Promise.race([call(), timeout]);
-    } finally {
-      answered.abort();
-    }
-  }
 }
 
-const NO_ANSWER: NoReply = { kind: 'unreachable', reason: 'no answer in time' };
+export const NO_ANSWER: NoReply = { kind: 'unreachable', reason: 'no answer in time' };
 
 /** What a node says to an order to start. Never rejects. */
 export async function startReply(orders: AskedOrders, order: ScavengeOrder): Promise<StartReply> {

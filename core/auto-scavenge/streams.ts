@@ -2,7 +2,7 @@ import { isSkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Ids } from '../ports/ids.ts';
 import { ANY } from '../streams/api.ts';
-import type { EventStore, StoredEvent } from '../streams/api.ts';
+import type { Authorize, EventStore, StoredEvent } from '../streams/api.ts';
 import { formatFact, parseFact } from './facts.ts';
 import type { Fact } from './facts.ts';
 
@@ -106,14 +106,14 @@ export class AutoScavengeStreams {
 
   /**
    * Stores a fact on top of what the stamp stands for, and gives the stamp after it; null when somebody else has configured in
-   * between. Errors: as `EventStore.append`; `wrong_expected_version` when another event was first.
+   * between. Errors: as `EventStore.append`; `wrong_expected_version` when another event was first, and what `authorize` refuses with.
    */
-  async append(fact: Fact, stamp: Stamp): Promise<Stamp | null> {
+  async append(fact: Fact, stamp: Stamp, authorize?: Authorize): Promise<Stamp | null> {
     const isConfiguration = fact.type === '$configuration-updated';
     const id = guidToText(guidFromUuidBytes(this.#ids.uuidBytes()), 0);
     const { lastEventNumber } = await this.#store.append(
       isConfiguration ? CONFIGURATION_STREAM : CYCLES_STREAM, isConfiguration ? ANY : stamp.cycles,
-      [{ id, type: fact.type, isJson: true, data: formatFact(fact), metadata: NO_BYTES }],
+      [{ id, type: fact.type, isJson: true, data: formatFact(fact), metadata: NO_BYTES }], authorize,
     );
     if (!isConfiguration) return { ...stamp, cycles: lastEventNumber };
     return lastEventNumber === stamp.configuration + 1 ? { ...stamp, configuration: lastEventNumber } : null;

@@ -131,7 +131,7 @@ export function problemText(error: SkuaError, reason: string): string {
   const usersError = USERS_ERRORS[error.code];
   return JSON.stringify({
     code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message,
-    hint: error.data['hint'], ...(error.code === 'invalid_metadata' && { key: error.data['key'] }), scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
+    hint: error.data['hint'], ...(error.code === 'invalid_metadata' && { key: error.data['key'] }), scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...(error.code === 'late_order' && { seen: error.data['seen'] }), ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
   });
 }
 

@@ -3,30 +3,28 @@ import * as path from 'node:path';
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
-import { createSingleNode } from '../../core/auto-scavenge/single-node.ts';
+import { type AskedOrders, createSingleNode } from '../../core/auto-scavenge/single-node.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import type { Keys } from '../../core/ports/keys.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import type { NodeAddress } from '../../core/ports/nodes.ts';
+import type { NodeAddress, Nodes } from '../../core/ports/nodes.ts';
 import { licenceGuard, licenceOf } from '../../core/security/licence.ts';
 import type { Licence, LicenceConfig } from '../../core/security/licence.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';
+import type { Authorize } from '../../core/streams/api.ts';
 import { timestampText } from '../../core/time.ts';
 import { createSchedule } from '../../infra/schedule.ts';
 import type { Values } from '../config/options.ts';
 
 const MINUTE_MS = 60_000;
 
-interface OpenAutoScavengeOptions {
+/** What the auto-scavenge of any node is put together of. */
+export interface AutoScavengeWorld {
   readonly values: Pick<Values, 'AutoScavenge:Enabled' | 'AutoScavenge:TimeZone' | 'AutoScavenge:NodeLostAfter' | 'Licensing:LicenseKey' | 'Licensing:IssuerKeyFile' | 'Licensing:UseBuiltIn' | 'Dev' | 'MemDb'>;
   readonly version: string;
   readonly open: Pick<OpenStore, 'store' | 'scavenger' | 'status'>;
-  /** Where others reach the node. */
-  readonly self: () => NodeAddress;
-  /** False while the node starts or stops. */
-  readonly isLeader: () => boolean;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly keys: Keys;
@@ -34,6 +32,13 @@ interface OpenAutoScavengeOptions {
   readonly meter: Meter;
   /** Told of each scavenge that the schedule starts on this node. */
   readonly onStarted?: (scavengeId: string) => void;
+}
+
+interface OpenAutoScavengeOptions extends AutoScavengeWorld {
+  /** Where others reach the node. */
+  readonly self: () => NodeAddress;
+  /** False while the node starts or stops. */
+  readonly isLeader: () => boolean;
 }
 
 export interface OpenAutoScavenge {
@@ -45,16 +50,27 @@ export interface OpenAutoScavenge {
 }
 
 /** The auto-scavenge of a single node. To be called when the store is open. */
-export async function openAutoScavenge({ values, version, open, self, isLeader, clock, ids, keys, log, meter, onStarted }: OpenAutoScavengeOptions): Promise<OpenAutoScavenge> {
-  const { store, scavenger } = open;
+export async function openAutoScavenge({ self, isLeader, ...world }: OpenAutoScavengeOptions): Promise<OpenAutoScavenge> {
+  const { open, clock, log } = world;
+  const { scavenger, store } = open;
+  // A single node asks itself: nobody can have forgotten what it was ordered.
+  const orders = new ScavengeOrders({ scavenger, store, clock, log, leadsOthers: () => false, leaseMs: null });
+  const nodes = createSingleNode({ orders: ordersTold(orders, world), clock, self, isLeader, leadsSinceMs: clock.nowMs(), writerCheckpoint: () => open.status().checkpoints.writer });
+  return driven(world, orders, nodes);
+}
+
+/** The orders of a node as it calls itself: `onStarted` is told. */
+export function ordersTold(orders: ScavengeOrders, { onStarted }: AutoScavengeWorld): AskedOrders {
+  return onStarted === undefined ? orders : telling(orders, onStarted);
+}
+
+/** Everything behind the members of the cluster: licence, schedule, driver, and its ticks. */
+export async function driven({ values, version, open: { store }, clock, ids, keys, log, meter }: AutoScavengeWorld, orders: ScavengeOrders, nodes: Nodes, authority?: () => Promise<Authorize>): Promise<OpenAutoScavenge> {
   const licence = await nodeLicence(values, keys);
   const guard = licenceGuard('AUTO_SCAVENGE', { licence, clock, log });
   const reason = offReason(values);
-  // A single node asks itself: nobody can have forgotten what it was ordered.
-  const orders = new ScavengeOrders({ scavenger, store, clock, log, leadsOthers: () => false, leaseMs: null });
-  const nodes = createSingleNode({ orders: onStarted === undefined ? orders : telling(orders, onStarted), clock, self, isLeader, leadsSinceMs: clock.nowMs(), writerCheckpoint: () => open.status().checkpoints.writer });
-  const autoScavenge = createAutoScavenge({ store, nodes, schedule: createSchedule(), clock, ids, log, meter, orders }, {
-    isOff: () => reason ?? guard(), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS,
+  const autoScavenge = createAutoScavenge({ store, nodes, schedule: createSchedule(), clock, ids, log, meter, orders, ...(authority !== undefined && { authority }) }, {
+    isOff: () => reason ?? guard(), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: nodeLostAfterMs(values),
   });
   const now = autoScavenge.enabled();
   if (now.enabled) log.info(`AutoScavenge ${version} plugin enabled.`, { licence: licence.source, ...(licence.expiresAtMs !== null && { licenceExpires: timestampText(Math.floor(licence.expiresAtMs), 0) }), timeZone: values['AutoScavenge:TimeZone'] });
@@ -62,8 +78,12 @@ export async function openAutoScavenge({ values, version, open, self, isLeader, 
   return { autoScavenge, orders, run: (signal) => runTicks({ autoScavenge, clock, log, signal }) };
 }
 
+export function nodeLostAfterMs(values: Pick<Values, 'AutoScavenge:NodeLostAfter'>): number {
+  return values['AutoScavenge:NodeLostAfter'] * MINUTE_MS;
+}
+
 /** A repeated order is answered with the run that the first one started. */
-function telling(orders: ScavengeOrders, onStarted: (scavengeId: string) => void): Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'> {
+function telling(orders: ScavengeOrders, onStarted: (scavengeId: string) => void): AskedOrders {
   let told = '';
   return {
     start: async (order, options) => {

@@ -1,7 +1,7 @@
 import type { CyclesStore } from '../../core/auto-scavenge/streams.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
-import type { AppendResult, NewEvent, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage } from '../../core/streams/api.ts';
+import type { AppendResult, Authorize, NewEvent, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage } from '../../core/streams/api.ts';
 
 /** The log of a cluster: one list of events a stream, nothing else. */
 export class LightLog {
@@ -45,8 +45,10 @@ export class LightStore implements CyclesStore {
     this.#hooks = hooks;
   }
 
-  async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult> {
+  async append(stream: string, expected: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
     this.#hooks.before?.(stream, events);
+    const refusal = authorize?.({}, () => null) ?? null;
+    if (refusal !== null) throw refusal;
     const result = this.log.append(stream, expected, events, this.#hooks.nowMs?.() ?? 0);
     this.#hooks.after?.(stream, events);
     return result;

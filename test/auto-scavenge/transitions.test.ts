@@ -3,7 +3,8 @@ import { SkuaError } from '../../core/errors.ts';
 import { HOUR, Kit, MINUTE, unreachable } from './kit.ts';
 import type { KitOptions } from './kit.ts';
 
-/** The transition table of auto-scavenge.md section 10, a row a test. Row 41 is about HTTP. */
+/** The transition table of auto-scavenge.md section 10, a row a test. Row 41 is about HTTP. Row 40 has no counterpart:
+ * a driver of ours does not stop for good. After a write that failed it reads the state anew (rows 38 and 39), and commands are answered as before. */
 
 /** Every state, and the events that lead to it. B is away, so that nothing moves on by itself. */
 const STATES = {

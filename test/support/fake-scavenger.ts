@@ -14,6 +14,13 @@ export class FakeScavenger implements Scavenger {
   #last: LastScavenge | null = null;
   #ended: PromiseWithResolvers<void> | null = null;
   readonly #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+  /** A digit that tells the ids of its runs from those of other nodes. */
+  readonly #node: number;
+
+  constructor(node = 0) {
+    this.#node = node;
+  }
+
   /** When false, `stop` waits until the test ends the run. */
   stopsAtOnce = true;
 
@@ -40,7 +47,7 @@ export class FakeScavenger implements Scavenger {
     if (this.#current !== null) throw new SkuaError('scavenge_in_progress', 'One runs.', { scavengeId: this.#current });
     if (this.holds > 0 && !isDry) throw new SkuaError('backup_running', 'A backup runs.');
     this.started.push({ options, isDry });
-    const scavengeId = `00000000-0000-4000-8000-00000000000${this.started.length}`;
+    const scavengeId = `0000000${this.#node}-0000-4000-8000-00000000000${this.started.length}`;
     this.#current = scavengeId;
     this.#ended = Promise.withResolvers();
     for (const { count, resolve } of this.#waiting) if (this.started.length >= count) resolve();
