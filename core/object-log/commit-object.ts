@@ -82,6 +82,14 @@ export function decodeCommitObject(key: string, number: number, bytes: Uint8Arra
   return { commit, carried };
 }
 
+/** Reads commits that stand one behind the other, as one member of a cluster sends them to another: the first has the number `from`, and none carries others. Throws as `decodeCommitObject`. */
+export function decodeCommits(from: number, bytes: Uint8Array, digests: Digests): Commit[] {
+  const decoder = new Decoder('that was sent', bytes, digests);
+  const commits: Commit[] = [];
+  while (!decoder.isAtEnd) commits.push(decoder.next(from + commits.length));
+  return commits;
+}
+
 class Decoder {
   /** Commits that the one read first carries. */
   carried = 0;
@@ -116,6 +124,8 @@ class Decoder {
     this.#at = at + COMMIT_HEADER_BYTES + records.length;
     return { number, writer: header.slice(24, 40), nonce: header.slice(40, 56), start, end, endsChunk: (flags & FLAG_ENDS_CHUNK) !== 0, records };
   }
+
+  get isAtEnd(): boolean { return this.#at === this.#bytes.length; }
 
   end(): void {
     if (this.#at !== this.#bytes.length) throw this.#fail(`has ${this.#bytes.length - this.#at} bytes too many`);

@@ -13,6 +13,7 @@ import { openLog } from '../log/open-log.ts';
 import { type ChunkProofFigures, ChunkProofs, proofFigures } from '../log/chunk-proofs.ts';
 import type { TransactionLog } from '../log/transaction-log.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Jobs } from '../ports/jobs.ts';
@@ -22,10 +23,12 @@ import type { Meter } from '../ports/meter.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
 import type { Scavenger } from '../scavenge/api.ts';
-import { DEFAULT_CONFIG, type ScavengeConfig } from '../scavenge/run-context.ts';
+import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../scavenge/run-context.ts';
 import { createScavenger } from '../scavenge/scavenger.ts';
 import type { EventStore } from '../streams/api.ts';
+import type { CommittedEpoch } from '../streams/apply-committed.ts';
 import { createEventStore, type EventStoreInternals, type StreamFigures } from '../streams/event-store.ts';
+import type { EventStoreOptions } from '../streams/store-context.ts';
 
 /** What a store is opened with, by part; what is left out of a part has its default. */
 export interface OpenStoreOptions {
@@ -36,6 +39,22 @@ export interface OpenStoreOptions {
   /** Bytes of the block cache. Default 64 MiB. */
   readonly cacheBytes?: number;
   readonly onProgress?: (progress: StartProgress) => void;
+  /** The directory is a copy of a log that others write to as well. */
+  readonly shared?: SharedOpening;
+}
+
+/** How a store is opened whose directory is a copy of a shared log. The steps come in this order. */
+export interface SharedOpening {
+  /** The directory is locked, and nothing of it is open. */
+  prepare(): Promise<void>;
+  /** What takes the place of the directory's own end of the log. */
+  commitLog(log: TransactionLog, index: StreamIndex): Promise<CommitLog>;
+  readonly streams: Partial<EventStoreOptions>;
+  onEpoch(epoch: CommittedEpoch): void;
+  /** The store is there and knows the ids of the last events; nobody reads or writes yet. */
+  opened(store: EventStoreInternals): Promise<void>;
+  /** The store as the scavenger writes to it: its points and its history are commits like any others. */
+  scavengeStore(store: EventStoreInternals): ScavengeStore;
 }
 
 /** What the store needs of the world. */
@@ -92,7 +111,7 @@ export interface StoreScavengeOptions {
 }
 
 export interface StartProgress {
-  readonly phase: 'recovering-log' | 'rebuilding-index' | 'verifying-index';
+  readonly phase: 'catching-up' | 'recovering-log' | 'rebuilding-index' | 'verifying-index';
   readonly bytesDone: number;
   readonly bytesTotal: number;
 }
@@ -156,19 +175,25 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   const appendBytesMax = options.log?.appendBytesMax;
   const lock = await world.storage.lock();
   const undo: (() => Promise<unknown>)[] = [() => lock.release()];
+  const { shared } = options;
   try {
     const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
+    await shared?.prepare();
     const log = await openLog({ ...world, ...options.log, cache });
     undo.push(() => log.close());
     const index = await openIndex(options, cache, log);
     undo.push(() => index.close());
-    const store = createEventStore({ reader: log.table, commitLog: log, index, clock, ids, log: world.log, meter, ...(appendBytesMax !== undefined && { options: { appendBytesMax } }) });
+    const store = createEventStore({
+      reader: log.table, commitLog: await shared?.commitLog(log, index) ?? log, index, clock, ids, log: world.log, meter,
+      options: { ...(appendBytesMax !== undefined && { appendBytesMax }), ...shared?.streams }, ...(shared !== undefined && { onEpoch: (epoch) => shared.onEpoch(epoch) }),
+    });
     undo.push(() => store.close());
     await store.primeRecentIds();
-    if (options.log?.writeEpoch ?? true) await beginEpoch(ids, log, store);
+    if (shared !== undefined) await shared.opened(store);
+    else if (options.log?.writeEpoch ?? true) await beginEpoch(ids, log, store);
     const states = options.scavenge?.states ?? MemoryScavengeStates.of(world.storage);
     const scavenger = createScavenger({
-      data: { store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work) },
+      data: { store: shared?.scavengeStore(store) ?? store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work) },
       ports: { ...world, states },
       config: { ...DEFAULT_CONFIG, ...options.scavenge?.config },
     });

@@ -9,7 +9,7 @@ import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../text.ts';
 import { timestampText } from '../time.ts';
 import type { AppendRequest, EpochInput, EventsRequest, EventTypes } from './append-request.ts';
-import type { CommittedRecords } from './apply-committed.ts';
+import type { CommittedEpoch, CommittedRecords } from './apply-committed.ts';
 import type { StreamKey } from './lookup.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
@@ -39,6 +39,8 @@ export class AppendGroup implements CommittedRecords {
   /** Its events. */
   readonly events = new EventColumns();
   readonly requests: AppendRequest[] = [];
+  /** Its last epoch record. */
+  epoch: CommittedEpoch | null = null;
   readonly #touched: StreamState[] = [];
   readonly #written: string[] = [];
   readonly #bufferBytes: number;
@@ -79,6 +81,7 @@ export class AppendGroup implements CommittedRecords {
     this.start = start;
     this.length = 0;
     this.events.clear();
+    this.epoch = null;
     this.requests.length = 0;
     this.#touched.length = 0;
     this.#written.length = 0;
@@ -239,6 +242,7 @@ export class AppendGroup implements CommittedRecords {
   /** Writes an epoch record, and the event of the epoch stream `key` that repeats it. */
   writeEpoch(key: StreamKey, last: number, json: Uint8Array): void {
     this.#makeRoom(epochBytes(json));
+    this.epoch = { position: this.end, json };
     this.length = encodeEpoch(this.#buffer, this.length, this.end, this.#ms, this.#ticks, json);
     this.#writeJson(key, last, EPOCH_TYPE_BYTES, json, epochEventBytes(json));
   }

@@ -170,7 +170,9 @@ export class AppendPlacer {
 
   #epoch(request: EpochRequest, state: StreamState, group: AppendGroup): Placed {
     const position = group.end;
-    const json = group.epochJson(request.epoch);
+    const epoch = request.decide(state.draft === null);
+    if (epoch instanceof SkuaError) return refuse(request, epoch);
+    const json = group.epochJson(epoch);
     if (this.#fit(request, epochBytes(json), group) === FULL) return FULL;
     if (request.error !== null) return TAKEN;
     const last = state.latest.lastNumber;

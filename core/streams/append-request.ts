@@ -111,14 +111,17 @@ export interface EpochInput {
   readonly leaderInstanceId: string;
 }
 
+/** Says what an epoch record is to say, or why there is to be none, when it takes its place in the log. `isFirst`: no other one stands before it in the same commit. */
+export type EpochDecision = (isFirst: boolean) => EpochInput | SkuaError;
+
 /** An epoch record and its event. */
 export class EpochRequest extends PendingRequest {
   readonly kind = 'epoch';
-  readonly epoch: EpochInput;
+  readonly decide: EpochDecision;
 
-  constructor(epoch: EpochInput) {
+  constructor(decide: EpochDecision) {
     super(EPOCH_STREAM, SMALL_BYTES, false);
-    this.epoch = epoch;
+    this.decide = decide;
   }
 }
 

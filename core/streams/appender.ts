@@ -129,6 +129,7 @@ export class Appender {
     } catch (error) {
       shared?.leave();
       if (shared !== null && isSkuaError(error, 'commit_lost')) await shared.tryAgain(this.#stopped);
+      else if (shared !== null && isSkuaError(error, 'commit_not_applied')) await shared.leaveToOthers();
       else await this.#fail(group, error);
     }
     const count = group.requests.length;

@@ -2,7 +2,7 @@ import { i32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { EventColumns } from '../index/event-columns.ts';
 import {
-  FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf,
+  decodeEpoch, FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf, SYSTEM,
   takeFrame, timestampMsAt, timestampTicksAt, TOMBSTONE,
 } from '../log/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
@@ -23,11 +23,19 @@ export interface CommittedRecords {
   /** Time of the last record; -Infinity without any. */
   readonly lastMs: number;
   readonly lastTicks: number;
+  /** The last epoch record among them; null without any. */
+  readonly epoch: CommittedEpoch | null;
   /** Brings the states that are known up to the records. */
   changeStates(states: StreamStates): void;
   rememberIds(recent: RecentIds): void;
   /** Wakes those who wait for the streams. */
   wake(waiters: Waiters): void;
+}
+
+/** An epoch record as it stands in the log (disk-format.md section 3.7). */
+export interface CommittedEpoch {
+  readonly position: number;
+  readonly json: Uint8Array;
 }
 
 /** All that has to know of a committed record. */
@@ -38,6 +46,8 @@ export interface CommittedParts {
   readonly times: RecordTime;
   readonly log: Pick<CommitLog, 'publish'>;
   readonly waiters: Waiters;
+  /** Told of every epoch, before readers see it; must not throw. */
+  readonly onEpoch: ((epoch: CommittedEpoch) => void) | undefined;
 }
 
 /**
@@ -49,6 +59,7 @@ export function applyCommitted(records: CommittedRecords, parts: CommittedParts)
   records.changeStates(parts.states);
   records.rememberIds(parts.recent);
   if (records.lastMs > -Infinity) parts.times.note(records.lastMs, records.lastTicks);
+  if (records.epoch !== null) parts.onEpoch?.(records.epoch);
   parts.log.publish();
   records.wake(parts.waiters);
   parts.waiters.wakeLog();
@@ -69,6 +80,7 @@ export class ReadRecords implements CommittedRecords {
   lastPosition = -1;
   lastMs = -Infinity;
   lastTicks = 0;
+  epoch: CommittedEpoch | null = null;
   readonly #hasher: StreamHasher;
   readonly #frame = new RecordFrame();
   readonly #fields = new PrepareFields();
@@ -92,6 +104,7 @@ export class ReadRecords implements CommittedRecords {
     this.#records = records;
     this.lastPosition = -1;
     this.lastMs = -Infinity;
+    this.epoch = null;
     eachRecord(records, start, this.#frame, (frame) => this.#take(frame));
     return this;
   }
@@ -101,6 +114,7 @@ export class ReadRecords implements CommittedRecords {
     const timestampAt = recordTimestampAt(frame, f);
     this.lastMs = timestampMsAt(frame.bytes, timestampAt);
     this.lastTicks = timestampTicksAt(frame.bytes, timestampAt);
+    if (frame.type === SYSTEM) this.epoch = decodeEpoch(frame);
     if (frame.type !== PREPARE) return;
     this.lastPosition = frame.position;
     if (!f.isCommitted || !f.isEvent) return;

@@ -7,7 +7,7 @@ import type {
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
 import { applyCommitted, type CommittedParts, type CommittedRecords } from './apply-committed.ts';
-import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes } from './append-request.ts';
+import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochDecision, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes } from './append-request.ts';
 import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, pageLimits, stateOf, type StoreContext, viewOf } from './store-context.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
@@ -48,12 +48,14 @@ export interface EventStoreInternals extends EventStore {
   completeChunk(position: number): Promise<void>;
   /** Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their tombstones. */
   forgetTombstones(): void;
+  /** The end of the log is about to be moved by another writer's records: what is being put together for it is put back. */
+  overtake(): void;
   /** Takes in the records of a commit that another writer of the same log has made, and shows them to readers. Not while a group of this store is on its way to the log. */
   follow(records: CommittedRecords): void;
   /** Forgets what is remembered of streams and event ids: the log has come to `end` by records that nobody has seen here. */
   forgetStreams(end: number): void;
-  /** Writes an epoch record and its event, and returns the record's position. */
-  writeEpoch(epoch: EpochInput): Promise<number>;
+  /** Writes an epoch record and its event, and returns the record's position. Rejects as appends do, and with what the decision refuses with. */
+  writeEpoch(epoch: EpochInput | EpochDecision): Promise<number>;
   /** Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised. Call it before the first append. */
   primeRecentIds(): Promise<void>;
   figures(): StreamFigures;
@@ -83,7 +85,7 @@ class Store implements EventStoreInternals {
     this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
     this.#committed = {
-      index: deps.index, states, recent: new RecentIds(this.#options.recentIds), times: new RecordTime(lookup, deps), log: deps.commitLog, waiters: this.#waiters,
+      index: deps.index, states, recent: new RecentIds(this.#options.recentIds), times: new RecordTime(lookup, deps), log: deps.commitLog, waiters: this.#waiters, onEpoch: deps.onEpoch,
     };
     const types = new EventTypes();
     this.#checks = new EventChecks(types);
@@ -130,6 +132,10 @@ class Store implements EventStoreInternals {
     this.#context.states.forgetTombstones();
   }
 
+  overtake(): void {
+    this.#appender.overtake();
+  }
+
   follow(records: CommittedRecords): void {
     this.#appender.overtake();
     applyCommitted(records, this.#committed);
@@ -143,8 +149,8 @@ class Store implements EventStoreInternals {
     this.#waiters.wakeAll();
   }
 
-  async writeEpoch(epoch: EpochInput): Promise<number> {
-    return (await this.#send(new EpochRequest(epoch))).position;
+  async writeEpoch(epoch: EpochInput | EpochDecision): Promise<number> {
+    return (await this.#send(new EpochRequest(typeof epoch === 'function' ? epoch : () => epoch))).position;
   }
 
   #send(request: AppendRequest): Promise<AppendResult> {

@@ -66,6 +66,12 @@ export class SharedLogPolicy {
     this.#queue.putBack(requests);
   }
 
+  /** The group is in the log, and what is kept here of the log could not take it in: its requests have their answers, and its records come again like another writer's. */
+  async leaveToOthers(): Promise<void> {
+    this.#group.withdraw();
+    await this.#log.settled()?.catch(() => {});
+  }
+
   /** The group has been published or withdrawn: others may move the log again. */
   async settled(): Promise<void> {
     await this.#log.settled();

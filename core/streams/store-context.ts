@@ -6,6 +6,7 @@ import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { PageOptions, StoredEvent } from './api.ts';
+import type { CommittedEpoch } from './apply-committed.ts';
 import type { EventIndex, Lookup } from './lookup.ts';
 import { isMetastream, originalOf } from './names.ts';
 import type { PageLimits } from './page-bytes.ts';
@@ -21,6 +22,8 @@ export interface EventStoreDeps {
   readonly log: Log;
   readonly meter: Meter;
   readonly options?: Partial<EventStoreOptions>;
+  /** Told of every epoch record that enters the log, whoever wrote it, before readers see it; must not throw. */
+  readonly onEpoch?: ((epoch: CommittedEpoch) => void) | undefined;
 }
 
 /** Limits; the defaults are what a node uses. */

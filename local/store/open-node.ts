@@ -89,7 +89,7 @@ function worldOf({ db, index, mustExist }: OpenNodeOptions): { storage: Storage;
   return { storage, jobs: new WorkerJobs({ root, indexRoot, ...bundledWorker() }), scavengeStates: new SqliteScavengeStates({ indexRoot }) };
 }
 
-const LABELS: Readonly<Record<StartProgress['phase'], string>> = { 'recovering-log': 'recovering the log', 'rebuilding-index': 'rebuilding the index', 'verifying-index': 'verifying the index' };
+const LABELS: Readonly<Record<StartProgress['phase'], string>> = { 'catching-up': 'catching up with the log', 'recovering-log': 'recovering the log', 'rebuilding-index': 'rebuilding the index', 'verifying-index': 'verifying the index' };
 const PHASES: Phases = { [LABELS['recovering-log']]: 20, [LABELS['verifying-index']]: 15, [LABELS['rebuilding-index']]: 65 };
 
 /** How far the opening of a store is, for a bar. */

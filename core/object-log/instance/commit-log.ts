@@ -2,10 +2,10 @@ import { u32 } from '../../bytes.ts';
 import { SkuaError } from '../../errors.ts';
 import type { CommitLog, SharedLog } from '../../ports/commit-log.ts';
 import { OBJECT_PUT_BYTES_MAX } from '../../ports/object-store.ts';
-import { CommitAttempt, type Outcome, sinceMs } from './commit-attempt.ts';
+import { CommitAttempt, type Outcome, sinceMs, stampOf } from './commit-attempt.ts';
 import { type Commit, COMMIT_HEADER_BYTES, encodeCommit } from '../commit-object.ts';
 import { CARRY_BYTES_MAX, LOST_WAIT_FIRST_MS, LOST_WAIT_MAX_MS } from '../api.ts';
-import type { LogHead } from './log-head.ts';
+import type { Head } from './head.ts';
 import type { Refresher } from './refresh.ts';
 
 interface CommitLimits {
@@ -18,7 +18,7 @@ interface CommitLimits {
  * creates that first has it. Rules and reasons: ARCHITECTURE.md, "The log on object storage".
  */
 export class ObjectCommitLog implements CommitLog, SharedLog {
-  readonly #head: LogHead;
+  readonly #head: Head;
   readonly #refresher: Refresher;
   readonly #limits: CommitLimits;
   readonly #writer: Uint8Array;
@@ -31,7 +31,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
   /** What is left to do when the group that was lost has been withdrawn. */
   #lost: { readonly winner: Commit | null } | null = null;
 
-  constructor(head: LogHead, refresher: Refresher, limits: CommitLimits) {
+  constructor(head: Head, refresher: Refresher, limits: CommitLimits) {
     this.#head = head;
     this.#refresher = refresher;
     this.#limits = limits;
@@ -41,11 +41,11 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
   get shared(): SharedLog { return this; }
 
   get end(): number {
-    const { view, known } = this.#head;
-    return this.#skip?.number === known + 1 ? this.#skip.start : view.nextStart;
+    const { nextStart, known } = this.#head;
+    return this.#skip?.number === known + 1 ? this.#skip.start : nextStart;
   }
 
-  get capacity(): number { return this.#head.view.chunkSizeBytes; }
+  get capacity(): number { return this.#head.chunkSizeBytes; }
 
   get remaining(): number {
     const { end, capacity } = this;
@@ -56,6 +56,8 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     const head = this.#head;
     if (this.#unresolved !== null && head.known >= this.#unresolved.commit.number) this.#unresolved = null;
     if (this.#unresolved !== null) return this.#resolve(this.#unresolved);
+    const ready = head.ready();
+    if (ready !== null) return ready;
     // A write on what may be out of date would need the manifest afterwards, and then its outcome could be lost.
     if (head.mustLook || sinceMs(head.since, head.world.clock) > head.freshMs / 2) return this.#freshen();
     return null;
@@ -75,9 +77,10 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     const start = this.end;
     const commit = { number, writer: this.#writer, nonce: ids.uuidBytes(), start, end: start + group.length, endsChunk, records: group };
     const alone = encodeCommit(commit, [], digests);
-    const carried = head.carry.before(number, head.view.manifest.boundary);
+    const carried = head.carry.before(number, head.manifest.boundary);
     if (alone.length > OBJECT_PUT_BYTES_MAX) throw new SkuaError('batch_too_large', `One commit may have ${OBJECT_PUT_BYTES_MAX} bytes, and these events need ${alone.length}: split them.`, { size: alone.length, limit: OBJECT_PUT_BYTES_MAX });
     const attempt = this.#attempt({ ...commit, records: alone.subarray(COMMIT_HEADER_BYTES) }, carried.length === 0 || alone.length + CARRY_BYTES_MAX > OBJECT_PUT_BYTES_MAX ? alone : encodeCommit(commit, carried, digests));
+    const startedAt = stampOf(clock);
     let outcome: Outcome;
     try {
       outcome = await attempt.run(clock.monotonicMs() + this.#limits.deadlineMs);
@@ -86,9 +89,11 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
       throw error;
     }
     if (outcome.kind === 'committed') {
-      head.takeOwn(attempt.commit, alone);
       head.since = outcome.since;
+      head.provedAt = startedAt;
       this.#losses = 0;
+      const taken = head.takeOwn(attempt.commit, alone);
+      if (taken !== undefined) await taken;
       return;
     }
     if (outcome.kind !== 'lost') head.isOutdated = true;
@@ -104,7 +109,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
   }
 
   publish(): void {
-    this.#head.view.show();
+    this.#head.show();
   }
 
   confirm(): Promise<void> {
@@ -115,16 +120,19 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     const head = this.#head;
     const lost = this.#lost;
     this.#lost = null;
-    if (lost?.winner != null) {
-      try {
-        head.take(lost.winner);
-      } catch (error) {
-        head.endCommit();
-        return Promise.reject(error);
-      }
-    }
+    if (lost?.winner != null) return this.#letIn(lost.winner);
     head.endCommit();
     return lost === null ? null : this.#giveWay();
+  }
+
+  async #letIn(winner: Commit): Promise<void> {
+    try {
+      const taken = this.#head.takeWinner(winner);
+      if (taken !== undefined) await taken;
+    } finally {
+      this.#head.endCommit();
+    }
+    await this.#giveWay();
   }
 
   /** A random wait that grows, so that no writer is always the last; then what the others have committed meanwhile. */
@@ -158,11 +166,9 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     }
     this.#unresolved = null;
     if (outcome.kind === 'committed') {
-      if (head.known === number - 1) {
-        head.take(attempt.commit);
-        head.since = outcome.since;
-      }
-    } else if (outcome.kind === 'lost') head.take(outcome.winner.commit);
+      if (head.known === number - 1) head.since = outcome.since;
+      await head.take([attempt.commit]);
+    } else if (outcome.kind === 'lost') await head.take([outcome.winner.commit]);
     else {
       head.isOutdated = true;
       await this.#freshen();
@@ -171,9 +177,9 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
 
   /** The next commit starts at the next chunk. Nothing is written for that: where it starts says it. */
   async completeChunk(): Promise<void> {
-    const { view, known } = this.#head;
-    const size = view.chunkSizeBytes;
-    this.#skip = { number: known + 1, start: Math.ceil(view.nextStart / size) * size };
+    const { nextStart, known, chunkSizeBytes: size } = this.#head;
+    this.#skip = { number: known + 1, start: Math.ceil(nextStart / size) * size };
+    await this.#head.settleChunk();
   }
 }
 

@@ -15,7 +15,7 @@ import type { ObjectFigures, ObjectInstance, ObjectLogOptions, ObjectWorld } fro
 import { openPrefix } from '../create-prefix.ts';
 import { stampOf } from './commit-attempt.ts';
 import { ObjectCommitLog } from './commit-log.ts';
-import { LogHead } from './log-head.ts';
+import { ViewHead } from './view-head.ts';
 import { Poller, Refresher } from './refresh.ts';
 import { type ObjectView, ViewIndex, ViewLogReader } from './view.ts';
 
@@ -34,7 +34,7 @@ export async function openObjectStore(world: ObjectWorld, options: ObjectLogOpti
   const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
   const cacheDepth = options.indexCacheDepth ?? INDEX_CACHE_DEPTH_DEFAULT;
   const { tailCommitsMax = TAIL_COMMITS_MAX, tailBytesMax = TAIL_BYTES_MAX } = options;
-  const head = new LogHead({ world, cache, hasher: streamHasher, cacheDepth, freshMs, tailCommitsMax, tailBytesMax }, manifest, at);
+  const head = new ViewHead({ world, cache, hasher: streamHasher, cacheDepth, freshMs, tailCommitsMax, tailBytesMax }, manifest, at);
   const refresher = new Refresher(head);
   const commitLog = new ObjectCommitLog(head, refresher, {
     attemptsMax: options.commitAttemptsMax ?? COMMIT_ATTEMPTS_DEFAULT_MAX, deadlineMs: options.commitDeadlineMs ?? COMMIT_DEADLINE_DEFAULT_MS,
@@ -54,12 +54,12 @@ class Instance implements ObjectInstance {
   readonly store: EventStore;
   readonly internals: EventStoreInternals;
   readonly chunkSizeBytes: number;
-  readonly #head: LogHead;
+  readonly #head: ViewHead;
   readonly #refresher: Refresher;
   readonly #poller: Poller;
   readonly figures: () => ObjectFigures;
 
-  constructor(head: LogHead, refresher: Refresher, internals: EventStoreInternals, cache: BlockCache, poller: Poller) {
+  constructor(head: ViewHead, refresher: Refresher, internals: EventStoreInternals, cache: BlockCache, poller: Poller) {
     this.internals = internals;
     this.chunkSizeBytes = head.view.chunkSizeBytes;
     this.store = new ObjectEventStore(internals, refresher, poller);

@@ -5,20 +5,22 @@ import type { ObjectPage } from '../../ports/object-store.ts';
 import { CARRY_SPAN_COMMITS, GALLOP_MAX, LOADS_MAX, type ObjectWorld, POLL_MS, TAIL_COMMITS_MAX, TAIL_READS_MAX } from '../api.ts';
 import { type Commit, decodeCommitObject } from '../commit-object.ts';
 import { sinceMs, type Stamp, stampOf } from './commit-attempt.ts';
-import type { LogHead } from './log-head.ts';
+import type { Head } from './head.ts';
 import { commitKey, commitNumberOf, LOG_PREFIX } from '../keys.ts';
 import { keysOf } from '../manifest.ts';
 
+/** Commits of a tail that are read before the first of them is taken in. */
+const SLICE_COMMITS = 16_384;
 /** Commits that come one by one before larger steps are taken. */
 const STEPS_MAX = 1_000_000;
 
 /** Brings the head of the log up to what others have committed. */
 export class Refresher {
-  readonly #head: LogHead;
+  readonly #head: Head;
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
 
-  constructor(head: LogHead) {
+  constructor(head: Head) {
     this.#head = head;
   }
 
@@ -65,14 +67,15 @@ export class Refresher {
       }
       if (found === null) {
         if (step === 1) {
-          if (head.known === known) head.since = startedAt;
+          if (head.known === known) head.since = head.provedAt = startedAt;
           return;
         }
         step = 1;
         continue;
       }
+      head.noteSeen(number);
       const tail = await readTail(head.world, known + 1, number, commits);
-      if (tail !== null) await this.#take(tail);
+      if (tail !== null) await head.take(tail);
       else await this.catchUp();
       step = Math.min(2 * step, GALLOP_MAX);
     }
@@ -110,17 +113,7 @@ export class Refresher {
     await this.freshen();
     const { key } = notFound.data;
     // A manifest's files are there before it, and a key that was dropped never comes back: it was named all the time.
-    if (typeof key === 'string' && keysOf(this.#head.view.manifest).has(key)) throw new SkuaError('log_corrupt', `The object ${key} is gone, though the newest manifest under ${this.#head.world.objects.place} names it. Restore it from a version or a backup of the bucket.`, { key }, notFound);
-  }
-
-  /** Takes in the commits one after the other. Where one of our own is on its way, its outcome comes first. */
-  async #take(commits: readonly Commit[]): Promise<void> {
-    const head = this.#head;
-    for (const commit of commits) {
-      while (head.committing !== null) await head.committing;
-      // A manifest that was put in force meanwhile may have gone beyond.
-      if (commit.number === head.known + 1) head.take(commit);
-    }
+    if (typeof key === 'string' && keysOf(this.#head.manifest).has(key)) throw new SkuaError('log_corrupt', `The object ${key} is gone, though the newest manifest under ${this.#head.world.objects.place} names it. Restore it from a version or a backup of the bucket.`, { key }, notFound);
   }
 
   /** Takes in all commits there are, by a list: at a start, and when what is known is far behind. */
@@ -128,20 +121,29 @@ export class Refresher {
     const head = this.#head;
     for (let tries = 0; tries < LOADS_MAX; tries++) {
       const known = head.known;
-      const manifest = head.view.manifest.number;
+      const manifest = head.manifest.number;
       const list = await listTail(head.world, known);
-      const tail = list.hasGap ? null : await readTail(head.world, known + 1, list.last);
+      head.noteSeen(list.last);
+      // Commits that are taken in bit by bit are not all in memory at once.
+      const last = Math.min(list.last, known + SLICE_COMMITS);
+      const tail = list.hasGap ? null : await readTail(head.world, known + 1, last);
+      let isTaken = false;
       if (tail !== null && head.isFresh) {
-        await this.#take(tail);
+        await head.take(tail);
+        isTaken = true;
         if (head.known === list.last) head.since = list.at;
-        return;
+      } else {
+        await head.freshen();
+        if (tail !== null && head.known === known) {
+          await head.take(tail);
+          isTaken = true;
+        }
       }
-      await head.freshen();
-      if (tail !== null && head.known === known) {
-        await this.#take(tail);
-        return;
-      }
-      if (tail === null && head.view.manifest.number === manifest) throw new SkuaError('log_corrupt', `Commits behind ${known} are missing under ${head.world.objects.place}, though no manifest has taken them in. Restore them from versions or a backup of the bucket.`, { known, listed: list.last });
+      if (isTaken && last === list.last) return;
+      // Progress is no try.
+      if (head.known > known) tries = -1;
+      if (isTaken) continue;
+      if (tail === null && head.manifest.number === manifest) throw new SkuaError('log_corrupt', `Commits behind ${known} are missing under ${head.world.objects.place}, though no manifest has taken them in. Restore them from versions or a backup of the bucket.`, { known, listed: list.last });
     }
     throw new SkuaError('too_busy', 'The log is taken into files faster than this instance can read it: try again.', {});
   }

@@ -1,0 +1,255 @@
+import { isSkuaError, SkuaError } from '../../errors.ts';
+import type { StreamIndex } from '../../index/stream-index.ts';
+import type { TransactionLog } from '../../log/transaction-log.ts';
+import type { ObjectWorld } from '../../object-log/api.ts';
+import { type Commit, encodeCommit } from '../../object-log/commit-object.ts';
+import type { Stamp } from '../../object-log/instance/commit-attempt.ts';
+import { Head } from '../../object-log/instance/head.ts';
+import type { ObjectManifest } from '../../object-log/manifest.ts';
+import { ReadRecords } from '../../streams/apply-committed.ts';
+import { checkInLog } from './in-log.ts';
+import { RecentCommits } from './recent-commits.ts';
+
+/** Records that are appended to the copy with one sync. */
+const BATCH_BYTES_MAX = 4_194_304;
+/** An answer waits this long for the copy to take in what is committed. */
+const APPLY_WAIT_MS = 5_000;
+const RETRY_FIRST_MS = 50;
+const RETRY_MAX_MS = 1_000;
+
+/** What is kept of the log in the copy's directory. */
+export interface CopyParts {
+  readonly log: TransactionLog;
+  readonly index: StreamIndex;
+}
+
+/** Told of what happens to the copy. */
+export interface CopyListener {
+  /** Readers see the commits up to this number. */
+  applied(number: number): void;
+  /** The copy has to be opened again: it can't take in what comes next, or its writer has stopped. */
+  mustReopen(error: SkuaError): void;
+}
+
+/**
+ * The head of a member of a cluster: a copy of the log on its own disk (ARCHITECTURE.md, "The cluster"). Every commit enters it in one way: at exactly
+ * its position, by the code of a single node, one sync a batch; then, in one step, index, existence filter, states, ids, and the end that readers see.
+ */
+export class CopyHead extends Head {
+  readonly recent = new RecentCommits();
+  readonly #copy: CopyParts;
+  readonly #read: ReadRecords;
+  readonly #on: CopyListener;
+  #manifest: ObjectManifest;
+  #known: number;
+  #nextStart: number;
+  /** The last commit in the copy, where it came through here. */
+  #last: Commit | null = null;
+  /** Readers see the log up to this commit. */
+  #applied: number;
+  #seen: number;
+  #seenEnd: number;
+  #applying: Promise<void> | null = null;
+  #trouble: SkuaError | null = null;
+
+  /** `known`: the number of the commit with which the copy ends; `nextStart`: where the one behind it starts. */
+  constructor(world: ObjectWorld, freshMs: number, copy: CopyParts, at: { readonly manifest: ObjectManifest; readonly stamp: Stamp; readonly known: number; readonly nextStart: number }, on: CopyListener) {
+    super(world, freshMs, at.stamp);
+    this.#copy = copy;
+    this.#read = new ReadRecords(copy.index.hasher);
+    this.#on = on;
+    this.#manifest = at.manifest;
+    this.#known = this.#applied = this.#seen = at.known;
+    this.#nextStart = this.#seenEnd = at.nextStart;
+  }
+
+  get known(): number { return this.#known; }
+  get nextStart(): number { return this.#nextStart; }
+  get manifest(): ObjectManifest { return this.#manifest; }
+  get applied(): number { return this.#applied; }
+  get trouble(): SkuaError | null { return this.#trouble; }
+  /** Commits and bytes that are known to be in the log, and are not in the copy. */
+  get lag(): { readonly commits: number; readonly bytes: number } {
+    return { commits: Math.max(0, this.#seen - this.#applied), bytes: Math.max(0, this.#seenEnd - this.#copy.log.table.end) };
+  }
+
+  /** The tail lies on the disk, whatever its length. */
+  checkRoom(): void {}
+
+  override noteSeen(number: number): void {
+    this.#seen = Math.max(this.#seen, number);
+  }
+
+  /** A commit that is being taken in is waited for; while the copy can take in nothing, nothing is committed for clients either. */
+  override ready(): Promise<void> | null {
+    if (this.#applying !== null) return this.#applying.catch(() => {});
+    return this.#trouble === null ? null : Promise.reject(notReady(this.#trouble));
+  }
+
+  show(): void {
+    this.#copy.log.publish();
+    this.#applied = this.#known;
+    this.#on.applied(this.#applied);
+  }
+
+  async takeOwn(commit: Commit, bytes: Uint8Array): Promise<void> {
+    this.#note(commit, bytes);
+    const { clock } = this.world;
+    const untilMs = clock.monotonicMs() + APPLY_WAIT_MS;
+    for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(2 * waitMs, RETRY_MAX_MS)) {
+      try {
+        await this.#append(commit.start, commit.records);
+        break;
+      } catch (error) {
+        this.#failed(error);
+        if (isSkuaError(error, 'writer_stopped') || clock.monotonicMs() >= untilMs) {
+          throw new SkuaError('commit_not_applied', `Commit ${commit.number} is in the log, and not in the copy of this member yet.`, { number: commit.number }, error);
+        }
+        await clock.sleep(waitMs);
+      }
+    }
+    this.#took(commit);
+  }
+
+  takeWinner(commit: Commit): Promise<void> {
+    return commit.number === this.#known + 1 ? this.#apply([commit]) : Promise.resolve();
+  }
+
+  async take(commits: readonly Commit[]): Promise<void> {
+    for (;;) {
+      while (this.committing !== null || this.#applying !== null) await (this.committing ?? this.#applying!.catch(() => {}));
+      const batch = this.#batchOf(commits);
+      if (batch.length === 0) return;
+      await this.#exclusively(() => this.#apply(batch));
+    }
+  }
+
+  /** Those of the commits that come next, as many as make one append: they lie in one chunk. */
+  #batchOf(commits: readonly Commit[]): Commit[] {
+    const batch: Commit[] = [];
+    let bytes = 0;
+    for (const commit of commits) {
+      if (commit.number !== this.#known + 1 + batch.length) {
+        if (batch.length > 0) break;
+        continue;
+      }
+      const last = batch.at(-1);
+      bytes += commit.records.length;
+      if (last !== undefined && (bytes > BATCH_BYTES_MAX || last.endsChunk || commit.start !== last.end)) break;
+      batch.push(commit);
+    }
+    return batch;
+  }
+
+  /** Takes in commits that follow one another in one chunk. */
+  async #apply(batch: readonly Commit[]): Promise<void> {
+    const first = batch[0]!;
+    const last = batch[batch.length - 1]!;
+    this.listener?.overtake();
+    this.#checkPlace(first, last);
+    const records = batch.length === 1 ? first.records : joined(batch);
+    // What is no record is found before anything is written.
+    const read = this.#read.read(records, first.start);
+    try {
+      const room = this.#copy.index.ready();
+      if (room !== null) await room;
+      await this.#append(first.start, records);
+    } catch (error) {
+      this.#failed(error);
+      throw error;
+    }
+    for (const commit of batch) this.#note(commit, encodeCommit(commit, [], this.world.digests));
+    this.#took(last);
+    this.listener?.follow(read);
+    if (last.endsChunk) await this.#settle();
+  }
+
+  /** Appends records that start at this position of the log. Where that is the next chunk, this one is completed before. */
+  async #append(start: number, records: Uint8Array): Promise<void> {
+    const { log } = this.#copy;
+    if (start > log.end) await log.completeChunk();
+    if (start !== log.end) throw new SkuaError('log_diverged', `The copy ends at ${log.end}, where the next commit of ${this.world.objects.place} starts at ${start}.`, { end: log.end, start });
+    if (records.length > 0) await log.append(records);
+    this.#trouble = null;
+  }
+
+  #took(commit: Commit): void {
+    this.#known = commit.number;
+    this.#nextStart = this.#behind(commit);
+    this.#last = commit;
+  }
+
+  #note(commit: Commit, bytes: Uint8Array): void {
+    this.carry.add(commit.number, bytes);
+    this.recent.add(commit.number, bytes);
+    this.noteSeen(commit.number);
+    this.#seenEnd = Math.max(this.#seenEnd, this.#behind(commit));
+  }
+
+  #behind({ end, endsChunk }: Commit): number {
+    return endsChunk ? Math.ceil(end / this.chunkSizeBytes) * this.chunkSizeBytes : end;
+  }
+
+  #checkPlace({ number, start }: Commit, { end }: Commit): void {
+    const size = this.chunkSizeBytes;
+    const isNextChunk = start === Math.ceil(this.#nextStart / size) * size && start > this.#nextStart;
+    if ((start === this.#nextStart || isNextChunk) && (end === start || Math.floor((end - 1) / size) === Math.floor(start / size))) return;
+    throw new SkuaError('log_diverged', `Commit ${number} of ${this.world.objects.place} starts at ${start} of the log, and the copy goes on at ${this.#nextStart}: one of the two is not what it was. Look which of them was restored or replaced.`, { number, start, expected: this.#nextStart });
+  }
+
+  /** The chunk of the copy ends where the log's has ended. */
+  override async settleChunk(): Promise<void> {
+    while (this.#applying !== null) await this.#applying.catch(() => {});
+    await this.#exclusively(() => this.#settle());
+  }
+
+  /** What stands in the way is met again by the commit that comes next. */
+  async #settle(): Promise<void> {
+    const { log } = this.#copy;
+    if (this.#applied === this.#known && log.end < this.#nextStart) await log.completeChunk().catch((error: unknown) => this.#failed(error));
+  }
+
+  /** Nothing else is done to the copy meanwhile. The caller has seen that nothing is. */
+  async #exclusively(work: () => Promise<void>): Promise<void> {
+    const applying = work();
+    this.#applying = applying;
+    try {
+      await applying;
+    } finally {
+      this.#applying = null;
+    }
+  }
+
+  #failed(error: unknown): void {
+    const trouble = error instanceof SkuaError ? error : new SkuaError('io_error', `A commit could not be taken into the copy: ${String(error)}.`, {}, error);
+    if (this.#trouble?.code !== trouble.code) this.world.log.error('the copy can\'t take in what is committed', { code: trouble.code, reason: trouble.message });
+    this.#trouble = trouble;
+    if (trouble.code === 'writer_stopped' || trouble.code === 'log_diverged') this.#on.mustReopen(trouble);
+  }
+
+  /** The look is also the moment to see whether this is still the log that the copy is one of (rule 3). */
+  protected async putInForce(manifest: ObjectManifest): Promise<void> {
+    if (manifest.number <= this.#manifest.number) return;
+    if (manifest.boundary > this.#known + 1) {
+      const behind = new SkuaError('copy_behind', `The copy ends with commit ${this.#known}, and the log has ${manifest.boundary - 1} in files already: it is opened again to take them.`, { known: this.#known, boundary: manifest.boundary });
+      this.#on.mustReopen(behind);
+      throw behind;
+    }
+    if (this.#last !== null) await checkInLog(this.world, manifest, this.#last);
+    this.#manifest = manifest;
+  }
+}
+
+function joined(batch: readonly Commit[]): Uint8Array {
+  const out = new Uint8Array(batch.reduce((sum, { records }) => sum + records.length, 0));
+  let at = 0;
+  for (const { records } of batch) {
+    out.set(records, at);
+    at += records.length;
+  }
+  return out;
+}
+
+function notReady(trouble: SkuaError): SkuaError {
+  return new SkuaError('not_ready', `The copy of this member can't take in what is committed (${trouble.message}), so it takes no writes: send them to another member.`, { code: trouble.code }, trouble);
+}

@@ -1,0 +1,187 @@
+import { i64 } from '../../bytes.ts';
+import { SkuaError } from '../../errors.ts';
+import { COMMIT_HEADER_BYTES, decodeCommits } from '../../object-log/commit-object.ts';
+import { sinceMs } from '../../object-log/instance/commit-attempt.ts';
+import type { Refresher } from '../../object-log/instance/refresh.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { Epoch } from '../../ports/peers.ts';
+import type { CommittedEpoch } from '../../streams/apply-committed.ts';
+import type { EventStoreInternals } from '../../streams/event-store.ts';
+import { decodeText } from '../../text.ts';
+import type { MemberLog } from '../api.ts';
+import type { CopyHead } from './copy-head.ts';
+import type { WatchedObjects } from './watched-objects.ts';
+
+/** A copy that is open. */
+export interface OpenCopy {
+  readonly head: CopyHead;
+  readonly refresher: Refresher;
+  readonly store: EventStoreInternals;
+}
+
+/** Where commits came from that entered the copy, since the start. */
+export interface CommitsReceived { pushed: number; polled: number; own: number }
+
+interface Waiting { readonly isReached: () => boolean; readonly resolve: (isReached: boolean) => void }
+
+/** The log as its member has it, whichever opening of the copy is in force. */
+export class CopyLog implements MemberLog {
+  readonly logId: string;
+  readonly #objects: WatchedObjects;
+  readonly #clock: Clock;
+  readonly #digests: Digests;
+  readonly #epochListeners: ((epoch: Epoch) => void)[] = [];
+  readonly #appliedListeners: (() => void)[] = [];
+  readonly #waiting = new Set<Waiting>();
+  #open: OpenCopy | null = null;
+  #isCaughtUp = false;
+  #epoch: Epoch | null = null;
+  #applied = 0;
+  #end = 0;
+  #closedBy: SkuaError | null = null;
+  #pushed = 0;
+
+  constructor(logId: string, objects: WatchedObjects, clock: Clock, digests: Digests) {
+    this.logId = logId;
+    this.#objects = objects;
+    this.#clock = clock;
+    this.#digests = digests;
+  }
+
+  get applied(): number { return this.#applied; }
+  get end(): number { return this.#end; }
+  get epoch(): Epoch | null { return this.#epoch; }
+  get isCaughtUp(): boolean { return this.#isCaughtUp && this.trouble === null; }
+  get trouble(): SkuaError | null { return this.#open?.head.trouble ?? this.#closedBy; }
+  get bucketSilentMs(): number { return this.#objects.silentMs; }
+  get lag(): { readonly commits: number; readonly bytes: number } { return this.#open?.head.lag ?? { commits: 0, bytes: 0 }; }
+  /** Commits that the leader has sent and that entered the copy, since the start. */
+  get pushed(): number { return this.#pushed; }
+
+  /** A copy was opened, up to commit `applied`, and is being caught up. */
+  opened(copy: OpenCopy, epoch: Epoch | null): void {
+    this.#open = copy;
+    this.#closedBy = null;
+    this.#noteEpoch(epoch);
+    this.noteApplied(copy.head.applied);
+  }
+
+  caughtUp(): void {
+    this.#isCaughtUp = true;
+    this.#tell();
+  }
+
+  /** The copy is closed, and opened again where nothing stands in the way. */
+  closed(why: SkuaError): void {
+    this.#open = null;
+    this.#isCaughtUp = false;
+    this.#closedBy = why;
+  }
+
+  noteApplied(number: number): void {
+    // While it is opened again a copy may be behind what readers have seen; they see it again only beyond that.
+    this.#applied = number;
+    this.#end = this.#open?.store.end ?? this.#end;
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const waiting of this.#waiting) {
+      if (!waiting.isReached()) continue;
+      this.#waiting.delete(waiting);
+      waiting.resolve(true);
+    }
+    for (const listener of this.#appliedListeners) listener();
+  }
+
+  noteEpoch({ position, json }: CommittedEpoch): void {
+    this.#noteEpoch(parseEpoch(position, json));
+  }
+
+  #noteEpoch(epoch: Epoch | null): void {
+    if (epoch === null || epoch.number <= (this.#epoch?.number ?? -1)) return;
+    this.#epoch = epoch;
+    for (const listener of this.#epochListeners) listener(epoch);
+  }
+
+  onEpoch(listener: (epoch: Epoch) => void): void { this.#epochListeners.push(listener); }
+  onApplied(listener: () => void): void { this.#appliedListeners.push(listener); }
+
+  async lead(instanceId: string, after: number): Promise<Epoch> {
+    const { store } = this.#opened();
+    const lost = () => new SkuaError('epoch_lost', `The newest epoch of the log is ${this.#epoch?.number ?? -1}, and not ${after} any more: another member leads.`, { after, epoch: this.#epoch?.number ?? -1 });
+    await store.writeEpoch((isFirst) => {
+      const known = this.#epoch;
+      // What is expected, number and predecessor are those of the log at the place of the record.
+      return !isFirst || (known?.number ?? -1) !== after ? lost() : { epochNumber: after + 1, prevEpochPosition: known?.position ?? -1, leaderInstanceId: instanceId };
+    });
+    const epoch = this.#epoch;
+    if (epoch?.number !== after + 1 || epoch.leaderInstanceId !== instanceId) throw lost();
+    return epoch;
+  }
+
+  refresh(): Promise<void> {
+    return this.#opened().refresher.refresh();
+  }
+
+  async proveFresh(ageMs: number): Promise<void> {
+    const { head, refresher } = this.#opened();
+    if (head.provedAt === null || sinceMs(head.provedAt, this.#clock) > ageMs) await refresher.refresh();
+  }
+
+  async takePushed(bytes: Uint8Array): Promise<number> {
+    const { head } = this.#opened();
+    if (bytes.length < COMMIT_HEADER_BYTES) return this.#applied;
+    const commits = decodeCommits(i64(bytes, 16), bytes, this.#digests);
+    const before = head.known;
+    await head.take(commits);
+    this.#pushed += Math.max(0, Math.min(head.known, commits.at(-1)!.number) - before);
+    return this.#applied;
+  }
+
+  recent(from: number, bytesMax: number): Uint8Array | null {
+    return this.#open?.head.recent.read(from, this.#applied, bytesMax) ?? null;
+  }
+
+  waitForCommit(number: number, signal: AbortSignal): Promise<boolean> {
+    return this.#wait(() => this.#applied >= number, signal);
+  }
+
+  waitForEnd(position: number, signal: AbortSignal): Promise<boolean> {
+    return this.#wait(() => this.#end >= position, signal);
+  }
+
+  #wait(isReached: () => boolean, signal: AbortSignal): Promise<boolean> {
+    if (isReached()) return Promise.resolve(true);
+    if (signal.aborted) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const waiting: Waiting = { isReached, resolve: (reached) => { signal.removeEventListener('abort', gaveUp); resolve(reached); } };
+      const gaveUp = () => { this.#waiting.delete(waiting); resolve(false); };
+      signal.addEventListener('abort', gaveUp, { once: true });
+      this.#waiting.add(waiting);
+    });
+  }
+
+  #opened(): OpenCopy {
+    if (this.#open !== null) return this.#open;
+    throw copyClosed(this.#closedBy);
+  }
+}
+
+/** What is answered while the copy of a member is being opened. */
+export function copyClosed(why: SkuaError | null): SkuaError {
+  return new SkuaError('not_ready', `The copy of this member is being opened${why === null ? '' : ` again (${why.message})`}: try again in a moment, or ask another member.`, {}, why ?? undefined);
+}
+
+/** Members that are zero are left out (disk-format.md section 3.7). */
+function parseEpoch(position: number, json: Uint8Array): Epoch {
+  const { epochNumber = 0, epochId = '', leaderInstanceId = '' } = JSON.parse(decodeText(json)) as { epochNumber?: number; epochId?: string; leaderInstanceId?: string };
+  return { number: epochNumber, position, id: epochId, leaderInstanceId };
+}
+
+/** The epoch that the last event of the epoch stream repeats. */
+export function epochOfEvent(data: Uint8Array): Epoch {
+  const { epochPosition = 0 } = JSON.parse(decodeText(data)) as { epochPosition?: number };
+  return parseEpoch(epochPosition, data);
+}

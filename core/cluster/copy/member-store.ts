@@ -1,0 +1,286 @@
+import { isSkuaError, SkuaError } from '../../errors.ts';
+import { EPOCH_STREAM } from '../../log/epochs.ts';
+import type { TransactionLog } from '../../log/transaction-log.ts';
+import { COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, type ObjectLogOptions, type ObjectWorld, TAIL_COMMITS_MAX } from '../../object-log/api.ts';
+import type { Commit } from '../../object-log/commit-object.ts';
+import { openPrefix } from '../../object-log/create-prefix.ts';
+import { stampOf } from '../../object-log/instance/commit-attempt.ts';
+import { ObjectCommitLog } from '../../object-log/instance/commit-log.ts';
+import { listTail, readTail, Refresher } from '../../object-log/instance/refresh.ts';
+import type { ObjectManifest } from '../../object-log/manifest.ts';
+import type { Epoch } from '../../ports/peers.ts';
+import type { Scavenger } from '../../scavenge/api.ts';
+import type { ScavengeStore } from '../../scavenge/run-context.ts';
+import { type OpenStore, openStore, type OpenStoreOptions, type SharedOpening } from '../../store/open-store.ts';
+import type { EventStore } from '../../streams/api.ts';
+import type { EventStoreInternals } from '../../streams/event-store.ts';
+import type { MemberLog } from '../api.ts';
+import { CopyHead } from './copy-head.ts';
+import { copyClosed, CopyLog, epochOfEvent, type OpenCopy } from './member-log.ts';
+import { prepareCopy } from './prepare-copy.ts';
+import { SwitchingScavenger, SwitchingStore } from './switching.ts';
+import { WatchedObjects } from './watched-objects.ts';
+
+export interface MemberStoreOptions {
+  /** The bucket with the log, which is begun where there is none. */
+  readonly world: ObjectWorld;
+  readonly log?: ObjectLogOptions;
+  /** The copy; its chunk size is the log's. */
+  readonly store: Omit<OpenStoreOptions, 'shared'>;
+  /** What the scavenger of the copy writes through; by default the member's own appends. */
+  readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore;
+}
+
+/** The store of a member of a cluster. Where its copy has to be opened again it does that by itself; meanwhile calls reject with `not_ready`. */
+export interface MemberStore extends OpenStore {
+  readonly log: MemberLog & { readonly pushed: number };
+}
+
+/** A copy that is quiet is compared with the log this often, and what can't be taken in is tried again this often. */
+const LOOK_EVERY_MS = 60_000;
+const RETRY_EVERY_MS = 1_000;
+/** Pauses between attempts to open a copy again. */
+const REOPEN_FIRST_MS = 100;
+const REOPEN_MAX_MS = 10_000;
+
+/**
+ * Opens the copy of a member and catches it up with the log. Rejects with `log_diverged` or `other_log` where the directory is no copy of this log, and
+ * as `openStore` and the requests to the bucket do; nothing is left open then.
+ */
+export async function openMemberStore(options: MemberStoreOptions): Promise<MemberStore> {
+  const { world } = options;
+  const objects = new WatchedObjects(world.objects, world.clock);
+  const watched: ObjectWorld = { ...world, objects };
+  const chunkSizeBytes = options.log?.chunkSizeBytes ?? options.store.log?.chunkSizeBytes;
+  const { storeId } = await openPrefix(watched, { ...options.log, ...(chunkSizeBytes !== undefined && { chunkSizeBytes }) });
+  const log = new CopyLog(storeId, objects, world.clock, world.digests);
+  const member = new Member(options, watched, log);
+  await member.open();
+  return member;
+}
+
+/** One opening of the copy. */
+interface Opening {
+  readonly open: OpenStore;
+  readonly copy: OpenCopy;
+}
+
+class Member implements MemberStore {
+  readonly log: CopyLog;
+  readonly store: EventStore;
+  readonly scavenger: Scavenger;
+  readonly failed: Promise<SkuaError>;
+  readonly #options: MemberStoreOptions;
+  readonly #world: ObjectWorld;
+  readonly #closing = new AbortController();
+  #fail: (error: SkuaError) => void = () => {};
+  #opening: Opening | null = null;
+  #chunkSizeBytes = 0;
+  #reopening: Promise<void> | null = null;
+  #watching: Promise<void> = Promise.resolve();
+
+  constructor(options: MemberStoreOptions, world: ObjectWorld, log: CopyLog) {
+    this.#options = options;
+    this.#world = world;
+    this.log = log;
+    this.failed = new Promise((resolve) => { this.#fail = resolve; });
+    this.store = new SwitchingStore(() => this.#current().store, () => log.end);
+    this.scavenger = new SwitchingScavenger(() => this.#opening?.open.scavenger ?? null, () => this.#current().scavenger);
+  }
+
+  get chunkSizeBytes(): number { return this.#chunkSizeBytes; }
+  status(): ReturnType<OpenStore['status']> { return this.#current().status(); }
+  mergeIndexes(): string { return this.#current().mergeIndexes(); }
+  async hold(): ReturnType<OpenStore['hold']> { return this.#current().hold(); }
+  shippableLog(): ReturnType<OpenStore['shippableLog']> { return this.#current().shippableLog(); }
+
+  #current(): OpenStore {
+    if (this.#opening === null) throw copyClosed(this.log.trouble);
+    return this.#opening.open;
+  }
+
+  async open(): Promise<void> {
+    await this.#openOnce();
+    this.#watching = this.#watch();
+  }
+
+  async #openOnce(): Promise<void> {
+    const opener = new CopyOpening(this.#options, this.#world, this.log, this.#closing.signal, (error) => this.#reopen(error));
+    const open = await opener.run();
+    this.#opening = { open, copy: opener.copy };
+    this.#chunkSizeBytes = open.chunkSizeBytes;
+    void open.failed.then((error) => { if (this.#opening?.open === open) this.#reopen(error); });
+    this.log.caughtUp();
+  }
+
+  /** The copy is closed and opened again; what was being done with it is refused or ended meanwhile. */
+  #reopen(why: SkuaError): void {
+    if (this.#closing.signal.aborted || this.#reopening !== null || this.#opening === null) return;
+    // Damage does not go away by opening the copy again, and a log that went apart must be looked at by somebody.
+    if (why.code === 'log_corrupt' || why.code === 'log_diverged') {
+      this.#fail(why);
+      return;
+    }
+    const { open } = this.#opening;
+    this.#world.log.warn('the copy is opened again', { code: why.code, reason: why.message });
+    this.#opening = null;
+    this.log.closed(why);
+    this.#reopening = this.#openAgain(open).finally(() => { this.#reopening = null; });
+  }
+
+  async #openAgain(open: OpenStore): Promise<void> {
+    const { clock, log } = this.#world;
+    await open.close().catch((error: unknown) => log.warn('the copy could not be closed in good order', { error }));
+    for (let waitMs = REOPEN_FIRST_MS; !this.#closing.signal.aborted; waitMs = Math.min(2 * waitMs, REOPEN_MAX_MS)) {
+      try {
+        await this.#openOnce();
+        return;
+      } catch (error) {
+        const trouble = error instanceof SkuaError ? error : new SkuaError('io_error', `The copy could not be opened: ${String(error)}.`, {}, error);
+        if (FINAL.has(trouble.code)) {
+          this.#fail(trouble);
+          return;
+        }
+        this.log.closed(trouble);
+        log.error('the copy could not be opened; it is tried again', { code: trouble.code, reason: trouble.message });
+      }
+      await clock.sleep(waitMs, this.#closing.signal);
+    }
+  }
+
+  /** Takes in what could not be taken in, and looks from time to time whether the log is still the one that the copy is of. */
+  async #watch(): Promise<void> {
+    const { clock } = this.#world;
+    const { signal } = this.#closing;
+    let sinceLookMs = 0;
+    while (!signal.aborted) {
+      await clock.sleep(RETRY_EVERY_MS, signal);
+      sinceLookMs += RETRY_EVERY_MS;
+      if (signal.aborted || this.#opening === null) continue;
+      if (this.log.trouble === null && sinceLookMs < LOOK_EVERY_MS) continue;
+      sinceLookMs = 0;
+      // The trouble itself is told where it arises.
+      await this.log.refresh().catch((error: unknown) => {
+        if (isSkuaError(error, 'log_diverged')) this.#fail(error);
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#reopening;
+    await this.#watching;
+    const opening = this.#opening;
+    this.#opening = null;
+    this.log.closed(new SkuaError('store_closed', 'The member is closing.'));
+    await opening?.open.close();
+  }
+}
+
+const FINAL: ReadonlySet<string> = new Set(['log_diverged', 'other_log', 'log_corrupt', 'format_too_new', 'manifest_invalid']);
+
+/** Opens the copy once: files first, then log and index, then the tail. */
+class CopyOpening implements SharedOpening {
+  readonly streams = { idLookbackEvents: ID_LOOKBACK_EVENTS };
+  readonly #options: MemberStoreOptions;
+  readonly #world: ObjectWorld;
+  readonly #log: CopyLog;
+  readonly #signal: AbortSignal;
+  readonly #onTrouble: (error: SkuaError) => void;
+  #manifest: ObjectManifest | null = null;
+  #local: TransactionLog | null = null;
+  #head: CopyHead | null = null;
+  #refresher: Refresher | null = null;
+  #copy: OpenCopy | null = null;
+
+  constructor(options: MemberStoreOptions, world: ObjectWorld, log: CopyLog, signal: AbortSignal, onTrouble: (error: SkuaError) => void) {
+    this.#options = options;
+    this.#world = world;
+    this.#log = log;
+    this.#signal = signal;
+    this.#onTrouble = onTrouble;
+  }
+
+  get copy(): OpenCopy { return this.#copy!; }
+
+  async run(): Promise<OpenStore> {
+    const { store } = this.#options;
+    this.#manifest = await openPrefix(this.#world, this.#options.log ?? {});
+    return openStore({ ...store, log: { ...store.log, chunkSizeBytes: this.#manifest.chunkSizeBytes, writeEpoch: false }, shared: this });
+  }
+
+  async prepare(): Promise<void> {
+    const { store } = this.#options;
+    const { manifest } = await prepareCopy({ storage: store.world.storage, world: this.#world, manifest: this.#manifest!, ...(store.onProgress && { onProgress: store.onProgress }), signal: this.#signal });
+    this.#manifest = manifest;
+  }
+
+  async commitLog(log: TransactionLog, index: CopyHeadParts['index']): Promise<ObjectCommitLog> {
+    const options = this.#options.log;
+    const manifest = this.#manifest!;
+    const stamp = stampOf(this.#world.clock);
+    const place = await placeOf(this.#world, manifest, log.end);
+    const head = new CopyHead(this.#world, options?.freshMs ?? FRESH_DEFAULT_MS, { log, index }, { manifest, stamp, ...place }, {
+      applied: (number) => this.#log.noteApplied(number), mustReopen: (error) => this.#onTrouble(error),
+    });
+    this.#local = log;
+    this.#head = head;
+    this.#refresher = new Refresher(head);
+    return new ObjectCommitLog(head, this.#refresher, { attemptsMax: options?.commitAttemptsMax ?? COMMIT_ATTEMPTS_DEFAULT_MAX, deadlineMs: options?.commitDeadlineMs ?? COMMIT_DEADLINE_DEFAULT_MS });
+  }
+
+  onEpoch(epoch: Parameters<CopyLog['noteEpoch']>[0]): void {
+    this.#log.noteEpoch(epoch);
+  }
+
+  async opened(store: EventStoreInternals): Promise<void> {
+    const head = this.#head!;
+    const refresher = this.#refresher!;
+    head.listener = store;
+    this.#copy = { head, refresher, store };
+    const epoch = await lastEpoch(store);
+    this.#log.opened(this.#copy, epoch);
+    await refresher.catchUp();
+    // Whoever opens the directory alone goes on behind the newest epoch.
+    const newest = this.#log.epoch;
+    if (newest !== null) await this.#local!.checkpoints.epoch.flush(newest.position);
+  }
+
+  scavengeStore(store: EventStoreInternals): ScavengeStore {
+    return this.#options.scavengeStore?.(store) ?? store;
+  }
+}
+
+type CopyHeadParts = ConstructorParameters<typeof CopyHead>[2];
+
+async function lastEpoch(store: EventStore): Promise<Epoch | null> {
+  try {
+    return epochOfEvent((await store.readEvent(EPOCH_STREAM, 'last')).data);
+  } catch (error) {
+    if (isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'event_not_found')) return null;
+    throw error;
+  }
+}
+
+/** The commit with which a copy ends that ends at this position; rule 4. Rejects with `log_diverged` where none does. */
+async function placeOf(world: ObjectWorld, manifest: ObjectManifest, end: number): Promise<{ readonly known: number; readonly nextStart: number }> {
+  const size = manifest.chunkSizeBytes;
+  const base = { number: manifest.boundary - 1, end: manifest.logEnd, endsChunk: manifest.endsChunk };
+  let { last } = await listTail(world, base.number);
+  last = Math.min(last, base.number + TAIL_COMMITS_MAX);
+  const isPlace = ({ end: at, endsChunk }: Pick<Commit, 'end' | 'endsChunk'>, nextStart: number | null) => {
+    const boundary = Math.ceil(at / size) * size;
+    return at === end || (end === boundary && (endsChunk || nextStart === boundary));
+  };
+  let before: Pick<Commit, 'number' | 'end' | 'endsChunk'> = base;
+  for (let from = base.number + 1; from <= last; from += 1_024) {
+    const commits = await readTail(world, from, Math.min(last, from + 1_023));
+    if (commits === null) break;
+    for (const commit of commits) {
+      if (isPlace(before, commit.start)) return { known: before.number, nextStart: before.endsChunk ? Math.ceil(before.end / size) * size : Math.max(before.end, end) };
+      before = commit;
+    }
+  }
+  if (isPlace(before, null)) return { known: before.number, nextStart: before.endsChunk ? Math.ceil(before.end / size) * size : before.end };
+  throw new SkuaError('log_diverged', `The copy ends at ${end} of the log, where no commit of ${world.objects.place} ends: its files end at ${manifest.logEnd}, and its commits at ${before.end}. Look which of the two was restored or replaced.`, { end, logEnd: manifest.logEnd, lastEnd: before.end });
+}

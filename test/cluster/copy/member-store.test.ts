@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { recordsOf } from './records.ts';
+import { Cluster, event } from './kit.ts';
+import { ANY } from '../../../core/streams/api.ts';
+
+const SIGNAL = new AbortController().signal;
+
+describe('a member', () => {
+  test('sees its own writes at once, and others\' when it asks', async () => {
+    const cluster = new Cluster();
+    const [one, two] = [await cluster.open(), await cluster.open()];
+    await one.store.append('parcels', -1, [event('a'), event('b')]);
+    expect((await one.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).events.map(({ type }) => type)).toEqual(['a', 'b']);
+    await expect(two.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).rejects.toMatchObject({ code: 'stream_not_found' });
+    await two.log.refresh();
+    expect((await two.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).events.map(({ type }) => type)).toEqual(['a', 'b']);
+    await expect(two.store.append('parcels', 0, [event('c')])).rejects.toMatchObject({ code: 'wrong_expected_version' });
+    await two.store.append('parcels', 1, [event('c')]);
+    expect(two.log.end).toBeGreaterThan(one.log.end);
+    await one.log.refresh();
+    expect(one.log).toMatchObject({ applied: two.log.applied, end: two.log.end });
+    await one.close();
+    await two.close();
+    expect(await recordsOf(one.storage)).toEqual(await recordsOf(two.storage));
+  });
+
+  test('is fed by commits that are sent', async () => {
+    const cluster = new Cluster();
+    const [one, two] = [await cluster.open(), await cluster.open()];
+    for (let i = 0; i < 20; i++) await one.store.append(`s${i % 3}`, ANY, [event('x', `{"i":${i}}`)]);
+    expect(one.log.recent(1, 1_000_000)!.length).toBeGreaterThan(0);
+    const waited = two.log.waitForCommit(one.log.applied, SIGNAL);
+    while (two.log.applied < one.log.applied) await two.log.takePushed(one.log.recent(two.log.applied + 1, 1_000)!);
+    expect(await waited).toBe(true);
+    expect(two.log.pushed).toBe(20);
+    expect(two.log.recent(two.log.applied + 1, 1_000)).toHaveLength(0);
+    expect((await two.store.readStream('s1', { direction: 'forward', from: 0, count: 10 })).events).toHaveLength(7);
+    await Promise.all([one.close(), two.close()]);
+  });
+
+  test('goes on where it was, across chunks, and remembers ids', async () => {
+    const cluster = new Cluster();
+    const one = await cluster.open();
+    const again = event('again');
+    await one.store.append('s', ANY, [again]);
+    const big = `{"text":"${'x'.repeat(9_000)}"}`;
+    for (let i = 0; i < 20; i++) await one.store.append('s', ANY, [event('big', big)]);
+    const { applied, end } = one.log;
+    await one.close();
+    const two = await cluster.open();
+    expect(two.log).toMatchObject({ applied, end });
+    const back = await cluster.open(one.storage);
+    expect(back.log).toMatchObject({ applied, end });
+    expect(await back.store.append('s', ANY, [again])).toMatchObject({ firstEventNumber: 0 });
+    await back.store.append('s', 20, [event('next')]);
+    await two.log.refresh();
+    expect((await two.store.readEvent('s', 'last')).type).toBe('next');
+    await Promise.all([two.close(), back.close()]);
+    expect(await recordsOf(two.storage)).toEqual(await recordsOf(one.storage));
+  });
+
+  test('two write at once: both writes are in, in one order', async () => {
+    const cluster = new Cluster();
+    const members = [await cluster.open(), await cluster.open(), await cluster.open()];
+    let done = 0;
+    const writes = Promise.all(members.flatMap(({ store }, m) => Array.from({ length: 10 }, (_, i) => store.append(`of-${m}`, ANY, [event(`w${i}`)]).then(() => { done++; }))));
+    for (let i = 0; i < 2_000 && done < 30; i++) await cluster.clock.advance(20);
+    await writes;
+    for (const { log } of members) await log.refresh();
+    expect(new Set(members.map(({ log }) => log.end)).size).toBe(1);
+    for (const { store } of members) for (const m of [0, 1, 2]) expect((await store.readStream(`of-${m}`, { direction: 'forward', from: 0, count: 20 })).events).toHaveLength(10);
+    for (const member of members) await member.close();
+    const [first, ...others] = await Promise.all(members.map(({ storage }) => recordsOf(storage)));
+    for (const other of others) expect(other).toEqual(first);
+  });
+});
+
+describe('epochs', () => {
+  test('each names the one before; who is late is refused; all members hear of them', async () => {
+    const cluster = new Cluster();
+    const [one, two] = [await cluster.open(), await cluster.open()];
+    const heard: number[] = [];
+    two.log.onEpoch(({ number }) => { heard.push(number); });
+    const first = await one.log.lead('11111111-1111-4111-8111-111111111111', -1);
+    expect(first).toMatchObject({ number: 0, leaderInstanceId: '11111111-1111-4111-8111-111111111111' });
+    await expect(two.log.lead('22222222-2222-4222-8222-222222222222', -1)).rejects.toMatchObject({ code: 'epoch_lost' });
+    expect(two.log.epoch).toEqual(first);
+    const second = await two.log.lead('22222222-2222-4222-8222-222222222222', 0);
+    expect(second.number).toBe(1);
+    await one.log.refresh();
+    expect(one.log.epoch).toEqual(second);
+    expect(heard).toEqual([0, 1]);
+    await Promise.all([one.close(), two.close()]);
+    const back = await cluster.open(one.storage);
+    expect(back.log.epoch).toEqual(second);
+    await back.close();
+  });
+});
