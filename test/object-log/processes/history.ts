@@ -5,6 +5,8 @@ export type Outcome =
   | { readonly kind: 'conflict'; readonly actual: number }
   /** Ids of the stream's events from its beginning on, up to the last one. */
   | { readonly kind: 'read'; readonly ids: readonly string[] }
+  /** Only the number of the stream's last event; -1 for none. */
+  | { readonly kind: 'last'; readonly number: number }
   | { readonly kind: 'refused'; readonly code: string }
   | { readonly kind: 'unknown' };
 
@@ -67,8 +69,8 @@ export function judgeStream(stream: string, final: readonly string[], operations
 
 /** Whether the stream can have ended where the operation says, at a moment between its beginning and its end. */
 function judgeMoment({ startMs, endMs, outcome, asked }: Operation, earliestMs: Float64Array, latestMs: Float64Array): string | null {
-  if (outcome.kind !== 'read' && outcome.kind !== 'conflict') return null;
-  const last = outcome.kind === 'read' ? outcome.ids.length - 1 : outcome.actual;
+  if (outcome.kind !== 'read' && outcome.kind !== 'last' && outcome.kind !== 'conflict') return null;
+  const last = outcome.kind === 'read' ? outcome.ids.length - 1 : outcome.kind === 'last' ? outcome.number : outcome.actual;
   if (outcome.kind === 'conflict' && outcome.actual === asked) return `had a conflict at the version ${asked} that it expected`;
   if (last >= earliestMs.length) return `saw event ${last}, which is not there`;
   if (last >= 0 && earliestMs[last]! > endMs) return `saw event ${last} at ${endMs} ms, before it was asked for at ${earliestMs[last]} ms`;

@@ -1,0 +1,176 @@
+import { mkdirSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isSkuaError } from '../../../core/errors.ts';
+import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
+import { silentLog } from '../../../core/ports/log.ts';
+import { silentMeter } from '../../../core/ports/meter.ts';
+import type { ObjectPlace } from '../../../core/ports/object-store.ts';
+import { systemClock } from '../../../infra/clock.ts';
+import { nodeDigests } from '../../../infra/digests.ts';
+import { systemIds } from '../../../infra/ids.ts';
+import { openObjects } from '../../../infra/objects/open.ts';
+import { judgeStream } from '../../object-log/processes/history.ts';
+import { Random } from '../../support/random.ts';
+import { compareCopies } from './copies.ts';
+import type { CopiesReport } from './copies.ts';
+import { Faults } from './faults.ts';
+import { mountDisk } from './isolation.ts';
+import type { Network } from './isolation.ts';
+import { freePorts, Member } from './member.ts';
+import { Scavenging } from './scavenging.ts';
+import { closeConnections, Subscriber } from './subscriber.ts';
+import { KEPT_STREAMS, newReport, Writer } from './writers.ts';
+import type { Tally, WritersReport } from './writers.ts';
+
+const PORT = 2113;
+const SECRET = 'a secret of this test alone';
+/** Small, so that some minutes fill many. */
+const CHUNK_SIZE = '256KiB';
+const WRITERS = 10;
+const WRITER_PAUSE_MS = 40;
+/** Longest that subscribers and members may need to see the last event when all is well, in milliseconds. */
+const SETTLE_MS_MAX = 60_000;
+const KEPT = /^kept-\d+$/;
+
+export interface RunOptions {
+  readonly storage: string;
+  /** The same for this process. */
+  readonly place: ObjectPlace;
+  readonly env: Readonly<Record<string, string>>;
+  readonly folder: string;
+  readonly seconds: number;
+  readonly seed: number;
+  readonly members: number;
+  readonly network: Network | null;
+  /** False: nodes on object storage without copies, which the harness itself is tried with. */
+  readonly hasCopies: boolean;
+  readonly say: (line: string) => void;
+}
+
+export interface RunReport {
+  readonly problems: readonly string[];
+  readonly faults: Tally;
+  readonly appends: number;
+  readonly acknowledged: number;
+  readonly repeated: number;
+  readonly conflicts: number;
+  readonly undecided: number;
+  readonly answers: Tally;
+  readonly scavenging: Tally;
+  readonly deleted: number;
+  readonly reads: { readonly own: number; readonly late: number; readonly leader: number; readonly local: number };
+  readonly events: number;
+  readonly seenBySubscribers: number;
+  readonly connections: number;
+  readonly longestGapMs: number;
+  readonly copies: CopiesReport | null;
+}
+
+/** Members of a cluster, or nodes on one place, under all that can happen to them, with clients of all kinds; then everything that was seen is judged. */
+export async function runCluster(options: RunOptions): Promise<RunReport> {
+  const { network, seed, seconds, say, hasCopies } = options;
+  const random = new Random(seed);
+  const nowMs = (): number => performance.now();
+  const problems: string[] = [];
+  const members = await makeMembers(options, (what) => problems.push(what));
+  const faults = new Faults({ members, random: new Random(seed + 1), network, isBucketRemote: options.place.kind === 's3', hasCopies, nowMs, say });
+  const report = newReport();
+  const writing = { members, report, nowMs, wasFull: (member: Member, sinceMs: number) => faults.wasFull(member, sinceMs), shown: new Map<string, number>() };
+  const subscribers = members.flatMap((member, i) => [new Subscriber(member, null), new Subscriber(member, `kept-${i % KEPT_STREAMS}`)]);
+  const scavenging = new Scavenging(members, new Random(seed + 2));
+  try {
+    await Promise.all(members.map((member) => member.start()));
+    for (const member of members) say(`${member.name}: ready after ${Math.round(await faults.ready(member))} ms`);
+    const following = subscribers.map((subscriber) => subscriber.run());
+    const untilMs = nowMs() + seconds * 1_000;
+    const isOver = (): boolean => nowMs() >= untilMs;
+    let isQuiet = false;
+    const writers = Array.from({ length: WRITERS }, (_, i) => new Writer(i, new Random(random.next()), writing).run(() => isQuiet, WRITER_PAUSE_MS));
+    const background = scavenging.run(isOver);
+    await faults.run(isOver);
+    for (const member of members) await faults.ready(member);
+    isQuiet = true;
+    await Promise.all([...writers, background]);
+    say('quiet');
+    const final = await finalStreams(options.place);
+    await settled(subscribers, final);
+    for (const [stream, ids] of final) {
+      problems.push(...judgeStream(stream, ids, report.operations.filter((operation) => operation.stream === stream)));
+      for (const subscriber of subscribers) problems.push(...subscriber.missing(stream, ids) ?? []);
+    }
+    await scavenging.judge();
+    for (const subscriber of subscribers) subscriber.stop();
+    await Promise.all(following);
+    for (const member of members) await member.stop();
+    const copies = hasCopies ? await compareCopies(members.map(({ options: { folder } }) => folder), (stream) => stream !== '' && !KEPT.test(stream)) : null;
+    problems.push(...report.problems, ...faults.problems, ...scavenging.problems, ...subscribers.flatMap((subscriber) => subscriber.problems), ...copies?.problems ?? []);
+    return summary(problems, report, faults, scavenging, subscribers, final, copies);
+  } catch (error) {
+    // What went wrong before may be the reason.
+    throw new Error(`${error instanceof Error ? error.stack : String(error)}\n${[...problems, ...report.problems, ...faults.problems].slice(0, 10).join('\n')}`, { cause: error });
+  } finally {
+    for (const subscriber of subscribers) subscriber.stop();
+    for (const member of members) await member.kill();
+    closeConnections();
+  }
+}
+
+async function makeMembers({ members, network, folder, storage, env, hasCopies }: RunOptions, onFall: (what: string) => void): Promise<Member[]> {
+  const ports = network === null ? await freePorts(members) : [];
+  const made: Member[] = [];
+  for (let i = 0; i < members; i++) {
+    const own = join(folder, `member-${i}`);
+    if (network !== null && hasCopies) await mountDisk(own);
+    else await mkdir(own, { recursive: true });
+    if (hasCopies) mkdirSync(join(own, 'data'), { recursive: true });
+    const words = ['--storage', storage, '--insecure', '--chunk-size', CHUNK_SIZE, '--stream-existence-filter-size', '100000', ...(hasCopies ? ['--cluster-size', String(members), '--cluster-secret', SECRET] : [])];
+    made.push(new Member({
+      name: `member ${i}`, host: network?.address(i) ?? '127.0.0.1', port: ports[i] ?? PORT, folder: hasCopies ? join(own, 'data') : '', words, env,
+      ...(network !== null && { before: network.before(i) }), logFile: join(folder, `member-${i}.log`),
+    }, onFall));
+  }
+  return made;
+}
+
+/** Ids of the events of the streams that are kept, from the bucket itself. */
+async function finalStreams(place: ObjectPlace): Promise<Map<string, string[]>> {
+  const objects = await openObjects(place);
+  const instance = await openObjectStore({ objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog, meter: silentMeter });
+  const final = new Map<string, string[]>();
+  for (let i = 0; i < KEPT_STREAMS; i++) {
+    const stream = `kept-${i}`;
+    const ids: string[] = [];
+    const last = await instance.store.streamInfo(stream).then((info) => info.lastEventNumber, (error: unknown) => {
+      if (isSkuaError(error, 'stream_not_found')) return -1;
+      throw error;
+    });
+    while (ids.length <= last) for (const { id } of (await instance.store.readStream(stream, { direction: 'forward', from: ids.length, count: 1_000 })).events) ids.push(id);
+    final.set(stream, ids);
+  }
+  await instance.close();
+  await objects.close();
+  return final;
+}
+
+/** Waits until all subscribers have seen everything, or the time is over. */
+async function settled(subscribers: readonly Subscriber[], final: ReadonlyMap<string, readonly string[]>): Promise<void> {
+  const untilMs = performance.now() + SETTLE_MS_MAX;
+  const isMissing = (): boolean => [...final].some(([stream, ids]) => subscribers.some((subscriber) => subscriber.missing(stream, ids) !== null));
+  while (isMissing() && performance.now() < untilMs) await sleep(100);
+}
+
+function summary(problems: readonly string[], report: WritersReport, faults: Faults, scavenging: Scavenging, subscribers: readonly Subscriber[], final: ReadonlyMap<string, readonly string[]>, copies: CopiesReport | null): RunReport {
+  const appends = report.operations.filter(({ asked }) => asked !== 'read');
+  const of = (kind: string): number => appends.filter(({ outcome }) => outcome.kind === kind).length;
+  const times = report.acknowledgedMs.toSorted((a, b) => a - b);
+  return {
+    problems, faults: faults.done, appends: appends.length, acknowledged: of('appended'), repeated: appends.filter(({ outcome }) => outcome.kind === 'appended' && outcome.isRepeat).length,
+    conflicts: of('conflict'), undecided: of('unknown'), answers: report.answers, scavenging: scavenging.answers, deleted: scavenging.deleted,
+    reads: { own: report.ownReads, late: report.lateOwnReads, leader: report.leaderReads, local: report.localReads },
+    events: [...final.values()].reduce((sum, ids) => sum + ids.length, 0), seenBySubscribers: subscribers.reduce((sum, { events }) => sum + events, 0),
+    connections: subscribers.reduce((sum, { connections }) => sum + connections, 0), longestGapMs: Math.round(Math.max(0, ...times.slice(1).map((time, i) => time - times[i]!))), copies,
+  };
+}
