@@ -146,11 +146,12 @@ export class CopyHead extends Head {
     const first = batch[0]!;
     const last = batch[batch.length - 1]!;
     this.listener?.overtake();
-    this.#checkPlace(first, last);
     const records = batch.length === 1 ? first.records : joined(batch);
-    // What is no record is found before anything is written.
-    const read = this.#read.read(records, first.start);
+    let read: ReadRecords;
     try {
+      this.#checkPlace(first, last);
+      // What is no record is found before anything is written.
+      read = this.#read.read(records, first.start);
       const room = this.#copy.index.ready();
       if (room !== null) await room;
       await this.#append(first.start, records);
