@@ -36,7 +36,7 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
 }
 
 /** All consistency rests on conditional creates, and a server that ignores the condition answers as if all were well: so it is tried out. */
-async function probe(world: ObjectWorld): Promise<void> {
+export async function probe(world: Pick<ObjectWorld, 'objects' | 'ids'>): Promise<void> {
   const { objects, ids } = world;
   for (let tries = 1; ; tries++) {
     const key = PROBE_PREFIX + newUuid(ids);

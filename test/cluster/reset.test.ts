@@ -1,0 +1,188 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { beginLog } from '../../core/cluster/reset.ts';
+import type { ResetOptions } from '../../core/cluster/reset.ts';
+import { INDEX_MAP_PATH } from '../../core/index/index-map.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import { newestManifest } from '../../core/object-log/manifest.ts';
+import { verifyObjects } from '../../core/object-log/overlay/verify.ts';
+import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import type { ObjectStore } from '../../core/ports/object-store.ts';
+import { ANY } from '../../core/streams/api.ts';
+import type { EventStore } from '../../core/streams/api.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { append, CHUNK_BYTES, openSource, stopped } from '../backup/copy-kit.ts';
+import { eventsOf, newClock, runTick, setMetadata, worldOf } from '../object-log/tick-kit.ts';
+import { FaultyObjects } from '../support/faulty-objects.ts';
+import { SeededIds } from '../support/seeded-ids.ts';
+
+/** `skua cluster reset`: a new log begins at the end of a copy. */
+
+/** A copy with scavenged chunks, completed ones, one that is being written, and index tables. */
+let copy: MemoryStorage;
+let lastCommitPosition: number;
+let expected: readonly unknown[];
+let end: number;
+
+beforeAll(async () => {
+  copy = new MemoryStorage();
+  const open = await openSource(copy);
+  await setMetadata(open.store, new SeededIds(3), 'a', { $maxCount: 5 });
+  await append(open, 'a', 130);
+  await append(open, 'b', 70);
+  await open.scavenger.start();
+  await open.scavenger.idle();
+  expect(open.scavenger.last()!.result).toBe('Success');
+  await append(open, 'c', 3);
+  expected = await allOf(open.store);
+  end = open.status().checkpoints.writer;
+  lastCommitPosition = open.status().lastCommitPosition;
+  await open.close();
+  expect(end % CHUNK_BYTES).toBeGreaterThan(0);
+});
+
+async function allOf(store: EventStore): Promise<readonly unknown[]> {
+  const { events } = await store.readAll({ direction: 'forward', from: 'start', count: 4_096, resolveLinks: false });
+  return events.map(({ stream, number, id, type, position }) => ({ stream, number, id, type, position }));
+}
+
+let seeds = 100;
+
+async function reset(objects: ObjectStore, more: Partial<ResetOptions> = {}, storage = copy) {
+  const source = await stopped(storage);
+  try {
+    return await beginLog({ world: worldOf(objects, newClock(), seeds++), source, lastCommitPosition, ...more });
+  } finally {
+    await source.release();
+  }
+}
+
+async function verified(objects: ObjectStore) {
+  const run = verifyObjects({ world: worldOf(objects, newClock(), 900), scratch: new MemoryStorage() });
+  const found: unknown[] = [];
+  for (let next = await run.next(); ; next = await run.next()) {
+    if (next.done === true) return { found, summary: next.value };
+    if (next.value.kind !== 'progress') found.push(next.value);
+  }
+}
+
+describe('a log that begins at the end of a copy', () => {
+  test('holds what the copy holds, at the same positions, and goes on behind it', async () => {
+    const objects = new MemoryObjects();
+    const manifest = await reset(objects);
+    expect(manifest).toMatchObject({ number: 1, boundary: 1, logEnd: end, chunkSizeBytes: CHUNK_BYTES });
+    expect(manifest.chunks.some(({ isScavenged }) => isScavenged)).toBe(true);
+    expect(manifest.files.length).toBeGreaterThan(1);
+    expect(await verified(objects)).toMatchObject({ found: [], summary: { errors: 0, warnings: 0, notes: 0 } });
+
+    const instance = await openObjectStore(worldOf(objects, newClock(), 41), {});
+    expect(instance.internals.end).toBe(end);
+    expect(await allOf(instance.store)).toEqual(expected);
+    await expect(instance.store.append('c', 1, eventsOf(new SeededIds(50), 1, 100))).rejects.toMatchObject({ code: 'wrong_expected_version' });
+    const { position } = await instance.store.append('c', 2, eventsOf(new SeededIds(51), 1, 100));
+    expect(position).toBe(end);
+    for (let i = 0; i < 80; i++) await instance.store.append('d', ANY, eventsOf(new SeededIds(60 + i), 1, 1_000));
+    await instance.close();
+    await runTick(worldOf(objects, newClock(), 42));
+    expect(await verified(objects)).toMatchObject({ found: [], summary: { errors: 0 } });
+    const after = await openObjectStore(worldOf(objects, newClock(), 43), {});
+    const all = await allOf(after.store);
+    expect(all.slice(0, expected.length)).toEqual(expected);
+    expect(all).toHaveLength(expected.length + 81);
+    await after.close();
+  });
+
+  test('of an empty directory, and of one whose log ends with a chunk', async () => {
+    const storage = new MemoryStorage();
+    const open = await openSource(storage);
+    const { store, scavenger } = open;
+    await append(open, 'a', 3);
+    // Ends its chunk, and begins at the next.
+    await scavenger.start();
+    await scavenger.idle();
+    const all = await allOf(store);
+    const last = open.status().lastCommitPosition;
+    await open.close();
+    const objects = new MemoryObjects();
+    await reset(objects, { lastCommitPosition: last }, storage);
+    const instance = await openObjectStore(worldOf(objects, newClock(), 44), {});
+    expect(await allOf(instance.store)).toEqual(all);
+    await instance.close();
+  });
+});
+
+describe('what is refused', () => {
+  test('a prefix with a log, which stays as it is', async () => {
+    const objects = new MemoryObjects();
+    const { storeId } = await reset(objects);
+    const before = objects.size;
+    await expect(reset(objects)).rejects.toMatchObject({ code: 'directory_not_empty', data: { storeId } });
+    expect(objects.size).toBe(before);
+  });
+
+  test('an index that ends before the log', async () => {
+    const objects = new MemoryObjects();
+    await expect(reset(objects, { lastCommitPosition: end })).rejects.toMatchObject({ code: 'index_corrupt' });
+    expect(await newestManifest(objects, nodeDigests)).toBe(null);
+  });
+
+  test('a chunk in which a byte has changed', async () => {
+    const damaged = new MemoryStorage();
+    const source = await stopped(copy);
+    const file = source.snapshot.files.find(({ kind }) => kind === 'chunk')!.path;
+    await source.release();
+    for (const folder of ['', 'index', 'index/stream-existence']) {
+      for (const name of await copy.list(folder)) {
+        const path = folder === '' ? name : `${folder}/${name}`;
+        if (path === 'skua.lock') continue;
+        const [from, to] = [await copy.open(path, 'read'), await damaged.create(path)];
+        const bytes = (await from.read(0, from.size)).slice();
+        if (path === file) bytes[1_000] = bytes[1_000]! ^ 1;
+        await to.writeAt(0, bytes);
+        await Promise.all([from.close(), to.close()]);
+      }
+    }
+    const objects = new MemoryObjects();
+    await expect(reset(objects, {}, damaged)).rejects.toMatchObject({ code: 'log_corrupt', data: { file } });
+    expect(await newestManifest(objects, nodeDigests)).toBe(null);
+  });
+});
+
+describe('a crash', () => {
+  test('at any call leaves no log, or a whole one; a repeat into what has none works', async () => {
+    const counting = new FaultyObjects(new MemoryObjects());
+    await reset(counting);
+    const calls = counting.calls.length;
+    let whole = 0;
+    for (let at = 1; at <= calls; at++) {
+      const base = new MemoryObjects();
+      const faulty = new FaultyObjects(base, { seed: at });
+      faulty.crashAfter(at);
+      let isReady = false;
+      await reset(faulty, { beforeManifest: async () => { isReady = true; } }).catch(() => {});
+      const manifest = await newestManifest(base, nodeDigests);
+      if (manifest === null) {
+        await reset(base);
+      } else {
+        expect(isReady).toBe(true);
+        whole++;
+      }
+      const instance = await openObjectStore(worldOf(base, newClock(), 45), {});
+      expect(instance.internals.end).toBe(end);
+      await instance.close();
+    }
+    expect(whole).toBeLessThan(calls);
+  });
+
+  test('what `beforeManifest` throws leaves no log', async () => {
+    const objects = new MemoryObjects();
+    await expect(reset(objects, { beforeManifest: () => Promise.reject(new Error('no')) })).rejects.toThrow('no');
+    expect(await newestManifest(objects, nodeDigests)).toBe(null);
+  });
+});
+
+test('the map of the index is among the files', async () => {
+  const { files } = await reset(new MemoryObjects());
+  expect(files.map(({ name }) => name)).toContain(INDEX_MAP_PATH);
+  expect(files.some(({ name }) => name.includes('scavenging'))).toBe(false);
+});
