@@ -20,7 +20,7 @@ export type AuditAction =
   // The node
   | 'node.start' | 'node.stop' | 'node.shutdown' | 'node.reload' | 'node.priority' | 'node.resign' | 'index.merge'
   // Work from the command line, past any node
-  | 'directory.restore' | 'directory.scavenge' | 'repository.prune'
+  | 'directory.restore' | 'directory.scavenge' | 'repository.prune' | 'cluster.reset'
   /** Entries before this one could not be kept. */
   | 'audit.lost';
 

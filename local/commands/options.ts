@@ -301,3 +301,18 @@ export const demoOptions = {
   db: text('DIR', './data', 'Data directory of that node, to search it for erased events; skipped where it is not there'),
   json: flag('Report as JSON'),
 };
+
+const MEMBERS_MAX = 9;
+
+export const clusterTryOptions = {
+  members: integer('COUNT', 1, MEMBERS_MAX, 3, 'Members to run'),
+  db: text('DIR', './data/cluster', 'Directory for the log that they share, the copy of each, and their log files; made when absent, and kept'),
+  port: integer('PORT', 1, 65_000, 2113, 'Port of the first member; the others take every tenth behind it, and any free one where that is taken'),
+};
+
+export const clusterStatusOptions = {
+  node: nodeOption,
+  ca: caOption,
+  watch: flag('Show it anew every second until Ctrl+C, asking another member where that one is silent'),
+  json: flag('Report as JSON; with --watch a line each time'),
+};

@@ -16,7 +16,7 @@ import type { Spawned } from './spawn.ts';
 const EXAMPLES = COMMANDS.flatMap(({ examples }) => examples.map(({ line }) => line));
 
 /** Commands that stay until they are ended, and what they say when they are there. */
-const SERVERS: readonly (readonly [RegExp, RegExp])[] = [[/^skua start(?!.*--what-if)/, /is listening on (\S+)\n/], [/^skua functions serve/, /The functions answer at (\S+),/]];
+const SERVERS: readonly (readonly [RegExp, RegExp])[] = [[/^skua start(?!.*--what-if)/, /is listening on (\S+)\n/], [/^skua functions serve/, /The functions answer at (\S+),/], [/^skua cluster try/, /^(http:\S+) {2}data /m], [/^skua cluster status --watch/, /(\S+) leads, epoch/]];
 
 /** What must not be there when the command makes it. */
 const MAKES: Readonly<Record<string, readonly string[]>> = {
@@ -131,7 +131,7 @@ async function makeStore(work: string, hasStream: boolean): Promise<void> {
 
 /** The same on this machine: addresses, folders of the system, and a moment that has been. */
 function here(line: string, work: string): string {
-  return line.replaceAll(/http:\/\/127\.0\.0\.1:211[34]/g, node.url).replace('--node-port 2114', '--node-port 0').replace('/var/lib/skua', path.join(work, 'lib')).replace('/mnt/large', path.join(work, 'large')).replace(/2026-07-01(?:T12:00:00Z)?/, moment);
+  return line.replaceAll(/http:\/\/127\.0\.0\.1:21(?:1[34]|23)/g, node.url).replace('--node-port 2114', '--node-port 0').replace('/var/lib/skua', path.join(work, 'lib')).replace('/mnt/large', path.join(work, 'large')).replace('/tmp/five', path.join(work, 'five')).replace(/2026-07-01(?:T12:00:00Z)?/, moment);
 }
 
 test('there are examples for every command', () => {

@@ -39,6 +39,7 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
   { words: 'auto-scavenge status' },
   { words: 'auto-scavenge pause' },
   { words: 'auto-scavenge resume' },
+  { words: 'cluster status' },
   { words: 'explain s' },
   { words: 'backup copy --full --to @copy' },
   { words: 'backup copy --differential --to @copy', isSlow: true },
@@ -72,7 +73,7 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
 const ELSEWHERE = ['scavenge stop'];
 
 function wordsOf(text: string): string[] {
-  const takesNode = /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|demo)/.test(text) || text === 'explain s';
+  const takesNode = /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|demo)/.test(text) || text === 'explain s';
   const words = text.split(' ').map((word) => {
     if (word === '@cron') return '0 0 * * *';
     if (word.startsWith('@/')) return node.url + word.slice(1);

@@ -1,0 +1,93 @@
+import { CommandError } from '../cli/failure.ts';
+import { EXIT } from '../cli/io.ts';
+import { expectStatus } from '../cli/node-client.ts';
+import type { NodeClient } from '../cli/node-client.ts';
+
+/** A member as GET `/gossip` tells of it. Servers of the reference leave out the last three. */
+export interface MemberDocument {
+  readonly instanceId: string;
+  readonly state: string;
+  readonly isAlive: boolean;
+  readonly httpEndPointIp: string;
+  readonly httpEndPointPort: number;
+  readonly lastCommitPosition: number;
+  readonly writerCheckpoint: number;
+  readonly epochNumber: number;
+  readonly nodePriority: number;
+  readonly isReadOnlyReplica: boolean;
+  readonly esVersion: string;
+  /** Number of the last commit in its copy. */
+  readonly appliedCommit?: number;
+  /** Of the scavenge that goes on there. */
+  readonly scavengeId?: string | null;
+  /** For how long the bucket has not answered it, in milliseconds. */
+  readonly bucketSilentMs?: number;
+}
+
+/** What one member knows of all. */
+export interface GossipDocument {
+  readonly members: readonly MemberDocument[];
+  readonly serverIp: string;
+  readonly serverPort: number;
+}
+
+/** Asks a node for the members that it knows. */
+export async function readGossip(node: NodeClient): Promise<GossipDocument> {
+  const text = await expectStatus(await node.call('GET', '/gossip', { headers: { accept: 'application/json' } }), [200], 'asked for the members');
+  const found = JSON.parse(text) as Partial<GossipDocument>;
+  if (!Array.isArray(found.members)) throw new CommandError('unexpected_answer', `${node.base} does not tell of members: is it a node of Skua?`, EXIT.failed);
+  return found as GossipDocument;
+}
+
+export function addressOf({ httpEndPointIp: host, httpEndPointPort: port }: MemberDocument): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** How a member stands among the others. */
+export interface MemberStatus {
+  readonly address: string;
+  readonly state: string;
+  readonly isAlive: boolean;
+  readonly priority: number;
+  readonly epoch: number;
+  readonly end: number;
+  /** Behind the furthest member that is known; null for commits where the member does not count them. */
+  readonly lagBytes: number;
+  readonly lagCommits: number | null;
+  readonly scavengeId: string | null;
+  /** Milliseconds; 0 while the bucket answers it. */
+  readonly bucketSilentMs: number;
+  readonly version: string;
+}
+
+export interface ClusterStatus {
+  /** The member that was asked. */
+  readonly askedNode: string;
+  /** Null where nobody says that it leads. */
+  readonly leader: string | null;
+  readonly epoch: number;
+  readonly members: readonly MemberStatus[];
+}
+
+export function statusOf({ members, serverIp, serverPort }: GossipDocument): ClusterStatus {
+  const end = Math.max(-1, ...members.map(({ writerCheckpoint }) => writerCheckpoint));
+  const applied = Math.max(-1, ...members.map(({ appliedCommit = -1 }) => appliedCommit));
+  const rows = members.map((member): MemberStatus => ({
+    address: addressOf(member), state: member.state, isAlive: member.isAlive, priority: member.nodePriority, epoch: member.epochNumber, end: member.writerCheckpoint,
+    lagBytes: end - member.writerCheckpoint, lagCommits: member.appliedCommit === undefined ? null : applied - member.appliedCommit,
+    scavengeId: member.scavengeId ?? null, bucketSilentMs: member.bucketSilentMs ?? 0, version: member.esVersion,
+  }));
+  // Two may say so for a moment; the later epoch is the one that counts.
+  const leaders = rows.filter(({ state, isAlive }) => isAlive && (state === 'Leader' || state === 'ResigningLeader')).toSorted((a, b) => b.epoch - a.epoch);
+  return {
+    askedNode: `${serverIp.includes(':') ? `[${serverIp}]` : serverIp}:${serverPort}`, leader: leaders[0]?.address ?? null, epoch: Math.max(-1, ...rows.map(({ epoch }) => epoch)),
+    members: rows.toSorted((a, b) => (a.address < b.address ? -1 : a.address > b.address ? 1 : 0)),
+  };
+}
+
+/** Whether somebody leads and every member that is known is alive and serves. */
+export function isWhole({ leader, members }: ClusterStatus): boolean {
+  return leader !== null && members.every(({ isAlive, state }) => isAlive && SERVING.has(state));
+}
+
+const SERVING: ReadonlySet<string> = new Set(['Leader', 'ResigningLeader', 'Follower', 'ReadOnlyReplica']);

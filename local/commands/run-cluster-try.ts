@@ -1,0 +1,93 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import * as path from 'node:path';
+import { makePlaces, placesOf, TryOutMember } from '../cluster/try-out.ts';
+import type { MemberPlace } from '../cluster/try-out.ts';
+import { refuseFile } from '../cli/directory.ts';
+import { CommandError } from '../cli/failure.ts';
+import { coloursFor, EXIT, line } from '../cli/io.ts';
+import type { ExitCode, Io } from '../cli/io.ts';
+import type { Input } from '../cli/command.ts';
+import { listenForInterrupt } from '../cli/signals.ts';
+import { bundled, VERSION } from '../cli/version.ts';
+import type { clusterTryOptions } from './options.ts';
+
+const SECRET_BYTES = 32;
+
+/** Runs members over a log in a directory until Ctrl+C, or until none of them runs any more. */
+export async function runClusterTry({ options }: Input<typeof clusterTryOptions>, io: Io): Promise<ExitCode> {
+  const root = path.resolve(options.db);
+  await refuseFile(root, '--db');
+  await makePlaces(root);
+  const places = await placesOf(root, options.members, options.port);
+  const storage = path.join(root, 'log');
+  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+  const interrupt = listenForInterrupt('', io);
+  const members = places.map((place) => new TryOutMember({ place, storage, clusterSize: options.members, secret, env: io.env }));
+  // Whatever ends this process, no member stays behind; only SIGKILL leaves no time for that.
+  const killAll = () => { for (const member of members) member.kill(); };
+  process.on('exit', killAll);
+  const interrupted = new Promise<void>((resolve) => { interrupt.signal.addEventListener('abort', () => resolve(), { once: true }); });
+  try {
+    await Promise.race([Promise.all(members.map(startedOrFailed)), interrupted]);
+    if (!interrupt.signal.aborted) {
+      banner(members, storage, io);
+      await Promise.race([Promise.all(members.map((member, i) => toldOfEnd(member, i, interrupt.signal, io))), interrupted]);
+      if (!interrupt.signal.aborted) throw new CommandError('members_ended', `All members have ended by themselves. Their logs are in ${root}.`, EXIT.failed);
+    }
+    if (io.stdout.isTTY === true) line(io.stdout, '\nStopping; press Ctrl+C again to stop at once.');
+    await stopAll(members);
+    line(io.stdout, `All members have stopped. What they hold stays in ${shownPath(root)}.`);
+    return EXIT.ok;
+  } finally {
+    await stopAll(members);
+    process.off('exit', killAll);
+    interrupt.release();
+  }
+}
+
+async function startedOrFailed(member: TryOutMember): Promise<void> {
+  if (await member.started !== null) return;
+  throw new CommandError('member_failed', `A member did not start (exit ${await member.ended}). It said:\n${member.lastLines()}\nIts log: ${member.place.logFile}`, EXIT.failed);
+}
+
+async function toldOfEnd(member: TryOutMember, i: number, signal: AbortSignal, io: Io): Promise<void> {
+  const how = await member.ended;
+  if (!signal.aborted) line(io.stdout, `Member ${i + 1} (${member.url}) has ended: ${typeof how === 'number' ? `exit code ${how}` : how}. The others go on; its log is ${shownPath(member.place.logFile)}.`);
+}
+
+/** One after the other, the last one first: of several that lead in turn each has somebody to resign to. */
+async function stopAll(members: readonly TryOutMember[]): Promise<void> {
+  for (const member of members.toReversed()) await member.stop();
+}
+
+function banner(members: readonly TryOutMember[], storage: string, io: Io): void {
+  const { bold, dim } = coloursFor(io.stdout, io.env);
+  const [first, second, third] = [members[0]!, members[1] ?? members[0]!, members[2] ?? members[0]!].map(({ url }) => url!) as [string, string, string];
+  const event = `[{"eventId":"${randomUUID()}","eventType":"letter-posted","data":{"to":"Oslo"}}]`;
+  const curl = 'curl -u admin:changeit';
+  const skua = bundled('.') === null ? 'npm run skua --' : 'npx skua';
+  line(io.stdout, [
+    `Skua ${VERSION}: ${members.length === 1 ? 'one member' : `a cluster of ${members.length} members`} over the log in ${shownPath(storage)}`,
+    '',
+    ...members.map(({ url, pid, place }) => `${bold(url!)}  ${placeText(place)}, process ${pid}`),
+    '',
+    dim('# append at one member, read at another, and follow a third (changeit is the password of a first start)'),
+    `${curl} -i ${second}/streams/letters -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
+    `${curl} -i ${third}/streams/letters/head`,
+    `${curl} -N ${first}/streams/letters -H 'Accept: text/event-stream'`,
+    dim('# who leads, and how far the others are; then kill -9 the process of the leader, and look again'),
+    `${skua} cluster status --node ${first} --watch`,
+    '',
+    dim('Ctrl+C stops all.'),
+  ].join('\n'));
+}
+
+function placeText({ db, logFile }: MemberPlace): string {
+  return `data ${shownPath(db)}, log ${shownPath(logFile)}`;
+}
+
+/** Below the folder that the command runs in without the way to that. */
+function shownPath(file: string): string {
+  const relative = path.relative(process.cwd(), file);
+  return relative === '' || relative.startsWith('..') ? file : `./${relative}`;
+}
