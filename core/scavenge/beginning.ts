@@ -44,9 +44,9 @@ export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | nul
     return beginning.checkpoint;
   }
   run.check();
-  const point = beginning.kind === 'use' ? beginning.point : await run.deps.data.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
+  const { point, isOwn } = beginning.kind === 'use' ? { point: beginning.point, isOwn: false } : await run.deps.data.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
   run.point = notAhead(point, run.deps.ports.clock.nowMs());
-  run.lines.usesPoint(run.point, beginning.kind === 'use' ? 'existing' : 'created', stored === null ? null : pointName(stored.point));
+  run.lines.usesPoint(run.point, isOwn ? 'created' : 'existing', stored === null ? null : pointName(stored.point));
   return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
 }
 
@@ -179,11 +179,17 @@ export async function readLatestPoint(store: PointStore): Promise<ScavengePoint 
   return last === undefined ? null : pointOf(last);
 }
 
+interface WrittenPoint {
+  readonly point: ScavengePoint;
+  readonly isOwn: boolean;
+}
+
 /**
  * Writes a new scavenge point, which also completes its chunk, and reads it back. `after` is the number of the last one
- * that is known, -1 for none. Throws `scavenge_failed` when another point was written meanwhile, and what the store throws.
+ * that is known, -1 for none. Of two nodes that write a point at once the log takes one's, and the other uses that (ARCHITECTURE.md, "The cluster", rule 6).
+ * Throws `scavenge_failed` where the stream is not what it was and has no newer point, and what the store throws.
  */
-async function writePoint(store: PointStore, ids: Ids, after: number, threshold: number): Promise<ScavengePoint> {
+async function writePoint(store: PointStore, ids: Ids, after: number, threshold: number): Promise<WrittenPoint> {
   const id = guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
   const expected = after < 0 ? NO_STREAM : after;
   let number: number;
@@ -191,12 +197,14 @@ async function writePoint(store: PointStore, ids: Ids, after: number, threshold:
     number = (await store.appendInternal(POINTS_STREAM, expected, [{ id, type: POINT_TYPE, isJson: true, data: pointJson(threshold), metadata: NO_BYTES }])).lastEventNumber;
   } catch (error) {
     if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+    const winner = await readLatestPoint(store);
+    if (winner !== null && winner.eventNumber > after) return { point: winner, isOwn: false };
     throw new SkuaError('scavenge_failed', 'Failed to add new scavenge point: WrongExpectedVersion', { expected }, error);
   }
   const point = await readLatestPoint(store);
   // A single node reads its own write at once. Where metadata of the stream hide even its last event, no point can be used.
   if (point === null || point.eventNumber < number) throw new SkuaError('scavenge_failed', `The scavenge point ${number} that was just written can't be read: look at the metadata of ${POINTS_STREAM}`, { eventNumber: number });
-  return point;
+  return { point, isOwn: point.eventNumber === number };
 }
 
 /**

@@ -465,7 +465,7 @@ test('what would happen to one stream is explained, also during a run', async ()
   await world.open.close();
 });
 
-test('two nodes that write a point at once: the loser fails, and uses the point of the winner when it is started again', async () => {
+test('two nodes that write a point at once: the loser uses the point of the winner', async () => {
   const world = await openWorld();
   await fill(world.open, 10);
   await runToEnd(world);
@@ -481,9 +481,19 @@ test('two nodes that write a point at once: the loser fails, and uses the point 
     return page;
   };
   const id = await runToEnd(world);
-  expect(world.open.scavenger.last()).toEqual({ scavengeId: id, result: 'Errored', error: 'Error while scavenging DB: Failed to add new scavenge point: WrongExpectedVersion.' });
-  await runToEnd(world);
+  expect(world.open.scavenger.last()).toEqual({ scavengeId: id, result: 'Success', error: null });
   expect(checkpointOf(world)).toMatchObject({ stage: 'Done', point: { eventNumber: 1 } });
+  await world.open.close();
+});
+
+test('a point that is refused although there is no newer one: the run fails, and says so', async () => {
+  const world = await openWorld();
+  await fill(world.open, 10);
+  await runToEnd(world);
+  const { store } = world.open;
+  Object.assign(store, { appendInternal: () => Promise.reject(new SkuaError('wrong_expected_version', 'No.')) });
+  const id = await runToEnd(world);
+  expect(world.open.scavenger.last()).toEqual({ scavengeId: id, result: 'Errored', error: 'Error while scavenging DB: Failed to add new scavenge point: WrongExpectedVersion.' });
   await world.open.close();
 });
 
