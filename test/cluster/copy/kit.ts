@@ -8,6 +8,8 @@ import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
+import type { ScavengeStore } from '../../../core/scavenge/run-context.ts';
+import type { EventStoreInternals } from '../../../core/streams/event-store.ts';
 import { encodeText } from '../../../core/text.ts';
 import { JOBS } from '../../../core/workers/jobs.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
@@ -22,7 +24,7 @@ export class Cluster {
   readonly clock = new ManualClock(Date.UTC(2026, 10, 22));
   #seeds = 1;
 
-  async open(storage: Storage = new MemoryStorage(), options: { readonly through?: (objects: ObjectStore) => ObjectStore; readonly log?: ObjectLogOptions; readonly sink?: Log } = {}): Promise<MemberStore & { readonly storage: Storage }> {
+  async open(storage: Storage = new MemoryStorage(), options: { readonly through?: (objects: ObjectStore) => ObjectStore; readonly log?: ObjectLogOptions; readonly sink?: Log; readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore } = {}): Promise<MemberStore & { readonly storage: Storage }> {
     const { clock } = this;
     const ids = new SeededIds(this.#seeds++);
     const log = options.sink ?? silentLog;
@@ -32,6 +34,7 @@ export class Cluster {
     const member = await openMemberStore({
       world: { objects, clock, ids, digests: nodeDigests, log, meter: silentMeter },
       log: { chunkSizeBytes: CHUNK_BYTES, ...options.log },
+      ...(options.scavengeStore !== undefined && { scavengeStore: options.scavengeStore }),
       store: {
         world: { storage, clock, ids, digests: nodeDigests, jobs, log, meter: silentMeter },
         log: { verifyChunks: false }, index: { existenceFilterBytes: 10_000, memTableEntriesMax: 1_000 }, scavenge: { states, config: { repairHistory: false } }, cacheBytes: 4_194_304,
