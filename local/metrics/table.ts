@@ -90,6 +90,11 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_webhook_secret_matches_total: { kind: 'counter', help: 'Calls by the secret that their signature was made with: 0 is signature:secret, 1 is signature:secrets:0.', labels: ['connector', 'secret'] },
   eventstore_webhook_losses_total: { kind: 'counter', help: 'Accepted calls whose events could not be written; each one stands in the rejections of its connector.', labels: ['connector'] },
 
+  // The cluster: who leads
+  eventstore_elections_count_total: { kind: 'counter', help: 'Times that this member of a cluster stood for leader.' },
+  eventstore_gossip_latency_seconds: { kind: 'histogram', help: 'From a call by which this member told another what it knows to its answer.', labels: ['activity', 'status'], buckets: DURATION_BUCKETS },
+  eventstore_gossip_processing_duration_seconds: { kind: 'histogram', help: 'How long this member took to answer what another told it.', labels: ['activity', 'status'], buckets: DURATION_BUCKETS },
+
   // The process and its machine
   eventstore_proc_up_time_seconds_total: { kind: 'counter', help: 'Seconds since the process started.', labels: ['pid'] },
   eventstore_proc_cpu: { kind: 'gauge', help: 'Processor time that the process uses, in percent of one processor.' },

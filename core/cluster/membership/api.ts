@@ -1,0 +1,111 @@
+import type { SkuaError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Meter } from '../../ports/meter.ts';
+import type { NodeAddress } from '../../ports/nodes.ts';
+import type { ObjectStore } from '../../ports/object-store.ts';
+import type { CommitsReply, CommitsRequest, Epoch, Gossip, LeadRequest, MemberState, Peers } from '../../ports/peers.ts';
+import type { MemberLog, Membership } from '../api.ts';
+
+/** What the membership of a cluster is made of. Rules 7 to 11 of ARCHITECTURE.md, "The cluster". */
+export interface MembershipParts {
+  readonly copy: MemberLog;
+  readonly peers: Peers;
+  readonly objects: ObjectStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly meter: Meter;
+  /** Id of the scavenge that goes on in the copy; asked for each gossip. */
+  readonly scavengeId?: () => string | null;
+  /** Positions for the gossip, where they are not the end of the copy. */
+  readonly positions?: () => { readonly lastCommitPosition: number; readonly writerCheckpoint: number; readonly chaserCheckpoint: number };
+}
+
+export interface MembershipOptions {
+  /** Where the others reach this member. */
+  readonly self: NodeAddress;
+  readonly clusterSize: number;
+  readonly priority: number;
+  readonly isReadOnlyReplica: boolean;
+  /** Of the program. */
+  readonly version: string;
+  readonly gossipIntervalMs: number;
+  readonly gossipTimeoutMs: number;
+  readonly gossipAllowedDifferenceMs: number;
+  readonly leaderElectionTimeoutMs: number;
+  /** The longer of DeadMemberRemovalPeriodSec and AutoScavenge:NodeLostAfter. */
+  readonly deadMemberRemovalMs: number;
+  /** The newest format of commits that this program understands; FORMAT_MAX where it is left out. */
+  readonly formatMax?: number;
+}
+
+/** A member that takes part: what the others call, and its start and end. */
+export interface RunningMembership extends Membership {
+  /**
+   * Looks at the format, makes the member known and meets the others; then it takes part by itself. Rejects with `format_too_new`, `address_in_use`,
+   * and as the object store does; nothing goes on then.
+   */
+  start(): Promise<void>;
+  /** The begin of a stop: gives the lead away where another can take it within 2 s, and does not stand any more. It still hears and forwards. Never rejects. */
+  leave(): Promise<void>;
+  /** `leave`, and then the end: the others hear of it. Never rejects. */
+  close(): Promise<void>;
+  /** The answer to `Peers.gossip`. Rejects with `other_log`, `address_in_use`, `bad_request`. */
+  onGossip(gossip: Gossip): Promise<Gossip>;
+  /** The answer to `Peers.lead`: commits an epoch. Rejects with `other_log`, `not_ready`, `epoch_lost`, `bad_request`, and as appends do. */
+  onLead(request: LeadRequest): Promise<Epoch>;
+  /** The answer to `Peers.commits`: waits as long as is asked for, at most FEED_WAIT_MAX_MS. Rejects with `other_log`, `bad_request`. */
+  onCommits(request: CommitsRequest, signal: AbortSignal): Promise<CommitsReply>;
+  /** Why this member does not take part as it should (`address_in_use`, `format_too_new`): it is not ready then. Null when all is well. */
+  readonly refusal: SkuaError | null;
+  /** The format in which commits are to be written. */
+  readonly format: number;
+  /** Tells the others at once what has changed here, such as a scavenge that began or ended. */
+  tell(): void;
+  figures(): MembershipFigures;
+}
+
+/** For metrics and for `skua cluster status`. */
+export interface MembershipFigures {
+  readonly state: MemberState;
+  /** Number of the newest epoch in the copy; -1 for none. */
+  readonly epoch: number;
+  /** Times that this member became leader since it started. */
+  readonly takeovers: number;
+  /** Times that it stood for leader. */
+  readonly elections: number;
+  readonly membersAlive: number;
+  readonly membersDead: number;
+  /** While this member leads: what each follower that fetches commits has applied. */
+  readonly followers: readonly FollowerProgress[];
+  /** Times that commits came from the leader, and times that the bucket was asked for them. */
+  readonly pushes: number;
+  readonly polls: number;
+}
+
+export interface FollowerProgress {
+  readonly instanceId: string;
+  /** Number of the last commit that it has applied. */
+  readonly applied: number;
+  /** By the monotonic clock of the leader. */
+  readonly askedMs: number;
+}
+
+/** The newest format of commits that this program reads and writes. */
+export const FORMAT_MAX = 1;
+/** Members that are kept in mind, this one included. */
+export const MEMBERS_MAX = 64;
+/** A leader whose bucket has not answered it for so long is not heard any more. */
+export const BUCKET_SILENT_MAX_MS = 5_000;
+/** For so long a member that gave the lead away does not stand again. */
+export const RESIGNED_MS = 60_000;
+/** How long a leader that resigns waits for a successor, and one that stops. */
+export const RESIGN_WAIT_MS = 5_000;
+export const STOP_WAIT_MS = 2_000;
+/** How long a request for commits may wait at the leader, and how long one that is not answered is waited for. */
+export const FEED_WAIT_MAX_MS = 5_000;
+export const FEED_SILENCE_MS = 1_000;
+/** Bytes of commits in one answer, but for one commit that is longer. */
+export const FEED_BYTES_MAX = 4_194_304;

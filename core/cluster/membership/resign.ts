@@ -1,0 +1,55 @@
+import type { Clock } from '../../ports/clock.ts';
+import { nodeKey } from '../../ports/nodes.ts';
+import type { GossipEntry, Peers } from '../../ports/peers.ts';
+import type { MemberLog } from '../api.ts';
+
+/** How long one member may take to commit an epoch, before the next one is asked. */
+const ASK_MS = 2_000;
+
+export interface ResignParts {
+  readonly copy: MemberLog;
+  readonly peers: Peers;
+  readonly clock: Clock;
+  /** Those who can lead, the best one first. */
+  readonly candidates: readonly GossipEntry[];
+  /** As in `Membership`. */
+  readonly newerEpoch: (than: number, signal: AbortSignal) => Promise<boolean>;
+}
+
+export type ResignOutcome =
+  /** A newer epoch is in the copy. */
+  | { readonly kind: 'given' }
+  /** Nobody took the lead in time; `why` says for each that was asked what came of it. */
+  | { readonly kind: 'kept'; readonly why: string };
+
+/**
+ * Asks one member after the other to commit the next epoch (rule 10). The lead is given away when that epoch is met in the log, and not before: until then
+ * whatever is sent to this member is decided by it, so nobody is without a leader for a moment.
+ */
+export async function giveLeadAway(parts: ResignParts, waitMs: number): Promise<ResignOutcome> {
+  const { copy, peers, clock, candidates, newerEpoch } = parts;
+  const epochNumber = copy.epoch?.number ?? -1;
+  const untilMs = clock.monotonicMs() + waitMs;
+  const ending = new AbortController();
+  const limit = clock.sleep(waitMs, ending.signal).then(() => { ending.abort(); });
+  const newer = newerEpoch(epochNumber, ending.signal);
+  const reasons: string[] = [];
+  try {
+    for (const { node } of candidates) {
+      const leftMs = untilMs - clock.monotonicMs();
+      if (leftMs <= 0) break;
+      const asked = peers.lead(node, { logId: copy.logId, epochNumber }, Math.min(leftMs, ASK_MS)).then(() => null, (error: unknown) => (error instanceof Error ? error.message : String(error)));
+      const reason = await Promise.race([asked, newer.then(() => null)]);
+      if (reason === null) {
+        // It is in the bucket; here it comes with the next commit, or with this question.
+        void copy.refresh().catch(() => {});
+        if (await newer) return { kind: 'given' };
+      }
+      reasons.push(`${nodeKey(node)}: ${reason ?? 'no epoch of its came in time'}`);
+    }
+    return (copy.epoch?.number ?? -1) > epochNumber ? { kind: 'given' } : { kind: 'kept', why: reasons.length === 0 ? 'no other member that has caught up is there' : reasons.join('; ') };
+  } finally {
+    ending.abort();
+    await limit;
+  }
+}
