@@ -32,3 +32,15 @@ export async function refuseUnfinishedRestore(storage: Storage): Promise<void> {
   if (await storage.size(RESTORE_MARKER) === null) return;
   throw new SkuaError('backup_failed', `A restore into this directory was begun and has not ended, so it holds a part of the data only. Run \`skua restore\` again, with --force.`, { path: RESTORE_MARKER });
 }
+
+/** Names the log, in the bucket, of which the directory holds a copy: text of the UUID of its store and a line end (ARCHITECTURE.md, "The cluster", rule 3). */
+export const LOG_ID_FILE = 'log-id';
+
+/**
+ * Throws `copy_attached` where the directory is the copy of a cluster's member. Whoever opens it alone may write what the others do not have, and the copy
+ * could never follow them again; so every opening refuses that has not said that it knows.
+ */
+export async function refuseAttached(storage: Storage): Promise<void> {
+  if (await storage.size(LOG_ID_FILE) === null) return;
+  throw new SkuaError('copy_attached', `This directory is a member's copy of a cluster's log, which ${LOG_ID_FILE} names: start it with --storage, as a member. To open it alone, for good and with what it has now, start it with --detach; it can't be a member again with this data afterwards.`, { path: LOG_ID_FILE });
+}

@@ -1,4 +1,4 @@
-import { refuseUnfinishedRestore } from './markers.ts';
+import { refuseAttached, refuseUnfinishedRestore } from './markers.ts';
 import type { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -29,6 +29,8 @@ export interface OpenLogOptions {
   readonly truncationBytesMax?: number;
   /** The caller is the restore that the directory's marker speaks of. */
   readonly isRestoring?: boolean;
+  /** The directory may be the copy of a cluster's log: whoever opens it is that cluster's member, or appends nothing. Default false: `copy_attached`. */
+  readonly isCopy?: boolean;
   /** Compare the chunk being written with the checksums of its blocks. Default true. Without that they count as they are. */
   readonly verifyOngoing?: boolean;
 }
@@ -37,7 +39,7 @@ export interface OpenLogOptions {
  * Opens the log of a data directory and brings it into a state from which it can be appended to; disk-format.md
  * sections 1.2 and 4. The caller holds the directory's lock. Throws `log_corrupt`, `chunk_missing`,
  * `chunk_unexpected`, `checkpoint_corrupt`, `log_unsupported` or `truncation_too_large`, each naming the file, and
- * `backup_failed` where a restore was begun and has not ended.
+ * `backup_failed` where a restore was begun and has not ended, `copy_attached` for the copy of a cluster's member.
  *
  * In this order: the log is cut back where `truncate.chk` asks for it (`truncateIfAsked`). What remains is taken in
  * (`Opening`): the chunk with the end is told by writer.chk, those before it must be complete, and in it the end is found
@@ -49,6 +51,7 @@ export interface OpenLogOptions {
 export async function openLog(options: OpenLogOptions): Promise<TransactionLog> {
   const { storage } = options;
   if (options.isRestoring !== true) await refuseUnfinishedRestore(storage);
+  if (options.isCopy !== true) await refuseAttached(storage);
   const hasChunks = parseChunkFileNames(await storage.list('')).length > 0;
   const checkpoints = await openCheckpoints(storage, hasChunks);
   try {

@@ -3,7 +3,7 @@ import { readBloomHeader } from '../../index/bloom.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
 import { BLOCK_SUMS_FILE } from '../../log/block-sums.ts';
 import { PROOFS_FILE } from '../../log/chunk-proofs.ts';
-import { COPY_MARKER, putRestoreMarker, RESTORE_MARKER } from '../../log/markers.ts';
+import { COPY_MARKER, LOG_ID_FILE, putRestoreMarker, RESTORE_MARKER } from '../../log/markers.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { openStore } from '../../store/open-store.ts';
 import { NODE_ID_FILE } from '../source/node-id.ts';
@@ -15,7 +15,7 @@ export const DATA_FOLDERS = ['index/scavenging', 'index/stream-existence', 'inde
 const TABLE_FILE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\.bloomfilter)?(\..+)?$/;
 /** Files beside the log; each may have a `.tmp` that was to replace it. */
 const CHECKPOINT_FILE = /^(writer|chaser|epoch|proposal|truncate)\.chk$/;
-const REPLACED_FILES: ReadonlySet<string> = new Set([NODE_ID_FILE, PROOFS_FILE, BLOCK_SUMS_FILE]);
+const REPLACED_FILES: ReadonlySet<string> = new Set([NODE_ID_FILE, LOG_ID_FILE, PROOFS_FILE, BLOCK_SUMS_FILE]);
 const MARKERS: ReadonlySet<string> = new Set([RESTORE_MARKER, COPY_MARKER]);
 /** Names that Skua gives: what it keeps, what is being made, and what it is about to remove. */
 const OWN: Readonly<Record<string, (name: string) => boolean>> = {

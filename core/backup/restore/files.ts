@@ -10,6 +10,7 @@ import type { JobContext } from '../../ports/jobs.ts';
 import type { ScavengeStates } from '../../ports/scavenge-state.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import type { StoreIndexOptions, StoreWorld } from '../../store/open-store.ts';
+import { type Watch, writeContent } from '../../write-content.ts';
 import type { Repository } from '../repository/api.ts';
 import type { BlobRef, ManifestFile } from '../repository/manifest.ts';
 import { isLocal, lanesFor, openForJob } from '../repository/repository.ts';
@@ -86,12 +87,6 @@ export interface Skipped {
   readonly lost: { readonly from: number; readonly to: number; readonly chunks: number } | null;
 }
 
-/** Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short. */
-const SYNC_EVERY_BYTES = 33_554_432;
-
-/** Sees the bytes of a file as they pass, in order; what it throws ends the writing. */
-type Watch = (bytes: Uint8Array) => void;
-
 /**
  * Creates a file of exactly `sizeBytes` from content that comes in pieces, and makes it durable with one sync. A file that could not be
  * written whole stays, for the marker of the restore keeps everybody from using it. `check` is asked before the sync.
@@ -118,37 +113,6 @@ async function writeUsedPages(file: StorageFile, content: AsyncIterable<Uint8Arr
     for (const [from, to] of nonZeroRuns(bytes, PAGE_BYTES)) await file.writeAt(end + from, bytes.subarray(from, to));
     end += bytes.length;
   }
-  return end;
-}
-
-/** Writes pieces one behind the other from `at` on, and returns where they end. What has been written is durable after a sync of the caller's. */
-export async function writeContent(file: StorageFile, at: number, content: AsyncIterable<Uint8Array>, watch?: Watch): Promise<number> {
-  let end = at;
-  let synced = at;
-  let syncing: Promise<void> = Promise.resolve();
-  let written: void | Promise<void> = undefined;
-  try {
-    for await (const bytes of content) {
-      // A piece may be used again after the next one was asked for, so it is written before. Its bytes are looked at meanwhile.
-      written = file.writeAt(end, bytes);
-      // What it rejects with is met below, unless the look at the bytes ends the writing.
-      written?.catch(() => {});
-      watch?.(bytes);
-      if (written !== undefined) await written;
-      written = undefined;
-      end += bytes.length;
-      if (end - synced < SYNC_EVERY_BYTES) continue;
-      await syncing;
-      synced = end;
-      syncing = file.sync();
-      syncing.catch(() => {});
-    }
-  } finally {
-    // The file must not be closed or cut under a write or a sync.
-    await written?.catch(() => {});
-    await syncing.catch(() => {});
-  }
-  await syncing;
   return end;
 }
 

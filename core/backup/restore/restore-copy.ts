@@ -6,9 +6,10 @@ import type { ChunkFileName } from '../../log/chunk-format.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
 import { COPY_MARKER, putRestoreMarker, refuseUnfinishedRestore, removeRestoreMarker } from '../../log/markers.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { writeContent } from '../../write-content.ts';
 import { renewNodeId } from '../source/node-id.ts';
 import { clearForRestore, DATA_FOLDERS, dryStart, existenceBytesOf, requireEmpty } from './directory.ts';
-import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeContent, writeFile } from './files.ts';
+import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeFile } from './files.ts';
 import type { RestoreReport, RestoreWorld } from './files.ts';
 
 export interface CopyRestoreOptions extends RestoreWorld {

@@ -206,7 +206,7 @@ class CopyOpening implements SharedOpening {
   async run(): Promise<OpenStore> {
     const { store } = this.#options;
     this.#manifest = await openPrefix(this.#world, this.#options.log ?? {});
-    return openStore({ ...store, log: { ...store.log, chunkSizeBytes: this.#manifest.chunkSizeBytes, writeEpoch: false }, shared: this });
+    return openStore({ ...store, log: { ...store.log, chunkSizeBytes: this.#manifest.chunkSizeBytes, writeEpoch: false, isCopy: true }, shared: this });
   }
 
   async prepare(): Promise<void> {

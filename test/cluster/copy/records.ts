@@ -10,7 +10,7 @@ import { SeededIds } from '../../support/seeded-ids.ts';
 
 /** All records of a directory, by position. */
 export async function recordsOf(storage: Storage): Promise<[number, string][]> {
-  const log = await openLog({ storage, cache: new BlockCache(1_048_576), digests: nodeDigests, ids: new SeededIds(7), clock: new ManualClock(), log: silentLog });
+  const log = await openLog({ storage, cache: new BlockCache(1_048_576), digests: nodeDigests, ids: new SeededIds(7), clock: new ManualClock(), log: silentLog, isCopy: true });
   const out: [number, string][] = [];
   const frame = new RecordFrame();
   for (let at = 0; at < log.table.end;) {

@@ -1,0 +1,65 @@
+import type { BlockCache } from '../../cache/block-cache.ts';
+import { SkuaError } from '../../errors.ts';
+import { fromHex } from '../../hex.ts';
+import { type ChunkHeader, decodeHeader, encodeHeader, MD5_BYTES } from '../../log/chunk-format.ts';
+import { Chunk } from '../../log/chunk.ts';
+import { ObjectFileReader, OngoingFile } from '../../object-log/instance/files.ts';
+import type { ObjectChunk, ObjectManifest, ObjectOngoing } from '../../object-log/manifest.ts';
+import type { GetOptions, ObjectStore } from '../../ports/object-store.ts';
+
+/** The log's files in the bucket, as a manifest names them. */
+
+const NO_ID = new Uint8Array(16);
+
+/** The completed file that covers a chunk, or undefined where that chunk is not complete in the bucket. */
+export function bucketChunk({ chunks }: ObjectManifest, number: number): ObjectChunk | undefined {
+  let low = 0;
+  let high = chunks.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (chunks[middle]!.endNumber < number) low = middle + 1;
+    else high = middle;
+  }
+  return chunks[low];
+}
+
+/** Position at which the next commit behind the manifest's files starts, unless it does not fit the chunk. */
+export function manifestEnd({ logEnd, endsChunk, chunkSizeBytes }: ObjectManifest): number {
+  return endsChunk ? Math.ceil(logEnd / chunkSizeBytes) * chunkSizeBytes : logEnd;
+}
+
+/** The chunk of a manifest that holds `position`, which lies below its log's end, for reading single records. Costs no request. */
+export function openBucketChunk(manifest: ObjectManifest, position: number, objects: ObjectStore, cache: BlockCache): Chunk {
+  const { chunkSizeBytes: chunkSize, ongoing, logEnd } = manifest;
+  const stored = bucketChunk(manifest, Math.floor(position / chunkSize));
+  if (stored === undefined) {
+    const { name, number, segments } = ongoing!;
+    const header = ongoingHeader(ongoing!, chunkSize);
+    return new Chunk(name, cache.attach(new OngoingFile(objects, name, number * chunkSize, encodeHeader(header), segments)), header, null, logEnd - number * chunkSize);
+  }
+  const { name, key, sizeBytes, startNumber, endNumber, isScavenged, mapEntryBytes, physicalBytes, logicalBytes, mapBytes } = stored;
+  const header: ChunkHeader = { version: 3, chunkSize, startNumber, endNumber, isScavenged, chunkId: NO_ID };
+  const footer = { isCompleted: true, mapEntryBytes, physicalBytes, logicalBytes, mapBytes, md5: new Uint8Array(MD5_BYTES) };
+  return new Chunk(name, cache.attach(new ObjectFileReader(objects, name, key, sizeBytes)), header, footer, 0);
+}
+
+/** The header of the chunk that is being filled. Throws `manifest_invalid` when the manifest has another chunk's. */
+export function ongoingHeader({ name, number, header }: ObjectOngoing, chunkSize: number): ChunkHeader {
+  const decoded = decodeHeader(name, fromHex(header.toLowerCase()) ?? new Uint8Array(0));
+  if (decoded.chunkSize === chunkSize && decoded.startNumber === number && decoded.endNumber === number && !decoded.isScavenged) return decoded;
+  throw new SkuaError('manifest_invalid', `The manifest has the header of another chunk for chunk ${number}, which is being filled: restore the manifest from a version or a backup of the bucket.`, { chunk: number });
+}
+
+/** Bytes [from, from + length) of an object. Throws `file_not_found`, with its key, when there is none, and `log_corrupt` when it is too short. */
+export async function readObject(objects: ObjectStore, key: string, options: GetOptions & { readonly from: number; readonly length: number }): Promise<Uint8Array> {
+  const bytes = await objects.get(key, options);
+  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, is not there (any more): the newest manifest names what has taken its place.`, { path: key, key });
+  if (bytes.length === options.length) return bytes;
+  throw new SkuaError('log_corrupt', `The object ${key} gave ${bytes.length} of ${options.length} bytes at offset ${options.from}: it is shorter than its manifest says. Restore it from a version or a backup of the bucket.`, { key, offset: options.from });
+}
+
+/** The log went on from a manifest: what it names may be gone, and another manifest names what has taken its place. */
+export function isOutdated(error: unknown): boolean {
+  if (!(error instanceof SkuaError)) return false;
+  return (error.code === 'file_not_found' && error.data.key !== undefined) || error.code === 'commit_lost';
+}
