@@ -90,10 +90,22 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_webhook_secret_matches_total: { kind: 'counter', help: 'Calls by the secret that their signature was made with: 0 is signature:secret, 1 is signature:secrets:0.', labels: ['connector', 'secret'] },
   eventstore_webhook_losses_total: { kind: 'counter', help: 'Accepted calls whose events could not be written; each one stands in the rejections of its connector.', labels: ['connector'] },
 
-  // The cluster: who leads
+  // The cluster: elections and gossip
   eventstore_elections_count_total: { kind: 'counter', help: 'Times that this member of a cluster stood for leader.' },
   eventstore_gossip_latency_seconds: { kind: 'histogram', help: 'From a call by which this member told another what it knows to its answer.', labels: ['activity', 'status'], buckets: DURATION_BUCKETS },
   eventstore_gossip_processing_duration_seconds: { kind: 'histogram', help: 'How long this member took to answer what another told it.', labels: ['activity', 'status'], buckets: DURATION_BUCKETS },
+
+  // The cluster: the copy, and who leads
+  eventstore_cluster_leader: { kind: 'gauge', help: 'Is 1 while this member leads its cluster.' },
+  eventstore_cluster_epoch: { kind: 'gauge', help: 'Number of the newest epoch in the copy of this member; -1 for none.' },
+  eventstore_cluster_takeovers_total: { kind: 'counter', help: 'Epochs that came into the copy since the start, by who leads under them: this member (self) or another (other).', labels: ['by'] },
+  eventstore_cluster_members: { kind: 'gauge', help: 'Members that this one knows of, itself included: those it hears of (alive) and the others (dead).', labels: ['kind'] },
+  eventstore_cluster_caught_up: { kind: 'gauge', help: 'Is 0 while the copy has not reached the end that the log had at its opening, and while it takes nothing in.' },
+  eventstore_cluster_applied_commit: { kind: 'gauge', help: 'Number of the last commit in the copy.' },
+  eventstore_cluster_lag_commits: { kind: 'gauge', help: 'Commits that are known to be in the log and not in the copy yet.' },
+  eventstore_cluster_lag_bytes: { kind: 'gauge', help: 'Bytes that are known to be in the log and not in the copy yet.' },
+  eventstore_cluster_commits_total: { kind: 'counter', help: 'Commits that entered the copy, by where they came from: own ones (self), pushed by the leader (leader), polled from the bucket (bucket).', labels: ['from'] },
+  eventstore_cluster_bucket_silent_seconds: { kind: 'gauge', help: 'For how long the bucket has not answered this member; 0 while it does.' },
 
   // The process and its machine
   eventstore_proc_up_time_seconds_total: { kind: 'counter', help: 'Seconds since the process started.', labels: ['pid'] },

@@ -109,19 +109,27 @@ export class CopyHead extends Head {
       }
     }
     this.#took(commit);
+    this.#count(1, 'self');
   }
 
-  takeWinner(commit: Commit): Promise<void> {
-    return commit.number === this.#known + 1 ? this.#apply([commit]) : Promise.resolve();
+  async takeWinner(commit: Commit): Promise<void> {
+    if (commit.number !== this.#known + 1) return;
+    await this.#apply([commit]);
+    this.#count(1, 'bucket');
   }
 
-  async take(commits: readonly Commit[]): Promise<void> {
+  async take(commits: readonly Commit[], from: 'bucket' | 'leader' = 'bucket'): Promise<void> {
     for (;;) {
       while (this.committing !== null || this.#applying !== null) await (this.committing ?? this.#applying!.catch(() => {}));
       const batch = this.#batchOf(commits);
       if (batch.length === 0) return;
       await this.#exclusively(() => this.#apply(batch));
+      this.#count(batch.length, from);
     }
+  }
+
+  #count(commits: number, from: 'self' | 'bucket' | 'leader'): void {
+    this.world.meter.count('eventstore_cluster_commits_total', commits, { from });
   }
 
   /** Those of the commits that come next, as many as make one append: they lie in one chunk. */

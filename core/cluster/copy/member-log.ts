@@ -135,7 +135,7 @@ export class CopyLog implements MemberLog {
     if (bytes.length < COMMIT_HEADER_BYTES) return this.#applied;
     const commits = decodeCommits(i64(bytes, 16), bytes, this.#digests);
     const before = head.known;
-    await head.take(commits);
+    await head.take(commits, 'leader');
     this.#pushed += Math.max(0, Math.min(head.known, commits.at(-1)!.number) - before);
     return this.#applied;
   }

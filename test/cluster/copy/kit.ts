@@ -5,7 +5,7 @@ import { type Log, silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
 import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
-import { silentMeter } from '../../../core/ports/meter.ts';
+import { type Meter, silentMeter } from '../../../core/ports/meter.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import type { ScavengeStore } from '../../../core/scavenge/run-context.ts';
@@ -24,7 +24,7 @@ export class Cluster {
   readonly clock = new ManualClock(Date.UTC(2026, 10, 22));
   #seeds = 1;
 
-  async open(storage: Storage = new MemoryStorage(), options: { readonly through?: (objects: ObjectStore) => ObjectStore; readonly log?: ObjectLogOptions; readonly sink?: Log; readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore } = {}): Promise<MemberStore & { readonly storage: Storage }> {
+  async open(storage: Storage = new MemoryStorage(), options: { readonly through?: (objects: ObjectStore) => ObjectStore; readonly log?: ObjectLogOptions; readonly sink?: Log; readonly meter?: Meter; readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore } = {}): Promise<MemberStore & { readonly storage: Storage }> {
     const { clock } = this;
     const ids = new SeededIds(this.#seeds++);
     const log = options.sink ?? silentLog;
@@ -32,7 +32,7 @@ export class Cluster {
     const states = MemoryScavengeStates.of(storage);
     const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states });
     const member = await openMemberStore({
-      world: { objects, clock, ids, digests: nodeDigests, log, meter: silentMeter },
+      world: { objects, clock, ids, digests: nodeDigests, log, meter: options.meter ?? silentMeter },
       log: { chunkSizeBytes: CHUNK_BYTES, ...options.log },
       ...(options.scavengeStore !== undefined && { scavengeStore: options.scavengeStore }),
       store: {
