@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { IS_LONG_RUN } from '../support/long-run.ts';
+import { measureCluster } from './cost/cluster.ts';
 import { COST_PAGE } from './cost/main.ts';
 import { measure } from './cost/measure.ts';
 import { ASSUMPTIONS, monthOf } from './cost/model.ts';
@@ -16,6 +18,15 @@ test('counted requests are those of the page, and of the promise', async () => {
   expect(page).toContain(`| webhook: note and event | ${measured.webhook.puts} |`);
   expect(page).toContain(PRICES.asOf);
 }, 120_000);
+
+test.runIf(IS_LONG_RUN)('those of a cluster too: an append is one conditional write, and followers ask for nothing', async () => {
+  const { append, idleHour } = await measureCluster();
+  expect(append.puts).toBe(1);
+  expect(append.gets).toBeLessThan(0.1);
+  // The leader looks every two seconds.
+  expect(idleHour.gets).toBeLessThan(1.2 * 1_800);
+  expect(readFileSync(COST_PAGE, 'utf8')).toContain('| append of one event, until all members have it | 1 |');
+});
 
 test('a month is the sum of its parts', () => {
   const one = { puts: 1, gets: 0, bytesIn: 1_000, bytesOut: 0 };

@@ -1,5 +1,6 @@
-import { ASSUMPTIONS, commitsPerSecondMax, monthOf } from './model.ts';
+import { ASSUMPTIONS, commitsPerSecondMax, monthOf, SECONDS_PER_MONTH } from './model.ts';
 import type { Assumptions, Measured, Month, Requests } from './model.ts';
+import type { ClusterMeasured } from './cluster.ts';
 import type { Prices } from './prices.ts';
 import { FAILURE_REQUESTS_A_MINUTE } from '../../../core/object-log/shared-failures.ts';
 
@@ -12,7 +13,7 @@ const dollars = (value: number): string => (value < 0.005 ? '0.00' : number(valu
 const requests = (value: number): string => number(value, value < 10 && value % 1 !== 0 ? 2 : 0);
 
 /** The cost page, as it stands in the repository. */
-export function costPage(measured: Measured, prices: Prices, assumed: Assumptions = ASSUMPTIONS): string {
+export function costPage(measured: Measured, cluster: ClusterMeasured, prices: Prices, assumed: Assumptions = ASSUMPTIONS): string {
   return `# What a store on object storage asks for, and what that costs
 
 Written by \`npm run cost -- --write\`: requests and bytes are counted at the object store's port, over a store in memory; prices are those of
@@ -42,6 +43,18 @@ ${number(assumed.tickGb, 1)} GB. These are taken for granted and not measured; c
 ${months(measured, assumed, prices).map(monthRow).join('\n')}
 
 An idle store costs its ticks: ${dollars(idleMonth(measured, assumed, prices))} $ a month with one a minute; a longer period costs less.
+
+## A cluster
+
+${number(cluster.members)} members with default options, each with a copy on a disk of its own; all their requests together, the clock moved on by hand.
+
+| Work | PUT | GET | bytes in | bytes out |
+|---|---|---|---|---|
+| append of one event, until all members have it | ${requests(cluster.append.puts)} | ${requests(cluster.append.gets)} | ${number(cluster.append.bytesIn)} | ${number(cluster.append.bytesOut)} |
+| an hour without a write, without ticks | ${requests(cluster.idleHour.puts)} | ${requests(cluster.idleHour.gets)} | ${number(cluster.idleHour.bytesIn)} | ${number(cluster.idleHour.bytesOut)} |
+
+Reads ask for nothing: they are those of the copy. Followers get commits from the leader, and look themselves once a minute; the leader looks every two seconds whether a function has
+written. That is ${dollars(clusterIdleMonth(cluster, prices))} $ a month for an idle cluster, and what its ticks cost.
 
 ## Logins and secrets
 
@@ -80,6 +93,11 @@ function months(measured: Measured, assumed: Assumptions, prices: Prices): Month
 function monthRow(month: Month): string {
   const { dollars: cost } = month;
   return `| ${number(month.eventsPerSecond)} | ${number(month.eventsPerCommit)} | ${number(month.logs)} | ${number(month.puts / 1e6, 2)} | ${number(month.gets / 1e6, 2)} | ${number(month.storedGb, 1)} | ${dollars(cost.requests)} | ${dollars(cost.storage)} | ${dollars(cost.functions)} | ${dollars(cost.total)} |`;
+}
+
+/** Of its requests. */
+function clusterIdleMonth({ idleHour }: ClusterMeasured, prices: Prices): number {
+  return SECONDS_PER_MONTH / 3_600 * (idleHour.puts / 1_000 * prices.putPer1000 + idleHour.gets / 1_000 * prices.getPer1000);
 }
 
 function idleMonth(measured: Measured, assumed: Assumptions, prices: Prices): number {

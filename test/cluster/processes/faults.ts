@@ -43,6 +43,7 @@ export class Faults {
   /** By member: until when its copy may have been unable to take anything; Infinity while its disk is full. */
   readonly #fullUntilMs = new Map<Member, number>();
   readonly #faults: readonly Fault[];
+  readonly #coming: Fault[] = [];
 
   constructor(options: FaultsOptions) {
     this.#options = options;
@@ -62,9 +63,15 @@ export class Faults {
       if (random.chance(0.15)) await this.#resign();
       if (this.#suffering.size >= Math.max(1, members.length - 1)) continue;
       const index = random.pick(members.map((_, i) => i).filter((i) => !this.#suffering.has(i)));
-      under.push(this.#suffer(index, random.pick(this.#faults), random.int(LASTS_MS_MAX / 24, LASTS_MS_MAX)));
+      under.push(this.#suffer(index, this.#next(), random.int(LASTS_MS_MAX / 24, LASTS_MS_MAX)));
     }
     await Promise.all(under);
+  }
+
+  /** In an order that changes, but each one as often as the others. */
+  #next(): Fault {
+    if (this.#coming.length === 0) this.#coming.push(...this.#options.random.shuffle([...this.#faults]));
+    return this.#coming.pop()!;
   }
 
   async #suffer(index: number, fault: Fault, lastsMs: number): Promise<void> {

@@ -17,6 +17,8 @@ const DATA_MAX = 1_500;
 const UNDECIDED_MS_MAX = 90_000;
 /** Pause before a request is repeated, in milliseconds, at most. */
 const REPEAT_MS_MAX = 100;
+/** For which a writer leaves a member alone that did not answer, in milliseconds. */
+const AVOID_MS = 1_000;
 /** Statuses with which a member says that another one, or a later moment, may do better. */
 const AGAIN = new Set([429, 503, 507]);
 
@@ -61,6 +63,8 @@ export class Writer {
   readonly #random: Random;
   readonly #writing: Writing;
   readonly #known = new Map<string, number>();
+  /** Until when a member is left alone that did not answer. */
+  readonly #avoidedUntilMs = new Map<Member, number>();
 
   constructor(number: number, random: Random, writing: Writing) {
     this.#number = number;
@@ -89,7 +93,7 @@ export class Writer {
       report.operations.push({ writer: this.#number, stream, ids, asked, startMs, endMs: outcome.kind === 'unknown' ? Number.MAX_VALUE : nowMs(), outcome });
     };
     for (let tries = 0; ; tries++) {
-      const member = this.#random.pick(this.#writing.members);
+      const member = this.#pick();
       const sentMs = nowMs();
       const answer = await this.#ask(`${member.url}/streams/${stream}`, { method: 'POST', headers: { 'content-type': EVENTS, 'es-expectedversion': String(asked) }, body });
       if (answer?.status === 201) {
@@ -132,7 +136,7 @@ export class Writer {
   async #readLeader(stream: string): Promise<void> {
     const { report, nowMs, members } = this.#writing;
     const startMs = nowMs();
-    let url = `${this.#random.pick(members).url}/streams/${stream}/head`;
+    let url = `${this.#pick().url}/streams/${stream}/head`;
     for (let hops = 0; hops < members.length; hops++) {
       const answer = await this.#ask(url, { headers: { accept: ONE_EVENT, 'es-requireleader': 'True' } });
       if (answer === null || AGAIN.has(answer.status)) return;
@@ -149,8 +153,8 @@ export class Writer {
 
   /** What a member has shown once it shows for ever. */
   async #readHere(stream: string): Promise<void> {
-    const { report, members, shown } = this.#writing;
-    const member = this.#random.pick(members);
+    const { report, shown } = this.#writing;
+    const member = this.#pick();
     const key = `${member.name} ${stream}`;
     const before = shown.get(key) ?? -1;
     const answer = await this.#ask(`${member.url}/streams/${stream}/head`, { headers: { accept: ONE_EVENT } });
@@ -162,8 +166,14 @@ export class Writer {
     else shown.set(key, Math.max(shown.get(key) ?? -1, number));
   }
 
+  #pick(): Member {
+    const { members, nowMs } = this.#writing;
+    const good = members.filter((member) => (this.#avoidedUntilMs.get(member) ?? 0) < nowMs());
+    return this.#random.pick(good.length > 0 ? good : members);
+  }
+
   async #ask(url: string, asked: Parameters<typeof ask>[1]): Promise<Answer | null> {
-    const { answers } = this.#writing.report;
+    const { report: { answers }, members, nowMs } = this.#writing;
     try {
       const answer = await ask(url, asked);
       if (answer.status >= 300 && answer.status !== 404) count(answers, `${answer.status} ${codeOf(answer)}`.trim());
@@ -171,6 +181,8 @@ export class Writer {
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
       count(answers, error.code);
+      const member = members.find((one) => url.startsWith(`${one.url}/`));
+      if (member !== undefined) this.#avoidedUntilMs.set(member, nowMs() + AVOID_MS);
       return null;
     }
   }

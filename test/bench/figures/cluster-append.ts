@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { link, open, readdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { startHelper, startNode } from '../child.ts';
+import { BenchCluster, sharedPlace } from '../clusters.ts';
+import { EVENT_BYTES } from '../events.ts';
+import { alternate, median, row } from '../figure.ts';
+import type { Figure } from '../figure.ts';
+import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
+
+const CLIENTS = 64;
+const LEADER_MIN = 0.4;
+const FOLLOWER_MIN = 0.35;
+/** Bytes of commits before it that a small commit carries. */
+const CARRIED_BYTES = 65_536;
+/** Of a record of these events, about. */
+const RECORD_BYTES = EVENT_BYTES + 150;
+
+/** What each commit asks of the disk, by hand: a file is written, synced, linked under its number, its folder synced; and a local log is written and synced. */
+class BareCommits {
+  readonly #folder: string;
+  #number = 0;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    mkdirSync(folder, { recursive: true });
+  }
+
+  /** Events a second, with so many of them in a commit. */
+  async run(ms: number, events: number): Promise<number> {
+    const bytes = Buffer.alloc(CARRIED_BYTES + events * RECORD_BYTES, 0x61);
+    const group = bytes.subarray(0, events * RECORD_BYTES);
+    const log = await open(join(this.#folder, 'log'), 'a+');
+    const begin = performance.now();
+    let commits = 0;
+    for (; performance.now() - begin < ms; commits++) {
+      const temporary = join(this.#folder, randomUUID());
+      const file = await open(temporary, 'wx');
+      await file.write(bytes);
+      await file.sync();
+      await file.close();
+      await link(temporary, join(this.#folder, String(this.#number++).padStart(20, '0')));
+      const folder = await open(this.#folder, 'r');
+      await folder.sync();
+      await folder.close();
+      await unlink(temporary);
+      await log.write(group);
+      await log.datasync();
+    }
+    const rate = commits * events / (performance.now() - begin) * 1_000;
+    await log.close();
+    return rate;
+  }
+}
+
+/** Number of the last commit of a log in a directory. */
+async function commitsIn(storage: string): Promise<number> {
+  return Number((await readdir(join(storage, 'log'))).toSorted().at(-1));
+}
+
+export const clusterAppend: Figure = {
+  name: 'cluster-append',
+  how: `Five processes: three members over a directory, a single node, and the load generator of append-http with ${CLIENTS} connections, at the single node, at the leader, and half of them at each follower, in turns. Who is not measured is idle. Beside it, in the same run: the creates and appends that such commits are made of, by hand and without anything of ours (a file of ${CARRIED_BYTES / 1_024} KiB carried and the records, synced, linked and its folder synced, then the records appended to a log and synced), with as many events in a commit as a commit of the leader had.`,
+  async run(settings) {
+    const folder = join(settings.folder, 'cluster-append');
+    const place = await sharedPlace('directory', folder);
+    const node = await startNode(join(folder, 'single'));
+    const cluster = await BenchCluster.start(folder, place);
+    const generators = [0, 1].map(() => startHelper(['test/bench/processes/http-load.ts']));
+    const seen: Record<'single' | 'leader' | 'follower', LoadResult[]> = { single: [], leader: [], follower: [] };
+    const load = async (ports: readonly number[], into: LoadResult[]): Promise<number> => {
+      const results = await Promise.all(ports.map((port, i) => generators[i]!.ask<LoadResult>({ port, connections: CLIENTS / ports.length, ms: settings.windowMs } satisfies LoadRequest)));
+      for (const { failures, firstFailure } of results) if (failures > 0) throw new Error(`${failures} appends failed, the first with:\n${firstFailure}`);
+      into.push(...results);
+      return results.reduce((sum, { requestsPerSecond }) => sum + requestsPerSecond, 0);
+    };
+    try {
+      const leader = (await cluster.leader()).options.port;
+      const followers = (await cluster.followers()).map(({ options }) => options.port);
+      for (let i = 0; i < 3; i++) for (const ports of [[node.port], [leader], followers]) await load(ports, []);
+      const atLeader = await alternate(settings.windows, () => load([node.port], seen.single), () => load([leader], seen.leader));
+      const atFollowers = await alternate(settings.windows, () => load([node.port], []), () => load(followers, seen.follower));
+      const before = await commitsIn(place.storage);
+      const begin = performance.now();
+      const rate = await load([leader], []);
+      const commits = await commitsIn(place.storage) - before;
+      const events = Math.max(1, Math.round(rate * (performance.now() - begin) / 1_000 / Math.max(1, commits)));
+      const bare = new BareCommits(join(folder, 'bare'));
+      await bare.run(settings.windowMs, events);
+      const beside = await alternate(settings.windows, () => bare.run(settings.windowMs, events), () => load([leader], []));
+      const of = (side: LoadResult[], what: (result: LoadResult) => number): string => median(side.map(what)).toFixed(1);
+      const times = (side: LoadResult[]): string => `latency p50 ${of(side, (r) => r.p50Ms)} ms, p99 ${of(side, (r) => r.p99Ms)} ms (single node ${of(seen.single, (r) => r.p50Ms)} and ${of(seen.single, (r) => r.p99Ms)} ms)`;
+      return [
+        row('append through the leader, beside a single node', 'requests/s', atLeader, { kind: 'at least', value: LEADER_MIN }, [times(seen.leader)]),
+        row('append through followers, beside a single node', 'requests/s', atFollowers, { kind: 'at least', value: FOLLOWER_MIN }, [times(seen.follower)]),
+        row('append through the leader, beside its creates and appends alone', 'requests/s', beside, null, [`${events} events in a commit`]),
+      ];
+    } finally {
+      for (const generator of generators) await generator.stop();
+      await cluster.stop();
+      await node.stop();
+      await place.close();
+    }
+  },
+};
