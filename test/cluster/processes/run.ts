@@ -99,7 +99,7 @@ export async function runCluster(options: RunOptions): Promise<RunReport> {
     await settled(subscribers, final);
     for (const [stream, ids] of final) {
       problems.push(...judgeStream(stream, ids, report.operations.filter((operation) => operation.stream === stream)));
-      for (const subscriber of subscribers) problems.push(...subscriber.missing(stream, ids) ?? []);
+      for (const subscriber of subscribers) problems.push(...[subscriber.missing(stream, ids) ?? []].flat());
     }
     await scavenging.judge();
     for (const subscriber of subscribers) subscriber.stop();

@@ -110,7 +110,7 @@ export class Subscriber {
   missing(stream: string, ids: readonly string[]): string | null {
     if (!this.#isAll && this.#path !== `/streams/${stream}`) return null;
     const seen = this.seen.get(stream) ?? [];
-    if (seen.length < ids.length) return `${this.name} saw ${seen.length} of ${ids.length} events of ${stream}`;
+    if (seen.length !== ids.length) return `${this.name} saw ${seen.length} of ${ids.length} events of ${stream}`;
     const wrong = ids.findIndex((id, number) => seen[number] !== id);
     return wrong < 0 ? null : `${this.name} saw ${seen[wrong]} as event ${wrong} of ${stream}, which is ${ids[wrong]}`;
   }
