@@ -44,6 +44,8 @@ export async function surveyCopy(storage: Storage, digests: Digests): Promise<Co
   const names = parseChunkFileNames(await storage.list(''));
   const [writer, asked] = await Promise.all([readCheckpoint(storage, 'writer.chk'), readCheckpoint(storage, 'truncate.chk')]);
   if (names.length === 0) {
+    // The first file went last in a cut down to nothing.
+    if (asked === 0) return { ...EMPTY, isCutPending: true };
     if (writer !== null && writer > 0) throw new SkuaError('chunk_missing', `writer.chk names position ${writer}, and there is no chunk file in the directory. ${ADVICE}`, { chunk: 0, count: 1 });
     return EMPTY;
   }

@@ -1,20 +1,25 @@
 import { expect } from 'vitest';
-import { readLogId } from '../../../core/cluster/copy/identity.ts';
+import { readLogId, removeLogId } from '../../../core/cluster/copy/identity.ts';
+import { type MemberStore, openMemberStore } from '../../../core/cluster/copy/member-store.ts';
 import { prepareCopy, type PreparedCopy } from '../../../core/cluster/copy/prepare-copy.ts';
 import type { ObjectInstance } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { startScavenge } from '../../../core/object-log/tick/control.ts';
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
+import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import type { ObjectStore } from '../../../core/ports/object-store.ts';
+import { listAll, type ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { verifyDirectory, type VerifySummary } from '../../../core/verify/verify.ts';
+import { JOBS } from '../../../core/workers/jobs.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { AutoClock } from '../../object-log/auto-clock.ts';
 import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, runTick, setMetadata, worldOf } from '../../object-log/tick-kit.ts';
 import { type RawRecord, readRawLog } from '../../scavenge/raw-log.ts';
+import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 
 export { CHUNK_BYTES, manifestOf };
@@ -22,8 +27,9 @@ export { CHUNK_BYTES, manifestOf };
 /** A log in a bucket that grows, is compacted and scavenged as a test says. */
 export class TestLog {
   readonly clock = new AutoClock();
-  readonly objects = new MemoryObjects({ clock: this.clock });
+  readonly objects: MemoryObjects = new MemoryObjects({ clock: this.clock });
   readonly ids = new SeededIds(3);
+  #records: Promise<Map<number, RawRecord>> | null = null;
   #seed = 10;
   #writer: ObjectInstance | null = null;
 
@@ -75,6 +81,14 @@ export class TestLog {
   async records(): Promise<Map<number, RawRecord>> {
     return byPosition(await readRawLog(await exportDirectory(this.objects, false)));
   }
+
+  /** The log as it is now, which stays so: its records are read once. */
+  async copy(): Promise<TestLog> {
+    const log = new TestLog();
+    for await (const { key } of listAll(this.objects, '')) await log.objects.put(key, (await this.objects.get(key))!);
+    log.records = () => (log.#records ??= TestLog.prototype.records.call(log));
+    return log;
+  }
 }
 
 export function byPosition(records: readonly RawRecord[]): Map<number, RawRecord> {
@@ -98,24 +112,111 @@ export async function findingsOf(storage: Storage): Promise<{ readonly findings:
   }
 }
 
-/** Records of the bucket that a copy lacks or has otherwise, and records of its own. */
-export function differences(copy: ReadonlyMap<number, RawRecord>, bucket: ReadonlyMap<number, RawRecord>): string[] {
+/** Records of the bucket that a copy lacks or has otherwise. Below `scavengedTo` its own scavenge has removed some. */
+export function differences(copy: ReadonlyMap<number, RawRecord>, bucket: ReadonlyMap<number, RawRecord>, scavengedTo = 0): string[] {
   const wrong: string[] = [];
   for (const [position, { bytes }] of bucket) {
     const own = copy.get(position);
-    if (own === undefined) wrong.push(`${position} is missing`);
+    if (own === undefined) {
+      if (position >= scavengedTo) wrong.push(`${position} is missing`);
+    }
     else if (own.bytes !== bytes) wrong.push(`${position} is another record`);
   }
   return wrong;
 }
 
 /** The directory holds what the bucket's newest manifest names, names its log, and the project's own verify finds nothing wrong with it. */
-export async function expectCopy(storage: Storage, { manifest, end }: PreparedCopy, log: TestLog, name = ''): Promise<void> {
+export async function expectCopy(storage: Storage, { manifest, end }: PreparedCopy, log: TestLog, name = '', scavengedTo = 0): Promise<void> {
   const newest = await manifestOf(log.objects);
   expect(manifest.number, name).toBe(newest.number);
   expect(end, name).toBeGreaterThanOrEqual(newest.logEnd);
   expect(await readLogId(storage), name).toBe(newest.storeId);
-  expect(differences(byPosition(await readRawLog(storage)), await log.records()), name).toEqual([]);
+  expect(differences(byPosition(await readRawLog(storage)), await log.records(), scavengedTo), name).toEqual([]);
   const { findings } = await findingsOf(storage);
   expect(findings.filter((found) => !found.startsWith('warning index_missing')), name).toEqual([]);
+}
+
+/** A disk with a past, as often as it is asked for. */
+export type Disk = (seed?: number) => FaultyStorage;
+
+/** What one catching up begins with. */
+export interface Case {
+  readonly name: string;
+  readonly log: TestLog;
+  readonly disk: Disk;
+  /** Up to here the copy's own scavenge has been. */
+  readonly scavengedTo: number;
+}
+
+function diskOf(storage: FaultyStorage): Disk {
+  return (seed = 1) => storage.restart('keep', seed);
+}
+
+/** A member over a directory, for what only a running one does to its copy. */
+export function openMember(storage: Storage, { objects }: TestLog, seed: number): Promise<MemberStore> {
+  const clock = newClock();
+  const ids = new SeededIds(seed);
+  const states = MemoryScavengeStates.of(storage);
+  const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states });
+  return openMemberStore({
+    world: { objects, clock, ids, digests: nodeDigests, log: silentLog, meter: silentMeter }, log: { chunkSizeBytes: CHUNK_BYTES },
+    store: {
+      world: { storage, clock, ids, digests: nodeDigests, jobs, log: silentLog, meter: silentMeter }, cacheBytes: 4_194_304,
+      log: { verifyChunks: false }, index: { existenceFilterBytes: 10_000, memTableEntriesMax: 1_000 }, scavenge: { states, config: { repairHistory: false } },
+    },
+  });
+}
+
+/** Every way in which a directory can stand to the bucket. */
+export async function everyCase(): Promise<Case[]> {
+  const cases: (Omit<Case, 'scavengedTo'> & Partial<Case>)[] = [];
+  const fresh = (): FaultyStorage => new FaultyStorage({ seed: 1, reads: 'async' });
+  {
+    const log = await TestLog.begin();
+    await log.write(9);
+    await log.compact();
+    const young = fresh();
+    await prepare(young, log.objects);
+    await log.write(2);
+    await log.compact();
+    cases.push({ name: 'inside the chunk that is being filled', log: await log.copy(), disk: diskOf(young) });
+    await log.write(16);
+    await log.compact();
+    cases.push({ name: 'empty', log: await log.copy(), disk: diskOf(fresh()) }, { name: 'inside a chunk that is complete since', log: await log.copy(), disk: diskOf(young) });
+    const single = young.restart('keep');
+    await removeLogId(single);
+    cases.push({ name: 'without log-id', log: await log.copy(), disk: diskOf(single) });
+    const unfinished = fresh();
+    await prepare(unfinished, log.objects);
+    await log.write(3);
+    await log.scavenge();
+    await log.compact();
+    cases.push({ name: 'inside a chunk that is scavenged and merged since', log: await log.copy(), disk: diskOf(unfinished) });
+    const member = unfinished.restart('keep');
+    const open = await openMember(member, log, 50);
+    await open.close();
+    await log.write(8);
+    await log.scavenge();
+    await log.compact();
+    cases.push({ name: 'with merged files and an index, inside a chunk that is scavenged since', log: await log.copy(), disk: diskOf(member) });
+  }
+  {
+    const log = await TestLog.begin();
+    await log.write(12);
+    await log.compact();
+    const own = fresh();
+    const member = await openMember(own, log, 60);
+    await member.scavenger.start();
+    await member.scavenger.idle();
+    await member.close();
+    await log.refresh();
+    await log.compact();
+    const behind = own.restart('keep');
+    const { logEnd: scavengedTo } = await manifestOf(log.objects);
+    cases.push({ name: 'at the end of a chunk, scavenged by itself, and the log no further', log: await log.copy(), disk: diskOf(behind), scavengedTo });
+    await log.write(10);
+    await log.compact();
+    cases.push({ name: 'at the end of a chunk, scavenged by itself', log: await log.copy(), disk: diskOf(behind), scavengedTo });
+  }
+  return cases.map((one) => ({ scavengedTo: 0, ...one }));
 }
