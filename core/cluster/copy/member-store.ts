@@ -39,6 +39,8 @@ export interface MemberStore extends OpenStore {
 /** A copy that is quiet is compared with the log this often, and what can't be taken in is tried again this often. */
 const LOOK_EVERY_MS = 60_000;
 const RETRY_EVERY_MS = 1_000;
+/** A first opening begins anew when the log goes on faster than the copy, this often. */
+const OPENS_MAX = 10;
 /** Pauses between attempts to open a copy again. */
 const REOPEN_FIRST_MS = 100;
 const REOPEN_MAX_MS = 10_000;
@@ -100,7 +102,15 @@ class Member implements MemberStore {
   }
 
   async open(): Promise<void> {
-    await this.#openOnce();
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#openOnce();
+        break;
+      } catch (error) {
+        // The log was taken into files beyond what the copy was brought up to meanwhile.
+        if (!isSkuaError(error, 'copy_behind') || tries === OPENS_MAX) throw error;
+      }
+    }
     this.#watching = this.#watch();
   }
 
