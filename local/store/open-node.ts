@@ -58,10 +58,15 @@ export interface OpenNode {
 }
 
 /** Opens the store of a directory, or one in memory, with all that it needs of this machine. */
-export async function openNode(options: OpenNodeOptions): Promise<OpenNode> {
+export function openNode(options: OpenNodeOptions): Promise<OpenNode> {
+  return openNodeBy(options, openStore);
+}
+
+/** As `openNode`, for a store that `opener` opens in the directory. */
+export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, opener: (options: OpenStoreOptions) => Promise<S>): Promise<OpenNode & { readonly open: S }> {
   const { storage, jobs, scavengeStates } = worldOf(options);
   try {
-    const open = await openStore({
+    const open = await opener({
       ...options.store,
       world: { storage, jobs, clock: systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: options.meter ?? silentMeter },
       scavenge: { config: options.store.scavenge ?? {}, ...(scavengeStates !== null && { states: scavengeStates }) },

@@ -86,7 +86,7 @@ class Member implements MemberStore {
     this.#world = world;
     this.log = log;
     this.failed = new Promise((resolve) => { this.#fail = resolve; });
-    this.store = new SwitchingStore(() => this.#current().store, () => log.end);
+    this.store = new SwitchingStore(() => this.#opening?.open.store ?? null, () => this.#current().store, () => log.end);
     this.scavenger = new SwitchingScavenger(() => this.#opening?.open.scavenger ?? null, () => this.#current().scavenger);
   }
 

@@ -9,10 +9,12 @@ type Current<T> = () => T;
 
 /** The store of a member, whichever opening of its copy is in force. */
 export class SwitchingStore implements EventStore {
+  readonly #open: () => EventStore | null;
   readonly #store: Current<EventStore>;
   readonly #endOf: () => number;
 
-  constructor(store: Current<EventStore>, end: () => number) {
+  constructor(open: () => EventStore | null, store: Current<EventStore>, end: () => number) {
+    this.#open = open;
     this.#store = store;
     this.#endOf = end;
   }
@@ -24,7 +26,7 @@ export class SwitchingStore implements EventStore {
   async readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> { return this.#store().readEvent(stream, number, resolveLinks, share); }
   async readAll(options: ReadAllOptions): Promise<AllPage> { return this.#store().readAll(options); }
   async streamInfo(stream: string): Promise<StreamInfo> { return this.#store().streamInfo(stream); }
-  streamInfoNow(stream: string): StreamInfo | null { return this.#store().streamInfoNow?.(stream) ?? null; }
+  streamInfoNow(stream: string): StreamInfo | null { return this.#open()?.streamInfoNow?.(stream) ?? null; }
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> { return this.#store().subscribeToStream(stream, options); }
   subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> { return this.#store().subscribeToAll(options); }
   async waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#store().waitForStream(stream, signal); }
