@@ -6,8 +6,9 @@ import type { Commit } from '../../object-log/commit-object.ts';
 import { openPrefix } from '../../object-log/create-prefix.ts';
 import { stampOf } from '../../object-log/instance/commit-attempt.ts';
 import { ObjectCommitLog } from '../../object-log/instance/commit-log.ts';
-import { listTail, readTail, Refresher } from '../../object-log/instance/refresh.ts';
+import { Refresher } from '../../object-log/instance/refresh.ts';
 import type { ObjectManifest } from '../../object-log/manifest.ts';
+import { listTail, readTail } from '../../object-log/tick/compaction.ts';
 import type { Epoch } from '../../ports/peers.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
 import type { ScavengeStore } from '../../scavenge/run-context.ts';
@@ -17,6 +18,7 @@ import type { EventStoreInternals } from '../../streams/event-store.ts';
 import type { MemberLog } from '../api.ts';
 import { CopyHead } from './copy-head.ts';
 import { copyClosed, CopyLog, epochOfEvent, type OpenCopy } from './member-log.ts';
+import { placeInTail } from './place-in-tail.ts';
 import { prepareCopy } from './prepare-copy.ts';
 import { SwitchingScavenger, SwitchingStore } from './switching.ts';
 import { WatchedObjects } from './watched-objects.ts';
@@ -229,7 +231,7 @@ class CopyOpening implements SharedOpening {
     const options = this.#options.log;
     const manifest = this.#manifest!;
     const stamp = stampOf(this.#world.clock);
-    const place = await placeOf(this.#world, manifest, log.end);
+    const place = await placeOf(this.#world, manifest, log);
     const head = new CopyHead(this.#world, options?.freshMs ?? FRESH_DEFAULT_MS, { log, index }, { manifest, stamp, ...place }, {
       applied: (number) => this.#log.noteApplied(number), mustReopen: (error) => this.#onTrouble(error),
     });
@@ -272,25 +274,23 @@ async function lastEpoch(store: EventStore): Promise<Epoch | null> {
   }
 }
 
-/** The commit with which a copy ends that ends at this position; rule 4. Rejects with `log_diverged` where none does. */
-async function placeOf(world: ObjectWorld, manifest: ObjectManifest, end: number): Promise<{ readonly known: number; readonly nextStart: number }> {
-  const size = manifest.chunkSizeBytes;
-  const base = { number: manifest.boundary - 1, end: manifest.logEnd, endsChunk: manifest.endsChunk };
-  let { last } = await listTail(world, base.number);
-  last = Math.min(last, base.number + TAIL_COMMITS_MAX);
-  const isPlace = ({ end: at, endsChunk }: Pick<Commit, 'end' | 'endsChunk'>, nextStart: number | null) => {
-    const boundary = Math.ceil(at / size) * size;
-    return at === end || (end === boundary && (endsChunk || nextStart === boundary));
-  };
-  let before: Pick<Commit, 'number' | 'end' | 'endsChunk'> = base;
-  for (let from = base.number + 1; from <= last; from += 1_024) {
-    const commits = await readTail(world, from, Math.min(last, from + 1_023));
-    if (commits === null) break;
-    for (const commit of commits) {
-      if (isPlace(before, commit.start)) return { known: before.number, nextStart: before.endsChunk ? Math.ceil(before.end / size) * size : Math.max(before.end, end) };
-      before = commit;
+/** The commit with which a copy ends (rule 4), and where the next one starts. Rejects with `log_diverged` where none does, and with `copy_behind` when a newer manifest has taken the tail in. */
+async function placeOf({ objects, digests }: ObjectWorld, manifest: ObjectManifest, { table }: TransactionLog): Promise<{ readonly known: number; readonly nextStart: number }> {
+  const { boundary, chunkSizeBytes: size } = manifest;
+  const tail = await listTail(objects, boundary, TAIL_COMMITS_MAX);
+  if (tail === null) throw new SkuaError('copy_behind', `Commit ${boundary} has been taken into files since the copy was compared with the log.`, { boundary });
+  const last = { number: boundary - 1, endsChunk: manifest.endsChunk };
+  let before = { ...last };
+  const noting = async function* (): AsyncGenerator<Commit, void, undefined> {
+    for await (const commit of readTail(objects, digests, tail)) {
+      before = { ...last };
+      last.number = commit.number;
+      last.endsChunk = commit.endsChunk;
+      yield commit;
     }
-  }
-  if (isPlace(before, null)) return { known: before.number, nextStart: before.endsChunk ? Math.ceil(before.end / size) * size : before.end };
-  throw new SkuaError('log_diverged', `The copy ends at ${end} of the log, where no commit of ${world.objects.place} ends: its files end at ${manifest.logEnd}, and its commits at ${before.end}. Look which of the two was restored or replaced.`, { end, logEnd: manifest.logEnd, lastEnd: before.end });
+  };
+  const known = await placeInTail(table, manifest, noting(), objects.place);
+  // The one behind it was looked at, too, where it shows that a chunk has ended.
+  const { endsChunk } = last.number === known ? last : before;
+  return { known, nextStart: endsChunk ? Math.ceil(table.end / size) * size : table.end };
 }
