@@ -11,6 +11,7 @@ const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** Errors that mean: it was refused, and would be again. Everything else means: it failed. */
 const REFUSED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'storage_denied', 'clock_skewed', 'repository_key', 'repository_busy', 'other_node', 'directory_not_empty', 'backup_running', 'scavenge_in_progress', 'invalid_user',
+  'copy_attached', 'other_log', 'log_diverged', 'format_too_new',
 ]);
 
 /** A failure outside of the core that a command wants to end with. */

@@ -7,7 +7,7 @@ import {
   backupCopyCommand, backupCreateCommand, backupDrillCommand, backupKeyCommand, backupListCommand, backupPruneCommand, backupVerifyCommand,
   restoreCommand, verifyCommand,
 } from './backup.ts';
-import { clusterStatusCommand, clusterTryCommand } from './cluster.ts';
+import { clusterResetCommand, clusterStatusCommand, clusterTryCommand } from './cluster.ts';
 import {
   autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand, autoScavengeStatusCommand, explainCommand, proveErasedCommand,
   scavengeOfflineCommand, scavengeStartCommand, scavengeStatusCommand, scavengeStopCommand, scavengeWatchCommand,
@@ -47,7 +47,7 @@ export const COMMANDS: readonly Command[] = [
   startCommand, scavengeStartCommand, scavengeStopCommand, scavengeStatusCommand, scavengeWatchCommand, scavengeOfflineCommand,
   autoScavengeStatusCommand, autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand,
   backupCopyCommand, backupCreateCommand, backupListCommand, backupVerifyCommand, backupDrillCommand, backupPruneCommand, backupKeyCommand, restoreCommand,
-  clusterTryCommand, clusterStatusCommand, explainCommand, proveErasedCommand, verifyCommand, userListCommand, userResetPasswordCommand, webhookTestCommand, webhookSendCommand,
+  clusterTryCommand, clusterStatusCommand, clusterResetCommand, explainCommand, proveErasedCommand, verifyCommand, userListCommand, userResetPasswordCommand, webhookTestCommand, webhookSendCommand,
   licenseIssuerCommand, licenseIssueCommand, licenseInspectCommand, functionsServeCommand, demoCommand,
 ];
 

@@ -1,5 +1,5 @@
 import { defineCommand } from '../cli/command.ts';
-import { clusterStatusOptions, clusterTryOptions } from './options.ts';
+import { clusterResetOptions, clusterStatusOptions, clusterTryOptions } from './options.ts';
 
 /** `skua cluster ...`: several members over one log. */
 
@@ -26,4 +26,16 @@ export const clusterStatusCommand = defineCommand({
     { line: 'skua cluster status --watch', does: 'See a member fall behind, and catch up' },
   ],
   run: async (input, io) => (await import('./run-cluster-status.ts')).runClusterStatus(input, io),
+});
+
+export const clusterResetCommand = defineCommand({
+  name: 'cluster reset',
+  summary: 'Begin a new log at the end of a copy, when the bucket is lost',
+  details: 'For the day on which the log itself is lost or was put back to an older state, and for a single node that becomes a cluster. Stop all members, find the copy that reaches furthest (`skua cluster status` before, or the end that this command shows), and name its directory. What it holds goes to a new prefix as a new log with an id of its own; the directory becomes a copy of it. Commits that only other copies or the lost log hold are lost: the command shows where this one ends before it asks. The other members start with --storage at the new prefix and empty directories, or restored from a backup of this one. Nothing counts before the last step, so an ended reset is repeated.',
+  options: clusterResetOptions,
+  examples: [
+    { line: 'skua cluster reset --from ./data --storage s3://bucket/second', does: 'Show what the copy holds, ask, and begin' },
+    { line: 'skua cluster reset --from ./data --storage s3://bucket/second --yes --json', does: 'The same from a script' },
+  ],
+  run: async (input, io) => (await import('../audit/command-audit.ts')).withAudit({ file: input.options['audit-log'], action: 'cluster.reset', target: input.options.storage }, io, async () => (await import('./run-cluster-reset.ts')).runClusterReset(input, io)),
 });

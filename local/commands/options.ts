@@ -316,3 +316,14 @@ export const clusterStatusOptions = {
   watch: flag('Show it anew every second until Ctrl+C, asking another member where that one is silent'),
   json: flag('Report as JSON; with --watch a line each time'),
 };
+
+export const clusterResetOptions = {
+  from: text('DIR', null, 'Data directory of a stopped member, or of a single node: the log begins at its end'),
+  index: indexOption,
+  storage: text('PLACE', null, 'Where the new log begins: s3://bucket/prefix, or a directory; a prefix that holds no log'),
+  's3-endpoint': placeOptions['s3-endpoint'],
+  's3-region': placeOptions['s3-region'],
+  yes: flag('Do not ask'),
+  'audit-log': auditOption,
+  json: jsonOption,
+};

@@ -37,7 +37,7 @@ const TOMBSTONE_VALUE = /(?<=: )9007199254740991\b/g;
 
 async function ofDirectory(directory: string, index: string | null, stream: string, io: Io): Promise<Document<ExplanationDocument>> {
   const { openDirectory } = await import('../store/open-node.ts');
-  const opened = await openDirectory(directory, index, { repairHistory: false }, io);
+  const opened = await openDirectory(directory, index, { repairHistory: false }, io, { appendsNothing: true });
   try {
     return await documentOf(await opened.open.scavenger.explain(stream));
   } finally {

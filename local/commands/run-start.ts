@@ -6,6 +6,7 @@ import { systemClock } from '../../infra/clock.ts';
 import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import { sizeText } from '../cli/options.ts';
+import { detach } from '../cluster/detach.ts';
 import type { Config } from '../config/config.ts';
 import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/options.ts';
@@ -34,6 +35,7 @@ export async function runStart(config: Config, io: Io): Promise<ExitCode> {
     const directory = values.MemDb ? null : values.Storage ?? path.resolve(values.Db);
     tellOptions(config, log);
     if (directory !== null && values.Storage === null) await refuseFile(directory, config.spelling('Db'));
+    if (values.Detach && directory !== null) await detach(directory, log);
     log.info('starting', { version: VERSION, directory, pid: process.pid });
     const node = await startNode({
       config, log, env: io.env,

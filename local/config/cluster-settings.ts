@@ -25,7 +25,7 @@ export function clusterProblems(config: Config): string[] {
   if (values.GossipSeed.length > 1 && ClusterSize === 1) problems.push(`${spelling('GossipSeed')} names several nodes, and ${spelling('ClusterSize')} is 1: say with --cluster-size how many members the cluster has.`);
   if ((values.DiscoverViaDns ?? true) && values.ClusterDns?.trim() === '') problems.push(`${spelling('ClusterDns')} is empty: leave it out, members find each other through the log that they share.`);
   if (values.Detach) {
-    const others = [...(values.Storage === null ? [] : ['Storage'] as const), ...(ClusterSize === 1 ? [] : ['ClusterSize'] as const), ...(values.ReadOnlyReplica ? ['ReadOnlyReplica'] as const : [])];
+    const others = [...(values.Storage === null ? [] : ['Storage'] as const), ...(ClusterSize === 1 ? [] : ['ClusterSize'] as const), ...(values.ReadOnlyReplica ? ['ReadOnlyReplica'] as const : []), ...(values.MemDb ? ['MemDb'] as const : [])];
     if (others.length > 0) problems.push(`${spelling('Detach')} opens a copy alone: leave out ${others.map(spelling).join(', ')}.`);
   } else if (ClusterSize > 1 && values.Storage === null) {
     problems.push(`${spelling('ClusterSize')} ${ClusterSize}: the members of a cluster share a log on object storage. Say where it is with --storage s3://bucket/prefix (for a try-out on one machine a directory does), the same for all members.`);

@@ -102,8 +102,16 @@ export function openingState({ phase, bytesDone, bytesTotal }: StartProgress) {
   return { label: LABELS[phase], phases: PHASES, bytesDone, bytesTotal };
 }
 
-/** Opens the directory of a stopped node as that node would, but for its start record. `whileRunning` says what to do where it is not stopped. */
-export async function openDirectory(directory: string, index: string | null, scavenge: ScavengeSettings | undefined, io: Io, whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.'): Promise<OpenNode> {
+interface DirectoryUse {
+  /** What to do where the node is not stopped. */
+  readonly whileRunning?: string;
+  /** Nothing is appended to its log: so the copy of a member of a cluster may be opened too. */
+  readonly appendsNothing?: boolean;
+}
+
+/** Opens the directory of a stopped node as that node would, but for its start record. */
+export async function openDirectory(directory: string, index: string | null, scavenge: ScavengeSettings | undefined, io: Io, use: DirectoryUse = {}): Promise<OpenNode> {
+  const { whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.', appendsNothing = false } = use;
   await requireDirectory(directory);
   await requireDatabase(directory);
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
@@ -112,7 +120,7 @@ export async function openDirectory(directory: string, index: string | null, sca
     const existenceFilterBytes = await existenceBytesOf({ target: new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) }) });
     return await openNode({
       db: directory, index, mustExist: true, log: createLog(io, 'warn'),
-      store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), log: { writeEpoch: false, verifyChunks: false }, ...(scavenge !== undefined && { scavenge }) },
+      store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), log: { writeEpoch: false, verifyChunks: false, isCopy: appendsNothing }, ...(scavenge !== undefined && { scavenge }) },
       onProgress: (state) => progress.update(openingState(state)),
     });
   } catch (error) {

@@ -28,6 +28,7 @@ const MAKES: Readonly<Record<string, readonly string[]>> = {
 };
 /** Ends other than 0, and why. */
 const ENDS: Readonly<Record<string, readonly [number, string]>> = {
+  'skua cluster reset --from ./data --storage s3://bucket/second': [4, 'It asks, and nobody is there to answer.'],
   'skua scavenge stop': [1, 'None runs here: one over so few events has ended before a second command is there.'],
 };
 

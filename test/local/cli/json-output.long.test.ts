@@ -58,6 +58,7 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
   { words: 'scavenge offline @restored --dry-run' },
   { words: 'scavenge offline @restored', isSlow: true },
   { words: 'verify @restored' },
+  { words: 'cluster reset --yes --from @restored-2 --storage @log', isSlow: true },
   { words: 'user reset-password kim --db @restored --administrator --password-file @password' },
   { words: 'user list --db @restored' },
   { words: 'webhook test @route.js @payload.json' },

@@ -1,0 +1,131 @@
+import * as path from 'node:path';
+import { snapshotOfDirectory } from '../../core/backup/source/snapshot.ts';
+import { readLogId, removeLogId, writeLogId } from '../../core/cluster/copy/identity.ts';
+import { beginLog, requireNone } from '../../core/cluster/reset.ts';
+import type { ObjectManifest } from '../../core/object-log/manifest.ts';
+import { silentLog } from '../../core/ports/log.ts';
+import type { ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts';
+import { timestampText } from '../../core/time.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { openObjects, overlap } from '../../infra/objects/open.ts';
+import { placeOf, runInterruptibly } from '../backup/world.ts';
+import type { Work } from '../backup/world.ts';
+import { requireDirectory } from '../cli/directory.ts';
+import { CommandError, UsageError } from '../cli/failure.ts';
+import { coloursFor, countText, EXIT, line, shellWord } from '../cli/io.ts';
+import type { ExitCode, Io } from '../cli/io.ts';
+import type { Input } from '../cli/command.ts';
+import { bytesText, elapsedText } from '../cli/progress.ts';
+import { isConfirmed } from '../cli/question.ts';
+import { openDirectory } from '../store/open-node.ts';
+import type { clusterResetOptions } from './options.ts';
+
+type Options = Input<typeof clusterResetOptions>['options'];
+
+const INTERRUPTED = 'The reset was ended before it was complete: no log was begun. What was uploaded is of no use; repeat the command.';
+
+/** What the copy holds, as it is shown before the question. */
+interface Holding {
+  readonly formerLogId: string | null;
+  readonly logEnd: number;
+  readonly lastCommitPosition: number;
+  /** Of the newest event; null where there is none. */
+  readonly lastEvent: { readonly stream: string; readonly number: number; readonly time: string } | null;
+}
+
+/** Begins a new log at the end of a copy, and makes the copy one of that log. */
+export async function runClusterReset({ options }: Input<typeof clusterResetOptions>, io: Io): Promise<ExitCode> {
+  if (options.from === null) throw new UsageError('--from DIR is missing: the data directory of the member whose copy reaches furthest, stopped.');
+  if (options.storage === null) throw new UsageError('--storage PLACE is missing: the prefix for the new log, s3://bucket/prefix or a directory.');
+  const root = path.resolve(options.from);
+  const place = placeOf(options.storage, 'storage', { ...options, 'key-file': null });
+  refuseOverlap(root, options.index, place);
+  await requireDirectory(root);
+  const objects = await openObjects(place);
+  try {
+    await requireNone({ objects, digests: nodeDigests });
+    const holding = await look(root, options, io);
+    await ask(root, holding, objects, options, io);
+    const started = systemClock.monotonicMs();
+    const manifest = await runInterruptibly(INTERRUPTED, io, (work) => begin(root, holding, objects, options, work));
+    tell({ root, holding, manifest, seconds: (systemClock.monotonicMs() - started) / 1_000, place: objects.place }, options, io);
+    return EXIT.ok;
+  } finally {
+    await objects.close();
+  }
+}
+
+function refuseOverlap(root: string, index: string | null, place: ObjectPlace): void {
+  for (const folder of [root, ...(index === null ? [] : [path.resolve(index)])]) {
+    if (overlap(place, { kind: 'directory', path: folder })) throw new UsageError(`--storage and --from lie in each other (${folder}): the new log needs a place of its own.`);
+  }
+}
+
+/** Opens the copy as its node would, which recovers it and brings its index up to its end, and writes that when it is closed. */
+async function look(root: string, { index }: Options, io: Io): Promise<Holding> {
+  const opened = await openDirectory(root, index, { repairHistory: false }, io, { whileRunning: 'Stop the member first: the log begins at the end that its copy has when it is stopped.', appendsNothing: true });
+  try {
+    const { store } = opened.open;
+    const { checkpoints, lastCommitPosition } = opened.open.status();
+    const { events } = await store.readAll({ direction: 'backward', from: 'end', count: 1, resolveLinks: false });
+    const [last] = events;
+    return {
+      formerLogId: await readLogId(opened.storage), logEnd: checkpoints.writer, lastCommitPosition,
+      lastEvent: last === undefined ? null : { stream: last.stream, number: last.number, time: timestampText(last.createdMs, 0) },
+    };
+  } finally {
+    await opened.close();
+  }
+}
+
+async function ask(root: string, holding: Holding, { place }: ObjectStore, { yes, json }: Options, io: Io): Promise<void> {
+  const output = json ? io.stderr : io.stdout;
+  const { bold, yellow } = coloursFor(output, io.env);
+  const { formerLogId, logEnd, lastEvent } = holding;
+  line(output, `${bold(root)} ${formerLogId === null ? 'belongs to no log' : `is a copy of the log ${formerLogId}`}. It ends at position ${countText(logEnd)}${lastEvent === null ? ', and holds no event' : `; its newest event is of ${lastEvent.time} (number ${lastEvent.number} of ${JSON.stringify(lastEvent.stream)})`}.`);
+  line(output, `A new log begins there, in ${place}.`);
+  if (formerLogId !== null) line(output, yellow('What others have beyond that end is lost: commits that were acknowledged and that this copy had not taken in can not be counted from here. Compare the ends of the other copies (`skua cluster reset` shows each), and take the one that reaches furthest.'));
+  if (yes) return;
+  if (await isConfirmed('Begin the new log? Type yes: ', io)) return;
+  throw new CommandError('not_confirmed', 'Nothing was changed. Answer with yes, or give --yes where nobody is asked.', EXIT.refused);
+}
+
+/** The directory names its log anew behind the manifest: until then it names none, and joins whichever log it is in by comparison. */
+async function begin(root: string, { logEnd, lastCommitPosition }: Holding, objects: ObjectStore, { index }: Options, { signal, progress }: Work): Promise<ObjectManifest> {
+  const storage = new FilesystemStorage({ root, mustExist: true, isOffline: true, ...(index !== null && { indexRoot: index }) });
+  const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests };
+  const source = await snapshotOfDirectory({ ...world, storage, log: silentLog });
+  try {
+    if (source.snapshot.checkpoints.writer !== logEnd) throw new CommandError('directory_locked', `The log in ${root} ended at ${logEnd}, and now at ${source.snapshot.checkpoints.writer}: a node was started on it meanwhile. Stop it, and repeat the reset.`, EXIT.unreachable);
+    const manifest = await beginLog({
+      world, source, lastCommitPosition, signal, beforeManifest: () => removeLogId(storage),
+      onProgress: ({ bytesDone, bytesTotal, file }) => progress.update({ label: 'uploading', bytesDone, bytesTotal, detail: file }),
+    });
+    await writeLogId(storage, manifest.storeId);
+    return manifest;
+  } finally {
+    await source.release();
+  }
+}
+
+interface Done {
+  readonly root: string;
+  readonly holding: Holding;
+  readonly manifest: ObjectManifest;
+  readonly seconds: number;
+  readonly place: string;
+}
+
+function tell({ root, holding, manifest, seconds, place }: Done, { json }: Options, io: Io): void {
+  const { storeId: logId, chunks, files, logEnd, ongoing } = manifest;
+  const bytes = [...chunks, ...files].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) + (ongoing?.segments ?? []).reduce((sum, { from, to }) => sum + to - from, 0);
+  if (json) {
+    line(io.stdout, JSON.stringify({ directory: root, storage: place, formerLogId: holding.formerLogId, logId, logEnd, lastEvent: holding.lastEvent, chunks: chunks.length, bytes, seconds }));
+    return;
+  }
+  line(io.stdout, `${coloursFor(io.stdout, io.env).green('Done')} after ${elapsedText(seconds)}: the log ${logId} begins in ${place} at position ${countText(logEnd)} (${bytesText(bytes)} uploaded), and ${root} is a copy of it.`);
+  line(io.stdout, `Start its member with \`skua start --storage ${shellWord(place)} --db ${shellWord(root)} --cluster-size N\` and the options that it had, and the others with the same --storage and empty directories, which catch up.`);
+}
