@@ -1,6 +1,7 @@
 import { IttyRouter } from 'itty-router';
 import type { IRequest } from 'itty-router';
-import { SkuaError } from '../core/errors.ts';
+import { isSkuaError, SkuaError } from '../core/errors.ts';
+import type { ErrorCode } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
@@ -12,13 +13,18 @@ import { nothingAt } from './http/absent.ts';
 import { requireAccess } from './http/authorization.ts';
 import { isChange, refuseForeign, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
+import { forwardedOf, LOG_END_HEADER } from './http/forwarded.ts';
+import { Forwarding, notLeaderReply } from './http/forward.ts';
+import { placesOf } from './http/places.ts';
+import type { Placed } from './http/places.ts';
 import { encoded } from './http/encoding.ts';
 import type { App, AppContext, AppOptions, Call, Reply } from './http/context.ts';
 import { isConnectorPath, isIngestPath, isPresent } from './http/presence.ts';
 import { failure } from './http/problem.ts';
 import { empty, headOf, redirect, webResponse } from './http/reply.ts';
+import type { Passage } from './http/cluster.ts';
 import type { Route } from './http/route.ts';
-import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, normaliseLiterals, pathOf, pathStart, streamSegment } from './http/url.ts';
+import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, pathOf, routedUrl, pathStart, streamSegment } from './http/url.ts';
 import { ADMIN_ROUTES } from './node/administration.ts';
 import { NODE_ROUTES } from './node/information.ts';
 import { openApiRoute } from './openapi/document.ts';
@@ -33,26 +39,54 @@ export type { AppContext, AppOptions } from './http/context.ts';
 type Router = { fetch(call: Call, app: App): Promise<Reply | undefined> };
 
 const APPEND_METHODS = 'POST, DELETE, GET, OPTIONS';
+const APPEND: Placed = { place: 'append', methods: APPEND_METHODS };
 
 /** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
 export function createApp(context: AppContext): (request: Request) => Promise<Response> {
   const app = appOf(context);
-  const router = createRouter(app);
-  const audit = app.audit === null ? null : new RequestAudit(app, app.audit);
+  const edge: Edge = {
+    app, router: createRouter(app), audit: app.audit === null ? null : new RequestAudit(app, app.audit),
+    forwarding: app.features.cluster == null ? null : new Forwarding(app, app.features.cluster, placesOf(routesOf(app), app.options.disableAtomPub ? null : APPEND)),
+  };
   const { toResponse = webResponse } = app.server;
   return async (request) => {
     const call = callOf(request, app);
-    const reply = await answer(call, app, router, audit);
+    const reply = call.forwarded === null ? await answer(call, edge, null) : await answerForwarded(call, edge, call.forwarded.epoch);
     const sent = encoded(app.origins === null ? reply : withOrigin(reply, call, app.origins), call, app);
     const whole = sent instanceof Promise ? await sent : sent;
     return toResponse(request.method === 'HEAD' ? headOf(whole) : whole);
   };
 }
 
-async function answer(call: Call, app: App, router: Router, audit: RequestAudit | null): Promise<Reply> {
+interface Edge {
+  readonly app: App;
+  readonly router: Router;
+  readonly audit: RequestAudit | null;
+  /** Null where the node is no member of a cluster. */
+  readonly forwarding: Forwarding | null;
+}
+
+/** Why nothing was done here for another member, which may ask again, or decide by itself: somebody else leads, or the copy of this member takes no writes. */
+const FOR_OTHERS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_leader', 'not_ready']);
+
+/** A request that another member has passed on to this one, as the leader of an epoch. */
+async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<Reply> {
+  const { fence, log } = edge.app.features.cluster!;
+  const reply = await fence.run(epoch, async (passage) => (passage.isOpen ? answer(call, edge, passage) : notLeaderReply()));
+  return { ...reply, headers: { ...reply.headers, [LOG_END_HEADER]: String(log.end) } };
+}
+
+/** `passage` of a request that another member has passed on. */
+async function answer(call: Call, { app, router, audit, forwarding }: Edge, passage: Passage | null): Promise<Reply> {
   let isKnown = false;
   try {
-    if (isChange(call.method)) refuseForeign(call, app);
+    // Those that come by way of a member were judged there.
+    if (isChange(call.method) && call.forwarded === null) refuseForeign(call, app);
+    if (forwarding !== null) {
+      const elsewhere = forwarding.answer(call);
+      const answered = elsewhere instanceof Promise ? await elsewhere : elsewhere;
+      if (answered !== null) return answered;
+    }
     const caller = authenticate(call, app);
     call.principal = caller instanceof Promise ? await caller : caller;
     isKnown = true;
@@ -60,12 +94,19 @@ async function answer(call: Call, app: App, router: Router, audit: RequestAudit 
     const reply = await answerKnown(call, app, router);
     audit?.done(call, reply.status);
     return reply;
-  } catch (error) {
+  } catch (thrown) {
+    const isForOthers = passage !== null && isSkuaError(thrown) && FOR_OTHERS.has(thrown.code);
+    if (isForOthers && !passage.hasWritten) return notLeaderReply();
+    const error = isForOthers ? halfDone(thrown) : thrown;
     const reply = isIngestPath(call.path) ? webhookFailure(error, call, app) : isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
     if (isKnown) audit?.failed(call, reply.status, error);
     else audit?.notLoggedIn(call, reply.status, error);
     return reply;
   }
+}
+
+function halfDone(cause: SkuaError): SkuaError {
+  return new SkuaError('commit_outcome_unknown', 'The lead changed while the request was carried out, and a part of it was done: look, and send it again.', {}, cause);
 }
 
 function answerKnown(call: Call, app: App, router: Router): Reply | Promise<Reply> {
@@ -79,30 +120,32 @@ function answerKnown(call: Call, app: App, router: Router): Reply | Promise<Repl
   return route(router, call, app);
 }
 
-function callOf(request: Request, { server: { isTrustedProxy } }: App): Call {
+function callOf(request: Request, app: App): Call {
   const url = request.url;
   const start = pathStart(url);
   const origin = url.slice(0, start);
+  const { isTrustedProxy } = app.server;
+  const forwarded = app.features.cluster == null ? null : forwardedOf(request, app);
   return {
     // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
     request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path: pathOf(url, start),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin, audited: null,
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, body: null,
   };
 }
 
 async function route(router: Router, call: Call, app: App): Promise<Reply> {
-  if (hasDotSegment(call.path)) {
-    const segment = streamSegment(call.path);
-    if (segment !== null) decodeSegment(segment);
-    throw new SkuaError('not_found', `There is nothing at ${call.path}. Paths are taken as they are sent: resolve . and .. before.`);
-  }
-  // The router makes a URL of it, in which a backslash would become a slash.
-  const path = normaliseLiterals(call.path).replaceAll('\\', '%5C');
-  if (path.length > 1 && path.endsWith('/')) return slashRedirect(call);
-  const routed = path === call.path ? call : Object.assign(call, { url: call.origin + path + call.url.slice(call.origin.length + call.path.length) });
-  const reply = await router.fetch(routed, app);
+  const url = routedUrl(call);
+  if (url === null) return unroutable(call);
+  const reply = await router.fetch(url === call.url ? call : Object.assign(call, { url }), app);
   if (reply !== undefined) return reply;
   throw nothingAt(call.path);
+}
+
+function unroutable(call: Call): Reply {
+  if (!hasDotSegment(call.path)) return slashRedirect(call);
+  const segment = streamSegment(call.path);
+  if (segment !== null) decodeSegment(segment);
+  throw new SkuaError('not_found', `There is nothing at ${call.path}. Paths are taken as they are sent: resolve . and .. before.`);
 }
 
 /** The router tolerates trailing slashes; here most are unknown paths, and those of streams are redirected. */

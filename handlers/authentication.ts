@@ -33,6 +33,15 @@ export function authenticate(call: Call, app: App): Principal | Promise<Principa
   return app.server.peerOf?.(call.request) ?? trustedPrincipalOf(call.request, app) ?? ANONYMOUS;
 }
 
+/**
+ * Whom the connection of a request, or its proxy, proves, for the member that will look at credentials in its place: null where the request brings
+ * credentials, and where nothing is proved. Errors: `not_authenticated`.
+ */
+export function provedCaller(call: Call, app: App): Principal | null {
+  if (app.security === null || isIngestPath(call.path) || call.request.headers.get('authorization')?.startsWith(SCHEME) === true) return null;
+  return app.server.peerOf?.(call.request) ?? trustedPrincipalOf(call.request, app);
+}
+
 /** Other credentials that may come over a connection before those that it brought are verified anew, lest a pool of connections helps to guess them. */
 const OTHERS_MAX = 10;
 

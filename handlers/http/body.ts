@@ -12,6 +12,7 @@ function tooLarge(bytesMax: number): SkuaError {
  * for `ServerSide.readBody`.
  */
 export function readBody(call: Call, app: App, bytesMax: number = app.options.bodyBytesMax, onBytes?: OnBytes): Promise<Uint8Array> {
+  if (call.body !== null) return call.body.length > bytesMax ? Promise.reject(tooLarge(bytesMax)) : Promise.resolve(call.body);
   const declared = call.request.headers.get('content-length');
   if (declared !== null && Number(declared) > bytesMax) return Promise.reject(tooLarge(bytesMax));
   if (app.server.readBody !== undefined) return app.server.readBody(call.request, bytesMax, onBytes);

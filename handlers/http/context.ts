@@ -1,6 +1,7 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
 import type { ByteShare } from '../../core/byte-budget.ts';
+import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import type { Holds } from '../../core/backup/node/hold.ts';
 import type { Backups } from '../../core/backup/node/backups.ts';
 import type { AuditAction, AuditDetails, AuditLog } from '../../core/ports/audit.ts';
@@ -15,6 +16,9 @@ import type { EventStore } from '../../core/streams/api.ts';
 import type { Connectors, WebhookIngest } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/ingest/arrivals.ts';
 import type { ArrivalLimits } from '../../core/webhook/ingest/arrivals.ts';
+import type { Fence, Forwarder } from './cluster.ts';
+import { behindMembers } from './forwarded.ts';
+import type { Forwarded } from './forwarded.ts';
 import type { NodeControl } from './node-control.ts';
 
 export interface AppOptions {
@@ -89,6 +93,18 @@ export interface AppFeatures {
   readonly backups?: { readonly holds: Holds; readonly node: Backups } | null;
   /** Null where connectors are switched off. */
   readonly webhooks?: Webhooks | null;
+  /** Null where the node is a member of no cluster. */
+  readonly cluster?: ClusterFeature | null;
+}
+
+/** This node as a member of a cluster. */
+export interface ClusterFeature {
+  readonly membership: Membership;
+  readonly log: MemberLog;
+  /** Whether a text is the secret that the members share; null with TLS, where certificates prove who is one, and where there is no secret. */
+  readonly isSecret: ((text: string) => boolean) | null;
+  readonly forward: Forwarder;
+  readonly fence: Fence;
 }
 
 export interface Webhooks {
@@ -177,7 +193,7 @@ export function appOf(context: AppContext): App {
   const { features = {}, server = {}, world } = context;
   const options = { ...DEFAULT_OPTIONS, ...context.options };
   const arrivals = new Arrivals(world.clock, { ...ARRIVAL_LIMITS, ...features.webhooks?.limits });
-  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals };
+  return { ...context, audit: context.audit ?? null, features, server: features.cluster == null ? server : behindMembers(server), options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */
@@ -208,6 +224,10 @@ export interface Call {
   base: string | null;
   /** What the audit is told of the call; null for what it is not told of. The route says so, and its handler adds to it. */
   audited: Audited | null;
+  /** What another member says of a request that it has passed on; null for a client's own. */
+  readonly forwarded: Forwarded | null;
+  /** The body where it was read before the handler; null where it still has to be read. */
+  body: Uint8Array | null;
 }
 
 /** What a call does, for the audit. */

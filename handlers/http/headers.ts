@@ -104,11 +104,17 @@ export function eventTypeOf(headers: Headers): string | null {
   return value === null ? null : utf8Of(value);
 }
 
-/** Checks the form of the require-leader headers. A single node always leads, so there is no one to send the caller to. */
+/** Checks the form of the require-leader headers. A single node always leads; a member has sent the caller on before (forward.ts). */
 export function checkRequireLeader(headers: Headers): void {
   booleanHeader(headers, REQUIRE_LEADER, false);
   const oldest = headers.get('es-requiremaster');
   if (oldest && booleanOf(oldest) === null) throw new SkuaError('bad_header', 'ES-RequireMaster header in wrong format.', { header: 'ES-RequireMaster' });
+}
+
+/** Whether the caller asks for the leader alone. A value of another form is refused where the request is looked at. */
+export function requiresLeader(headers: Headers): boolean {
+  const value = given(headers, REQUIRE_LEADER) ?? headers.get('es-requiremaster');
+  return value !== null && booleanOf(value) === true;
 }
 
 export function resolveLinksOf(headers: Headers, absent: boolean): boolean {

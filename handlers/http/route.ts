@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../core/ports/audit.ts';
-import type { Handler } from './context.ts';
+import type { App, Call, Handler } from './context.ts';
 
 /**
  * Who may call an operation (options-and-security.md section 9). `anyone` is asked for no rights, but wrong credentials
@@ -23,6 +23,8 @@ export interface Operation {
   readonly doc: OperationDoc;
   /** Under which name the audit is told of it, also of refusals; absent for what it is not told of. */
   readonly audit?: AuditAction;
+  /** Reads the body, where that has limits of its own, before the request is passed on to the leader. */
+  readonly readBody?: (call: Call, app: App) => Promise<Uint8Array>;
 }
 
 /**

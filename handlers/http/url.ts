@@ -84,6 +84,15 @@ function literalOf(segment: string, literals: ReadonlyMap<string, string>): stri
   return literals.get(segment.replace(/%([2-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))) ?? null;
 }
 
+/** The URL as routes know it; null for a path that none of them has: with segments that are resolved away, or a slash at its end. */
+export function routedUrl({ url, origin, path }: Call): string | null {
+  if (hasDotSegment(path)) return null;
+  // The router makes a URL of it, in which a backslash would become a slash.
+  const routed = normaliseLiterals(path).replaceAll('\\', '%5C');
+  if (routed.length > 1 && routed.endsWith('/')) return null;
+  return routed === path ? url : origin + routed + url.slice(origin.length + path.length);
+}
+
 const WITH_SLASH = /^\/streams\/[^/]+(?:\/metadata)?\/$/;
 
 /** True for the paths whose trailing slash is answered with a redirect (http-api.md 2.3). */

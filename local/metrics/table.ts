@@ -107,6 +107,10 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_cluster_commits_total: { kind: 'counter', help: 'Commits that entered the copy, by where they came from: own ones (self), pushed by the leader (leader), polled from the bucket (bucket).', labels: ['from'] },
   eventstore_cluster_bucket_silent_seconds: { kind: 'gauge', help: 'For how long the bucket has not answered this member; 0 while it does.' },
 
+  // The cluster: requests that are for the leader
+  eventstore_forwarded_requests_total: { kind: 'counter', help: 'Requests that the leader of the cluster was asked to decide in place of this member, by what came of each attempt: answered, not-leader, unreachable, silent; here are requests that this member then decided itself, unknown those of which nobody knows what came of them.', labels: ['outcome'] },
+  eventstore_forwarded_request_duration_seconds: { kind: 'histogram', help: 'From a request whose body is there to the answer of the leader, with all attempts and until this member shows what the leader wrote.', buckets: DURATION_BUCKETS },
+
   // The process and its machine
   eventstore_proc_up_time_seconds_total: { kind: 'counter', help: 'Seconds since the process started.', labels: ['pid'] },
   eventstore_proc_cpu: { kind: 'gauge', help: 'Processor time that the process uses, in percent of one processor.' },

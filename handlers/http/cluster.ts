@@ -1,0 +1,44 @@
+import type { ClusterMember } from '../../core/cluster/api.ts';
+
+/** What a member needs to have requests decided by the one that leads (ARCHITECTURE.md, "The cluster", rules 12 and 13). */
+
+/** The way of a request from the member that was asked to the one that leads. */
+export interface Forwarder {
+  /** Scheme under which the members serve clients. */
+  readonly scheme: 'http' | 'https';
+  /**
+   * Sends a request on and resolves with the answer, whatever its status. Rejects with `member_unreachable` where it is certain that it did not arrive,
+   * and with `member_silent` where that is not known (time over, answer too long, connection broken; the data say `isBroken` for the last).
+   */
+  send(leader: ClusterMember, request: RequestParts, signal: AbortSignal): Promise<ReplyParts>;
+}
+
+export interface RequestParts {
+  readonly method: string;
+  /** Path and query as they arrived. */
+  readonly target: string;
+  /** Names and values in turn, those of the connection left out. */
+  readonly headers: readonly string[];
+  readonly body: Uint8Array;
+}
+
+export interface ReplyParts {
+  readonly status: number;
+  readonly statusText: string;
+  /** By lower-cased name, those of the connection left out. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array<ArrayBuffer> | null;
+}
+
+/** Keeps a request that another member has passed on from being decided once there is a newer epoch than the one in which it was sent. */
+export interface Fence {
+  /** Runs the handling of such a request. Writes that it makes take their place in the log only while the passage is open; later they reject with `not_leader`. */
+  run<T>(epochNumber: number, work: (passage: Passage) => T): T;
+}
+
+export interface Passage {
+  /** The epoch is the newest one in the log of this member, which wrote it. */
+  readonly isOpen: boolean;
+  /** Something was written, so that a later refusal does not mean that nothing happened. */
+  readonly hasWritten: boolean;
+}

@@ -1,0 +1,239 @@
+import type { ClusterMember } from '../../core/cluster/api.ts';
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { provedCaller } from '../authentication.ts';
+import { readBody } from './body.ts';
+import type { ReplyParts, RequestParts } from './cluster.ts';
+import type { App, Call, ClusterFeature, Reply } from './context.ts';
+import { FORWARDED_HEADER, forwardedText, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './forwarded.ts';
+import { changesOf, within } from './cluster-waits.ts';
+import type { Changes } from './cluster-waits.ts';
+import { requiresLeader } from './headers.ts';
+import type { PlacesOf, Placed } from './places.ts';
+import { empty } from './reply.ts';
+import { baseOf } from './url.ts';
+
+/** For so long a member looks for the leader that decides a request, and for the epoch that settles what became of one, in milliseconds. */
+export const DEADLINE_MS = 10_000;
+/** The leader itself gives up before (a commit whose outcome is not known ends after 20 s): longer silence tells nothing more. */
+export const ANSWER_MS = 30_000;
+/** An append whose epoch has been succeeded gets so long to be answered by the old leader, before it is decided anew. */
+export const SUCCEEDED_MS = 250;
+/** While who leads and the newest epoch don't agree here, a request waits so long for the next word of either; then it is decided here. */
+const UNSETTLED_MS = 1_000;
+/** Between two questions to a member that says that it does not lead, where nothing changes meanwhile. */
+const ASK_AGAIN_MS = 200;
+/** An answer waits so long until this member has what the leader had written. */
+export const OWN_WRITES_MS = 5_000;
+/** A request that is for the leader alone waits so long for one, while there is none. */
+export const LEADER_WAIT_MS = 2_000;
+/** What a leader has proved at most so long ago counts as the newest state (rule 12). */
+const FRESH_MS = 1_000;
+
+const REQUESTS = 'eventstore_forwarded_requests_total';
+const DURATION = 'eventstore_forwarded_request_duration_seconds';
+
+/** How an attempt ended, as the metric names it. */
+type Outcome = 'answered' | 'not-leader' | 'unreachable' | 'silent' | 'here' | 'unknown';
+
+/** Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: who may ask (`origin`), and how replies are packed. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'accept-encoding', 'origin',
+]);
+/** Between members, whoever sends them. */
+const OURS = 'skua-';
+
+/** What a member does with requests that another one is to decide (ARCHITECTURE.md, "The cluster", rules 12 and 13). */
+export class Forwarding {
+  readonly #app: App;
+  readonly #cluster: ClusterFeature;
+  readonly #placeOf: PlacesOf;
+  readonly #changes: Changes;
+  /** Appends that a leader has not answered yet, each with the epoch in which it was sent. */
+  readonly #appends = new Set<{ readonly epoch: number; readonly giveUp: AbortController }>();
+
+  constructor(app: App, cluster: ClusterFeature, placeOf: PlacesOf) {
+    this.#app = app;
+    this.#cluster = cluster;
+    this.#placeOf = placeOf;
+    this.#changes = changesOf(cluster, app.world.clock);
+    cluster.log.onEpoch(({ number }) => void this.#succeeded(number));
+  }
+
+  /**
+   * The answer of the member that leads, or the redirection to it; null where the request is to be decided here: at once, or later where that turns
+   * out. Errors: as `readBody`; `commit_outcome_unknown`, `no_leader`.
+   */
+  answer(call: Call): Reply | null | Promise<Reply | null> {
+    if (call.forwarded !== null) return null;
+    const isForLeader = call.path.startsWith('/streams/') && requiresLeader(call.request.headers);
+    if (!isForLeader && (mayNotChange(call) || this.#leader() === null)) return null;
+    const placed = this.#placeOf(call);
+    if (placed instanceof Promise) return placed.then((known) => this.#answerAt(call, known, isForLeader));
+    return this.#answerAt(call, placed, isForLeader);
+  }
+
+  #answerAt(call: Call, placed: Placed | null, isForLeader: boolean): null | Promise<Reply | null> {
+    if (placed === null) return null;
+    if (isForLeader) return this.#leaderOnly(call, placed);
+    return placed.place === 'here' || this.#leader() === null ? null : this.#forward(call, placed);
+  }
+
+  /** The member that decides what is not decided here; null where this one leads, or nobody: then each member commits by itself. */
+  #leader(): ClusterMember | null {
+    const { membership } = this.#cluster;
+    if (membership.isLeader) return null;
+    const leader = membership.leader();
+    return leader === null || leader.instanceId === membership.self.instanceId ? null : leader;
+  }
+
+  /** Rule 12. Writes prove by themselves that they were decided by the newest state. */
+  async #leaderOnly(call: Call, { place, methods }: Placed): Promise<Reply | null> {
+    const { membership, log, forward } = this.#cluster;
+    call.methods = methods;
+    const { clock } = this.#app.world;
+    for (const untilMs = clock.monotonicMs() + LEADER_WAIT_MS; ;) {
+      if (membership.isLeader) {
+        if (place === 'here') await log.proveFresh(FRESH_MS);
+        return null;
+      }
+      const leader = this.#leader();
+      if (leader !== null) {
+        const moved = empty(call, 307, 'Temporary Redirect');
+        return { ...moved, headers: { ...moved.headers, location: `${forward.scheme}://${hostOf(leader)}${targetOf(call)}` } };
+      }
+      if (!await this.#changes.next(untilMs)) throw new SkuaError('no_leader', 'No member of the cluster leads at the moment. Try again in some seconds, or leave out the header that asks for the leader: any member answers without it.');
+    }
+  }
+
+  async #forward(call: Call, { place, methods, readBody: read = readBody }: Placed): Promise<Reply | null> {
+    const { clock, meter } = this.#app.world;
+    call.methods = methods;
+    const body = await read(call, this.#app);
+    call.body = body;
+    const startMs = clock.monotonicMs();
+    const reply = await this.#decided(call, place === 'append', body);
+    if (reply === null) this.#count('here');
+    else meter.observe(DURATION, (clock.monotonicMs() - startMs) / 1_000);
+    return reply;
+  }
+
+  /** Asks whoever leads, until somebody has decided the request; null where nobody has and it is to be decided here. */
+  async #decided(call: Call, isAppend: boolean, body: Uint8Array): Promise<Reply | null> {
+    const { log } = this.#cluster;
+    const { clock } = this.#app.world;
+    for (const untilMs = clock.monotonicMs() + DEADLINE_MS; ;) {
+      const leader = this.#leader();
+      const { epoch } = log;
+      // It was refused by all that were asked, if any: nothing has happened, and members commit by themselves.
+      if (leader === null || epoch === null || clock.monotonicMs() >= untilMs) return null;
+      // Who does not hold the newest epoch here could only refuse: of one of the two this member hears in a moment.
+      if (epoch.leaderInstanceId !== leader.instanceId) {
+        if (!await this.#changes.next(Math.min(untilMs, clock.monotonicMs() + UNSETTLED_MS))) return null;
+        continue;
+      }
+      const reply = await this.#asked(call, leader, epoch.number, isAppend, body);
+      if (reply !== null) return this.#withOwnWrites(reply);
+      if (this.#leader()?.instanceId === leader.instanceId && log.epoch?.number === epoch.number) await this.#changes.next(Math.min(untilMs, clock.monotonicMs() + ASK_AGAIN_MS));
+    }
+  }
+
+  /** The answer of this leader; null where it is certain that it has decided nothing, or settled what it has. Errors: `commit_outcome_unknown`. */
+  async #asked(call: Call, leader: ClusterMember, epoch: number, isAppend: boolean, body: Uint8Array): Promise<ReplyParts | null> {
+    const { membership } = this.#cluster;
+    try {
+      const reply = await this.#send(call, leader, epoch, isAppend, body);
+      if (reply.headers[NOT_LEADER_HEADER] === undefined) return reply;
+      this.#count('not-leader');
+    } catch (error) {
+      if (isSkuaError(error, 'member_unreachable')) {
+        this.#count('unreachable');
+        membership.lost(leader.instanceId);
+      } else if (isSkuaError(error, 'member_silent')) {
+        this.#count('silent');
+        if (error.data['isBroken'] === true) membership.lost(leader.instanceId);
+        if (!isAppend || !await this.#isSettled(epoch)) throw this.#unknown(error);
+      } else throw error;
+    }
+    return null;
+  }
+
+  async #send(call: Call, leader: ClusterMember, epoch: number, isAppend: boolean, body: Uint8Array): Promise<ReplyParts> {
+    const { clock } = this.#app.world;
+    const giveUp = new AbortController();
+    const answered = new AbortController();
+    const pending = { epoch, giveUp };
+    if (isAppend) this.#appends.add(pending);
+    void clock.sleep(ANSWER_MS, answered.signal).then(() => giveUp.abort());
+    try {
+      return await this.#cluster.forward.send(leader, this.#requestOf(call, epoch, body), giveUp.signal);
+    } finally {
+      this.#appends.delete(pending);
+      answered.abort();
+    }
+  }
+
+  /** A newer epoch is in the log: what an older leader has not decided by now it will not decide any more. */
+  async #succeeded(epoch: number): Promise<void> {
+    if (this.#appends.size === 0) return;
+    await this.#app.world.clock.sleep(SUCCEEDED_MS);
+    for (const pending of this.#appends) if (pending.epoch < epoch) pending.giveUp.abort();
+  }
+
+  /** Whether it is settled what a leader of this epoch has decided: this member has a newer epoch, and with it all that came before. */
+  #isSettled(epoch: number): Promise<boolean> {
+    return within(this.#app.world.clock, DEADLINE_MS, (signal) => this.#cluster.membership.newerEpoch(epoch, signal));
+  }
+
+  #unknown(cause: unknown): SkuaError {
+    this.#count('unknown');
+    return new SkuaError('commit_outcome_unknown', 'The leader of the cluster did not answer, so that it is not known whether the request was carried out: look, or send the same request again, with the same event ids.', {}, cause);
+  }
+
+  /** Whole, as it arrived, and with the caller's own credentials. */
+  #requestOf(call: Call, epoch: number, body: Uint8Array): RequestParts {
+    const { request } = call;
+    const { server } = this.#app;
+    const raw = server.rawHeadersOf?.(request) ?? [...request.headers].flat();
+    const connection = request.headers.get('connection')?.toLowerCase().split(',').map((name) => name.trim()) ?? [];
+    const headers: string[] = [];
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const name = raw[i]!.toLowerCase();
+      if (!LEFT_OUT.has(name) && !name.startsWith(OURS) && !connection.includes(name)) headers.push(raw[i]!, raw[i + 1]!);
+    }
+    headers.push(FORWARDED_HEADER, forwardedText({
+      epoch, base: baseOf(call), address: server.addressOf?.(request) ?? null, isLocal: server.isLocal?.(request) ?? false, caller: provedCaller(call, this.#app), certificate: server.certificateOf?.(request) ?? null,
+    }));
+    return { method: call.method, target: targetOf(call), headers, body };
+  }
+
+  /** Answered once this member shows what the leader had written by then, so that one's own writes are seen at once. */
+  async #withOwnWrites({ status, statusText, headers: { [LOG_END_HEADER]: end, ...headers }, body }: ReplyParts): Promise<Reply> {
+    const { log } = this.#cluster;
+    const position = Number(end);
+    if (Number.isSafeInteger(position) && log.end < position) await within(this.#app.world.clock, OWN_WRITES_MS, (signal) => log.waitForEnd(position, signal));
+    this.#count('answered');
+    return { status, statusText, headers, body };
+  }
+
+  #count(outcome: Outcome): void {
+    this.#app.world.meter.count(REQUESTS, 1, { outcome });
+  }
+}
+
+/** What a leader answers to a request that it does not decide: of its own, so that no answer to a client can be taken for it. */
+export function notLeaderReply(): Reply {
+  return { status: NOT_LEADER_STATUS, statusText: 'Misdirected Request', headers: { 'content-length': '0', [NOT_LEADER_HEADER]: 'true' }, body: null };
+}
+
+/** Reads are answered here, but for that of one state that the leader alone has. */
+function mayNotChange({ method, path }: Call): boolean {
+  return (method === 'GET' || method === 'OPTIONS') && !path.startsWith('/auto-scavenge/');
+}
+
+function targetOf({ url, origin }: Call): string {
+  return url.slice(origin.length);
+}
+
+function hostOf({ node: { address, port } }: ClusterMember): string {
+  return `${address.includes(':') ? `[${address}]` : address}:${port}`;
+}

@@ -1,0 +1,111 @@
+import type { Principal } from '../../core/security/principal.ts';
+import type { App, ServerSide } from './context.ts';
+
+/**
+ * What a member says of a request that it passes on, in a header of its own beside the caller's: the leader can't see it for itself. It counts
+ * only where the connection is a member's; whoever else sends the header is not heard.
+ */
+export interface Forwarded {
+  /** Number of the epoch in which it was sent. */
+  readonly epoch: number;
+  /** Beginning of links and of `Location`: they name the member that was asked. */
+  readonly base: string;
+  /** Where the client's request came from; null where that is not known. */
+  readonly address: string | null;
+  /** It was sent on the machine of the member that was asked. */
+  readonly isLocal: boolean;
+  /** Whom the client's connection or its proxy has proved at the member that was asked; credentials in the request win. */
+  readonly caller: Principal | null;
+  /** The name in the client's certificate. */
+  readonly certificate: string | null;
+}
+
+export const FORWARDED_HEADER = 'skua-forwarded';
+/** Of the cluster's secret, where there is no TLS: `Authorization` is the caller's. */
+export const MEMBER_HEADER = 'skua-member';
+/** On the leader's answer: the end of its log, up to which the member that was asked reads before it answers. */
+export const LOG_END_HEADER = 'skua-log-end';
+/** On the leader's answer: nothing was decided, since it does not lead in that epoch. */
+export const NOT_LEADER_HEADER = 'skua-not-leader';
+/** Status of such an answer, which no client ever sees: Misdirected Request. */
+export const NOT_LEADER_STATUS = 421;
+
+/** Longest header that is looked at, in characters. */
+const FORWARDED_LENGTH_MAX = 16_384;
+
+/** The header's value: JSON with nothing but ASCII in it. */
+export function forwardedText(forwarded: Forwarded): string {
+  return JSON.stringify(forwarded).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** Null for what is no such header, which counts as none. */
+export function parseForwarded(text: string): Forwarded | null {
+  if (text.length > FORWARDED_LENGTH_MAX) return null;
+  let value: Partial<Record<keyof Forwarded, unknown>> | null;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  const { epoch, base, address, isLocal, caller, certificate } = value;
+  if (!Number.isSafeInteger(epoch) || (epoch as number) < 0 || typeof base !== 'string' || typeof isLocal !== 'boolean' || !isText(address) || !isText(certificate) || !isCaller(caller)) return null;
+  return { epoch: epoch as number, base, address, isLocal, caller, certificate };
+}
+
+function isText(value: unknown): value is string | null {
+  return value === null || typeof value === 'string';
+}
+
+function isCaller(value: unknown): value is Principal | null {
+  if (value === null) return true;
+  const { name, roles } = value as Partial<Principal>;
+  return isText(name) && Array.isArray(roles) && roles.every((role) => typeof role === 'string');
+}
+
+/** Requests that another member has passed on, with what it says of them. */
+const known = new WeakMap<Request, Forwarded>();
+
+/** What a member says of the request that it has passed on; null for a request of a client's own. */
+export function forwardedOf(request: Request, app: App): Forwarded | null {
+  const text = request.headers.get(FORWARDED_HEADER);
+  if (text === null || !isFromMember(request, app)) return null;
+  const forwarded = parseForwarded(text);
+  if (forwarded !== null) known.set(request, forwarded);
+  return forwarded;
+}
+
+/** Longest secret that is looked at, in characters. */
+const SECRET_LENGTH_MAX = 8_192;
+
+/** By its certificate, or by the secret of the cluster; without security everybody is whoever it says. */
+function isFromMember(request: Request, { security, server, features: { cluster } }: App): boolean {
+  if (security === null || (server.peerOf?.(request) ?? null) !== null) return true;
+  const secret = request.headers.get(MEMBER_HEADER);
+  return secret !== null && secret.length <= SECRET_LENGTH_MAX && cluster?.isSecret?.(secret) === true;
+}
+
+/** What a server knows of requests, where some of them come by way of other members: what these have seen of the client, in place of what is seen here. */
+export function behindMembers(server: ServerSide): ServerSide {
+  const of = (request: Request) => known.get(request);
+  return {
+    ...server,
+    addressOf: (request) => (of(request) ?? { address: server.addressOf?.(request) ?? null }).address,
+    isLocal: (request) => of(request)?.isLocal ?? server.isLocal?.(request) ?? false,
+    // Many callers share the connection, and none is recognised by it.
+    connectionOf: (request) => (of(request) === undefined ? server.connectionOf?.(request) ?? null : null),
+    peerOf: (request) => (of(request) ?? { caller: server.peerOf?.(request) ?? null }).caller,
+    certificateOf: (request) => (of(request) ?? { certificate: server.certificateOf?.(request) ?? null }).certificate,
+    ...(server.isTrustedProxy !== undefined && { isTrustedProxy: (request: Request) => of(request) === undefined && server.isTrustedProxy!(request) }),
+    ...(server.rawHeadersOf !== undefined && { rawHeadersOf: (request: Request) => (of(request) === undefined ? server.rawHeadersOf!(request) : withoutOurs(server.rawHeadersOf!(request))) }),
+  };
+}
+
+const OURS: ReadonlySet<string> = new Set([FORWARDED_HEADER, MEMBER_HEADER]);
+
+/** Handlers that look at all headers are shown those of the client alone. */
+function withoutOurs(raw: readonly string[]): readonly string[] {
+  const headers: string[] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2) if (!OURS.has(raw[i]!.toLowerCase())) headers.push(raw[i]!, raw[i + 1]!);
+  return headers;
+}

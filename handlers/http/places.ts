@@ -1,0 +1,32 @@
+import { IttyRouter } from 'itty-router';
+import type { IRequest } from 'itty-router';
+import type { App, Call } from './context.ts';
+import type { Place, Route } from './route.ts';
+import { routedUrl, streamSegment } from './url.ts';
+
+/** Where an operation is decided, and what its path takes. */
+export interface Placed {
+  readonly place: Place;
+  readonly methods: string;
+  /** Reads the body where that has limits of its own. */
+  readonly readBody?: (call: Call, app: App) => Promise<Uint8Array>;
+}
+
+/** Null for what no operation answers. */
+export type PlacesOf = (call: Call) => Placed | null | Promise<Placed | null>;
+
+/** Looks operations up before anybody is asked who calls. `append`: what is said of POST to a stream, the route that is called most. */
+export function placesOf(routes: readonly Route[], append: Placed | null): PlacesOf {
+  const router = IttyRouter<IRequest>();
+  for (const { path, methods, operations } of routes) {
+    for (const [method, { place, readBody }] of Object.entries(operations)) {
+      const placed: Placed = { place, methods, ...(readBody !== undefined && { readBody }) };
+      router[method.toLowerCase() as 'get'](path, () => placed);
+    }
+  }
+  return (call) => {
+    if (append !== null && call.method === 'POST' && streamSegment(call.path) !== null) return append;
+    const url = routedUrl(call);
+    return url === null ? null : router.fetch({ method: call.method, url } as IRequest).then((placed: Placed | undefined) => placed ?? null);
+  };
+}

@@ -1,0 +1,110 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ByteShare } from '../../core/byte-budget.ts';
+import type { MemberLog } from '../../core/cluster/api.ts';
+import { SkuaError } from '../../core/errors.ts';
+import type {
+  AllPage, AllPosition, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
+} from '../../core/streams/api.ts';
+import type { Fence, Passage } from '../../handlers/http/cluster.ts';
+
+type EpochOf = Pick<MemberLog, 'epoch'>;
+
+/**
+ * Rule 13 of the cluster: what another member has passed on is decided, in its turn, only while the epoch in which it was sent is the newest in the log,
+ * and this member wrote that. The log itself proves it: a write that takes its place in front of a commit has seen all commits before, and with
+ * them every epoch.
+ */
+export class EpochFence implements Fence {
+  readonly #log: EpochOf;
+  readonly #instanceId: string;
+  /** The request that is being handled; nothing where a client of this member, or the member itself, is at work. */
+  readonly #passages = new AsyncLocalStorage<EpochPassage>();
+
+  constructor(log: EpochOf, instanceId: string) {
+    this.#log = log;
+    this.#instanceId = instanceId;
+  }
+
+  run<T>(epochNumber: number, work: (passage: Passage) => T): T {
+    const passage = new EpochPassage(this.#log, this.#instanceId, epochNumber);
+    return this.#passages.run(passage, work, passage);
+  }
+
+  /**
+   * The store for what is written in the handling of requests. What goes on for longer than a request, and may have been begun in one (the audit, the calls of
+   * webhooks, schedules), gets the store itself: it must not inherit the epoch of whoever came first.
+   */
+  storeOf(store: EventStore): EventStore {
+    return new FencedStore(store, () => this.#passages.getStore() ?? null);
+  }
+}
+
+class EpochPassage implements Passage {
+  readonly #log: EpochOf;
+  readonly #instanceId: string;
+  readonly #number: number;
+  hasWritten = false;
+
+  constructor(log: EpochOf, instanceId: string, number: number) {
+    this.#log = log;
+    this.#instanceId = instanceId;
+    this.#number = number;
+  }
+
+  get isOpen(): boolean {
+    const { epoch } = this.#log;
+    return epoch !== null && epoch.number === this.#number && epoch.leaderInstanceId === this.#instanceId;
+  }
+
+  /** Asked while a write takes its place in the log. */
+  behind(authorize: Authorize | undefined): Authorize {
+    return (metadata, endOf) => (this.isOpen ? authorize?.(metadata, endOf) ?? null : this.#closed());
+  }
+
+  /** A write that was begun behind it. */
+  async passed<T>(write: Promise<T>): Promise<T> {
+    const result = await write;
+    this.hasWritten = true;
+    return result;
+  }
+
+  #closed(): SkuaError {
+    return new SkuaError('not_leader', `This member does not lead in epoch ${this.#number}, in which the request was sent to it. Ask the member that leads now.`, { epoch: this.#number });
+  }
+}
+
+/** A store whose writes are guarded by the passage that holds when each is made. */
+class FencedStore implements EventStore {
+  readonly #store: EventStore;
+  readonly #passageOf: () => EpochPassage | null;
+  readonly streamInfoNow?: (stream: string) => StreamInfo | null;
+
+  constructor(store: EventStore, passageOf: () => EpochPassage | null) {
+    this.#store = store;
+    this.#passageOf = passageOf;
+    if (store.streamInfoNow !== undefined) this.streamInfoNow = (stream) => store.streamInfoNow!(stream);
+  }
+
+  get end(): number { return this.#store.end; }
+
+  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
+    const passage = this.#passageOf();
+    if (passage === null) return this.#store.append(stream, expectedVersion, events, authorize);
+    return passage.passed(this.#store.append(stream, expectedVersion, events, passage.behind(authorize)));
+  }
+
+  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
+    const passage = this.#passageOf();
+    if (passage === null) return this.#store.deleteStream(stream, expectedVersion, kind, authorize);
+    return passage.passed(this.#store.deleteStream(stream, expectedVersion, kind, passage.behind(authorize)));
+  }
+
+  readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#store.readStream(stream, options); }
+  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> { return this.#store.readEvent(stream, number, resolveLinks, share); }
+  readAll(options: ReadAllOptions): Promise<AllPage> { return this.#store.readAll(options); }
+  streamInfo(stream: string): Promise<StreamInfo> { return this.#store.streamInfo(stream); }
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> { return this.#store.subscribeToStream(stream, options); }
+  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> { return this.#store.subscribeToAll(options); }
+  waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#store.waitForStream(stream, signal); }
+  waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#store.waitForLog(position, signal); }
+}

@@ -1,0 +1,174 @@
+import type { ClusterMember, MemberLog, Membership } from '../../../core/cluster/api.ts';
+import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
+import { SkuaError } from '../../../core/errors.ts';
+import { silentLog } from '../../../core/ports/log.ts';
+import type { Meter } from '../../../core/ports/meter.ts';
+import { createApp } from '../../../handlers/app.ts';
+import type { Forwarder, ReplyParts, RequestParts } from '../../../handlers/http/cluster.ts';
+import { MEMBER_HEADER } from '../../../handlers/http/forwarded.ts';
+import { EpochFence } from '../../../local/cluster/fence.ts';
+import { contextOf } from '../../support/app-context.ts';
+import type { FlatContext } from '../../support/app-context.ts';
+import { FakeScavenger } from '../../support/fake-scavenger.ts';
+import { SeededIds } from '../../support/seeded-ids.ts';
+import { Cluster } from '../copy/kit.ts';
+
+export const EVENTS = 'application/vnd.eventstore.events+json';
+export const SECRET = 'between us';
+
+export function instanceOf(index: number): string {
+  return `${String(index + 1).repeat(8)}-0000-4000-8000-000000000000`;
+}
+
+/** Who leads, as one member knows it: the test says so. */
+export class KnownLead implements Pick<Membership, 'isLeader' | 'leader' | 'lost' | 'newerEpoch' | 'onChange'> {
+  readonly lostInstances: string[] = [];
+  readonly self: ClusterMember;
+  isLeader = false;
+  #leader: ClusterMember | null = null;
+  readonly #log: MemberLog;
+  readonly #listeners: (() => void)[] = [];
+  readonly #waiting = new Set<() => void>();
+
+  constructor(index: number, log: MemberLog) {
+    this.self = memberAt(index);
+    this.#log = log;
+    log.onEpoch(() => { for (const look of this.#waiting) look(); });
+  }
+
+  leader(): ClusterMember | null { return this.#leader; }
+
+  knows(leader: ClusterMember | null): void {
+    this.#leader = leader;
+    this.isLeader = leader?.instanceId === this.self.instanceId;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** As a member that hears nobody else either. */
+  lost(instanceId: string): void {
+    this.lostInstances.push(instanceId);
+    if (this.#leader?.instanceId === instanceId) this.knows(null);
+  }
+
+  newerEpoch(than: number, signal: AbortSignal): Promise<boolean> {
+    const isThere = () => (this.#log.epoch?.number ?? -1) > than;
+    if (isThere()) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const look = () => { if (isThere()) end(true); };
+      const end = (came: boolean) => { this.#waiting.delete(look); resolve(came); };
+      this.#waiting.add(look);
+      signal.addEventListener('abort', () => end(false));
+    });
+  }
+
+  onChange(listener: () => void): void { this.#listeners.push(listener); }
+}
+
+export function memberAt(index: number): ClusterMember {
+  return { node: { address: '127.0.0.1', port: 2_113 + 10 * index }, instanceId: instanceOf(index), isAlive: true } as ClusterMember;
+}
+
+/** What the test lets happen to a request between two members; by default it arrives, and its answer does. */
+export type Wire = (deliver: () => Promise<ReplyParts>, request: RequestParts, signal: AbortSignal) => Promise<ReplyParts>;
+
+export interface TestMember {
+  readonly index: number;
+  readonly store: MemberStore;
+  readonly lead: KnownLead;
+  readonly counts: Map<string, number>;
+  send(method: string, path: string, headers?: Record<string, string>, body?: string | null): Promise<Answer>;
+  append(stream: string, id: string, headers?: Record<string, string>): Promise<Answer>;
+  types(stream: string): Promise<string[]>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** Members over one bucket, each with the handlers in front of a real copy. */
+export class Members {
+  readonly cluster = new Cluster();
+  readonly all: TestMember[] = [];
+  /** Requests that arrived at a member by way of another. */
+  readonly forwarded: { readonly to: number; readonly request: RequestParts }[] = [];
+  wire: Wire = (deliver) => deliver();
+  /** Whether a member gets what a leader has written when that has answered. */
+  isFed = true;
+  readonly #apps: ((request: Request) => Promise<Response>)[] = [];
+
+  async open(contextFor: (store: MemberStore, index: number) => Partial<FlatContext> = () => ({})): Promise<TestMember> {
+    const store = await this.cluster.open();
+    const index = this.all.length;
+    const lead = new KnownLead(index, store.log);
+    const counts = new Map<string, number>();
+    const meter: Meter = {
+      count: (name, value = 1, labels = {}) => { const key = `${name} ${Object.values(labels).join(' ')}`.trim(); counts.set(key, (counts.get(key) ?? 0) + value); },
+      gauge: () => {}, observe: (name) => { counts.set(name, (counts.get(name) ?? 0) + 1); },
+    } as Meter;
+    const fence = new EpochFence(store.log, instanceOf(index));
+    const forward: Forwarder = { scheme: 'http', send: (leader, request, signal) => this.wire(() => this.#deliver(leader, request, store), request, signal) };
+    const app = createApp(contextOf({
+      store: fence.storeOf(store.store), scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
+      cluster: { membership: lead as unknown as Membership, log: store.log, isSecret: (text) => text === SECRET, forward, fence }, ...contextFor(store, index),
+    }));
+    this.#apps.push(app);
+    const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null): Promise<Answer> => {
+      const response = await app(new Request(originOf(index) + path, { method, headers: { host: originOf(index).slice('http://'.length), ...headers }, body }));
+      return { status: response.status, reason: response.statusText, headers: response.headers, text: await response.text() };
+    };
+    const member: TestMember = {
+      index, store, lead, counts, send,
+      append: (stream, id, headers = {}) => send('POST', `/streams/${stream}`, { 'content-type': EVENTS, ...headers }, JSON.stringify([{ eventId: id, eventType: 't', data: { a: 1 } }])),
+      types: async (stream) => {
+        await store.log.refresh();
+        return (await store.store.readStream(stream, { direction: 'forward', from: 0, count: 100 })).events.map(({ id }) => id);
+      },
+    };
+    this.all.push(member);
+    return member;
+  }
+
+  /** This member commits an epoch; all that are named hear that it leads, and take it in. */
+  async leads(member: TestMember, ...knownBy: readonly TestMember[]): Promise<void> {
+    await member.store.log.refresh();
+    await member.store.log.lead(instanceOf(member.index), member.store.log.epoch?.number ?? -1);
+    for (const each of [member, ...knownBy]) each.lead.knows(memberAt(member.index));
+    for (const each of knownBy) await each.store.log.refresh();
+  }
+
+  async #deliver(leader: ClusterMember, { method, target, headers, body }: RequestParts, to: MemberStore): Promise<ReplyParts> {
+    const index = this.all.findIndex(({ lead }) => lead.self.instanceId === leader.instanceId);
+    this.forwarded.push({ to: index, request: { method, target, headers, body } });
+    const given = new Headers([[MEMBER_HEADER, SECRET]]);
+    for (let i = 0; i < headers.length; i += 2) given.append(headers[i]!, headers[i + 1]!);
+    const response = await this.#apps[index]!(new Request(`http://${given.get('host') ?? originOf(index).slice('http://'.length)}${target}`, { method, headers: given, body: method === 'GET' ? null : body as Uint8Array<ArrayBuffer> }));
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if (this.isFed) await to.log.refresh();
+    return { status: response.status, statusText: response.statusText, headers: Object.fromEntries(response.headers), body: bytes.length === 0 ? null : bytes };
+  }
+
+  async close(): Promise<void> {
+    for (const { store } of this.all) await store.close();
+  }
+}
+
+export function originOf(index: number): string {
+  return `http://127.0.0.1:${2_113 + 10 * index}`;
+}
+
+export function unreachable(): SkuaError {
+  return new SkuaError('member_unreachable', 'Refused.');
+}
+
+export function silent(isBroken = true): SkuaError {
+  return new SkuaError('member_silent', 'No answer.', { isBroken });
+}
+
+let next = 0;
+
+export function newId(): string {
+  return `30000000-0000-4000-8000-${String(++next).padStart(12, '0')}`;
+}
