@@ -6,6 +6,7 @@ import { ANONYMOUS } from '../core/security/principal.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
 import { BACKUP_ROUTES } from './backup/backups.ts';
+import { CLUSTER_ROUTES } from './cluster/routes.ts';
 import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
 import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
@@ -13,7 +14,7 @@ import { nothingAt } from './http/absent.ts';
 import { requireAccess } from './http/authorization.ts';
 import { isChange, refuseForeign, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
-import { forwardedOf, LOG_END_HEADER } from './http/forwarded.ts';
+import { forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
 import { Forwarding, notLeaderReply } from './http/forward.ts';
 import { placesOf } from './http/places.ts';
 import type { Placed } from './http/places.ts';
@@ -83,6 +84,7 @@ async function answer(call: Call, { app, router, audit, forwarding }: Edge, pass
     // Those that come by way of a member were judged there.
     if (isChange(call.method) && call.forwarded === null) refuseForeign(call, app);
     if (forwarding !== null) {
+      refuseUnheard(call);
       const elsewhere = forwarding.answer(call);
       const answered = elsewhere instanceof Promise ? await elsewhere : elsewhere;
       if (answered !== null) return answered;
@@ -197,7 +199,7 @@ function targetOf({ params }: Call): string | null {
 }
 
 /** Every path, in the order in which they are tried; the first that matches answers. */
-export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...CONNECTOR_ROUTES, ...ADMIN_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor)];
+export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor)];
 
 /** The paths that a node with these options has. */
 export function routesFor(options: AppOptions): readonly Route[] {

@@ -21,7 +21,7 @@ const TRIED_NAME_LENGTH_MAX = 64;
 /** Longest `X-Request-Id` that is kept, in characters. */
 const REQUEST_ID_LENGTH_MAX = 128;
 
-const LOGIN_FAILURES: ReadonlySet<string> = new Set(['not_authenticated', 'too_many_failures', 'wrong_password']);
+const LOGIN_FAILURES: ReadonlySet<string> = new Set(['not_authenticated', 'not_a_member', 'too_many_failures', 'wrong_password']);
 
 /**
  * What the edge of the handlers tells the audit: who logged in, and what came of each call whose route is one that the audit
@@ -61,7 +61,8 @@ export class RequestAudit {
 
   #meansOf({ request, principal }: Call): string {
     if (this.#app.server.peerOf?.(request) === principal) return 'certificate';
-    return request.headers.has('authorization') ? 'password' : 'proxy';
+    const authorization = request.headers.get('authorization');
+    return authorization === null ? 'proxy' : authorization.startsWith('Basic') ? 'password' : 'secret';
   }
 
   /** The caller is not who it says. */

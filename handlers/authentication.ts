@@ -4,6 +4,7 @@ import { isEmptyPassword } from '../core/security/limits.ts';
 import { ANONYMOUS, SYSTEM } from '../core/security/principal.ts';
 import type { Principal } from '../core/security/principal.ts';
 import { decodeText } from '../core/text.ts';
+import { memberBySecret } from './cluster/members.ts';
 import type { App, Call } from './http/context.ts';
 import { isIngestPath } from './http/presence.ts';
 
@@ -16,7 +17,8 @@ const PROBES: ReadonlySet<string> = new Set(['/health/live', '/health/ready']);
 /**
  * Who is calling (options-and-security.md section 6.1): Basic credentials, else the caller whom the connection proves,
  * else the one whom a trusted proxy names, else the anonymous caller. Credentials that are there and wrong are refused
- * on every path but those of probes and of senders. Errors: `not_authenticated`, `too_many_failures`, `not_ready`.
+ * on every path but those of probes and of senders. A member proves itself by
+ * the secret of the cluster, too; what it passes on for somebody else never has its rights. Errors: `not_authenticated`, `not_a_member`, `too_many_failures`, `not_ready`.
  */
 export function authenticate(call: Call, app: App): Principal | Promise<Principal> {
   const { security } = app;
@@ -27,7 +29,7 @@ export function authenticate(call: Call, app: App): Principal | Promise<Principa
   const { headers } = call.request;
   const authorization = headers.get('authorization');
   if (authorization !== null) {
-    const caller = loginOf(authorization, call, app, security);
+    const caller = (call.forwarded === null ? memberBySecret(authorization, app) : null) ?? loginOf(authorization, call, app, security);
     if (caller !== null) return caller;
   }
   return app.server.peerOf?.(call.request) ?? trustedPrincipalOf(call.request, app) ?? ANONYMOUS;

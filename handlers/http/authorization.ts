@@ -1,12 +1,14 @@
 import { SkuaError } from '../../core/errors.ts';
-import { isAdministrator, isAnonymous, isBackupKeeper, isOperator } from '../../core/security/principal.ts';
+import { isAdministrator, isAnonymous, isBackupKeeper, isOperator, SYSTEM } from '../../core/security/principal.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { App, Call } from './context.ts';
 import type { Access } from './route.ts';
 
 /** Throws unless the caller may use an operation (options-and-security.md section 9). */
 export function requireAccess(call: Call, app: App, access: Access): void {
-  if (!isAllowed(call.principal, app, access)) throw refusal(call.principal, MISSING[access] ?? 'This is not for the caller.');
+  if (isAllowed(call.principal, app, access)) return;
+  if (access === 'members' && isAnonymous(call.principal)) throw notAMember('This is for the members of the cluster.');
+  throw refusal(call.principal, MISSING[access] ?? 'This is not for the caller.');
 }
 
 function isAllowed(principal: Principal, { options }: App, access: Access): boolean {
@@ -31,13 +33,21 @@ function isAllowed(principal: Principal, { options }: App, access: Access): bool
       return isBackupKeeper(principal);
     case 'administrators':
       return isAdministrator(principal);
+    case 'members':
+      return principal === SYSTEM;
   }
+}
+
+/** Who says to be a member, or would have to be one, and proves nothing. */
+export function notAMember(what: string): SkuaError {
+  return new SkuaError('not_a_member', `${what} A member proves itself by its certificate; without TLS, by the ClusterSecret that all members share.`);
 }
 
 const MISSING: Readonly<Partial<Record<Access, string>>> = {
   operators: 'Only members of $ops and $admins may do this. An administrator can add the user to a group with PUT /users/{login}.',
   backup: 'Only members of $backup and $admins may read the files of the node, which hold every event and every user. An administrator can add the user to the group $backup with PUT /users/{login}.',
   administrators: 'Only members of $admins may do this.',
+  members: 'Only the members of the cluster themselves may do this.',
 };
 
 /** What a caller is told who may not do something: to name a user where none was named, else why that user is not enough. */

@@ -2,6 +2,7 @@ import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
 import type { ByteShare } from '../../core/byte-budget.ts';
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
+import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { Holds } from '../../core/backup/node/hold.ts';
 import type { Backups } from '../../core/backup/node/backups.ts';
 import type { AuditAction, AuditDetails, AuditLog } from '../../core/ports/audit.ts';
@@ -99,7 +100,7 @@ export interface AppFeatures {
 
 /** This node as a member of a cluster. */
 export interface ClusterFeature {
-  readonly membership: Membership;
+  readonly membership: Membership & Pick<RunningMembership, 'onGossip' | 'onCommits' | 'onLead'>;
   readonly log: MemberLog;
   /** Whether a text is the secret that the members share; null with TLS, where certificates prove who is one, and where there is no secret. */
   readonly isSecret: ((text: string) => boolean) | null;

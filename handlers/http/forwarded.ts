@@ -1,5 +1,6 @@
 import type { Principal } from '../../core/security/principal.ts';
-import type { App, ServerSide } from './context.ts';
+import { notAMember } from './authorization.ts';
+import type { App, Call, ServerSide } from './context.ts';
 
 /**
  * What a member says of a request that it passes on, in a header of its own beside the caller's: the leader can't see it for itself. It counts
@@ -73,6 +74,14 @@ export function forwardedOf(request: Request, app: App): Forwarded | null {
   const forwarded = parseForwarded(text);
   if (forwarded !== null) known.set(request, forwarded);
   return forwarded;
+}
+
+/**
+ * Throws `not_a_member` for a request that says to be passed on, where no member can be heard saying so. It must not be decided as a client's own: after
+ * a change of certificates it may be a member's all the same, and the epoch in which it was sent would count for nothing.
+ */
+export function refuseUnheard({ request, forwarded }: Call): void {
+  if (forwarded === null && request.headers.has(FORWARDED_HEADER)) throw notAMember(`Only a member may send ${FORWARDED_HEADER}.`);
 }
 
 /** Longest secret that is looked at, in characters. */

@@ -1,12 +1,13 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { SkuaError } from '../../core/errors.ts';
-import type { App, AppFeatures, Call, Webhooks } from './context.ts';
+import type { App, AppFeatures, Call, ClusterFeature, Webhooks } from './context.ts';
 import type { NodeControl } from './node-control.ts';
 
 /** Whether what stands behind a path is there: connectors, schedules and backups are not everywhere. */
 export function isPresent(app: App, path: string): boolean {
   if (isWebhookPath(path)) return app.features.webhooks != null;
   if (isAutoScavengePath(path)) return app.features.autoScavenge != null;
+  if (isClusterPath(path)) return app.features.cluster != null;
   return !isBackupPath(path) || app.features.backups != null;
 }
 
@@ -33,6 +34,19 @@ function isAutoScavengePath(path: string): boolean {
 /** Whether the path is there only where backups are made. */
 function isBackupPath(path: string): boolean {
   return path.startsWith('/admin/backup');
+}
+
+/** Whether the path is one by which members speak with each other. */
+function isClusterPath(path: string): boolean {
+  return path.startsWith('/cluster/');
+}
+
+/** Errors: `not_found` where the node is a member of no cluster. */
+export function clusterOf(call: Call, app: App): ClusterFeature {
+  const { cluster } = app.features;
+  if (cluster !== null && cluster !== undefined) return cluster;
+  call.methods = '';
+  throw new SkuaError('not_found', `There is nothing at ${call.path}: this node is a member of no cluster.`);
 }
 
 /** Errors: `not_found` where connectors are switched off: their paths are unknown then. */

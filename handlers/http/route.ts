@@ -4,10 +4,10 @@ import type { App, Call, Handler } from './context.ts';
 /**
  * Who may call an operation (options-and-security.md section 9). `anyone` is asked for no rights, but wrong credentials
  * are refused all the same; `probe` and `sender` (of webhooks) are answered without a look at credentials. `backup`: the files of the node, which hold
- * everything, so that operators may not see them. `stream`: the access list of the
+ * everything, so that operators may not see them. `members`: the members of the cluster, and nobody else whatever groups he is in. `stream`: the access list of the
  * stream decides, in the handler; `self`: the handler compares the user in the path with the caller.
  */
-export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'stream';
+export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'members' | 'stream';
 
 /**
  * Which member of a cluster decides an operation (ARCHITECTURE.md, "The cluster", rule 13). `here`: the one that is asked. `leader`: the one that

@@ -7,6 +7,7 @@ import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, Response
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
 import { BACKUP_SCHEMAS } from './backup.ts';
+import { CLUSTER_SCHEMAS } from './cluster.ts';
 import { CONNECTOR_SCHEMAS, connectorFailures, webhookFailures } from './connectors.ts';
 import { NODE_SCHEMAS } from './node.ts';
 import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './parts.ts';
@@ -43,6 +44,7 @@ const TAGS: readonly { readonly name: string; readonly description: string; read
   { name: 'Backup', description: 'Copies of the node\'s files, for the day on which they are lost.', prefixes: ['/admin/backup'] },
   { name: 'Users', description: 'Who may log in, and the groups they are in.', prefixes: ['/users'] },
   { name: 'Connectors', description: 'Sources of webhooks.', prefixes: ['/connectors'] },
+  { name: 'Cluster', description: 'What members of a cluster ask of each other.', prefixes: ['/cluster/'] },
   { name: 'Administration', description: 'Directing the node.', prefixes: ['/admin/'] },
   { name: 'Node', description: 'Health, information, statistics.', prefixes: ['/'] },
 ];
@@ -58,10 +60,11 @@ const WHO: Readonly<Record<Access, string>> = {
   operators: '`$ops` and `$admins`.',
   backup: '`$backup` and `$admins`.',
   administrators: '`$admins`.',
+  members: 'The other members of the cluster.',
   stream: 'As the access list of the stream says.',
 };
 /** Those whom a role is asked of, so that a caller can lack it. */
-const REFUSING: ReadonlySet<Access> = new Set(['self', 'operators', 'backup', 'administrators', 'stream']);
+const REFUSING: ReadonlySet<Access> = new Set(['self', 'operators', 'backup', 'administrators', 'members', 'stream']);
 /** Those of whom nobody asks who they are, so that credentials can't be wrong. */
 const UNASKED: ReadonlySet<Access> = new Set(['probe', 'sender']);
 const FOR_ANONYMOUS: ReadonlySet<Access> = new Set(['anyone', 'gossip', 'statistics']);
@@ -94,7 +97,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     tags: TAGS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description })),
     paths,
     components: {
-      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...CONNECTOR_SCHEMAS, ...NODE_SCHEMAS },
+      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...CONNECTOR_SCHEMAS, ...CLUSTER_SCHEMAS, ...NODE_SCHEMAS },
       parameters: Object.fromEntries(Object.entries(PARAMETERS).map(([name, parameter]) => [name, parameterObject(parameter)])),
       responses: Object.fromEntries(Object.entries(PROBLEMS).map(([name, response]) => [name, responseObject(response)])),
       securitySchemes: { basic: { type: 'http', scheme: 'basic', description: 'Login name and password, in UTF-8.' } },

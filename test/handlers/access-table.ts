@@ -1,6 +1,7 @@
 import type { Access } from '../../handlers/http/route.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import { HOLD_ID } from '../support/backup/fake-backups.ts';
+import { gossipOf, instanceOf, LOG_ID } from '../support/fake-cluster.ts';
 
 /**
  * What every operation of the route table is expected to answer, and to whom; options-and-security.md sections 8 and 9,
@@ -26,7 +27,7 @@ const NOBODY: Admitted = [];
 
 /** By the access of a route. `self` and `stream` are decided in the handlers, and have tables of their own. */
 export const ADMITTED: Readonly<Record<Exclude<Access, 'stream' | 'self'>, Admitted>> = {
-  probe: CALLERS, sender: CALLERS, anyone: EVERYONE, gossip: EVERYONE, statistics: KNOWN, authenticated: KNOWN, operators: OPERATORS, backup: KEEPERS, administrators: ADMINISTRATORS,
+  probe: CALLERS, sender: CALLERS, anyone: EVERYONE, gossip: EVERYONE, statistics: KNOWN, authenticated: KNOWN, operators: OPERATORS, backup: KEEPERS, administrators: ADMINISTRATORS, members: NOBODY,
 };
 
 /** The streams that the table is made for; see `access.test.ts` for what they are. */
@@ -165,5 +166,11 @@ const BACKUPS: Record<string, OperationExpectation> = {
   'GET /admin/backup/files': is('backup', 200, { query: `hold=${HOLD_ID}` }), 'GET /admin/backup/files/:path+': is('backup', 200, { params: { 'path+': 'chunk-000000.000000' }, query: `hold=${HOLD_ID}` }),
 };
 
+/** For members only, who are none of the callers here. */
+const CLUSTER: Record<string, OperationExpectation> = {
+  'POST /cluster/gossip': is('members', 200, { body: gossipOf(2) }), 'POST /cluster/lead': is('members', 200, { body: { logId: LOG_ID, epochNumber: 3 } }),
+  'GET /cluster/commits': is('members', 204, { query: `log=${LOG_ID}&from=8&instance=${instanceOf(2)}&waitMs=0` }),
+};
+
 /** By method and path of the route table. */
-export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...BACKUPS, ...NODE };
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...BACKUPS, ...CLUSTER, ...NODE };

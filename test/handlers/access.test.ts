@@ -11,6 +11,7 @@ import { DEFAULT_OPTIONS } from '../../handlers/http/context.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { fakeBackups, HOLD_ID } from '../support/backup/fake-backups.ts';
 import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
+import { CLUSTER_SECRET, fakeCluster } from '../support/fake-cluster.ts';
 import { fakeConnectors, fakeIngest } from '../support/fake-connectors.ts';
 import { FakeNode } from '../support/fake-node.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';
@@ -103,7 +104,7 @@ interface Sent {
 async function statusOf(key: string, caller: Caller | keyof typeof NAMED, { method, path, headers, body }: Sent): Promise<{ readonly status: number; readonly challenge: string | null; readonly text: string }> {
   const address = `192.0.2.${++made}`;
   const app = createApp(contextOf({
-    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), backups: await backupsFor(key), addressOf: () => address, isTrustedProxy: () => caller === 'proxied', options: { ...DEFAULT_OPTIONS, trustedAuthHeader: 'ES-TrustedAuth' },
+    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), backups: await backupsFor(key), cluster: fakeCluster(), addressOf: () => address, isTrustedProxy: () => caller === 'proxied', options: { ...DEFAULT_OPTIONS, trustedAuthHeader: 'ES-TrustedAuth' },
   }));
   const response = await app(new Request(ORIGIN + path, { method, headers: { ...headers, ...(isNamed(caller) ? { 'es-trustedauth': 'olga; $ops' } : AS[caller]) }, body }));
   return { status: response.status, challenge: response.headers.get('www-authenticate'), text: await response.text() };
@@ -173,6 +174,16 @@ describe('operations', () => {
     const make = () => operationRequest(method, path, expected);
     for (const caller of EVERYBODY) await check(key, caller, await make(), admitted, expected.status);
     await checkForeign(key, make, admitted.includes('admin'), expected.status);
+  });
+});
+
+describe('a member of the cluster', () => {
+  test.each(OPERATIONS.filter(({ access }) => access === 'members'))('$key is for it', async ({ key, method, path }) => {
+    const expected = EXPECTATIONS[key] as OperationExpectation;
+    const sent = await operationRequest(method, path, expected);
+    const reply = await statusOf(key, 'anonymous', { ...sent, headers: { ...sent.headers, authorization: `Cluster ${CLUSTER_SECRET}` } });
+    expect([reply.status, reply.text]).toEqual([expected.status, expect.anything()]);
+    expect((await statusOf(key, 'anonymous', { ...sent, headers: { ...sent.headers, authorization: 'Cluster guessed' } })).status).toBe(401);
   });
 });
 

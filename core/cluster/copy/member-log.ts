@@ -121,8 +121,8 @@ export class CopyLog implements MemberLog {
     return epoch;
   }
 
-  async refresh(): Promise<void> {
-    await this.#opened().refresher.refresh();
+  refresh(): Promise<void> {
+    return this.#opened().refresher.refresh();
   }
 
   async proveFresh(ageMs: number): Promise<void> {

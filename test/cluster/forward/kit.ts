@@ -4,6 +4,7 @@ import { SkuaError } from '../../../core/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { Meter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';
+import type { ClusterFeature } from '../../../handlers/http/context.ts';
 import type { Forwarder, ReplyParts, RequestParts } from '../../../handlers/http/cluster.ts';
 import { MEMBER_HEADER } from '../../../handlers/http/forwarded.ts';
 import { EpochFence } from '../../../local/cluster/fence.ts';
@@ -112,7 +113,7 @@ export class Members {
     const forward: Forwarder = { scheme: 'http', send: (leader, request, signal) => this.wire(() => this.#deliver(leader, request, store), request, signal) };
     const app = createApp(contextOf({
       store: fence.storeOf(store.store), scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
-      cluster: { membership: lead as unknown as Membership, log: store.log, isSecret: (text) => text === SECRET, forward, fence }, ...contextFor(store, index),
+      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, isSecret: (text) => text === SECRET, forward, fence }, ...contextFor(store, index),
     }));
     this.#apps.push(app);
     const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null): Promise<Answer> => {

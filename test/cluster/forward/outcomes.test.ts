@@ -34,7 +34,7 @@ describe('a write at a follower', () => {
   test('goes whole: method, target, headers and bytes as they came, but for those of the connection', async () => {
     const { follower } = await two();
     const body = `[ {"eventId":"${newId()}",  "eventType":"t","data":{"n":1.50}} ]`;
-    await follower.send('POST', '/streams/a%20b?x=%2F&y', { 'content-type': EVENTS, authorization: 'Basic a2ltOng=', 'x-odd': 'kept', connection: 'x-hop', 'x-hop': 'gone', 'accept-encoding': 'gzip', 'skua-forwarded': 'forged', 'skua-member': 'forged' }, body);
+    await follower.send('POST', '/streams/a%20b?x=%2F&y', { 'content-type': EVENTS, authorization: 'Basic a2ltOng=', 'x-odd': 'kept', connection: 'x-hop', 'x-hop': 'gone', 'accept-encoding': 'gzip', 'skua-member': 'forged' }, body);
     const { request } = members.forwarded[0]!;
     expect([request.method, request.target, new TextDecoder().decode(request.body)]).toEqual(['POST', '/streams/a%20b?x=%2F&y', body]);
     const names = request.headers.filter((_, i) => i % 2 === 0);
@@ -42,6 +42,9 @@ describe('a write at a follower', () => {
     for (const gone of ['connection', 'x-hop', 'accept-encoding', 'skua-member', 'content-length']) expect(names).not.toContain(gone);
     expect(names.filter((name) => name === 'skua-forwarded')).toHaveLength(1);
     expect(request.headers).not.toContain('forged');
+    // What only a member may say is not decided as if it were a client's.
+    expect((await follower.send('POST', '/streams/a', { 'content-type': EVENTS, 'skua-forwarded': 'forged' }, body)).status).toBe(401);
+    expect(members.forwarded).toHaveLength(1);
   });
 
   test.each([

@@ -17,6 +17,7 @@ import type { Asked, OperationObject, ParameterObject } from '../../support/api-
 import { fakeBackups } from '../../support/backup/fake-backups.ts';
 import { SCAVENGE_ID } from '../access-table.ts';
 import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts';
+import { CLUSTER_SECRET, fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeConnectors, fakeIngest } from '../../support/fake-connectors.ts';
 import { FakeNode } from '../../support/fake-node.ts';
 import { FakeSecurity } from '../../support/fake-security.ts';
@@ -93,7 +94,7 @@ describe('the document', () => {
       built++;
       return routesFor(options);
     });
-    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, features: { webhooks: {}, autoScavenge: {}, backups: {} } } as never;
+    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, features: { webhooks: {}, autoScavenge: {}, backups: {}, cluster: {} } } as never;
     const call = { methods: route.methods } as never;
     expect([route.path, route.operations['GET']!.access]).toEqual(['/openapi.json', 'anyone']);
     for (let i = 0; i < 2; i++) {
@@ -125,10 +126,11 @@ async function world(more: Partial<FlatContext> = {}) {
   const node = new FakeNode();
   const autoScavenge = new FakeAutoScavenge();
   const backups = await fakeBackups(clock, { isHeld: true });
+  const cluster = fakeCluster();
   const scavengeOrders = new ScavengeOrders({ scavenger: open.scavenger, store: open.store, clock, log: silentLog, leadsOthers: () => false, leaseMs: null });
   // Whatever the document's example orders comes late.
   await scavengeOrders.stop({ clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 100 }, null).catch(() => {});
-  const context = contextOf({ store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 200, 204, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' }, ...more });
+  const context = contextOf({ store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 200, 204, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, cluster, isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' }, ...more });
   const app = createApp(context);
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null) =>
     app(new Request(ORIGIN + path, { method, headers: { ...basic(CALLERS.admin), ...headers }, body }));
@@ -142,7 +144,7 @@ async function world(more: Partial<FlatContext> = {}) {
   await open.scavenger.idle();
   const { scavengeId: dryRun } = await (await send('POST', '/admin/scavenge?dryRun=true')).json() as { scavengeId: string };
   await open.scavenger.idle();
-  return { app, clock, open, security, node, autoScavenge, backups: backups.node, send, scavenge, dryRun, context };
+  return { app, clock, open, security, node, autoScavenge, cluster, backups: backups.node, send, scavenge, dryRun, context };
 }
 
 type World = Awaited<ReturnType<typeof world>>;
@@ -161,7 +163,8 @@ const WRONG_SEGMENTS: Readonly<Record<string, readonly string[]>> = {
 /** The calls of one operation: its examples, each alone and in each format, and what can be wrong with a call. */
 function casesOf(method: string, template: string, operation: OperationObject, { scavenge, dryRun }: World): Case[] {
   const parameters = operation.parameters.map((parameter) => resolved<ParameterObject>(parameter, document));
-  const caller = basic(template.endsWith('change-password') ? CALLERS.kim : CALLERS.admin);
+  const isMembers = template.startsWith('/cluster/');
+  const caller: Record<string, string> = isMembers ? { authorization: `Cluster ${CLUSTER_SECRET}` } : basic(template.endsWith('change-password') ? CALLERS.kim : CALLERS.admin);
   const valueOf = ({ name, example }: ParameterObject) => (name === 'scavenge' ? (template.includes('dry-run') ? dryRun : scavenge) : String(example));
   const given = (place: string, which: (parameter: ParameterObject) => boolean) => Object.fromEntries(parameters.filter((parameter) => parameter.in === place && which(parameter)).map((parameter) => [parameter.name, valueOf(parameter)]));
   const isRequired = ({ required }: ParameterObject) => required === true;
@@ -216,13 +219,19 @@ function casesOf(method: string, template: string, operation: OperationObject, {
   add('ops', withHeaders(basic(CALLERS.ops)));
   add('a page of another origin', withHeaders({ origin: 'https://elsewhere.test' }));
   add('a user the node does not know', { ...base, path: { ...base.path, ...('login' in base.path && { login: 'ghost' }) }, headers: { ...base.headers, authorization: 'none', 'es-trustedauth': 'ghost' } });
-  for (const code of ['not_ready', 'too_many_failures', 'io_error'] as const) add(code, base, ({ security }) => { security.loginError = new SkuaError(code, 'Because.', { retryAfterSeconds: 3 }); });
+  for (const code of ['not_ready', 'too_many_failures', 'io_error'] as const) add(code, isMembers ? withHeaders(basic(CALLERS.admin)) : base, ({ security }) => { security.loginError = new SkuaError(code, 'Because.', { retryAfterSeconds: 3 }); });
   add('again', base, ({ security }) => { security.loginError = null; });
   if (template.startsWith('/users/')) add('the last administrator', base, ({ security }) => { security.isLastAdministrator = true; });
   if (template.startsWith('/auto-scavenge/')) {
     for (const statusNow of Object.values(STATUSES)) add(statusNow.state, base, ({ autoScavenge }) => { autoScavenge.statusNow = statusNow; autoScavenge.pausesAtOnce = false; });
     for (const code of ['invalid_schedule', 'not_leader', 'auto_scavenge_busy'] as const) add(code, base, ({ autoScavenge }) => { autoScavenge.error = new SkuaError(code, 'Because.'); });
     add('off', base, ({ autoScavenge }) => { autoScavenge.off = 'Because.'; });
+  }
+  if (isMembers) {
+    if (type !== '') add('too large', { ...base, body: ' '.repeat(300_000) });
+    add('a commit', base, ({ cluster }) => { cluster.membership.feed = async () => ({ kind: 'commits', bytes: new Uint8Array(90) }); });
+    add('commits that are not at hand', base, ({ cluster }) => { cluster.membership.feed = async () => ({ kind: 'gone' }); });
+    add('another log', base, ({ cluster }) => { cluster.membership.error = new SkuaError('other_log', 'Because.'); });
   }
   if (template.startsWith('/admin/backup')) {
     if (template.includes('/files/')) add('beyond its end', { ...base, query: { ...base.query, from: '999999' } });
