@@ -54,7 +54,7 @@ export interface Membership {
   readonly clusterSize: number;
   /** All known members, this one included, ordered by address. */
   members(): readonly ClusterMember[];
-  /** The member that wrote the newest epoch, where it is heard and says that it leads; null otherwise. */
+  /** The member that wrote the newest epoch, where it is heard and says that it leads, or wrote that epoch a moment ago; null otherwise. */
   leader(): ClusterMember | null;
   /** This member leads: it wrote the newest epoch in its copy, and has not begun to resign. */
   readonly isLeader: boolean;

@@ -8,7 +8,7 @@ import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { bucketChunk, readObject } from './bucket-files.ts';
 import { diverged } from './compare.ts';
 import { newPieceBuffers, PIECE_BYTES, type PieceBuffers, piecesOf, RecordGroups, throwIfEnded } from './download.ts';
-import { segmentCorrupt } from './whole-files.ts';
+import { objectCorrupt } from './whole-files.ts';
 
 export interface ChunkRestParts {
   readonly storage: Storage;
@@ -99,10 +99,11 @@ class ChunkRest {
     await this.#own(from, first, add);
     await this.#stage(staged, first - this.#end, key, first - from, to - from, add);
     if (crc32 === undefined || crc === crc32) return;
-    if (first === from) throw segmentCorrupt(key);
+    const name = chunkFileName(this.#number, 0);
+    if (first === from) throw objectCorrupt(key, name);
     crc = 0;
     const difference = await this.#compare(key, to - from, from, from, add);
-    throw this.#judged(key, chunkFileName(this.#number, 0), crc === crc32, difference);
+    throw this.#judged(key, name, crc === crc32, difference);
   }
 
   /** Writes bytes [from, to) of an object to the temporary file, from `at` on; resolves with where they end. */
@@ -156,7 +157,7 @@ class ChunkRest {
   #judged(key: string, name: string, isSound: boolean, difference: number | null): SkuaError {
     if (isSound && difference !== null) return diverged(this.#parts.world.objects.place, difference);
     if (isSound) return new SkuaError('io_error', `The object ${key} was not read as it is stored. Try again.`, { key });
-    return new SkuaError('log_corrupt', `The object ${key}, which holds ${name}, does not fit its checksum: some byte has changed since it was written. Restore it from a version or a backup of the bucket.`, { key, file: name });
+    return objectCorrupt(key, name);
   }
 
   async #append(staged: StorageFile, path: string): Promise<void> {

@@ -36,12 +36,14 @@ export function compareFrom(end: number, { logEnd, chunkSizeBytes }: ObjectManif
 export async function checkLastBytes({ table, manifest, objects }: CompareParts): Promise<number> {
   const cache = new BlockCache(CACHE_BYTES);
   const compare = new Comparison(table, objects.place);
-  let at = Math.min(table.end, manifest.logEnd);
+  const end = Math.min(table.end, manifest.logEnd);
+  let at = end;
   for (let files = 0; at > 0 && compare.bytes < COMPARED_BYTES && files < FILES_MAX; files++) {
     const bucket = openBucketChunk(manifest, at - 1, objects, cache);
     const copy = table.chunkAt(at - 1);
     if (copy === undefined) break;
     const from = Math.max(bucket.startPosition, copy.startPosition);
+    if (bucket.isScavenged && at === end) await compare.endsRecord(bucket, at);
     if (bucket.isScavenged) await compare.survivors(bucket, from, at);
     else await compare.unscavenged(bucket, copy, from, at);
     at = from;
@@ -100,6 +102,14 @@ class Comparison {
       this.bytes += size;
       at = frame.position;
     }
+  }
+
+  /** No record that the bucket has kept may begin before the copy's end and end behind it. */
+  async endsRecord(bucket: Chunk, end: number): Promise<void> {
+    const frame = this.#frame;
+    const isBehindOne = await untilHit(() => bucket.readBackward(end, frame)) !== END;
+    const from = isBehindOne ? frame.next : bucket.startPosition;
+    if (await untilHit(() => bucket.readForward(from, frame)) !== END && frame.position < end) throw diverged(this.#place, frame.position);
   }
 
   /** What the bucket's scavenge has kept of [from, to), from its end. */

@@ -113,8 +113,10 @@ export class CopyHead extends Head {
   }
 
   async takeWinner(commit: Commit): Promise<void> {
+    // It may be on its way into the copy already: others may have begun to take it in before the commit of our own was begun.
+    while (this.#applying !== null) await this.#applying.catch(() => {});
     if (commit.number !== this.#known + 1) return;
-    await this.#apply([commit]);
+    await this.#exclusively(() => this.#apply([commit]));
     this.#count(1, 'bucket');
   }
 

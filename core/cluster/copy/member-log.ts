@@ -121,8 +121,8 @@ export class CopyLog implements MemberLog {
     return epoch;
   }
 
-  refresh(): Promise<void> {
-    return this.#opened().refresher.refresh();
+  async refresh(): Promise<void> {
+    await this.#opened().refresher.refresh();
   }
 
   async proveFresh(ageMs: number): Promise<void> {

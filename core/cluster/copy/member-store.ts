@@ -88,7 +88,7 @@ class Member implements MemberStore {
     this.#world = world;
     this.log = log;
     this.failed = new Promise((resolve) => { this.#fail = resolve; });
-    this.store = new SwitchingStore(() => this.#opening?.open.store ?? null, () => this.#current().store, () => log.end);
+    this.store = new SwitchingStore(() => this.#opening?.open.store ?? null, () => this.#current().store, log);
     this.scavenger = new SwitchingScavenger(() => this.#opening?.open.scavenger ?? null, () => this.#current().scavenger);
   }
 
@@ -204,6 +204,7 @@ class CopyOpening implements SharedOpening {
   #head: CopyHead | null = null;
   #refresher: Refresher | null = null;
   #copy: OpenCopy | null = null;
+  #flushing: Promise<void> = Promise.resolve();
 
   constructor(options: MemberStoreOptions, world: ObjectWorld, log: CopyLog, signal: AbortSignal, onTrouble: (error: SkuaError) => void) {
     this.#options = options;
@@ -243,6 +244,8 @@ class CopyOpening implements SharedOpening {
 
   onEpoch(epoch: Parameters<CopyLog['noteEpoch']>[0]): void {
     this.#log.noteEpoch(epoch);
+    // One that can't be written now, or is lost in a crash, is written at the next opening.
+    this.#flushing = this.#flushing.then(() => this.#flushEpoch()).catch((error: unknown) => this.#world.log.warn('the newest epoch could not be noted', { error }));
   }
 
   async opened(store: EventStoreInternals): Promise<void> {
@@ -253,9 +256,16 @@ class CopyOpening implements SharedOpening {
     const epoch = await lastEpoch(store);
     this.#log.opened(this.#copy, epoch);
     await refresher.catchUp();
-    // Whoever opens the directory alone goes on behind the newest epoch.
+    await this.#flushEpoch();
+  }
+
+  /** Whoever opens the directory alone goes on behind the newest epoch, and never uses its number again. */
+  async #flushEpoch(): Promise<void> {
     const newest = this.#log.epoch;
-    if (newest !== null) await this.#local!.checkpoints.epoch.flush(newest.position);
+    if (newest === null) return;
+    const { proposal, epoch } = this.#local!.checkpoints;
+    if (proposal.value < newest.number) await proposal.flush(newest.number);
+    if (epoch.value < newest.position) await epoch.flush(newest.position);
   }
 
   scavengeStore(store: EventStoreInternals): ScavengeStore {

@@ -1,5 +1,5 @@
 import { BlockCache } from '../../cache/block-cache.ts';
-import { SkuaError } from '../../errors.ts';
+import { isSkuaError, SkuaError } from '../../errors.ts';
 import { refuseUnfinishedRestore } from '../../log/markers.ts';
 import { openLog } from '../../log/open-log.ts';
 import type { TransactionLog } from '../../log/transaction-log.ts';
@@ -11,6 +11,7 @@ import { isOutdated, manifestEnd } from './bucket-files.ts';
 import { bringChunkRest, restBytes } from './chunk-rest.ts';
 import { checkFirstBytes, checkLastBytes, compareFrom, diverged } from './compare.ts';
 import { askForCut, commonEnd, dropIndexBeyond, forgetEpoch } from './cut-back.ts';
+import { refuseDamaged } from './damage.ts';
 import { throwIfEnded } from './download.ts';
 import { belongsTo, writeLogId } from './identity.ts';
 import { placeInTail } from './place-in-tail.ts';
@@ -131,7 +132,10 @@ class Preparation {
       if (!survey.isCutPending && survey.end >= manifestEnd(this.#manifest)) return survey.end;
       if (steps === 0) await this.#begin(survey);
       await this.#step(survey);
+      const before = survey.end;
       survey = await surveyCopy(this.#storage, this.#world.digests);
+      // What was scavenged at the old end may have hidden that the two had gone apart before.
+      if (survey.end < before) await this.#compare(survey);
     }
     throw new SkuaError('io_error', `The copy ends at ${survey.end}, and its log at ${manifestEnd(this.#manifest)}, whatever is done: this is a defect.`, { end: survey.end });
   }
@@ -142,7 +146,11 @@ class Preparation {
     const { chunkSizeBytes, storeId } = this.#manifest;
     if (survey.chunkSizeBytes !== null && survey.end > 0) {
       if (survey.chunkSizeBytes !== chunkSizeBytes) throw diverged(objects.place, 0, `have chunks of ${survey.chunkSizeBytes} and ${chunkSizeBytes} bytes`);
-      await this.#compareBytes(survey);
+      await this.#compareBytes(survey).catch(async (error: unknown) => {
+        const position = isSkuaError(error, 'log_diverged') ? error.data.position : undefined;
+        if (typeof position === 'number') await refuseDamaged({ storage: this.#storage, survey, world: this.#world, manifest: this.#manifest, position, signal: this.#parts.signal });
+        throw error;
+      });
     }
     if (this.#belongs) return;
     await writeLogId(this.#storage, storeId);

@@ -1,8 +1,14 @@
 import type { ByteShare } from '../../byte-budget.ts';
+import { SkuaError } from '../../errors.ts';
 import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeStarted } from '../../scavenge/api.ts';
 import type {
   AllPage, AllPosition, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
 } from '../../streams/api.ts';
+import type { MemberLog } from '../api.ts';
+import { copyClosed } from './member-log.ts';
+
+/** What a copy that is closed, or must be, says to those who use it. */
+const CLOSED: ReadonlySet<string> = new Set(['copy_behind', 'store_closed', 'io_error', 'file_not_found']);
 
 /** The part of the opening in force; throws `not_ready` while there is none. */
 type Current<T> = () => T;
@@ -11,26 +17,59 @@ type Current<T> = () => T;
 export class SwitchingStore implements EventStore {
   readonly #open: () => EventStore | null;
   readonly #store: Current<EventStore>;
-  readonly #endOf: () => number;
+  readonly #log: Pick<MemberLog, 'end' | 'refresh'>;
 
-  constructor(open: () => EventStore | null, store: Current<EventStore>, end: () => number) {
+  constructor(open: () => EventStore | null, store: Current<EventStore>, log: Pick<MemberLog, 'end' | 'refresh'>) {
     this.#open = open;
     this.#store = store;
-    this.#endOf = end;
+    this.#log = log;
   }
 
-  get end(): number { return this.#endOf(); }
-  async append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> { return this.#store().append(stream, expectedVersion, events, authorize); }
-  async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> { return this.#store().deleteStream(stream, expectedVersion, kind, authorize); }
-  async readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#store().readStream(stream, options); }
-  async readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> { return this.#store().readEvent(stream, number, resolveLinks, share); }
-  async readAll(options: ReadAllOptions): Promise<AllPage> { return this.#store().readAll(options); }
-  async streamInfo(stream: string): Promise<StreamInfo> { return this.#store().streamInfo(stream); }
+  get end(): number { return this.#log.end; }
+  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> { return this.#use((store) => store.append(stream, expectedVersion, events, authorize)); }
+  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> { return this.#use((store) => store.deleteStream(stream, expectedVersion, kind, authorize)); }
+  readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#use((store) => store.readStream(stream, options)); }
+  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> { return this.#use((store) => store.readEvent(stream, number, resolveLinks, share)); }
+  readAll(options: ReadAllOptions): Promise<AllPage> { return this.#use((store) => store.readAll(options)); }
+  streamInfo(stream: string): Promise<StreamInfo> { return this.#use((store) => store.streamInfo(stream)); }
   streamInfoNow(stream: string): StreamInfo | null { return this.#open()?.streamInfoNow?.(stream) ?? null; }
-  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> { return this.#store().subscribeToStream(stream, options); }
-  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> { return this.#store().subscribeToAll(options); }
-  async waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#store().waitForStream(stream, signal); }
-  async waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#store().waitForLog(position, signal); }
+  waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#use((store) => store.waitForStream(stream, signal)); }
+  waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#use((store) => store.waitForLog(position, signal)); }
+
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>, void, undefined> {
+    return this.#follow((store) => store.subscribeToStream(stream, options));
+  }
+
+  async *subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>, void, undefined> {
+    const { after } = options;
+    // Who has read on at another member may come with a place that this copy has not reached: what lies before it must not come again.
+    if (typeof after === 'object' && after.commit >= this.#log.end) await this.#use(() => this.#log.refresh());
+    yield* this.#follow((store) => store.subscribeToAll(options));
+  }
+
+  async #use<T>(call: (store: EventStore) => Promise<T>): Promise<T> {
+    const store = this.#store();
+    try {
+      return await call(store);
+    } catch (error) {
+      throw this.#told(store, error);
+    }
+  }
+
+  async *#follow<T>(subscribe: (store: EventStore) => AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+    const store = this.#store();
+    try {
+      yield* subscribe(store);
+    } catch (error) {
+      throw this.#told(store, error);
+    }
+  }
+
+  /** Errors of a copy that is being closed and opened again say only that. None of them leaves open whether something was written. */
+  #told(store: EventStore, error: unknown): unknown {
+    if (!(error instanceof SkuaError) || !CLOSED.has(error.code)) return error;
+    return error.code === 'copy_behind' || this.#open() !== store ? copyClosed(error) : error;
+  }
 }
 
 /** The scavenger of a member's copy. What it remembers of runs ends with the opening that they ran in. */

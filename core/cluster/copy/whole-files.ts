@@ -129,7 +129,7 @@ class WholeFiles {
         proof.add(piece);
         onBytes(piece.length);
       });
-      proof.check(() => new SkuaError('log_corrupt', `The object ${key}, which holds ${name}, does not fit its MD5: some byte has changed since it was written. Restore it from a version or a backup of the bucket.`, { key, file: name }));
+      proof.check(() => objectCorrupt(key, name));
     });
     const chunk = await openCompleted(storage, new BlockCache(0), temporaryOf(name), { number: startNumber, endNumber, chunkSize: manifest.chunkSizeBytes });
     await chunk.file.file.close();
@@ -158,7 +158,7 @@ class WholeFiles {
       onBytes(piece.length);
     });
     groups.finish();
-    if (crc32 !== undefined && crc !== crc32) throw segmentCorrupt(key);
+    if (crc32 !== undefined && crc !== crc32) throw objectCorrupt(key, file.path);
   }
 
   /** A durable file under a temporary name. What is left of one that failed goes at the end. */
@@ -189,8 +189,9 @@ class WholeFiles {
   }
 }
 
-export function segmentCorrupt(key: string): SkuaError {
-  return new SkuaError('log_corrupt', `The object ${key}, a part of the chunk that is being filled, does not fit its CRC-32: some byte has changed since it was written. Restore it from a version or a backup of the bucket.`, { key });
+/** An object whose content does not fit the checksum that was taken when it was written. */
+export function objectCorrupt(key: string, name: string): SkuaError {
+  return new SkuaError('log_corrupt', `The object ${key}, which holds ${name} or a part of it, does not fit its checksum: some byte has changed since it was written. Nothing of it was taken over: restore it from a version or a backup of the bucket.`, { key, file: name });
 }
 
 /** An opening removes what has such a name. */

@@ -39,6 +39,8 @@ export interface MembershipOptions {
   readonly deadMemberRemovalMs: number;
   /** The newest format of commits that this program understands; FORMAT_MAX where it is left out. */
   readonly formatMax?: number;
+  /** How often the objects are looked at by which members find each other, and the format; LOOK_MS where it is left out. */
+  readonly lookMs?: number;
 }
 
 /** A member that takes part: what the others call, and its start and end. */
@@ -95,11 +97,13 @@ export interface FollowerProgress {
 
 /** The newest format of commits that this program reads and writes. */
 export const FORMAT_MAX = 1;
+/** Members that are in touch learn of others by gossip, so their objects are looked at seldom. */
+export const LOOK_MS = 300_000;
 /** Members that are kept in mind, this one included. */
 export const MEMBERS_MAX = 64;
 /** A leader whose bucket has not answered it for so long is not heard any more. */
 export const BUCKET_SILENT_MAX_MS = 5_000;
-/** For so long a member that gave the lead away does not stand again. */
+/** For so long a member that gave the lead away leaves it to others. */
 export const RESIGNED_MS = 60_000;
 /** How long a leader that resigns waits for a successor, and one that stops. */
 export const RESIGN_WAIT_MS = 5_000;

@@ -10,9 +10,7 @@ import { Formats } from './formats.ts';
 import type { MemberTable } from './gossip.ts';
 import { entryOf, type NodeNote, Registry } from './registry.ts';
 
-/** How often members look at the objects of one another: members that are in touch learn of new ones by gossip. */
-const LOOK_MS = 300_000;
-/** And while no leader is heard, or this member is refused. */
+/** How often the objects are looked at while no leader is heard, or this member is refused. */
 const URGENT_LOOK_MS = 5_000;
 
 export interface CareParts {
@@ -25,6 +23,7 @@ export interface CareParts {
   readonly isUrgent: () => boolean;
   readonly removeAfterMs: number;
   readonly formatMax: number;
+  readonly lookMs: number;
   readonly onLook: () => void;
   /** The format of commits is too new for this program. */
   readonly onRefused: (error: SkuaError) => void;
@@ -64,13 +63,13 @@ export class Care {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, isUrgent, log } = this.#parts;
-    let nextMs = clock.monotonicMs() + LOOK_MS;
+    const { clock, isUrgent, log, lookMs } = this.#parts;
+    let nextMs = clock.monotonicMs() + lookMs;
     while (!signal.aborted) {
       await this.#alarm.sleep(URGENT_LOOK_MS, signal);
       if (signal.aborted) return;
       if (clock.monotonicMs() < nextMs && !isUrgent() && this.#written === this.#parts.self().priority) continue;
-      nextMs = clock.monotonicMs() + LOOK_MS;
+      nextMs = clock.monotonicMs() + lookMs;
       await this.#look(signal).catch((error: unknown) => {
         if (isSkuaError(error, 'format_too_new')) this.#parts.onRefused(error);
         else if (!signal.aborted) log.warn('the objects of the members could not be looked at, which is tried again', { error: String(error) });

@@ -42,7 +42,7 @@ export function checkLeadRequest(value: unknown): LeadRequest {
 
 export function checkEpoch(value: unknown): Epoch {
   const { number, position, id, leaderInstanceId } = fields(value, 'epoch');
-  return { number: whole(number, 'epoch.number', 0), position: whole(position, 'epoch.position', 0), id: uuid(id, 'epoch.id'), leaderInstanceId: uuid(leaderInstanceId, 'epoch.leaderInstanceId') };
+  return { number: whole(number, 'epoch.number', 0), position: whole(position, 'epoch.position', 0), id: epochId(id, 'epoch.id'), leaderInstanceId: epochId(leaderInstanceId, 'epoch.leaderInstanceId') };
 }
 
 export function checkAddress(value: unknown, name: string): NodeAddress {
@@ -70,7 +70,7 @@ function checkEntry(value: unknown): GossipEntry {
     applied: whole(entry['applied'], 'applied', 0), lastCommitPosition: whole(entry['lastCommitPosition'], 'lastCommitPosition', -1),
     writerCheckpoint: whole(entry['writerCheckpoint'], 'writerCheckpoint', 0), chaserCheckpoint: whole(entry['chaserCheckpoint'], 'chaserCheckpoint', 0),
     epoch: entry['epoch'] === null ? null : checkEpoch(entry['epoch']),
-    hears: entry['hears'] === null ? null : uuid(entry['hears'], 'hears'), scavengeId: entry['scavengeId'] === null ? null : uuid(entry['scavengeId'], 'scavengeId'),
+    hears: entry['hears'] === null ? null : epochId(entry['hears'], 'hears'), scavengeId: entry['scavengeId'] === null ? null : uuid(entry['scavengeId'], 'scavengeId'),
   };
 }
 
@@ -82,6 +82,12 @@ function fields(value: unknown, name: string): Fields {
 /** Texts of UUIDs are compared, so there is one spelling only. */
 function uuid(value: unknown, name: string): string {
   if (typeof value !== 'string' || value !== value.toLowerCase() || !guidFromText(value, new Uint8Array(16), 0)) throw wrong(name);
+  return value;
+}
+
+/** As the record has it: in a log that another program wrote it may be empty, or spelled otherwise. */
+function epochId(value: unknown, name: string): string {
+  if (typeof value !== 'string' || !/^[0-9a-fA-F-]{0,36}$/.test(value)) throw wrong(name);
   return value;
 }
 

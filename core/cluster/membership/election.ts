@@ -31,8 +31,10 @@ export interface ElectionKnowledge {
   readonly others: readonly OtherCandidate[];
   /** When the newest epoch came into the copy of this member; -Infinity when it was there at its start. */
   readonly epochSinceMs: number;
-  /** Before this time it does not stand: it has resigned, or failed a moment ago. */
+  /** Before this time it does not stand: it failed a moment ago. */
   readonly notBeforeMs: number;
+  /** Until then it leaves the lead to others, for it has given it away; -Infinity when it has not. */
+  readonly resignedUntilMs: number;
   /** What another said counts for so long. */
   readonly voteMs: number;
 }
@@ -46,6 +48,8 @@ export type ElectionDecision =
 export const RANK_STEP_MS = 75;
 /** No member waits longer than this for better ones. */
 export const RANK_WAIT_MAX_MS = 600;
+/** Who has resigned waits so much longer: then nobody else can lead, and it is better than none. */
+export const RESIGNED_WAIT_MS = 5_000;
 
 /** Half of the cluster and one more. */
 export function majorityOf(clusterSize: number): number {
@@ -66,7 +70,7 @@ export class Election {
   #sinceMs: number | null = null;
 
   decide(knowledge: ElectionKnowledge, nowMs: number): ElectionDecision {
-    const { self, clusterSize, notBeforeMs } = knowledge;
+    const { self, clusterSize, notBeforeMs, resignedUntilMs } = knowledge;
     if (self.isReadOnlyReplica) return this.#none('replica');
     if (!self.hearsNone) return this.#none('leader');
     const others = voters(knowledge, nowMs);
@@ -74,7 +78,8 @@ export class Election {
     this.#sinceMs ??= nowMs;
     if (!self.canLead) return { kind: 'none', why: 'copy' };
     const better = others.filter((other) => other.canLead && isBetter(other, self)).length;
-    return { kind: 'stand', atMs: Math.max(this.#sinceMs + Math.min(better * RANK_STEP_MS, RANK_WAIT_MAX_MS), notBeforeMs) };
+    const turnMs = this.#sinceMs + Math.min(better * RANK_STEP_MS, RANK_WAIT_MAX_MS);
+    return { kind: 'stand', atMs: Math.max(turnMs, Math.min(resignedUntilMs, turnMs + RESIGNED_WAIT_MS), notBeforeMs) };
   }
 
   #none(why: 'replica' | 'leader' | 'minority'): ElectionDecision {

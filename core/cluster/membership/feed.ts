@@ -38,6 +38,7 @@ export class Feed {
   #from: { readonly instanceId: string; readonly ending: AbortController } | null = null;
   #pushes = 0;
   #polls = 0;
+  #polledMs = -Infinity;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
@@ -55,7 +56,7 @@ export class Feed {
 
   /** Something is known to be in the bucket: it is asked at once, or once more. */
   poll(): void {
-    this.#ask(() => this.#parts.copy.refresh());
+    this.#ask(async () => this.#parts.copy.refresh());
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -69,12 +70,13 @@ export class Feed {
       if (from === null) {
         // A leader hears of what functions, and members without it, have committed from nobody else.
         const { copy } = this.#parts;
-        this.#ask(() => (isLeading() ? copy.proveFresh(POLL_MS) : copy.refresh()));
+        this.#ask(async () => (isLeading() ? copy.proveFresh(POLL_MS) : copy.refresh()));
         await this.#alarm.sleep(POLL_MS, signal);
         failures = 0;
         continue;
       }
       const startMs = clock.monotonicMs();
+      this.#askWhetherItAnswers();
       const outcome = await this.#fetch(from, signal);
       if (outcome === 'fed') failures = 0;
       else if (outcome === 'nothing') await this.#alarm.sleep(EMPTY_LEAST_MS - (clock.monotonicMs() - startMs), signal);
@@ -83,6 +85,13 @@ export class Feed {
         await this.#alarm.sleep(Math.min(FAILURE_WAIT_FIRST_MS * 2 ** failures++, POLL_MS), signal);
       }
     }
+  }
+
+  /** A follower has no other reason to ask a bucket that was silent, and would think it silent for ever. */
+  #askWhetherItAnswers(): void {
+    const { copy, clock } = this.#parts;
+    if (copy.bucketSilentMs === 0 || clock.monotonicMs() - this.#polledMs < POLL_MS) return;
+    if (this.#asking === null) this.poll();
   }
 
   /** Asks the bucket, once at a time. It is not waited for: a bucket that hangs does not keep commits of a leader away that comes back. */
@@ -97,6 +106,7 @@ export class Feed {
       do {
         asking.again = false;
         this.#polls++;
+        this.#polledMs = this.#parts.clock.monotonicMs();
         // What fails shows in `bucketSilentMs` and `trouble` of the copy, and is tried again in a second.
         await ask().catch(() => { asking.again = false; });
       } while (asking.again);
@@ -110,14 +120,14 @@ export class Feed {
     const over = AbortSignal.any([ending.signal, signal]);
     const limit = clock.sleep(FEED_SILENCE_MS, over).then(() => { ending.abort(); });
     this.#from = { instanceId: entry.instanceId, ending };
+    const wanted = copy.applied + 1;
     try {
-      const reply = await peers.commits(entry.node, { logId: copy.logId, from: copy.applied + 1, instanceId: selfId, waitMs: FEED_WAIT_MS }, over);
+      const reply = await peers.commits(entry.node, { logId: copy.logId, from: wanted, instanceId: selfId, waitMs: FEED_WAIT_MS }, over);
       if (reply.kind === 'gone') return 'failed';
       // Only who leads answers so: an instance that took the place of a leader which is gone does not have this answer.
       onHeard(entry.instanceId);
       if (reply.bytes.length === 0) return 'nothing';
-      const before = copy.applied;
-      if (await copy.takePushed(reply.bytes) <= before) return 'failed';
+      if (await copy.takePushed(reply.bytes) < wanted) return 'failed';
       this.#pushes++;
       return 'fed';
     } catch (error) {

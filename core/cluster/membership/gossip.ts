@@ -109,7 +109,7 @@ export class MemberTable {
   #update(record: MemberRecord, entry: GossipEntry, source: EntrySource): MergeOutcome {
     const isOwnWord = source === 'answer' || source === 'call';
     // What a member says itself is measured by what it said itself, so that nothing that others made of it can silence it.
-    const isNews = isOwnWord ? entry.sentMs > record.saidSentMs : entry.sentMs > record.entry.sentMs;
+    const isNews = isOwnWord ? entry.sentMs > record.saidSentMs : entry.sentMs > record.entry.sentMs && !this.#speaks(record);
     if (isOwnWord) this.#compareClocks(record, entry);
     if (source === 'answer') {
       record.lost = 'no';
@@ -120,6 +120,11 @@ export class MemberTable {
     if (isOwnWord) record.saidSentMs = entry.sentMs;
     if (source !== 'object') this.#hear(record, isOwnWord);
     return 'news';
+  }
+
+  /** It is in touch with this member itself: what others say of it adds nothing. */
+  #speaks({ saidMs }: MemberRecord): boolean {
+    return this.#options.clock.monotonicMs() - saidMs <= this.#options.aliveMs / 2;
   }
 
   #put(key: string, entry: GossipEntry, source: EntrySource): 'news' {

@@ -42,10 +42,16 @@ export function saysThatItLeads({ state, bucketSilentMs }: GossipEntry): boolean
   return (state === 'Leader' || state === 'ResigningLeader') && bucketAnswers(bucketSilentMs);
 }
 
+/** Whom this member hears, or is about to hear: what it tells others, whom it is fed by, and whether it would vote for another. */
 export function listen(table: MemberTable, context: HearingContext): Hearing {
+  const claims = claimant(table, context.epoch?.number ?? -1, context.nowMs - context.timeoutMs);
+  if (claims !== null) return { kind: 'expected', record: claims, instanceId: claims.entry.instanceId, untilMs: claims.saidMs + context.timeoutMs };
+  return listenToEpoch(table, context);
+}
+
+/** The same by the epochs in its copy alone: so who was the leader is that until the next epoch is here, and requests go to it. */
+export function listenToEpoch(table: MemberTable, context: HearingContext): Hearing {
   const { selfId, canLead, epoch, epochSinceMs, awayUntilMs, isMeeting, timeoutMs, nowMs } = context;
-  const claims = claimant(table, epoch?.number ?? -1, nowMs - timeoutMs);
-  if (claims !== null) return { kind: 'expected', record: claims, instanceId: claims.entry.instanceId, untilMs: claims.saidMs + timeoutMs };
   const expected = (record: MemberRecord | null, untilMs: number): Hearing => ({ kind: 'expected', record, instanceId: epoch?.leaderInstanceId ?? null, untilMs });
   if (epoch === null) return isMeeting ? expected(null, Infinity) : NOBODY;
   if (epoch.leaderInstanceId === selfId) return canLead ? { kind: 'self', record: null, instanceId: selfId, untilMs: Infinity } : NOBODY;

@@ -4,20 +4,22 @@ import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequ
 import { newUuid } from '../../object-log/keys.ts';
 import { type ClusterMember, sameNode } from '../api.ts';
 import { Alarm } from './alarm.ts';
-import { FORMAT_MAX, MEMBERS_MAX, type MembershipFigures, type MembershipOptions, type MembershipParts, RESIGN_WAIT_MS, RESIGNED_MS, type RunningMembership, STOP_WAIT_MS } from './api.ts';
+import { FORMAT_MAX, LOOK_MS, MEMBERS_MAX, type MembershipFigures, type MembershipOptions, type MembershipParts, RESIGN_WAIT_MS, RESIGNED_MS, type RunningMembership, STOP_WAIT_MS } from './api.ts';
 import { Care } from './care.ts';
 import { checkCommitsRequest, checkGossip, checkLeadRequest } from './check.ts';
 import { bucketAnswers, type Candidate, Election, isBetter } from './election.ts';
 import { Feed, FeedServer, otherLog } from './feed.ts';
 import { type MemberRecord, MemberTable } from './gossip.ts';
-import { type Hearing, listen, saysThatItLeads } from './hearing.ts';
+import { type Hearing, listen, listenToEpoch, saysThatItLeads } from './hearing.ts';
 import { giveLeadAway } from './resign.ts';
 import { Rounds, saysAddressInUse } from './rounds.ts';
 
 /** How often all are told while no leader is heard: so that what they say of it is fresh. */
 const LEADERLESS_ROUND_MS = 200;
+const LEADERLESS_SOON_MS = 10_000;
+const LEADERLESS_LATER_MS = 500;
 /** How often this member looks at itself, for what tells nobody: a bucket that falls silent, a copy that catches up. */
-const LOOK_MS = 250;
+const STEP_MAX_MS = 250;
 /** Members are dead when nothing was heard of them for a round and this many times the timeout of a call. */
 const DEAD_TIMEOUTS = 2;
 /** What another says of the leader it hears counts for at least so long. */
@@ -63,7 +65,9 @@ class Member implements RunningMembership {
   #isGivingAway = false;
   #awayUntilMs = -Infinity;
   #notBeforeMs = -Infinity;
+  #resignedUntilMs = -Infinity;
   #standWaitMs = STAND_WAIT_FIRST_MS;
+  #leaderlessSinceMs: number | null = null;
   #nextRoundMs = 0;
   #nextBeatMs = 0;
   #takeovers = 0;
@@ -89,7 +93,7 @@ class Member implements RunningMembership {
     this.#server = new FeedServer(copy, clock, () => this.#leadsByCopy());
     this.#care = new Care({
       objects, clock, log, table: this.#table, self: () => this.self, isLeading: () => this.isLeader, isUrgent: () => this.#hearing().kind === 'none' || this.#refusal !== null,
-      removeAfterMs: options.deadMemberRemovalMs, formatMax: options.formatMax ?? FORMAT_MAX,
+      removeAfterMs: options.deadMemberRemovalMs, formatMax: options.formatMax ?? FORMAT_MAX, lookMs: options.lookMs ?? LOOK_MS,
       onLook: () => { this.#alarm.ring(); }, onRefused: (error) => { this.#refuse(error, 'format'); },
     });
     copy.onEpoch((epoch) => { this.#onEpoch(epoch); });
@@ -120,8 +124,15 @@ class Member implements RunningMembership {
 
   leader(): ClusterMember | null {
     if (this.#leadsByCopy()) return { ...this.self, isAlive: true, heardMs: this.#parts.clock.nowMs() };
-    const { kind, record } = this.#hearing();
-    return kind === 'heard' && record !== null ? { ...record.entry, isAlive: true, heardMs: record.heardMs } : null;
+    const { kind, record } = this.#hearing(listenToEpoch);
+    if (record === null || (kind !== 'heard' && !this.#isNewLeader(record))) return null;
+    return { ...record.entry, isAlive: true, heardMs: record.heardMs };
+  }
+
+  /** It wrote the newest epoch a moment ago, and spoke a moment ago: that it leads is on the way, and nobody need do without a leader until then. */
+  #isNewLeader({ entry, lost, saidMs }: MemberRecord): boolean {
+    const { copy, clock } = this.#parts;
+    return entry.instanceId === copy.epoch?.leaderInstanceId && lost === 'no' && (entry.state === 'Follower' || entry.state === 'Unknown') && clock.monotonicMs() - saidMs <= this.#options.leaderElectionTimeoutMs;
   }
 
   onChange(listener: () => void): void {
@@ -153,9 +164,9 @@ class Member implements RunningMembership {
     };
   }
 
-  #hearing(): Hearing {
+  #hearing(by: typeof listen = listen): Hearing {
     const { copy, clock } = this.#parts;
-    return listen(this.#table, {
+    return by(this.#table, {
       selfId: this.#instanceId, canLead: this.#canLead(), epoch: copy.epoch, epochSinceMs: this.#epochSinceMs, awayUntilMs: this.#awayUntilMs, isMeeting: this.#stage === 'initializing',
       timeoutMs: this.#options.leaderElectionTimeoutMs, nowMs: clock.monotonicMs(),
     });
@@ -261,7 +272,7 @@ class Member implements RunningMembership {
     while (!signal.aborted) {
       const { clock } = this.#parts;
       const dueMs = this.#step();
-      const wakeMs = clock.monotonicMs() + Math.min(LOOK_MS, Math.max(1, dueMs - clock.monotonicMs()));
+      const wakeMs = clock.monotonicMs() + Math.min(STEP_MAX_MS, Math.max(1, dueMs - clock.monotonicMs()));
       await this.#alarm.sleep(wakeMs - clock.monotonicMs(), signal);
       // A process that stood still has heard nobody meanwhile, and that says nothing about the leader.
       if (clock.monotonicMs() - wakeMs > this.#options.leaderElectionTimeoutMs / 2) this.#awayUntilMs = clock.monotonicMs();
@@ -276,7 +287,9 @@ class Member implements RunningMembership {
     const entry = this.#entry(this.#sentMs);
     this.#leadsSinceMs = this.#leadsByCopy() ? (this.#leadsSinceMs ?? clock.nowMs()) : null;
     const told = [entry.state, entry.hears, entry.epoch?.number, entry.priority, entry.scavengeId, bucketAnswers(entry.bucketSilentMs)].join(' ');
-    const intervalMs = hearing.kind === 'none' ? Math.min(LEADERLESS_ROUND_MS, this.#options.gossipIntervalMs) : this.#options.gossipIntervalMs;
+    if (hearing.kind !== 'none') this.#leaderlessSinceMs = null;
+    else this.#leaderlessSinceMs ??= nowMs;
+    const intervalMs = this.#roundMs(nowMs);
     if (told !== this.#told || nowMs >= this.#nextRoundMs) {
       this.#told = told;
       this.#nextRoundMs = nowMs + intervalMs;
@@ -285,6 +298,12 @@ class Member implements RunningMembership {
     this.#nextRoundMs = Math.min(this.#nextRoundMs, nowMs + intervalMs);
     this.#show(hearing);
     return Math.min(this.#nextRoundMs, hearing.untilMs, this.#beat(hearing, nowMs), this.#decide(hearing, nowMs));
+  }
+
+  #roundMs(nowMs: number): number {
+    const { gossipIntervalMs } = this.#options;
+    if (this.#leaderlessSinceMs === null || this.#refusal !== null) return gossipIntervalMs;
+    return Math.min(nowMs - this.#leaderlessSinceMs < LEADERLESS_SOON_MS ? LEADERLESS_ROUND_MS : LEADERLESS_LATER_MS, gossipIntervalMs);
   }
 
   /** A leader that has not spoken for half of the time after which it counts as silent is asked whether it is there. Returns when to look again. */
@@ -304,7 +323,7 @@ class Member implements RunningMembership {
     const entry = this.#entry(this.#sentMs);
     const self = { ...candidate(entry), hearsNone: kind === 'none' && this.#stage === 'running', canLead: this.#canLead() };
     const others = this.#table.records().map(({ entry: other, saidMs }) => ({ ...candidate(other), saidMs }));
-    const decision = this.#election.decide({ clusterSize: this.#options.clusterSize, self, others, epochSinceMs: this.#epochSinceMs, notBeforeMs: this.#notBeforeMs, voteMs }, nowMs);
+    const decision = this.#election.decide({ clusterSize: this.#options.clusterSize, self, others, epochSinceMs: this.#epochSinceMs, notBeforeMs: this.#notBeforeMs, resignedUntilMs: this.#resignedUntilMs, voteMs }, nowMs);
     if (decision.kind === 'none' || this.#isStanding) return Infinity;
     if (decision.atMs > nowMs) return decision.atMs;
     void this.#stand(copy.epoch?.number ?? -1);
@@ -331,8 +350,9 @@ class Member implements RunningMembership {
   }
 
   #onEpoch({ number, leaderInstanceId }: Epoch): void {
-    const { clock, log } = this.#parts;
-    this.#epochSinceMs = clock.monotonicMs();
+    const { clock, log, copy } = this.#parts;
+    // Its leader has a moment to speak up; that of an epoch which is only met while catching up had it long ago.
+    if (this.#stage === 'running' && copy.isCaughtUp) this.#epochSinceMs = clock.monotonicMs();
     this.#standWaitMs = STAND_WAIT_FIRST_MS;
     if (leaderInstanceId === this.#instanceId) {
       this.#takeovers++;
@@ -507,7 +527,7 @@ class Member implements RunningMembership {
     const outcome = await giveLeadAway({ copy, peers, clock, candidates, newerEpoch: async (than, signal) => this.newerEpoch(than, signal) }, waitMs).finally(() => { this.#isGivingAway = false; });
     this.#alarm.ring();
     if (outcome.kind === 'kept') return outcome.why;
-    this.#notBeforeMs = clock.monotonicMs() + RESIGNED_MS;
+    this.#resignedUntilMs = clock.monotonicMs() + RESIGNED_MS;
     return null;
   }
 

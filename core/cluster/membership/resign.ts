@@ -42,7 +42,7 @@ export async function giveLeadAway(parts: ResignParts, waitMs: number): Promise<
       const reason = await Promise.race([asked, newer.then(() => null)]);
       if (reason === null) {
         // It is in the bucket; here it comes with the next commit, or with this question.
-        void copy.refresh().catch(() => {});
+        void (async () => copy.refresh())().catch(() => {});
         if (await newer) return { kind: 'given' };
       }
       reasons.push(`${nodeKey(node)}: ${reason ?? 'no epoch of its came in time'}`);

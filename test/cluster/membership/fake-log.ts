@@ -16,12 +16,12 @@ export interface BucketLink {
   /** Milliseconds of a way to the bucket, or back. */
   readonly latencyMs: () => number;
   /** Probability that a reply is lost. */
-  loss: number;
+  readonly loss: () => number;
 }
 
 const BYTES_A_COMMIT = 100;
 /** After this a request to a bucket that does not answer is given up. */
-const BUCKET_TIMEOUT_MS = 2_000;
+export const BUCKET_TIMEOUT_MS = 2_000;
 const LEAD_TRIES_MAX = 30;
 
 /** A log without records: commits are epochs or nothing. As the real one it appends at the next free number and takes in what others put there first. */
@@ -145,7 +145,7 @@ export class FakeCopy implements MemberLog {
     if (this.#link.isCut) return this.#silent(startMs, 'storage_unreachable');
     const result = effect();
     await this.#clock.sleep(this.#link.latencyMs());
-    if (this.#link.isCut || this.#random.chance(this.#link.loss)) return this.#silent(startMs, 'commit_outcome_unknown');
+    if (this.#link.isCut || this.#random.chance(this.#link.loss())) return this.#silent(startMs, 'commit_outcome_unknown');
     this.#silentSinceMs = null;
     return result;
   }

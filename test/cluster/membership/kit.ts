@@ -44,6 +44,8 @@ export interface MemberSettings {
   readonly isReadOnlyReplica?: boolean;
   readonly formatMax?: number;
   readonly log?: Log;
+  readonly lookMs?: number;
+  readonly deadMemberRemovalMs?: number;
 }
 
 /** One run of a member. */
@@ -63,14 +65,14 @@ export class Process {
     this.settings = settings;
     this.node = { address: 'member', port: settings.port };
     this.clock = new ProcessClock(world.clock, this);
-    this.bucket = { isCut: false, latencyMs: () => world.random.int(1, world.bucketMs), loss: world.bucketLoss };
+    this.bucket = { isCut: false, latencyMs: () => world.random.int(1, world.bucketMs), loss: () => world.bucketLoss };
     this.copy = new FakeCopy(world.shared, this.clock, world.random, this.bucket);
     this.membership = createMembership({
       copy: this.copy, peers: world.peersOf(this), objects: world.objectsOf(this), clock: this.clock, ids: world.ids, log: settings.log ?? silentLog, meter: silentMeter,
     }, {
       self: this.node, clusterSize: settings.clusterSize ?? 3, priority: settings.priority ?? 0, isReadOnlyReplica: settings.isReadOnlyReplica ?? false, version: '1.0',
-      gossipIntervalMs: 2_000, gossipTimeoutMs: 2_500, gossipAllowedDifferenceMs: 60_000, leaderElectionTimeoutMs: 1_000, deadMemberRemovalMs: 1_800_000,
-      ...(settings.formatMax !== undefined && { formatMax: settings.formatMax }),
+      gossipIntervalMs: 2_000, gossipTimeoutMs: 2_500, gossipAllowedDifferenceMs: 60_000, leaderElectionTimeoutMs: 1_000, deadMemberRemovalMs: settings.deadMemberRemovalMs ?? 1_800_000,
+      ...(settings.formatMax !== undefined && { formatMax: settings.formatMax }), ...(settings.lookMs !== undefined && { lookMs: settings.lookMs }),
     });
   }
 
@@ -147,10 +149,10 @@ export class Net {
     return leaders.size === 1 && only !== null ? (this.alive.find(({ instanceId }) => instanceId === only) ?? null) : null;
   }
 
-  /** Milliseconds until all of these agree on a leader. */
-  async untilLeader(withinMs: number, processes?: readonly Process[]): Promise<number> {
+  /** Milliseconds until all of these agree on a leader, which is one of them where that is asked. */
+  async untilLeader(withinMs: number, processes?: readonly Process[], isOneOfThem = false): Promise<number> {
     const startMs = this.clock.monotonicMs();
-    while (this.leaderOf(processes ?? this.alive) === null) {
+    for (let leader = this.leaderOf(processes); leader === null || (isOneOfThem && !processes!.includes(leader)); leader = this.leaderOf(processes)) {
       if (this.clock.monotonicMs() - startMs >= withinMs) {
         expect.fail(`No leader within ${withinMs} ms: ${(processes ?? this.alive).map(({ node, membership, copy }) => `${node.port} is ${membership.state}, hears ${membership.self.hears}, epoch ${copy.epoch?.number} of ${copy.epoch?.leaderInstanceId}`).join('; ')}`);
       }

@@ -9,7 +9,6 @@
  * - The store itself is consistent: what it has acknowledged it has.
  */
 import { SkuaError } from '../../../core/errors.ts';
-import type { MemoryObjects } from '../../../core/ports/memory-objects.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Random } from '../../support/random.ts';
 import type { Timeline } from '../auto-scavenge/timeline.ts';
@@ -21,18 +20,20 @@ export interface SimNetwork {
   readonly removeAfterMs: number;
   /** The process takes any object that it finds at its number for its own. */
   readonly withoutNonce: boolean;
+  /** Names of processes that the store can't be reached from at the moment. */
+  readonly cut?: ReadonlySet<string>;
 }
 
 export class SimObjects implements ObjectStore {
   readonly place = 'simulated';
-  readonly #store: MemoryObjects;
+  readonly #store: ObjectStore;
   readonly #process: SimProcess;
   readonly #timeline: Timeline;
   readonly #random: Random;
   readonly #network: SimNetwork;
   readonly #attempts = new Map<string, Uint8Array>();
 
-  constructor(store: MemoryObjects, process: SimProcess, timeline: Timeline, random: Random, network: SimNetwork) {
+  constructor(store: ObjectStore, process: SimProcess, timeline: Timeline, random: Random, network: SimNetwork) {
     this.#store = store;
     this.#process = process;
     this.#timeline = timeline;
@@ -62,8 +63,14 @@ export class SimObjects implements ObjectStore {
     return this.#call(true, () => this.#store.create(key, copy));
   }
 
-  upload(): Promise<void> {
-    return Promise.reject(new SkuaError('io_error', 'Nothing here is large.', {}));
+  async upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>): Promise<void> {
+    const bytes = new Uint8Array(sizeBytes);
+    let filled = 0;
+    for await (const piece of content) {
+      bytes.set(piece, filled);
+      filled += piece.length;
+    }
+    return this.put(key, bytes);
   }
 
   list(prefix: string, options?: ListOptions): Promise<ObjectPage> {
@@ -88,6 +95,10 @@ export class SimObjects implements ObjectStore {
         if (replyMs !== null) this.#timeline.in(replyMs, () => this.#process.deliver(() => resolve(value)));
       }, reject);
     };
+    if (this.#network.cut?.has(this.#process.name) === true) {
+      fail(random.int(1, 3_000));
+      return promise;
+    }
     const thereMs = this.#delayMs();
     const fault = random.chance(this.#network.faults) ? random.int(0, 3) : -1;
     if (fault === 0 || fault === 1) fail(thereMs + this.#delayMs());

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest';
+import { FORMATS_PREFIX, Formats } from '../../../core/cluster/membership/formats.ts';
+import { nodeObjectKey, type NodeNote, NODES_PREFIX, Registry } from '../../../core/cluster/membership/registry.ts';
+import { type Log, silentLog } from '../../../core/ports/log.ts';
+import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { isKey } from '../../../core/ports/object-store.ts';
+import { encodeText } from '../../../core/text.ts';
+import { CountingObjects } from '../../support/counting-objects.ts';
+import { cluster, Net, otherThan, type Process } from './kit.ts';
+
+/** Short times, since simulated ones cost real ones. */
+const LOOK_MS = 6_000;
+const REMOVAL_MS = 30_000;
+const SOON = { lookMs: LOOK_MS, deadMemberRemovalMs: REMOVAL_MS };
+
+function note(port: number, changes: Partial<NodeNote> = {}): NodeNote {
+  return { node: { address: 'm', port }, instanceId: `00000000-0000-4000-8000-${String(port).padStart(12, '0')}`, priority: 0, isReadOnlyReplica: false, version: '1', formatMax: 1, writtenMs: 5, isStopped: false, ...changes };
+}
+
+async function keys(objects: MemoryObjects, prefix: string): Promise<string[]> {
+  return (await objects.list(prefix)).objects.map(({ key }) => key);
+}
+
+describe('node objects', () => {
+  test.each([['node1.example.test', 2113, 'nodes/node1.example.test_3a2113'], ['::1', 2113, 'nodes/_5b_3a_3a1_5d_3a2113'], ['a_b', 1, 'nodes/a_5fb_3a1'], ['10.0.0.1', 1, 'nodes/10.0.0.1_3a1']])('%s port %d has a key', (address, port, key) => {
+    expect(nodeObjectKey({ address, port })).toBe(key);
+    expect(isKey(key)).toBe(true);
+  });
+
+  test('no two addresses share one, and one that is too long is refused', () => {
+    expect(nodeObjectKey({ address: 'a_3a', port: 1 })).not.toBe(nodeObjectKey({ address: 'a:', port: 1 }));
+    expect(() => nodeObjectKey({ address: 'a'.repeat(253), port: 1 })).toThrow(expect.objectContaining({ code: 'bad_option' }));
+  });
+
+  test('what was written is read and listed; what is unsound is passed over', async () => {
+    const objects = new MemoryObjects();
+    const warned: string[] = [];
+    const log: Log = { ...silentLog, warn: (_, fields) => { warned.push(String(fields?.['key'])); } };
+    const registry = new Registry(objects, log);
+    await registry.write(note(1));
+    await registry.write(note(2, { isStopped: true }));
+    for (const [name, text] of [['x', 'no JSON'], ['y', '{}'], ['z', 'null'], ['other', JSON.stringify(note(3))], ['long', JSON.stringify({ ...note(4), more: 'x'.repeat(5_000) })]] as const) await objects.put(NODES_PREFIX + name, encodeText(text));
+    expect(await registry.list()).toEqual([note(1), note(2, { isStopped: true })]);
+    expect(await registry.read({ address: 'm', port: 1 })).toEqual(note(1));
+    expect(await registry.read({ address: 'm', port: 9 })).toBeNull();
+    expect(warned.sort()).toEqual(['nodes/long', 'nodes/other', 'nodes/x', 'nodes/y', 'nodes/z']);
+    await registry.remove({ address: 'm', port: 1 });
+    expect(await registry.list()).toEqual([note(2, { isStopped: true })]);
+  });
+
+  test('a list reads only what is new or changed', async () => {
+    const objects = new CountingObjects(new MemoryObjects());
+    const registry = new Registry(objects, silentLog);
+    for (const port of [1, 2, 3]) await registry.write(note(port));
+    await registry.list();
+    const { gets } = objects.counts();
+    await registry.list();
+    expect(objects.counts().gets).toBe(gets);
+    await registry.write(note(2, { priority: 4 }));
+    expect((await registry.list())[1]!.priority).toBe(4);
+    expect(objects.counts().gets).toBe(gets + 1);
+  });
+
+  test('a member that nobody hears of for long is removed by the leader, and forgotten by all', async () => {
+    const net = new Net();
+    const processes = await cluster(net, 3, SOON);
+    const leader = net.leaderOf()!;
+    const [gone, stays] = otherThan(processes, leader) as [Process, Process];
+    net.kill(gone);
+    await net.clock.advance(REMOVAL_MS - 2_000);
+    expect(await keys(net.objects, NODES_PREFIX)).toHaveLength(3);
+    expect(stays.membership.members()).toHaveLength(3);
+    await net.clock.advance(3 * LOOK_MS);
+    expect(await keys(net.objects, NODES_PREFIX)).toHaveLength(2);
+    await net.clock.advance(2 * LOOK_MS);
+    for (const { membership } of [leader, stays]) expect(membership.members()).toHaveLength(2);
+  });
+
+  test('an object that was taken away is written again, and one tells what has changed', async () => {
+    const net = new Net();
+    const [first] = await cluster(net, 3, SOON) as [Process];
+    await net.objects.remove([nodeObjectKey(first.node)]);
+    await first.membership.setPriority(3);
+    await net.clock.advance(1_000);
+    const registry = new Registry(net.objects, silentLog);
+    expect(await registry.read(first.node)).toMatchObject({ instanceId: first.instanceId, priority: 3, isStopped: false });
+    void first.membership.close();
+    await net.clock.advance(3_000);
+    expect(await registry.read(first.node)).toMatchObject({ instanceId: first.instanceId, isStopped: true });
+  });
+});
+
+describe('the format of commits', () => {
+  test('is 1 where nothing is said, and the highest number where something is', async () => {
+    const objects = new MemoryObjects();
+    expect(await new Formats(objects, 3).look()).toBe(1);
+    await objects.put(`${FORMATS_PREFIX}000002`, encodeText('{}'));
+    await objects.put(`${FORMATS_PREFIX}readme`, encodeText('{}'));
+    expect(await new Formats(objects, 3).look()).toBe(2);
+    await objects.put(`${FORMATS_PREFIX}000004`, encodeText('{}'));
+    await expect(new Formats(objects, 3).look()).rejects.toMatchObject({ code: 'format_too_new', data: { format: 4, formatMax: 3 } });
+  });
+
+  test('is raised to what all understand, and never back', async () => {
+    const objects = new MemoryObjects();
+    const formats = new Formats(objects, 3);
+    expect(await formats.raise([3, 2, 5])).toBe(2);
+    expect(await formats.raise([1])).toBe(2);
+    expect(await formats.raise([7])).toBe(3);
+    expect(await keys(objects, FORMATS_PREFIX)).toEqual(['format/000002', 'format/000003']);
+  });
+
+  test('in a rolling change it stays while an older member is there, and is raised when the last one is newer', async () => {
+    const net = new Net();
+    for (const port of [1, 2, 3]) net.add({ port, formatMax: 1, ...SOON });
+    await net.untilLeader(2_000);
+    for (const port of [1, 2]) {
+      await replace(net, port, 2);
+      await net.clock.advance(3 * LOOK_MS);
+    }
+    expect(net.alive.map(({ membership }) => membership.format)).toEqual([1, 1, 1]);
+    expect(await keys(net.objects, FORMATS_PREFIX)).toEqual([]);
+    await replace(net, 3, 2);
+    await net.clock.advance(3 * LOOK_MS);
+    expect(net.alive.map(({ membership }) => membership.format)).toEqual([2, 2, 2]);
+  });
+
+  test('one that is too old is refused at its start and changes nothing; one that runs stops taking part', async () => {
+    const net = new Net();
+    for (const port of [1, 2, 3]) net.add({ port, formatMax: 2, ...SOON });
+    await net.untilLeader(2_000);
+    await net.clock.advance(3 * LOOK_MS);
+    expect(await keys(net.objects, FORMATS_PREFIX)).toEqual(['format/000002']);
+    const before = await keys(net.objects, '');
+    const old = net.add({ port: 4, formatMax: 1 });
+    const outcome = old.started.then(() => null, (error: unknown) => error);
+    await net.clock.advance(1_000);
+    expect(await outcome).toMatchObject({ code: 'format_too_new' });
+    expect(await keys(net.objects, '')).toEqual(before);
+    await net.objects.put(`${FORMATS_PREFIX}000003`, encodeText('{}'));
+    const applied = net.alive.map(({ copy }) => copy.applied);
+    await net.clock.advance(3 * LOOK_MS);
+    for (const { membership } of net.alive.filter(({ node }) => node.port !== 4)) {
+      expect(membership.refusal).toMatchObject({ code: 'format_too_new' });
+      expect(membership.state).toBe('Unknown');
+    }
+    net.shared.commits.push({ epoch: null, by: 'newer' });
+    await net.clock.advance(10_000);
+    expect(net.alive.map(({ copy }) => copy.applied)).toEqual(applied);
+  });
+
+  test('a member that was not heard of for a while still counts, until it is forgotten', async () => {
+    const net = new Net();
+    for (const port of [1, 2]) net.add({ port, formatMax: 2, ...SOON });
+    const old = net.add({ port: 3, formatMax: 1, ...SOON });
+    await net.untilLeader(2_000);
+    net.kill(old);
+    await net.clock.advance(REMOVAL_MS - 2_000);
+    expect(await keys(net.objects, FORMATS_PREFIX)).toEqual([]);
+    await net.clock.advance(4 * LOOK_MS);
+    expect(await keys(net.objects, FORMATS_PREFIX)).toEqual(['format/000002']);
+  });
+});
+
+async function replace(net: Net, port: number, formatMax: number): Promise<void> {
+  const old = net.processes.get(port)!;
+  const closing = old.membership.close();
+  await net.clock.advance(6_000);
+  await closing;
+  net.kill(old);
+  net.add({ port, formatMax, ...SOON });
+  await net.clock.advance(3_000);
+}

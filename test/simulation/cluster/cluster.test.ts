@@ -1,0 +1,26 @@
+import { describe, expect, test } from 'vitest';
+import { inLongRun } from '../../support/long-run.ts';
+import { simulate, type SimResult } from './simulate.ts';
+
+/** A short run of the simulation of members; `node test/simulation/cluster-long.ts` is the long one. */
+
+const SEEDS = inLongRun(200, 12);
+
+describe('members of a cluster over one bucket', () => {
+  test('have one log and serve it, whatever happens, and everything that may happen does', async () => {
+    const results: SimResult[] = [];
+    for (let seed = 1; seed <= SEEDS; seed++) results.push(await simulate(seed));
+    const bad = results.find(({ problems }) => problems.length > 0);
+    expect(bad?.problems ?? [], bad?.history.slice(-60).join('\n')).toEqual([]);
+    const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
+    expect(sum('commits')).toBeGreaterThan(40 * SEEDS);
+    for (const name of ['acknowledged', 'refused', 'reads', 'messages', 'forwarded', 'epochs', 'crashes', 'powerLosses', 'openings', 'compactions', 'pushed']) expect(sum(name), name).toBeGreaterThan(SEEDS);
+    for (const name of ['unknown', 'repeats', 'fenced', 'anew', 'late', 'freezes', 'cuts', 'fullDisks', 'failedSyncs', 'restored', 'emptied', 'scavenges', 'scavenged', 'sharedScavenges']) expect(sum(name), name).toBeGreaterThan(0);
+  });
+
+  test('the same seed gives the same log, another one another', async () => {
+    const [first, again, other] = [await simulate(5), await simulate(5), await simulate(6)];
+    expect(again).toEqual(first);
+    expect(other.hash).not.toBe(first.hash);
+  });
+});

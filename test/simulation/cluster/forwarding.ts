@@ -1,0 +1,88 @@
+import { SkuaError } from '../../../core/errors.ts';
+import { answered, type Answer, type Outcome, put, type Request } from './requests.ts';
+import type { SimMember } from './sim-member.ts';
+import type { World } from './world.ts';
+
+/** How long a member waits for the leader's answer, for a newer epoch behind it, and for its own copy to show what it acknowledges. */
+const ANSWER_MS = 6_000;
+const EPOCH_MS = 8_000;
+const SHOWN_MS = 5_000;
+const TRIES_MAX = 4;
+
+/**
+ * A member sends a request on to the leader (rule 13): with the epoch in which it is sent, and again, or decided by itself, when the leader certainly did
+ * not take it; when no answer comes, after it has seen a newer epoch, and only what carries ids.
+ */
+export async function forward(world: World, members: readonly SimMember[], member: SimMember, request: Request, wasUnknown: boolean): Promise<Answer> {
+  const { judge } = world;
+  const before = judge.truth.last;
+  const startedMs = world.timeline.now;
+  const { run } = member;
+  const heard = (outcome: Outcome): Promise<Answer> => answered(world, `${run.process.name}, which forwards,`, request, outcome, { before, wasUnknown, startedMs, ...(member.run === run && { member }) });
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const log = member.run === run ? member.opened?.log : null;
+    if (log == null) return 'failed';
+    const epoch = log.epoch;
+    const leader = epoch === null ? undefined : members.find(({ run: { instanceId } }) => instanceId === epoch.leaderInstanceId);
+    if (epoch === null || leader === undefined || leader === member) return heard(await put(world, member.opened!.store, request, null, null));
+    judge.count('forwarded');
+    const outcome = await send(world, member, leader, request, epoch.number);
+    if (outcome !== null && outcome.code !== 'not_leader') {
+      if (outcome.kind === 'done' || outcome.kind === 'repeat') await log.waitForEnd(outcome.position + 1, within(world, SHOWN_MS));
+      return heard(outcome);
+    }
+    if (outcome === null) {
+      const isNewer = await newerEpoch(world, member, epoch.number);
+      if (!isNewer || request.token !== null || request.what !== 'append') return heard({ kind: 'unknown', first: -1, position: -1, code: '' });
+      judge.count('anew');
+    } else await world.wait(world.random.int(1, 200));
+  }
+  return heard({ kind: 'failed', first: -1, position: -1, code: '' });
+}
+
+/** The leader's answer; null when none comes. The request may arrive long after that, and what has ids may arrive twice. */
+function send(world: World, from: SimMember, to: SimMember, request: Request, epoch: number): Promise<Outcome | null> {
+  const { random, timeline } = world;
+  const { promise, resolve } = Promise.withResolvers<Outcome | null>();
+  timeline.in(ANSWER_MS, () => resolve(null));
+  const { process } = to.run;
+  const { run } = from;
+  const arrive = (): void => process.deliver(() => {
+    if (to.opened?.log == null || to.run.process !== process) return;
+    void decideAsLeader(world, to, request, epoch).then((outcome) => {
+      if (!world.areApart(from.address, to.address)) timeline.in(world.delayMs(), () => run.process.deliver(() => resolve(outcome)));
+    });
+  });
+  if (!world.areApart(from.address, to.address)) timeline.in(world.delayMs(), arrive);
+  if (!world.isPeace && random.chance(0.05)) {
+    world.judge.count('late');
+    if (request.token === null) timeline.in(random.int(1_000, 60_000), arrive);
+  }
+  return promise;
+}
+
+async function decideAsLeader(world: World, leader: SimMember, request: Request, epoch: number): Promise<Outcome> {
+  const { log, store } = leader.opened!;
+  const fence = (): SkuaError | null => {
+    if (world.fault === 'no-fence' || log!.epoch?.number === epoch) return null;
+    world.judge.count('fenced');
+    return new SkuaError('not_leader', `This request was sent in epoch ${epoch}.`, {});
+  };
+  return put(world, store, request, epoch, fence);
+}
+
+async function newerEpoch(world: World, member: SimMember, than: number): Promise<boolean> {
+  const { run } = member;
+  for (let waitedMs = 0; waitedMs < EPOCH_MS; waitedMs += 500) {
+    if (member.run !== run) return false;
+    if ((member.opened?.log?.epoch?.number ?? -1) > than) return true;
+    await world.wait(500);
+  }
+  return false;
+}
+
+function within(world: World, ms: number): AbortSignal {
+  const ending = new AbortController();
+  world.timeline.in(ms, () => ending.abort());
+  return ending.signal;
+}

@@ -1,0 +1,105 @@
+import { isSkuaError, type SkuaError } from '../../../core/errors.ts';
+import { ANY, type EventStore, type NewEvent, STREAM_EXISTS } from '../../../core/streams/api.ts';
+import { PASSING, REFUSALS } from './codes.ts';
+import { checkStream } from './reads.ts';
+import type { SimMember } from './sim-member.ts';
+import { KEPT, stamp } from './truth.ts';
+import type { World } from './world.ts';
+
+/** What is asked of a writer. It may be asked for more than once, of one or another. */
+export interface Request {
+  readonly stream: string;
+  readonly what: 'append' | 'soft' | 'hard';
+  readonly expected: number;
+  readonly events: readonly NewEvent[];
+  /** Names it where it has no ids of its own, so that nobody can know a repeat. */
+  readonly token: string | null;
+}
+
+export type Answer = 'done' | 'unknown' | 'failed';
+
+/** What a writer answered to a request that it was sent. */
+export interface Outcome {
+  readonly kind: 'done' | 'repeat' | 'refused' | 'unknown' | 'failed';
+  /** Of what was written, the number of its first event, and where it ends. */
+  readonly first: number;
+  readonly position: number;
+  readonly code: string;
+}
+
+/** Lets a store decide a request. `epoch`: in which it was forwarded; `fence` refuses it in any other. */
+export async function put(world: World, store: EventStore, request: Request, epoch: number | null, fence: (() => SkuaError | null) | null): Promise<Outcome> {
+  const { stream, what, expected, token } = request;
+  try {
+    if (what !== 'append') {
+      const { position } = await store.deleteStream(stream, expected, what, ...(fence === null ? [] : [fence]));
+      return { kind: 'done', first: -1, position, code: '' };
+    }
+    const isStamped = !stream.startsWith('$$');
+    const events = request.events.map((event) => ({ ...event, ...(isStamped && { data: stamped(event.data, epoch, token) }), ...(token !== null && { id: world.newId() }) }));
+    const result = await store.append(stream, expected, events, ...(fence === null ? [] : [fence]));
+    return { kind: result.isRepeat ? 'repeat' : 'done', first: result.firstEventNumber, position: result.position, code: '' };
+  } catch (error) {
+    const failed = { first: -1, position: -1, code: isSkuaError(error) ? error.code : '' };
+    if (isSkuaError(error, 'commit_outcome_unknown')) return { kind: 'unknown', ...failed };
+    if (isSkuaError(error) && REFUSALS.includes(error.code)) return { kind: 'refused', ...failed };
+    if (!isSkuaError(error) || !PASSING.includes(error.code)) world.judge.problem(`an unexpected error of a write: ${String((error as Error).stack)}`);
+    return { kind: 'failed', ...failed };
+  }
+}
+
+function stamped(data: Uint8Array, epoch: number | null, token: string | null): Uint8Array {
+  const mark = Buffer.from(stamp(epoch, token));
+  const out = new Uint8Array(Math.max(data.length, mark.length)).fill(46);
+  out.set(mark);
+  return out;
+}
+
+interface Asked {
+  /** Number of the last commit when the request was made. */
+  readonly before: number;
+  readonly wasUnknown: boolean;
+  readonly startedMs: number;
+  readonly member?: SimMember;
+}
+
+/** A client hears what became of its request, and judges it. */
+export async function answered(world: World, who: string, request: Request, outcome: Outcome, { before, wasUnknown, startedMs, member }: Asked): Promise<Answer> {
+  const { judge } = world;
+  const { stream, events, what, token } = request;
+  const { kind, first, code } = outcome;
+  switch (kind) {
+    case 'unknown':
+      judge.count('unknown');
+      return 'unknown';
+    case 'failed':
+      judge.count('failed');
+      return 'failed';
+    case 'refused':
+      judge.count('refused');
+      if (token === null && KEPT.includes(stream)) for (const { id } of events) judge.refused(id);
+      if (!mayRefuse(world, request, before)) judge.problem(`${who} refused a write to ${stream} that expected ${request.expected} (${code}), and ${judge.lastAt(stream, judge.truth.last)} was its last event all the time`);
+      return 'done';
+    default:
+  }
+  judge.count(kind === 'repeat' ? 'repeats' : 'acknowledged');
+  judge.note(`${who} acknowledges ${what === 'append' ? `${stream}#${first}` : `that ${stream} is deleted`} after ${world.timeline.now - startedMs} ms${kind === 'repeat' ? ', a repeat' : ''}${wasUnknown ? ', which was unknown before' : ''}`);
+  if (what === 'append' && token === null) events.forEach(({ id }, i) => judge.acknowledged(stream, id, first + i));
+  // C4: at once, at the member that took it, unless its copy could not take it in within five seconds.
+  if (member?.opened?.log != null && KEPT.includes(stream) && what === 'append') {
+    const { log } = member.opened;
+    if (log.trouble === null && log.isCaughtUp && world.timeline.now - startedMs < 4_000) member.seen.set(stream, Math.max(member.seen.get(stream) ?? -1, first + events.length - 1));
+    if (world.random.chance(0.5)) await checkStream(world, member, stream);
+  }
+  return 'done';
+}
+
+/** A refusal is right when the stream was in such a state at some time between request and answer. */
+function mayRefuse({ judge }: World, { stream, expected }: Request, before: number): boolean {
+  if (!KEPT.includes(stream)) return true;
+  const first = judge.lastAt(stream, before);
+  const last = judge.lastAt(stream, judge.truth.last);
+  if (expected === ANY) return false;
+  if (expected === STREAM_EXISTS) return first < 0;
+  return first !== expected || last !== expected;
+}

@@ -1,0 +1,143 @@
+import { decodeEpoch, decodePrepare, FLAG_STREAM_DELETE, PREPARE, RecordFrame, SYSTEM, TOMBSTONE } from '../../../core/log/records.ts';
+import { type Commit, decodeCommitObject } from '../../../core/object-log/commit-object.ts';
+import { commitNumberOf } from '../../../core/object-log/keys.ts';
+import { eachRecord } from '../../../core/streams/apply-committed.ts';
+import { decodeText } from '../../../core/text.ts';
+import { nodeDigests } from '../../../infra/digests.ts';
+import { doomedBy, type Point } from '../../scavenge/model.ts';
+import type { RawPrepare, RawRecord } from '../../scavenge/raw-log.ts';
+
+export const CHUNK_BYTES = 65_536;
+/** Streams that keep all their events, and streams with limits, deletions and tombstones. */
+export const KEPT: readonly string[] = ['a', 'b', 'c'];
+export const LIMITED: readonly string[] = ['d', 'e', 'f'];
+
+export interface TrueRecord extends RawRecord {
+  readonly commit: number;
+  /** Empty for what is no event. */
+  readonly id: string;
+  readonly prepare: TruePrepare | null;
+}
+interface TruePrepare extends RawPrepare { readonly number: number }
+
+export interface TrueEpoch { readonly number: number; readonly position: number; readonly leader: string; readonly commit: number }
+
+/** What a committed record says against the rules, as text. */
+export type Complaint = (text: string) => void;
+
+/** The log as the bucket has it: every first object at a number, and nothing else. It reads the bytes itself and asks nobody. */
+export class TrueLog {
+  readonly commits: Commit[] = [];
+  readonly records: TrueRecord[] = [];
+  readonly byPosition = new Map<number, TrueRecord>();
+  readonly byId = new Map<string, TrueRecord>();
+  readonly streams = new Map<string, TrueRecord[]>();
+  readonly epochs: TrueEpoch[] = [];
+  /** Commits of requests that carry no event ids, by what they were named by their senders. */
+  readonly tokens = new Map<string, number>();
+  readonly #points = new Map<number, ReadonlySet<number>>();
+  #doomed = new Set<number>();
+
+  /** Number of the last commit; 0 for none. */
+  get last(): number { return this.commits.length; }
+  get end(): number { return this.commits.at(-1)?.end ?? 0; }
+  /** The newest epoch number, -1 for none. */
+  get epoch(): number { return this.epochs.at(-1)?.number ?? -1; }
+
+  /** Takes in an object that was created in the bucket. False where it is no commit, or none that counts. */
+  created(key: string, bytes: Uint8Array, complain: Complaint): boolean {
+    const number = commitNumberOf(key);
+    if (number === null || number <= this.last) return false;
+    if (number !== this.last + 1) complain(`commit ${number} was created though the last one is ${this.last}`);
+    this.#add(decodeCommitObject(key, number, bytes.slice(), nodeDigests).commit, complain);
+    return true;
+  }
+
+  #add(commit: Commit, complain: Complaint): void {
+    if (commit.start < this.end) complain(`commit ${commit.number} starts at ${commit.start}, before the end ${this.end} of the one before it`);
+    this.commits.push(commit);
+    const frame = new RecordFrame();
+    eachRecord(commit.records, commit.start, frame, () => {
+      if (frame.type === SYSTEM) this.#addEpoch(frame, commit.number, complain);
+      const record = recordOf(frame, commit.number);
+      this.records.push(record);
+      this.byPosition.set(record.position, record);
+      if (record.prepare !== null) this.#addEvent(record, record.prepare, complain);
+    });
+  }
+
+  #addEpoch(frame: RecordFrame, commit: number, complain: Complaint): void {
+    const said = JSON.parse(decodeText(decodeEpoch(frame).json)) as { epochNumber?: number; prevEpochPosition?: number; leaderInstanceId?: string };
+    const { epochNumber = 0, prevEpochPosition = 0, leaderInstanceId = '' } = said;
+    const last = this.epochs.at(-1);
+    if (epochNumber !== (last?.number ?? -1) + 1) complain(`epoch ${epochNumber} follows epoch ${last?.number ?? -1}`);
+    if (prevEpochPosition !== (last?.position ?? -1)) complain(`epoch ${epochNumber} names ${prevEpochPosition} as the place of the one before it, which is at ${last?.position ?? -1}`);
+    this.epochs.push({ number: epochNumber, position: frame.position, leader: leaderInstanceId, commit });
+  }
+
+  #addEvent(record: TrueRecord, { stream, number, data }: TruePrepare, complain: Complaint): void {
+    let events = this.streams.get(stream);
+    if (events === undefined) this.streams.set(stream, events = []);
+    const last = events.at(-1)?.prepare?.number ?? -1;
+    if (last === TOMBSTONE) complain(`event ${number} of ${stream} follows its tombstone`);
+    else if (number !== TOMBSTONE && number !== last + 1) complain(`event ${number} of ${stream} follows event ${last}`);
+    events.push(record);
+    // Where events may be gone nobody can know all ids.
+    if (this.byId.has(record.id) && KEPT.includes(stream)) complain(`the event ${record.id} is in the log twice`);
+    this.byId.set(record.id, record);
+    const { epoch, token } = stampOf(data);
+    // With the first commit of an epoch it does no harm: everybody sees both at once.
+    if (epoch !== null && epoch !== this.epoch && this.epochs.at(-1)?.commit !== record.commit) complain(`a request that was forwarded in epoch ${epoch} was applied in epoch ${this.epoch}, as event ${number} of ${stream}`);
+    if (token === null) return;
+    if (this.tokens.has(token)) complain(`the request ${token} was applied twice`);
+    this.tokens.set(token, record.commit);
+  }
+
+  /** The bucket has been put back to this commit. */
+  cutTo(number: number): void {
+    const commits = this.commits.slice(0, number);
+    for (const all of [this.commits, this.records, this.epochs]) all.length = 0;
+    for (const map of [this.byPosition, this.byId, this.streams, this.tokens, this.#points]) map.clear();
+    this.#doomed = new Set();
+    for (const commit of commits) this.#add(commit, () => {});
+  }
+
+  /** Positions of what some scavenge may have removed: doomed by any point that is in the log. */
+  doomed(): ReadonlySet<number> {
+    for (const { position, prepare } of this.streams.get('$scavengePoints') ?? []) {
+      if (this.#points.has(position) || prepare!.type !== '$scavengePoint') continue;
+      const { number, ticks, data } = prepare!;
+      const point: Point = { position, number, ticks, threshold: (JSON.parse(data) as { threshold?: number }).threshold ?? 0 };
+      const doomed = new Set(doomedBy(this.records, point).keys());
+      this.#points.set(position, doomed);
+      for (const at of doomed) this.#doomed.add(at);
+    }
+    return this.#doomed;
+  }
+}
+
+function recordOf(frame: RecordFrame, commit: number): TrueRecord {
+  const { position, bytes, at, length } = frame;
+  const raw = { position, chunk: Math.floor(position / CHUNK_BYTES), bytes: Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1'), commit };
+  if (frame.type !== PREPARE) return { ...raw, id: '', prepare: null };
+  const prepare = decodePrepare(frame);
+  return {
+    ...raw, id: prepare.eventId,
+    prepare: {
+      stream: prepare.stream, number: prepare.expectedVersion + 1, isTombstone: (prepare.flags & FLAG_STREAM_DELETE) !== 0, type: prepare.eventType,
+      isJson: (prepare.flags & 0x100) !== 0, data: Buffer.from(prepare.data).toString('utf8'), ticks: prepare.timestampMs * 10_000 + prepare.timestampTicks,
+    },
+  };
+}
+
+/** What the sender of a request wrote into its events: the epoch in which it was forwarded, and a name where it has no event ids. */
+export function stamp(epoch: number | null, token: string | null): string {
+  return `<${epoch ?? ''}|${token ?? ''}>`;
+}
+
+function stampOf(data: string): { readonly epoch: number | null; readonly token: string | null } {
+  const end = data[0] === '<' ? data.indexOf('>') : -1;
+  if (end < 0) return { epoch: null, token: null };
+  const [epoch = '', token = ''] = data.slice(1, end).split('|');
+  return { epoch: epoch === '' ? null : Number(epoch), token: token === '' ? null : token };
+}
