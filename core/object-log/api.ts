@@ -21,6 +21,8 @@ export interface ObjectWorld {
 export interface ObjectLogOptions {
   /** Bytes of a chunk's data, for a new prefix only. Default 16 MiB. */
   readonly chunkSizeBytes?: number;
+  /** The log is a cluster's, and says so from now on (`cluster` of the manifest). Default false, which leaves it as it is. */
+  readonly isCluster?: boolean;
   /** A reply counts only for this long after the request that proved its number free (rule 4). Default 5 minutes. */
   readonly freshMs?: number;
   /** A dropped object goes only after this long (rule 5); at least twice `freshMs`. Default 1 hour. */
@@ -64,6 +66,8 @@ export interface ObjectInstance {
   /** The same store without that question, for work that has just asked. */
   readonly internals: EventStoreInternals;
   readonly chunkSizeBytes: number;
+  /** The manifest on which this instance stands says that the log is a cluster's. */
+  readonly isCluster: boolean;
   /** Takes in all commits there are, and a newer manifest where this one is old. */
   refresh(): Promise<void>;
   readonly figures: () => ObjectFigures;

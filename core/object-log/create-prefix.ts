@@ -9,11 +9,11 @@ import { createManifest, newestManifest, type ObjectManifest } from './manifest.
 const PROBE_CREATES = 8;
 const PROBES_MAX = 5;
 
-/** The newest manifest of the store under the prefix, which is created where there is none. Throws `prefix_unsuitable`. */
+/** The newest manifest of the store under the prefix, which is created where there is none, and is marked as a cluster's where that is asked for. Throws `prefix_unsuitable`. */
 export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions): Promise<ObjectManifest> {
   const { objects, digests } = world;
   const newest = await newestManifest(objects, digests);
-  if (newest !== null) return newest;
+  if (newest !== null) return asAsked(world, options, newest);
   const chunkSizeBytes = options.chunkSizeBytes ?? CHUNK_SIZE_DEFAULT_BYTES;
   if (!Number.isInteger(chunkSizeBytes) || chunkSizeBytes < CHUNK_SIZE_MIN_BYTES || chunkSizeBytes > CHUNK_SIZE_MAX_BYTES) {
     throw new SkuaError('bad_option', `chunkSizeBytes is ${chunkSizeBytes}; it must be a whole number from ${CHUNK_SIZE_MIN_BYTES} to ${CHUNK_SIZE_MAX_BYTES}.`, { option: 'chunkSizeBytes', value: chunkSizeBytes });
@@ -21,7 +21,7 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
   await probe(world);
   const first: ObjectManifest = {
     format: 1, number: 1, storeId: newUuid(world.ids), writtenMs: Math.floor(world.clock.nowMs()), chunkSizeBytes,
-    boundary: 1, logEnd: 0, endsChunk: false, chunks: [], ongoing: null, files: [], dropped: [], scavenge: null,
+    boundary: 1, logEnd: 0, endsChunk: false, chunks: [], ongoing: null, files: [], dropped: [], scavenge: null, ...(options.isCluster === true && { cluster: true }),
   };
   const outcome = await createManifest(world, first).catch((error: unknown) => {
     // Whoever opens it next finds a whole prefix or none.
@@ -32,7 +32,25 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
   // Another instance created the prefix in the same moment.
   const other = await newestManifest(objects, digests);
   if (other === null) throw unsuitable(objects, 'a manifest was refused because there is one, and there is none');
-  return other;
+  return asAsked(world, options, other);
+}
+
+/** Marks that may be tried, each of which another manifest has overtaken. */
+const MARKS_MAX = 20;
+
+/**
+ * Says that the log is a cluster's, in a manifest of its own with the files of the one before: the tick that is under way then is overtaken by it, and those
+ * that follow know it.
+ */
+async function asAsked(world: ObjectWorld, { isCluster = false }: ObjectLogOptions, newest: ObjectManifest): Promise<ObjectManifest> {
+  let base: ObjectManifest | null = newest;
+  for (let tries = 0; isCluster && base !== null && base.cluster !== true; tries++) {
+    if (tries === MARKS_MAX) throw new SkuaError('too_busy', `Ticks of ${world.objects.place} were faster ${MARKS_MAX} times in a row: start the member again.`, { limit: MARKS_MAX });
+    const marked: ObjectManifest = { ...base, number: base.number + 1, writtenMs: Math.floor(world.clock.nowMs()), cluster: true };
+    if (await createManifest(world, marked) === 'created') return marked;
+    base = await newestManifest(world.objects, world.digests);
+  }
+  return base ?? newest;
 }
 
 /** All consistency rests on conditional creates, and a server that ignores the condition answers as if all were well: so it is tried out. */

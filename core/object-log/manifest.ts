@@ -39,6 +39,18 @@ export interface ObjectManifest {
   readonly scavenge: ObjectScavenge | null;
   /** Of the last run that has ended; absent before the first one. */
   readonly erasure?: ObjectErasure;
+  /** The log is a cluster's (ARCHITECTURE.md, "The cluster", rule 6): members scavenge their own copies, and ticks follow their scavenge points. Once set it stays. */
+  readonly cluster?: true;
+  /** Of a cluster's log; absent until a tick has looked. */
+  readonly points?: ObjectPoints;
+}
+
+/** Numbers of scavenge points, -1 for none. */
+export interface ObjectPoints {
+  /** The last one below the boundary. */
+  readonly seen: number;
+  /** The one to which the files have been scavenged. */
+  readonly reached: number;
 }
 
 export interface ObjectFile {
@@ -118,6 +130,8 @@ export interface ObjectScavenge {
   readonly olderPoint?: OlderPoint | null;
   /** Of one that has ended: the point to which the next run goes, since this one has not reached it. */
   readonly waiting?: OlderPoint;
+  /** Of one that has ended in success: number of the scavenge point to which the files are scavenged now. */
+  readonly reached?: number;
   readonly state: 'running' | 'ended';
   /** How far it had come when its last part ended; absent before. */
   readonly progress?: ObjectScavengeProgress;

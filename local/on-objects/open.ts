@@ -7,8 +7,9 @@ import { Foresight } from '../../core/object-log/overlay/foresight.ts';
 import { newGuid } from '../../core/index/index-map.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { newestManifest } from '../../core/object-log/manifest.ts';
-import { createObjectNodes } from '../../core/object-log/tick/control.ts';
+import { createObjectNodes, OF_CLUSTER } from '../../core/object-log/tick/control.ts';
 import { createDrive } from '../../core/object-log/tick/drive.ts';
+import type { TickReport } from '../../core/object-log/tick/tick.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Meter } from '../../core/ports/meter.ts';
@@ -68,12 +69,18 @@ export async function openOnObjects({ values, hasChunkSize, log, meter }: OpenOn
     await objects.close();
     throw error;
   }
+  // A member may join while this node runs.
+  let isCluster = instance.isCluster;
   const guard = licenceGuard('AUTO_SCAVENGE', { licence: await nodeLicence(values, nodeKeys), clock: systemClock, log });
-  const config = { isOff: () => (values['AutoScavenge:Enabled'] === false ? 'The option AutoScavenge:Enabled is false.' : guard()), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS };
+  const config = { isOff: () => (isCluster ? OF_CLUSTER : values['AutoScavenge:Enabled'] === false ? 'The option AutoScavenge:Enabled is false.' : guard()), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS };
   const { store } = instance;
   const ticked = new TickedScavenger(world, { leftMs: () => Number.POSITIVE_INFINITY });
   const scavenge = { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete };
-  const ticker: Ticker = new Ticker({ world, options, autoScavenge: createDrive({ world, schedule: createSchedule(), self: SELF, config, open: () => Promise.resolve(instance) }), onTick: () => ticked.refresh(), settings: { scavenge } });
+  const onTick = (report: TickReport | null): Promise<void> => {
+    isCluster = report?.isCluster === true || isCluster;
+    return ticked.refresh();
+  };
+  const ticker: Ticker = new Ticker({ world, options, autoScavenge: createDrive({ world, schedule: createSchedule(), self: SELF, config, open: () => Promise.resolve(instance) }), onTick, settings: { scavenge } });
   const foresight = new Foresight({ world, options, instance, newScratch, config: scavenge });
   const scavenger = new KickingScavenger(ticked, foresight, () => ticker.kick());
   const held = new HeldObjects(world, options);

@@ -1,5 +1,6 @@
 import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import type { Scratch } from '../../core/object-log/overlay/overlay.ts';
 import { tick } from '../../core/object-log/tick/tick.ts';
 import type { TickParts, TickReport } from '../../core/object-log/tick/tick.ts';
 import { newScratch } from './scratch.ts';
@@ -13,12 +14,18 @@ interface TickerParts {
   readonly world: ObjectWorld;
   readonly options: ObjectLogOptions;
   readonly settings: TickParts['settings'];
-  readonly autoScavenge: TickParts['autoScavenge'];
+  readonly autoScavenge?: TickParts['autoScavenge'];
+  /** By default an instance of its own over the bucket. */
+  readonly open?: TickParts['open'];
   /** Called after each tick, for those who tell others how scavenges stand. */
-  readonly onTick: () => Promise<void>;
+  readonly onTick?: (report: TickReport | null) => Promise<void>;
+  /** By default a folder among the temporary files of this machine. */
+  readonly newScratch?: () => Promise<Scratch>;
+  /** Asked before each tick; left out where every one is wanted. */
+  readonly isWanted?: () => boolean | Promise<boolean>;
 }
 
-/** Runs the ticks of a node on object storage: what the platform's schedule does for functions. */
+/** Runs the ticks of a node on object storage, or of a member of a cluster: what the platform's schedule does for functions. */
 export class Ticker {
   readonly #parts: TickerParts;
   #wake = new AbortController();
@@ -48,9 +55,9 @@ export class Ticker {
       this.#wake = new AbortController();
       let goesOn = false;
       try {
-        const report = await this.#tick();
-        goesOn = report.scavenge?.state === 'running' && report.outcome === 'published';
-        await this.#parts.onTick();
+        const report = await (this.#parts.isWanted?.() ?? true) ? await this.#tick() : null;
+        goesOn = report?.outcome === 'published' && (report.scavenge?.state === 'running' || report.hasMore);
+        await this.#parts.onTick?.(report);
       } catch (error) {
         if (!signal.aborted) log.error('the tick failed; it is tried again', { error });
       }
@@ -60,11 +67,11 @@ export class Ticker {
 
   /** A tick in a folder of its own. */
   async #tick(): Promise<TickReport> {
-    const { world, options, settings, autoScavenge } = this.#parts;
-    const scratch = await newScratch();
+    const { world, options, settings, autoScavenge, open = openObjectStore } = this.#parts;
+    const scratch = await (this.#parts.newScratch ?? newScratch)();
     try {
       return await tick({
-        world, options, scratch: scratch.storage, open: openObjectStore, scavengeStates: scratch.states, deadlineMs: world.clock.monotonicMs() + WORK_MS,
+        world, options, scratch: scratch.storage, open, scavengeStates: scratch.states, deadlineMs: world.clock.monotonicMs() + WORK_MS,
         ...(settings !== undefined && { settings }), ...(autoScavenge !== undefined && { autoScavenge }),
       });
     } finally {

@@ -56,7 +56,7 @@ export async function openMemberStore(options: MemberStoreOptions): Promise<Memb
   const objects = new WatchedObjects(world.objects, world.clock);
   const watched: ObjectWorld = { ...world, objects };
   const chunkSizeBytes = options.log?.chunkSizeBytes ?? options.store.log?.chunkSizeBytes;
-  const { storeId } = await openPrefix(watched, { ...options.log, ...(chunkSizeBytes !== undefined && { chunkSizeBytes }) });
+  const { storeId } = await openPrefix(watched, { ...options.log, isCluster: true, ...(chunkSizeBytes !== undefined && { chunkSizeBytes }) });
   const log = new CopyLog(storeId, objects, world.clock, world.digests);
   const member = new Member(options, watched, log);
   await member.open();

@@ -69,6 +69,8 @@ class Instance implements ObjectInstance {
     this.figures = () => figuresOf(head.view, cache);
   }
 
+  get isCluster(): boolean { return this.#head.view.manifest.cluster === true; }
+
   refresh(): Promise<void> {
     return this.#refresher.refresh();
   }

@@ -1,4 +1,5 @@
 import type { BlockCache } from '../../cache/block-cache.ts';
+import { HIT } from '../../cache/step.ts';
 import { SkuaError } from '../../errors.ts';
 import { INDEX_FOLDER, loadIndexMap, newGuid, saveIndexMap } from '../../index/index-map.ts';
 import { replayLog } from '../../index/replay.ts';
@@ -6,10 +7,13 @@ import { StreamIndex } from '../../index/stream-index.ts';
 import { bloomPathOf } from '../../index/table-format.ts';
 import { MERGE_TABLES_JOB, type MergeTablesArgs } from '../../index/table-merge.ts';
 import { removeTable } from '../../index/table-write.ts';
+import { TOMBSTONE } from '../../log/records.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { JobOptions, Jobs } from '../../ports/jobs.ts';
 import { listAll, type ObjectInfo, type ObjectStore } from '../../ports/object-store.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
+import { FloorSearch, Lookup, runSearch, StreamKey } from '../../streams/lookup.ts';
+import { POINTS_STREAM } from '../../streams/names.ts';
 import { CARRY_SPAN_COMMITS, INDEX_CACHE_DEPTH_DEFAULT, type ObjectWorld } from '../api.ts';
 import { type Commit, decodeCommitObject } from '../commit-object.ts';
 import { commitKey, commitNumberOf, LOG_PREFIX } from '../keys.ts';
@@ -142,6 +146,12 @@ export function openIndex({ world, storage, cache, jobs, cacheDepth, hasher }: T
 export async function indexLog(index: StreamIndex, log: TickLog, world: ObjectWorld): Promise<void> {
   await replayLog(index, log.table, world.clock);
   await index.flush();
+}
+
+/** Number of the last scavenge point in what the log has taken over; -1 for none. */
+export async function lastPoint(index: StreamIndex, { table }: TickLog): Promise<number> {
+  const search = new FloorSearch(new StreamKey(POINTS_STREAM, index.hasher), TOMBSTONE - 1);
+  return await runSearch(search, new Lookup(table, index)) === HIT ? search.entry.version : -1;
 }
 
 /**

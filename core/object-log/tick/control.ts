@@ -57,6 +57,9 @@ export interface ScavengeStatus {
   readonly traces: ScavengeTraces | null;
 }
 
+/** Why scavenges are neither asked for nor scheduled here. */
+export const OF_CLUSTER = 'This log is a cluster\'s: its members scavenge their own copies, on demand and on a schedule, and the shared files follow. Ask a member.';
+
 type Notes = Pick<ObjectWorld, 'objects' | 'digests' | 'clock' | 'ids'>;
 
 export function stopKey(scavengeId: string): string {
@@ -76,13 +79,14 @@ export function isOldNote(key: string, manifest: ObjectManifest): boolean {
 
 /** The run that the next tick is asked to begin, or null. */
 export async function requestedScavenge(objects: Notes['objects'], manifest: ObjectManifest): Promise<ScavengeRequest | null> {
-  const key = startKey(manifest);
+  // The shared files of a cluster follow the points of its members.
+  const key = manifest.cluster === true ? null : startKey(manifest);
   return key === null ? null : requestOf(objects, key);
 }
 
 /**
  * Asks for a scavenge, which the next tick begins. Repeated with the same id it has the same answer. Throws `scavenge_in_progress`
- * (data: scavengeId) or `bad_option`. Ticks run on one thread and don't rest, whatever the options say.
+ * (data: scavengeId), `bad_option`, or `bad_request` where the log is a cluster's. Ticks run on one thread and don't rest, whatever the options say.
  */
 export async function startScavenge(world: Notes, options: ScavengeOptions = {}, scavengeId: string = newUuid(world.ids)): Promise<{ readonly scavengeId: string }> {
   const { threshold, syncOnly, startAfresh } = checkedOptions(options);
@@ -90,6 +94,7 @@ export async function startScavenge(world: Notes, options: ScavengeOptions = {},
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const manifest = await manifestOf(world);
     if (manifest.scavenge?.scavengeId === scavengeId) return { scavengeId };
+    if (manifest.cluster === true) throw new SkuaError('bad_request', OF_CLUSTER);
     const key = startKey(manifest);
     if (key === null) throw inProgress(manifest.scavenge!.scavengeId);
     const noted = await leaveNote(world, key, request);

@@ -8,7 +8,7 @@ import type { StorageFile } from '../../ports/storage.ts';
 import { encodeBase64 } from '../../base64.ts';
 import type { ObjectWorld } from '../api.ts';
 import { newFileKey } from '../keys.ts';
-import { createManifest, type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectErasure, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectScavenge, type ObjectSegment } from '../manifest.ts';
+import { createManifest, type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectErasure, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectPoints, type ObjectScavenge, type ObjectSegment } from '../manifest.ts';
 import type { ObjectStorage } from './storage.ts';
 import { STATE_PATH } from './scavenge-slice.ts';
 import type { TickLog } from './tick-log.ts';
@@ -30,6 +30,7 @@ interface PublishParts {
   /** Keys of dropped objects that have been removed; they need not be remembered. */
   readonly forgotten: ReadonlySet<string>;
   readonly erasure: ObjectErasure | undefined;
+  readonly points: ObjectPoints | undefined;
   readonly deadlineMs: number;
 }
 
@@ -51,7 +52,7 @@ export async function publish(parts: PublishParts): Promise<ObjectManifest | nul
 }
 
 async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<ObjectManifest> {
-  const { world, log, base, scavenge, forgotten, erasure } = parts;
+  const { world, log, base, scavenge, forgotten, erasure, points } = parts;
   const writtenMs = Math.floor(world.clock.nowMs());
   const named = await namedFiles(parts);
   const completed = [...log.table.all()].filter((chunk) => chunk.isCompleted);
@@ -60,7 +61,7 @@ async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<Obje
   const chunks = completed.map((chunk) => namedChunk(chunk, uploads));
   const ongoing = await ongoingOf(parts, uploads);
   const files = await Promise.all(named.map((file) => fileOf(parts, uploads, file)));
-  const next = { ...base, number: base.number + 1, writtenMs, boundary: log.boundary, logEnd: log.logEnd, endsChunk: log.endsChunk, chunks, ongoing, files, scavenge, ...(erasure !== undefined && { erasure }) };
+  const next = { ...base, number: base.number + 1, writtenMs, boundary: log.boundary, logEnd: log.logEnd, endsChunk: log.endsChunk, chunks, ongoing, files, scavenge, ...(erasure !== undefined && { erasure }), ...(points !== undefined && { points }) };
   const kept = keysOf(next);
   // Older versions did not note which manifest dropped an object: no later one than this did.
   const dropped: DroppedObject[] = base.dropped.filter(({ key }) => !forgotten.has(key)).map((one) => ({ by: base.number, ...one }));

@@ -11,9 +11,8 @@ import { sumsOf, tellEnd } from '../../scavenge/history-repair.ts';
 import { historyStreamOf, HistoryWriter, TRACES_TYPE } from '../../scavenge/history.ts';
 import { SCAVENGE_JOBS } from '../../scavenge/jobs.ts';
 import { type ActiveRun, checkedOptions, launchRun } from '../../scavenge/launch.ts';
-import type { ScavengeConfig, ScavengeDeps, ScavengeStore } from '../../scavenge/run-context.ts';
+import { type ScavengeConfig, type ScavengeDeps, type ScavengeStore, stateOptionsOf } from '../../scavenge/run-context.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
-import type { EventStoreInternals } from '../../streams/event-store.ts';
 import type { ObjectWorld } from '../api.ts';
 import { newestManifestNumber, type ObjectScavenge, type ObjectScavengeProgress } from '../manifest.ts';
 import type { ObjectStorage } from './storage.ts';
@@ -42,7 +41,7 @@ interface SliceParts {
   readonly log: TickLog;
   readonly index: StreamIndex;
   /** The streams as they are now. */
-  readonly store: EventStoreInternals;
+  readonly store: ScavengeStore;
   /** Takes over the commits that there are, and their index entries. False when some had to be left. */
   readonly compact: () => Promise<boolean>;
   readonly config: ScavengeConfig;
@@ -77,7 +76,7 @@ function endedAs(running: ObjectScavenge, result: ScavengeResult, error: string 
   return { ...running, state: 'ended', result, error, endedMs: Math.floor(clock.nowMs()), isTold: false };
 }
 
-function historyWriter({ ids, log, digests }: ObjectWorld, store: EventStoreInternals, { nodeEndpoint, historyMaxAgeDays }: ScavengeConfig): HistoryWriter {
+function historyWriter({ ids, log, digests }: ObjectWorld, store: ScavengeStore, { nodeEndpoint, historyMaxAgeDays }: ScavengeConfig): HistoryWriter {
   return new HistoryWriter({ store, ids, log, nodeEndpoint, historyMaxAgeDays, idOf: (text) => derivedId(text, digests) });
 }
 
@@ -85,14 +84,14 @@ function historyWriter({ ids, log, digests }: ObjectWorld, store: EventStoreInte
  * Writes the end of a run into its history, once however often it is called. Of two ticks at work on one run only that one may
  * tell of its end whose manifest counts, so this comes after the manifest.
  */
-export async function tellOfEnd(world: ObjectWorld, store: EventStoreInternals, config: ScavengeConfig, { scavengeId, startedMs, endedMs, result, error }: ObjectScavenge, tracesUntilMs: number | null): Promise<void> {
+export async function tellOfEnd(world: ObjectWorld, store: ScavengeStore, config: ScavengeConfig, { scavengeId, startedMs, endedMs, result, error }: ObjectScavenge, tracesUntilMs: number | null): Promise<void> {
   const writer = historyWriter(world, store, config);
   const sums = await sumsOf(writer, scavengeId, new AbortController().signal);
   await tellEnd(writer, scavengeId, sums, { result: result as ScavengeResult, error, elapsedMs: Math.max(0, (endedMs ?? startedMs) - startedMs), ...(tracesUntilMs !== null && { tracesUntilMs }) });
 }
 
 /** Writes into the history of a run that nothing is left of what it removed, once however often it is called. */
-export async function tellOfErasure(world: ObjectWorld, store: EventStoreInternals, config: ScavengeConfig, scavengeId: string): Promise<void> {
+export async function tellOfErasure(world: ObjectWorld, store: ScavengeStore, config: ScavengeConfig, scavengeId: string): Promise<void> {
   await historyWriter(world, store, config).writeEvent(historyStreamOf(scavengeId), TRACES_TYPE, { scavengeId, nodeEndpoint: config.nodeEndpoint });
 }
 
@@ -117,7 +116,7 @@ class Slice {
   async run(): Promise<ObjectScavenge> {
     const { scavengeId, startedMs, threshold, syncOnly, startAfresh = false } = this.#running;
     const options = { ...checkedOptions({ threshold, syncOnly, startAfresh }), freshSinceMs: startedMs };
-    const { world, store, config } = this.#parts;
+    const { world, store, states, config } = this.#parts;
     const writer = historyWriter(world, store, config);
     const jobs = this.#jobs();
     let ended: { readonly result: ScavengeResult; readonly error: string | null } = { result: 'Interrupted', error: null };
@@ -133,7 +132,8 @@ class Slice {
     const running = await this.#begun(this.#run);
     if (result === 'Interrupted') return { ...running, progress: this.#progress(this.#run) };
     const waiting = result === 'Success' ? null : await waitingPoint(this.#deps(jobs));
-    return { ...endedAs(running, result, error, world), ...(waiting !== null && { waiting }) };
+    const reached = result === 'Success' ? states.storedCheckpoint(stateOptionsOf(config, 1))?.point.eventNumber : undefined;
+    return { ...endedAs(running, result, error, world), ...(waiting !== null && { waiting }), ...(reached !== undefined && { reached }) };
   }
 
   /** The run with what its first part has decided: to later parts its own point is that of an unfinished run. What was begun afresh goes into force with it. */

@@ -6,13 +6,13 @@ import { InlineJobs } from '../../ports/inline-jobs.ts';
 import type { ObjectInfo } from '../../ports/object-store.ts';
 import type { ScavengeStates } from '../../ports/scavenge-state.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { DEFAULT_CONFIG, type ScavengeConfig } from '../../scavenge/run-context.ts';
+import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../../scavenge/run-context.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
-import { CACHE_DEFAULT_BYTES, type ObjectInstance, FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
+import { CACHE_DEFAULT_BYTES, FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
 import { openPrefix } from '../create-prefix.ts';
-import { manifestNumberOf } from '../keys.ts';
-import { newestManifestNumber, type ObjectManifest, type ObjectScavenge, readManifest } from '../manifest.ts';
-import { indexLog, listLog, listTail, openIndex, readTail, settleTables, type LogList, type Tail, type TickIndexParts } from './compaction.ts';
+import { manifestNumberOf, newUuid } from '../keys.ts';
+import { newestManifestNumber, type ObjectManifest, type ObjectPoints, type ObjectScavenge, readManifest } from '../manifest.ts';
+import { indexLog, lastPoint, listLog, listTail, openIndex, readTail, settleTables, type LogList, type Tail, type TickIndexParts } from './compaction.ts';
 import { requestedScavenge } from './control.ts';
 import { publish } from './publish.ts';
 import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd, tellOfErasure } from './scavenge-slice.ts';
@@ -36,7 +36,9 @@ export interface TickSettings {
   readonly scavenge: Partial<ScavengeConfig>;
 }
 
-const TICK_DEFAULTS: TickSettings = { compactCommitsMin: 64, compactBytesMin: 1_048_576, compactAfterMs: 600_000, ownBytesMax: 201_326_592, stateBytesMax: SCAVENGE_STATE_BYTES_MAX, scavenge: {} };
+/** A tail is taken over at the latest when the newest manifest is this old, in milliseconds. */
+export const COMPACT_AFTER_MS = 600_000;
+const TICK_DEFAULTS: TickSettings = { compactCommitsMin: 64, compactBytesMin: 1_048_576, compactAfterMs: COMPACT_AFTER_MS, ownBytesMax: 201_326_592, stateBytesMax: SCAVENGE_STATE_BYTES_MAX, scavenge: {} };
 
 export interface TickParts {
   readonly world: ObjectWorld;
@@ -54,8 +56,16 @@ export interface TickParts {
   readonly shipBackup?: (deadlineMs: number) => Promise<unknown>;
   /** Tests inject a hash with collisions. */
   readonly hasher?: StreamHasher;
-  /** `openObjectStore`. Called when a scavenge needs the streams; the tick closes what it gets. */
-  readonly open: (world: ObjectWorld, options: ObjectLogOptions) => Promise<ObjectInstance>;
+  /** `openObjectStore`, or the store of a member. Called when a scavenge needs the streams; the tick closes what it gets. */
+  readonly open: (world: ObjectWorld, options: ObjectLogOptions) => Promise<TickStreams>;
+}
+
+/** The streams as a tick needs them. */
+export interface TickStreams {
+  readonly internals: ScavengeStore;
+  /** Takes in all that there is. */
+  refresh(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface TickReport {
@@ -70,6 +80,10 @@ export interface TickReport {
   readonly commits: number;
   readonly bytes: number;
   readonly chunksCompleted: number;
+  /** Some of the tail had to be left to the next tick. */
+  readonly hasMore: boolean;
+  /** The log is a cluster's. */
+  readonly isCluster: boolean;
   /** The scavenge that goes on, or that was the last. */
   readonly scavenge: ObjectScavenge | null;
   /** Objects removed that nobody reads any more. */
@@ -81,6 +95,11 @@ const PUBLISH_SHARE = 1 / 4;
 const PUBLISH_MS_MAX = 60_000;
 /** With less time than this left no part of a scavenge is begun. */
 const SLICE_MS_MIN = 2_000;
+/** After a run that failed the shared files of a cluster follow again when this has passed. */
+const FOLLOW_AGAIN_MS = 3_600_000;
+/** Names whoever scavenges the shared files of a cluster in the history: no member has such an address. */
+const SHARED_FILES_ENDPOINT = 'shared-files:1';
+const NO_POINTS: ObjectPoints = { seen: -1, reached: -1 };
 /** Commits that one tick takes over at most. */
 const TICK_COMMITS_MAX = 100_000;
 
@@ -114,13 +133,13 @@ async function attempt(parts: TickParts, manifest: ObjectManifest, manifests: re
     if ((await newestManifestNumber(objects)) === running.number) throw error;
     // What this tick stands on may have been removed under it.
     log.info('another tick was first; this one ends', { manifest: manifest.number, error: String(error) });
-    return { ...NOTHING, outcome: 'superseded', manifest: manifest.number };
+    return { ...NOTHING, outcome: 'superseded', manifest: manifest.number, isCluster: manifest.cluster === true };
   } finally {
     await running.close();
   }
 }
 
-const NOTHING = { commits: 0, bytes: 0, chunksCompleted: 0, scavenge: null, removed: 0 } as const;
+const NOTHING = { commits: 0, bytes: 0, chunksCompleted: 0, hasMore: false, isCluster: false, scavenge: null, removed: 0 } as const;
 
 class Tick {
   readonly #parts: TickParts;
@@ -137,13 +156,17 @@ class Tick {
   /** Of the manifest that this tick has written, or else stands on. */
   number: number;
   #index: StreamIndex | null = null;
-  #instance: ObjectInstance | null = null;
+  #instance: TickStreams | null = null;
+  #hasMore = false;
+  /** Of a cluster's log. */
+  #points: ObjectPoints | undefined;
 
   constructor(parts: TickParts, manifest: ObjectManifest, manifests: readonly ObjectInfo[]) {
     this.#parts = parts;
     this.#settings = { ...TICK_DEFAULTS, ...parts.settings };
     this.#manifest = manifest;
     this.number = manifest.number;
+    this.#points = manifest.points;
     this.#manifests = manifests;
     const { world: { objects, digests, ids, clock }, options, scratch, deadlineMs } = parts;
     this.#cache = new BlockCache(options?.cacheBytes ?? CACHE_DEFAULT_BYTES);
@@ -155,7 +178,7 @@ class Tick {
 
   async run(): Promise<TickReport> {
     const manifest = this.#manifest;
-    await this.#parts.autoScavenge?.(this.#workUntilMs);
+    if (manifest.cluster !== true) await this.#parts.autoScavenge?.(this.#workUntilMs);
     const last = await this.#told(manifest.scavenge);
     const log = await listLog(this.#parts.world.objects, this.#log.boundary, TICK_COMMITS_MAX);
     const { tail } = log;
@@ -167,7 +190,9 @@ class Tick {
       await this.#compact(tail);
       await this.#settle();
     }
-    const scavenge = running === null ? last : await this.#scavenge(running);
+    // What was just taken over may hold a point.
+    const toRun = running ?? this.#toFollow();
+    const scavenge = toRun === null ? last : await this.#scavenge(toRun);
     await this.#index?.close();
     this.#index = null;
     return this.#publish(scavenge, sweep);
@@ -182,7 +207,7 @@ class Tick {
     return agesOf(freshMs, removeAfterMs);
   }
 
-  async #open(): Promise<ObjectInstance> {
+  async #open(): Promise<TickStreams> {
     const { world, options = {}, open } = this.#parts;
     return this.#instance ??= await open(world, options);
   }
@@ -197,7 +222,8 @@ class Tick {
   }
 
   #scavengeConfig(): ScavengeConfig {
-    return { ...DEFAULT_CONFIG, ...this.#settings.scavenge, repairHistory: false, checkState: false };
+    const config = { ...DEFAULT_CONFIG, ...this.#settings.scavenge, repairHistory: false, checkState: false };
+    return this.#manifest.cluster === true ? { ...config, unsafeIgnoreHardDelete: false, nodeEndpoint: SHARED_FILES_ENDPOINT } : config;
   }
 
   #listTail(): Promise<Tail | null> {
@@ -208,11 +234,24 @@ class Tick {
   async #toRun(): Promise<ObjectScavenge | null> {
     const { scavenge } = this.#manifest;
     if (scavenge?.state === 'running') return scavenge;
+    if (this.#manifest.cluster === true) return this.#toFollow();
     const { objects, clock } = this.#parts.world;
     const requested = await requestedScavenge(objects, this.#manifest);
     if (requested === null) return null;
     const { scavengeId, threshold, syncOnly, startAfresh = false } = requested;
     return { scavengeId, threshold, syncOnly, ...(startAfresh && { startAfresh }), startedMs: Math.floor(clock.nowMs()), state: 'running', endedMs: null, isTold: false, result: null, error: null };
+  }
+
+  /** The run by which the shared files of a cluster follow a scavenge point of its members: nobody shall download what was erased. */
+  #toFollow(): ObjectScavenge | null {
+    const { cluster, scavenge } = this.#manifest;
+    const { seen, reached } = this.#points ?? NO_POINTS;
+    if (cluster !== true || seen <= reached) return null;
+    const { clock, ids } = this.#parts.world;
+    const nowMs = Math.floor(clock.nowMs());
+    const hasFailed = scavenge !== null && scavenge.state === 'ended' && scavenge.result !== 'Success';
+    if (hasFailed && nowMs - (scavenge.endedMs ?? 0) < FOLLOW_AGAIN_MS) return null;
+    return { scavengeId: newUuid(ids), threshold: 0, syncOnly: true, startedMs: nowMs, state: 'running', endedMs: null, isTold: false, result: null, error: null };
   }
 
   #isDue({ sizes, bytes }: Tail): boolean {
@@ -229,8 +268,11 @@ class Tick {
       if (clock.monotonicMs() >= this.#workUntilMs || this.#log.bytesTaken >= this.#settings.ownBytesMax) break;
     }
     this.#log.show();
-    await indexLog(await this.#openIndex(), this.#log, this.#parts.world);
-    return this.#log.boundary === tail.from + tail.sizes.length;
+    const index = await this.#openIndex();
+    await indexLog(index, this.#log, this.#parts.world);
+    if (this.#manifest.cluster === true) this.#points = { ...NO_POINTS, ...this.#points, seen: await lastPoint(index, this.#log) };
+    this.#hasMore = this.#log.boundary !== tail.from + tail.sizes.length;
+    return !this.#hasMore;
   }
 
   async #openIndex(): Promise<StreamIndex> {
@@ -277,7 +319,8 @@ class Tick {
     const { swept, failure } = await this.#swept(sweep);
     const hasEnded = scavenge?.state === 'ended' && !scavenge.isTold;
     const erasure = hasEnded ? erasureOf(scavenge.scavengeId, this.#manifest.number + 1, Math.floor(world.clock.nowMs()), this.#ages) : swept.erasure;
-    const manifest = await publish({ world, storage: this.#storage, log: this.#log, base: this.#manifest, scavenge, forgotten: swept.forgotten, erasure, deadlineMs });
+    const points = this.#points !== undefined && hasEnded && scavenge.result === 'Success' ? { ...this.#points, reached: scavenge.reached ?? this.#points.seen } : this.#points;
+    const manifest = await publish({ world, storage: this.#storage, log: this.#log, base: this.#manifest, scavenge, forgotten: swept.forgotten, erasure, points, deadlineMs });
     if (manifest === null) return this.#report('superseded', this.#manifest, 0);
     this.number = manifest.number;
     world.log.info('a tick has written a manifest', { manifest: manifest.number, boundary: manifest.boundary, chunks: manifest.chunks.length, chunksCompleted: this.#log.chunksCompleted, scavenge: scavenge?.state ?? null });
@@ -310,7 +353,7 @@ class Tick {
     const counts = outcome === 'published';
     const { boundary, bytesTaken, chunksCompleted } = this.#log;
     return {
-      outcome, manifest: manifest.number, removed, scavenge: manifest.scavenge,
+      outcome, manifest: manifest.number, removed, scavenge: manifest.scavenge, isCluster: manifest.cluster === true, hasMore: counts && this.#hasMore,
       commits: counts ? boundary - this.#manifest.boundary : 0, bytes: counts ? bytesTaken : 0, chunksCompleted: counts ? chunksCompleted : 0,
     };
   }

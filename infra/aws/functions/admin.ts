@@ -1,6 +1,6 @@
 import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
 import { Foresight } from '../../../core/object-log/overlay/foresight.ts';
-import { createObjectNodes } from '../../../core/object-log/tick/control.ts';
+import { createObjectNodes, OF_CLUSTER } from '../../../core/object-log/tick/control.ts';
 import { createApp } from '../../../handlers/app.ts';
 import { newScratch } from '../../../local/on-objects/scratch.ts';
 import { createSchedule } from '../../schedule.ts';
@@ -25,7 +25,8 @@ export const handler = httpHandler({
     const { world, store, settings, instance } = opened;
     const foresight = new Foresight({ world, instance, newScratch, options: objectLogOptions(settings), config: scavengeConfig(settings) });
     const scavenger = new TickedScavenger(world, call.deadline, foresight);
-    const autoScavenge = createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, autoScavengeConfig(settings, world));
+    const config = autoScavengeConfig(settings, world);
+    const autoScavenge = createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, { ...config, isOff: () => (instance.isCluster ? OF_CLUSTER : config.isOff()) });
     const webhooks = await openedOrClosed(opened, openWebhooks(opened, call.deadline));
     const app = createApp({ ...commonContext(opened), security, scavenger, features: { webhooks, autoScavenge } });
     return {

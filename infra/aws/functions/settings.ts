@@ -184,7 +184,7 @@ function keyOf(given: string | null, option: 'Backup:Key' | 'Backup:KeySecret' =
 const MINUTE_MS = 60_000;
 
 /** Whether scavenges are scheduled, and how, for the function that is asked and the one that acts. */
-export function autoScavengeConfig({ values }: FunctionSettings, { clock, log }: { readonly clock: Clock; readonly log: Log }): AutoScavengeConfig {
+export function autoScavengeConfig({ values }: FunctionSettings, { clock, log }: { readonly clock: Clock; readonly log: Log }): AutoScavengeConfig & { readonly isOff: () => string | null } {
   const issuer = values['Licensing:IssuerKey'];
   const licence = licenceOf({ key: values['Licensing:LicenseKey'], issuerKey: issuer === null ? null : { pem: issuer }, useBuiltIn: values['Licensing:UseBuiltIn'] }, nodeKeys);
   const guard = licenceGuard('AUTO_SCAVENGE', { licence, clock, log });
