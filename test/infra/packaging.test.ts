@@ -7,6 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { isMember } from '../../local/config/cluster-settings.ts';
+import { loadConfig } from '../../local/config/load-config.ts';
 import { environmentName } from '../../local/config/names.ts';
 import { OPTIONS } from '../../local/config/options.ts';
 import { METRICS } from '../../local/metrics/table.ts';
@@ -155,6 +158,48 @@ describe('container file', () => {
     const named = [...read('Containerfile').matchAll(/SERVER_[A-Z_]+/g), ...read('healthcheck.mjs').matchAll(/SERVER_[A-Z_]+/g)].map(([name]) => name);
     expect(named.length).toBeGreaterThan(3);
     for (const name of named) expect([...VARIABLES]).toContain(name);
+  });
+});
+
+describe('a member of a cluster', () => {
+  test('starts by the options of the example, without a warning', () => {
+    const { values, given, warnings } = loadConfig({ argv: ['--config', 'member.conf'], env: {}, readFile: read });
+    expect([isMember(values, given), values.ClusterSize, warnings]).toEqual([true, 3, []]);
+  });
+
+  interface Compose {
+    readonly services: Readonly<Record<string, { readonly environment: Readonly<Record<string, string>>; readonly secrets: readonly string[]; readonly volumes: readonly string[]; readonly ports: readonly string[]; readonly command: readonly string[] }>>;
+    readonly volumes: Readonly<Record<string, null>>;
+    readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+  }
+  const compose = parse(read('cluster.compose.yaml'), { merge: true }) as Compose;
+
+  test('stands three times in the compose file, each with a name, a port and a volume of its own', () => {
+    const services = Object.entries(compose.services);
+    expect(services).toHaveLength(3);
+    for (const [name, { environment, volumes, ports, command }] of services) {
+      expect(environment['SERVER_NODE_HOST_ADVERTISE_AS']).toBe(name);
+      expect([volumes, command]).toEqual([[`${name}:/var/lib/skua`], ['start']]);
+      expect(Object.keys(compose.volumes)).toContain(name);
+      expect(ports).toHaveLength(1);
+      for (const variable of Object.keys(environment)) expect([...VARIABLES, 'AWS_SHARED_CREDENTIALS_FILE', 'AWS_ENDPOINT_URL_S3', 'AWS_REGION']).toContain(variable);
+    }
+    expect(new Set(services.flatMap(([, { ports }]) => ports)).size).toBe(3);
+  });
+
+  test('reads what is secret from files', () => {
+    for (const { secrets, environment } of Object.values(compose.services)) {
+      for (const name of secrets) expect(Object.keys(compose.secrets)).toContain(name);
+      for (const [name, value] of Object.entries(environment)) if (value.startsWith('/run/')) expect(secrets, name).toContain(value.slice('/run/secrets/'.length));
+      expect(Object.keys(environment).filter((name) => /SECRET|PASSWORD|KEY/.test(name))).toEqual([]);
+    }
+  });
+
+  test('starts by the options that the compose file wants to be shared', () => {
+    const env = { ...compose.services['node1']!.environment };
+    const shared = 'Storage: s3://bucket/cluster\nClusterSize: 3\nDisableTls: true\nClusterSecret: only-we-three\n';
+    const { values, given } = loadConfig({ argv: [], env: { ...env, SERVER_NODE_IP: '0.0.0.0' }, readFile: (path) => (path === '/run/secrets/cluster.conf' ? shared : null) });
+    expect([isMember(values, given), values.NodeHostAdvertiseAs]).toEqual([true, 'node1']);
   });
 });
 

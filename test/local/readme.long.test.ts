@@ -36,12 +36,16 @@ const NOT_HERE: Readonly<Record<string, string>> = {
 /** Builds and runs an image. */
 const CONTAINERS = /^podman /;
 /** Commands that stay until they are ended, and what they say when they are there. */
-const SERVERS: readonly (readonly [RegExp, RegExp])[] = [[/\bnpm start\b|^npx skua start(?!.*--what-if)/, /is listening on (\S+)\n/], [/^npx skua functions serve/, /The functions answer at (\S+),/]];
+const SERVERS: readonly (readonly [RegExp, RegExp])[] = [[/\bnpm start\b|^npx skua start(?!.*--what-if)/, /is listening on (\S+)\n/], [/^npx skua functions serve/, /The functions answer at (\S+),/], [/^npm run cluster$/, /^(http:\S+) {2}data /m]];
+/** Members of a cluster, which stay beside each other until the last command that names one of them. */
+const MEMBER = /^npx skua start .*--cluster-size .*--node-port (\d+)$/;
 
 let all: Packed;
 let walk: string;
 let s3: InProcessS3;
 let node: { readonly spawned: Spawned; readonly url: string };
+/** By the port that the README gives them. */
+const members = new Map<string, Spawned>();
 
 beforeAll(async () => {
   all = await packed();
@@ -52,6 +56,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  await endMembers();
   await node.spawned.end();
   await s3.close();
   await all.remove();
@@ -63,12 +68,32 @@ async function start(env: Readonly<Record<string, string>>): Promise<typeof node
   return { spawned, url: (await spawned.seen(/is listening on (\S+)\n/))[1]! };
 }
 
+const s3Place = () => ({ AWS_ENDPOINT_URL_S3: s3.endpoint, AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' });
+
+/** Starts a member on any free port; the next command that asks one waits for all. */
+function startMember({ command, exported }: Step, port: string): void {
+  members.set(port, all.shell(command.replace(/^npx skua /, 'exec skua ').replace(port, '0'), { cwd: walk, isServer: true, env: { ...exported, ...s3Place(), SERVER_STREAM_EXISTENCE_FILTER_SIZE: '10000' } }));
+}
+
+async function endMembers(): Promise<void> {
+  for (const member of members.values()) expect((await member.end()).code).toBe(0);
+  members.clear();
+}
+
+/** A command to members: once the cluster is whole. */
+async function runAmongMembers(step: Step): Promise<void> {
+  let { command } = step;
+  for (const [port, member] of members) command = command.replaceAll(`http://127.0.0.1:${port}`, (await member.seen(/is listening on (\S+)\n/))[1]!);
+  if (command.includes(' cluster status')) await ok(all.shell(`for i in $(seq 60); do ${command.replace('npx ', '')} >/dev/null && exit 0; sleep 0.5; done; ${command.replace('npx ', '')}`, { cwd: walk }).ended);
+  await run({ ...step, command });
+}
+
 async function run({ command, expected, exported, section }: Step): Promise<void> {
   const isCurl = command.startsWith('curl ');
   // The package lies in this folder; elsewhere npx would find it there in half a second, each time.
   const line = command.replaceAll(ADDRESS, node.url).replace(/\bnpx skua /, 'skua ').replace(/^curl/, 'exec curl -sS');
   const cwd = command.startsWith('npm ') ? all.clone : walk;
-  const spawned = all.shell(line, { cwd, env: { SKUA_NODE: node.url, ...exported } });
+  const spawned = all.shell(line, { cwd, env: { SKUA_NODE: node.url, ...exported, ...(command.includes('s3://') && s3Place()) } });
   if (isCurl && command.includes(' -N ')) {
     // A subscription never ends by itself.
     await Promise.all(expected.map((text) => spawned.seen(new RegExp(`^${text}$`, 'm'))));
@@ -84,16 +109,16 @@ async function run({ command, expected, exported, section }: Step): Promise<void
 
 /** Runs what stays until it is ended, ends it as Ctrl+C does, and looks that it ends well. */
 async function serve({ command }: Step, seen: RegExp): Promise<void> {
-  const place = { AWS_ENDPOINT_URL_S3: s3.endpoint, AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
   const port = command.includes('functions') ? ' --port 0' : '';
-  const spawned = all.shell(command.replace(/\bnpx skua /, 'exec skua ') + port, { cwd: command.includes('npm ') ? all.clone : walk, isServer: true, env: { SERVER_NODE_PORT: '0', ...(!command.includes('--storage') && { SERVER_DB: './beside' }), ...place } });
+  const spawned = all.shell(command.replace(/\bnpx skua /, 'exec skua ') + port, { cwd: command.includes('npm ') ? all.clone : walk, isServer: true, env: { SERVER_NODE_PORT: '0', ...(!command.includes('--storage') && { SERVER_DB: './beside' }), ...s3Place() } });
   const [, url] = await spawned.seen(seen);
   const reply = await fetch(`${url}/streams/%24all`, { headers: { authorization: `Basic ${btoa('admin:changeit')}`, accept: 'application/json' } });
   expect(reply.status).toBe(200);
   await reply.body?.cancel();
-  const { code, err } = await spawned.end();
+  const { code, out, err } = await spawned.end();
   // npm itself is ended by the signal, whatever its script does.
-  if (command.includes('npm ')) expect(err).toContain('"stopped"');
+  if (command === 'npm run cluster') expect(out).toContain('All members have stopped.');
+  else if (command.includes('npm ')) expect(err).toContain('"stopped"');
   else expect(code).toBe(0);
   const token = /^SERVER_CONNECTORS__DATA_PROTECTION__TOKEN='([^']+)'/.exec(command)?.[1];
   if (token === undefined) return;
@@ -130,6 +155,10 @@ describe.skipIf(!has('curl'))('the README', () => {
     const reason = NOT_HERE[command];
     if (reason !== undefined) skip(reason);
     if (CONTAINERS.test(command)) return hasPodman ? await runContainer(command) : skip('podman is not here.');
+    const port = MEMBER.exec(command)?.[1];
+    if (port !== undefined) return startMember(step, port);
+    if ([...members.keys()].some((each) => command.includes(`127.0.0.1:${each}`))) return await runAmongMembers(step);
+    await endMembers();
     const server = SERVERS.find(([which]) => which.test(command));
     if (server !== undefined) return await serve(step, server[1]);
     // What writes a file for a later step prints nothing.
