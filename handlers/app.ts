@@ -14,8 +14,8 @@ import { nothingAt } from './http/absent.ts';
 import { requireAccess } from './http/authorization.ts';
 import { isChange, refuseForeign, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
-import { forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
-import { Forwarding, notLeaderReply } from './http/forward.ts';
+import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
+import { Forwarding, notLeaderReply } from './forward.ts';
 import { placesOf } from './http/places.ts';
 import type { Placed } from './http/places.ts';
 import { encoded } from './http/encoding.ts';
@@ -44,7 +44,8 @@ const APPEND: Placed = { place: 'append', methods: APPEND_METHODS };
 
 /** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
 export function createApp(context: AppContext): (request: Request) => Promise<Response> {
-  const app = appOf(context);
+  const { server } = context;
+  const app = appOf(server === undefined || context.features?.cluster == null ? context : { ...context, server: behindMembers(server) });
   const edge: Edge = {
     app, router: createRouter(app), audit: app.audit === null ? null : new RequestAudit(app, app.audit),
     forwarding: app.features.cluster == null ? null : new Forwarding(app, app.features.cluster, placesOf(routesOf(app), app.options.disableAtomPub ? null : APPEND)),

@@ -26,7 +26,7 @@ import type { Scavenger } from '../scavenge/api.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../scavenge/run-context.ts';
 import { createScavenger } from '../scavenge/scavenger.ts';
 import type { EventStore } from '../streams/api.ts';
-import type { CommittedEpoch } from '../streams/apply-committed.ts';
+import type { EpochRecord } from '../log/records.ts';
 import { createEventStore, type EventStoreInternals, type StreamFigures } from '../streams/event-store.ts';
 import type { EventStoreOptions } from '../streams/store-context.ts';
 
@@ -50,7 +50,7 @@ export interface SharedOpening {
   /** What takes the place of the directory's own end of the log. */
   commitLog(log: TransactionLog, index: StreamIndex): Promise<CommitLog>;
   readonly streams: Partial<EventStoreOptions>;
-  onEpoch(epoch: CommittedEpoch): void;
+  onEpoch(epoch: EpochRecord): void;
   /** The store is there and knows the ids of the last events; nobody reads or writes yet. */
   opened(store: EventStoreInternals): Promise<void>;
   /** The store as the scavenger writes to it: its points and its history are commits like any others. */

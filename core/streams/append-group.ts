@@ -3,13 +3,13 @@ import { putI32 } from '../bytes.ts';
 import { EventColumns } from '../index/event-columns.ts';
 import { EPOCH_STREAM } from '../log/epochs.ts';
 import {
-  encodeEpoch, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE,
+  encodeEpoch, encodePrepare, type EpochRecord, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE,
 } from '../log/records.ts';
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../text.ts';
 import { timestampText } from '../time.ts';
 import type { AppendRequest, EpochInput, EventsRequest, EventTypes } from './append-request.ts';
-import type { CommittedEpoch, CommittedRecords } from './apply-committed.ts';
+import type { CommittedRecords } from './apply-committed.ts';
 import type { StreamKey } from './lookup.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
 import type { RecentIds } from './recent-ids.ts';
@@ -40,7 +40,7 @@ export class AppendGroup implements CommittedRecords {
   readonly events = new EventColumns();
   readonly requests: AppendRequest[] = [];
   /** Its last epoch record. */
-  epoch: CommittedEpoch | null = null;
+  epoch: EpochRecord | null = null;
   readonly #touched: StreamState[] = [];
   readonly #written: string[] = [];
   readonly #bufferBytes: number;

@@ -2,7 +2,7 @@ import { i32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { EventColumns } from '../index/event-columns.ts';
 import {
-  decodeEpoch, FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf, SYSTEM,
+  decodeEpoch, type EpochRecord, FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf, SYSTEM,
   takeFrame, timestampMsAt, timestampTicksAt, TOMBSTONE,
 } from '../log/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
@@ -24,18 +24,12 @@ export interface CommittedRecords {
   readonly lastMs: number;
   readonly lastTicks: number;
   /** The last epoch record among them; null without any. */
-  readonly epoch: CommittedEpoch | null;
+  readonly epoch: EpochRecord | null;
   /** Brings the states that are known up to the records. */
   changeStates(states: StreamStates): void;
   rememberIds(recent: RecentIds): void;
   /** Wakes those who wait for the streams. */
   wake(waiters: Waiters): void;
-}
-
-/** An epoch record as it stands in the log (disk-format.md section 3.7). */
-export interface CommittedEpoch {
-  readonly position: number;
-  readonly json: Uint8Array;
 }
 
 /** All that has to know of a committed record. */
@@ -47,7 +41,7 @@ export interface CommittedParts {
   readonly log: Pick<CommitLog, 'publish'>;
   readonly waiters: Waiters;
   /** Told of every epoch, before readers see it; must not throw. */
-  readonly onEpoch: ((epoch: CommittedEpoch) => void) | undefined;
+  readonly onEpoch: ((epoch: EpochRecord) => void) | undefined;
 }
 
 /**
@@ -80,7 +74,7 @@ export class ReadRecords implements CommittedRecords {
   lastPosition = -1;
   lastMs = -Infinity;
   lastTicks = 0;
-  epoch: CommittedEpoch | null = null;
+  epoch: EpochRecord | null = null;
   readonly #hasher: StreamHasher;
   readonly #frame = new RecordFrame();
   readonly #fields = new PrepareFields();

@@ -1,12 +1,12 @@
 import { SkuaError } from '../errors.ts';
 import type { LogReader } from '../log/log-reader.ts';
+import type { EpochRecord } from '../log/records.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { PageOptions, StoredEvent } from './api.ts';
-import type { CommittedEpoch } from './apply-committed.ts';
 import type { EventIndex, Lookup } from './lookup.ts';
 import { isMetastream, originalOf } from './names.ts';
 import type { PageLimits } from './page-bytes.ts';
@@ -23,7 +23,7 @@ export interface EventStoreDeps {
   readonly meter: Meter;
   readonly options?: Partial<EventStoreOptions>;
   /** Told of every epoch record that enters the log, whoever wrote it, before readers see it; must not throw. */
-  readonly onEpoch?: ((epoch: CommittedEpoch) => void) | undefined;
+  readonly onEpoch?: ((epoch: EpochRecord) => void) | undefined;
 }
 
 /** Limits; the defaults are what a node uses. */

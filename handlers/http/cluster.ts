@@ -1,4 +1,5 @@
 import type { ClusterMember } from '../../core/cluster/api.ts';
+import type { Principal } from '../../core/security/principal.ts';
 
 /** What a member needs to have requests decided by the one that leads (ARCHITECTURE.md, "The cluster", rules 12 and 13). */
 
@@ -41,4 +42,23 @@ export interface Passage {
   readonly isOpen: boolean;
   /** Something was written, so that a later refusal does not mean that nothing happened. */
   readonly hasWritten: boolean;
+}
+
+/**
+ * What a member says of a request that it passes on, in a header of its own beside the caller's: the leader can't see it for itself. It counts
+ * only where the connection is a member's; whoever else sends the header is not heard.
+ */
+export interface Forwarded {
+  /** Number of the epoch in which it was sent. */
+  readonly epoch: number;
+  /** Beginning of links and of `Location`: they name the member that was asked. */
+  readonly base: string;
+  /** Where the client's request came from; null where that is not known. */
+  readonly address: string | null;
+  /** It was sent on the machine of the member that was asked. */
+  readonly isLocal: boolean;
+  /** Whom the client's connection or its proxy has proved at the member that was asked; credentials in the request win. */
+  readonly caller: Principal | null;
+  /** The name in the client's certificate. */
+  readonly certificate: string | null;
 }

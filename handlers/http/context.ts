@@ -17,9 +17,7 @@ import type { EventStore } from '../../core/streams/api.ts';
 import type { Connectors, WebhookIngest } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/ingest/arrivals.ts';
 import type { ArrivalLimits } from '../../core/webhook/ingest/arrivals.ts';
-import type { Fence, Forwarder } from './cluster.ts';
-import { behindMembers } from './forwarded.ts';
-import type { Forwarded } from './forwarded.ts';
+import type { Fence, Forwarded, Forwarder } from './cluster.ts';
 import type { NodeControl } from './node-control.ts';
 
 export interface AppOptions {
@@ -194,7 +192,7 @@ export function appOf(context: AppContext): App {
   const { features = {}, server = {}, world } = context;
   const options = { ...DEFAULT_OPTIONS, ...context.options };
   const arrivals = new Arrivals(world.clock, { ...ARRIVAL_LIMITS, ...features.webhooks?.limits });
-  return { ...context, audit: context.audit ?? null, features, server: features.cluster == null ? server : behindMembers(server), options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals };
+  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */

@@ -1,25 +1,7 @@
 import type { Principal } from '../../core/security/principal.ts';
 import { notAMember } from './authorization.ts';
+import type { Forwarded } from './cluster.ts';
 import type { App, Call, ServerSide } from './context.ts';
-
-/**
- * What a member says of a request that it passes on, in a header of its own beside the caller's: the leader can't see it for itself. It counts
- * only where the connection is a member's; whoever else sends the header is not heard.
- */
-export interface Forwarded {
-  /** Number of the epoch in which it was sent. */
-  readonly epoch: number;
-  /** Beginning of links and of `Location`: they name the member that was asked. */
-  readonly base: string;
-  /** Where the client's request came from; null where that is not known. */
-  readonly address: string | null;
-  /** It was sent on the machine of the member that was asked. */
-  readonly isLocal: boolean;
-  /** Whom the client's connection or its proxy has proved at the member that was asked; credentials in the request win. */
-  readonly caller: Principal | null;
-  /** The name in the client's certificate. */
-  readonly certificate: string | null;
-}
 
 export const FORWARDED_HEADER = 'skua-forwarded';
 /** Of the cluster's secret, where there is no TLS: `Authorization` is the caller's. */

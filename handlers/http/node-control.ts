@@ -1,7 +1,9 @@
 /** What the handlers need of the node that they run in, beyond its store. */
 
+import type { MemberState } from '../../core/ports/peers.ts';
+
 /** State names of http-api.md 4.1, as `/gossip` writes them; `/info` has them in lower case. */
-export type NodeState = 'Initializing' | 'Leader' | 'ResigningLeader' | 'ShuttingDown';
+export type NodeState = MemberState;
 
 /** One option as it is in force; members of both generations (http-api.md 4.2). */
 export interface OptionView {
@@ -31,6 +33,18 @@ export interface GossipMember {
   readonly epochNumber: number;
   readonly epochId: string;
   readonly nodePriority: number;
+  /** What only members of a cluster differ in; left out of a single node, which is alive, votes, and tells of itself now. */
+  readonly asMember?: {
+    readonly isAlive: boolean;
+    readonly isReadOnlyReplica: boolean;
+    readonly version: string;
+    /** When it was last heard of. */
+    readonly heardMs: number;
+    /** Number of the last commit in its copy. */
+    readonly appliedCommit: number;
+    /** Id of the scavenge that goes on there. */
+    readonly scavengeId: string | null;
+  };
 }
 
 /** What keeps a node from serving, with how far it has come. */
@@ -95,6 +109,8 @@ export interface NodeControl {
   readonly authenticationType: 'internal' | 'insecure';
   readonly options: readonly OptionView[];
   member(): GossipMember;
+  /** All that this node knows, itself included. */
+  members(): readonly GossipMember[];
   /** Null once the node serves. */
   startUpWork(): StartUpWork | null;
   /** Null where there is nothing to prove, or not yet. */
@@ -111,7 +127,7 @@ export interface NodeControl {
   reload(): Promise<ReloadResult>;
   /** Merges index tables in the background, up to any level. Returns the id of the work. */
   mergeIndexes(): string;
-  setPriority(priority: number): void;
+  setPriority(priority: number): void | Promise<void>;
   /** What came of it, in words. */
-  resign(): string;
+  resign(): string | Promise<string>;
 }

@@ -51,20 +51,20 @@ const mergeIndexes: Handler = (call, app) => {
 };
 
 /** POST `/admin/node/priority/{n}`: until the node is restarted. */
-const setPriority: Handler = (call, app) => {
+const setPriority: Handler = async (call, app) => {
   const node = nodeOf(call, app);
   const text = decodeSegment(call.params['n']!);
   const priority = /^[+-]?\d{1,20}$/.test(text) ? Number(text) : Number.NaN;
   if (!(priority >= INT32_MIN && priority <= INT32_MAX)) throw new SkuaError('bad_request', 'nodePriority must be an integer.');
-  node.setPriority(priority === 0 ? 0 : priority);
+  await node.setPriority(priority === 0 ? 0 : priority);
   return empty(call, 200, 'OK');
 };
 
 /** POST `/admin/node/resign`: what came of it, in words. */
-const resign: Handler = (call, app) => {
+const resign: Handler = async (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
-  const message = node.resign();
+  const message = await node.resign();
   return adminReply(call, chosen, { message }, message);
 };
 

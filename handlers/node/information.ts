@@ -114,20 +114,21 @@ const gossip: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const node = nodeOf(call, app);
   const member = node.member();
-  const view = { members: [memberView(node, member, app)], serverIp: member.host, serverPort: member.port };
+  const view = { members: node.members().map((one) => memberView(node, one, app)), serverIp: member.host, serverPort: member.port };
   const text = chosen.kind === 'text' ? `${view.members.map(memberLine).join('\n')}\n` : JSON.stringify(view, null, 2);
   return document(call, text, chosen.contentType, ASK_AGAIN);
 };
 
 /** A member as it is sent; ports of protocols that we do not speak are 0. */
 function memberView({ version }: NodeControl, member: GossipMember, app: App) {
-  const nowMs = app.world.clock.nowMs();
+  const { asMember } = member;
+  const nowMs = asMember?.heardMs ?? app.world.clock.nowMs();
   const wholeMs = Math.floor(nowMs);
   return {
     instanceId: member.instanceId,
     timeStamp: timestampText(wholeMs, Math.floor((nowMs - wholeMs) * 10_000)),
     state: member.state,
-    isAlive: true,
+    isAlive: asMember?.isAlive ?? true,
     internalTcpIp: member.host,
     internalTcpPort: 0,
     internalSecureTcpPort: 0,
@@ -143,8 +144,9 @@ function memberView({ version }: NodeControl, member: GossipMember, app: App) {
     epochNumber: member.epochNumber,
     epochId: member.epochId,
     nodePriority: member.nodePriority,
-    isReadOnlyReplica: false,
-    esVersion: version,
+    isReadOnlyReplica: asMember?.isReadOnlyReplica ?? false,
+    esVersion: asMember?.version ?? version,
+    ...(asMember !== undefined && { appliedCommit: asMember.appliedCommit, scavengeId: asMember.scavengeId }),
   };
 }
 

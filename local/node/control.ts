@@ -6,7 +6,7 @@ import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
 import type { AuditView, ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
 
-interface NodeControlParts {
+export interface NodeControlParts {
   readonly version: string;
   readonly instanceId: string;
   readonly authenticationType: NodeControl['authenticationType'];
@@ -36,6 +36,9 @@ export class SingleNode implements NodeControl {
     this.#parts = parts;
     this.#priority = parts.priority;
   }
+
+  /** Where others reach the node. */
+  get address(): { readonly host: string; readonly port: number } { return { host: this.#parts.host, port: this.#parts.port() }; }
 
   /** From now on the node leads. */
   opened(open: OpenStore, epoch: LastEpoch): void {
@@ -68,6 +71,8 @@ export class SingleNode implements NodeControl {
     };
   }
 
+  members(): readonly GossipMember[] { return [this.member()]; }
+
   chunkProofs(): ChunkProofView | null {
     const proofs = this.#open?.status().proofs ?? null;
     return proofs === null ? null : { bytesUnproven: proofs.bytesUnproven, oldestProofSeconds: proofs.oldestProofAgeMs === null ? null : Math.floor(proofs.oldestProofAgeMs / 1_000) };
@@ -80,8 +85,8 @@ export class SingleNode implements NodeControl {
   shutdown(): void { this.#shutdown.resolve('POST /admin/shutdown'); }
   reload(): Promise<ReloadResult> { return this.#parts.reload(); }
   mergeIndexes(): string { return this.#open!.mergeIndexes(); }
-  setPriority(priority: number): void { this.#priority = priority; }
-  resign(): string { return 'This is a single node: there is no other that could lead, so it goes on as it is.'; }
+  setPriority(priority: number): void | Promise<void> { this.#priority = priority; }
+  resign(): string | Promise<string> { return 'This is a single node: there is no other that could lead, so it goes on as it is.'; }
 }
 
 /** Before this much of a phase has passed its rate says nothing. */
@@ -129,7 +134,7 @@ export class Readiness {
 }
 
 /** The epoch in which the node leads, as `/gossip` shows it. */
-interface LastEpoch {
+export interface LastEpoch {
   /** Position of its record. */
   readonly position: number;
   readonly number: number;

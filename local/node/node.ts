@@ -6,6 +6,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
+import type { EventStore } from '../../core/streams/api.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import type { AppOptions } from '../../handlers/http/context.ts';
 import { createStartingApp } from '../../handlers/starting.ts';
@@ -28,7 +29,7 @@ import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
 import { Flow } from '../http/flow.ts';
 import { certificateOf, connectionOf, peerOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
-import { lastEpoch, Readiness, SingleNode } from './control.ts';
+import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { meterRequests } from '../metrics/http-metrics.ts';
 import { createMetrics } from '../metrics/metrics.ts';
@@ -36,6 +37,9 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { watchProcess } from '../metrics/process-metrics.ts';
 import type { ProcessMetrics } from '../metrics/process-metrics.ts';
 import { nodeMetrics } from '../metrics/store-metrics.ts';
+import type { OpenMember } from '../cluster/open.ts';
+import { ClusterNode } from './cluster-node.ts';
+import { isMember } from '../config/cluster-settings.ts';
 import type { NodeOnObjects } from '../on-objects/open.ts';
 import { openNode } from '../store/open-node.ts';
 import type { OpenNode, OpenNodeOptions } from '../store/open-node.ts';
@@ -103,6 +107,7 @@ class Node implements RunningNode {
   readonly #process: ProcessMetrics;
   readonly #stats: StatsCollector;
   readonly #control: SingleNode;
+  readonly #isMember: boolean;
   readonly #proxies: TrustedProxies;
   readonly #proxySide: ProxySide;
   readonly #audit: AuditTrail | null;
@@ -115,6 +120,7 @@ class Node implements RunningNode {
   #node: OpenNode | null = null;
   #webhooks: OpenWebhooks | null = null;
   #backups: OpenBackups | null = null;
+  #member: OpenMember | null = null;
   #ticking: Promise<void> = Promise.resolve();
   #fetch: Fetch;
 
@@ -126,7 +132,8 @@ class Node implements RunningNode {
     this.#log = log;
     this.#proxies = new TrustedProxies(values.TrustedProxies);
     this.#proxySide = proxySide(this.#proxies, socketOf);
-    this.#directory = values.MemDb || values.Storage !== null ? null : path.resolve(values.Db);
+    this.#isMember = isMember(values, config.given);
+    this.#directory = values.MemDb || (values.Storage !== null && !this.#isMember) ? null : path.resolve(values.Db);
     this.#process = watchProcess(this.#metrics, systemClock, this.#directory);
     this.#stats = new StatsCollector({
       clock: systemClock, metrics: this.#metrics, process: this.#process, store: () => this.#node?.open ?? null, folder: this.#directory,
@@ -136,13 +143,14 @@ class Node implements RunningNode {
       file: values.AuditLog === null ? null : { name: values.AuditLog, sizeBytes: values.LogFileSize, interval: values.LogFileInterval, retention: values.LogFileRetentionCount },
       clock: systemClock, log, meter: this.#metrics,
     });
-    this.#control = new SingleNode({
+    const control: NodeControlParts = {
       version: VERSION, instanceId: newUuid(), authenticationType: values.Insecure ? 'insecure' : 'internal',
       host: values.NodeHostAdvertiseAs ?? values.NodeIp, port: () => values.NodePortAdvertiseAs || this.#server!.port,
       isSecure: !values.Insecure && !values.DisableTls, priority: values.NodePriority, options: () => this.#config.views,
       startUpWork: () => this.#readiness.work(), stats: () => this.#stats.current(), metrics: (accept) => this.#metrics.render(accept),
       reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null,
-    });
+    };
+    this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
     this.#fetch = createStartingApp({
       startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
       allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp, toResponse,
@@ -179,13 +187,16 @@ class Node implements RunningNode {
       certificateDaysLeft: () => this.#daysLeft(), connections: () => this.#server?.connections() ?? 0,
     }));
     this.#server = await this.#listen();
-    const objects = this.#values.Storage === null ? null : await this.#openOnObjects();
-    this.#node = objects ?? await openNode({ db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), onProgress: (progress) => this.#progress(progress) });
-    const security = this.#values.Insecure ? null : await this.#startSecurity(this.#open);
-    if (this.#values.AuditStream) this.#audit!.openStream(this.#open.store, systemIds);
-    this.#control.opened(this.#open, await lastEpoch(this.#open.store));
+    const member = this.#isMember ? await this.#openMember() : null;
+    const objects = this.#values.Storage === null || member !== null ? null : await this.#openOnObjects();
+    this.#node = member ?? objects ?? await openNode(this.#nodeOptions());
+    const store = member?.store ?? this.#open.store;
+    const security = this.#values.Insecure ? null : await this.#startSecurity(store);
+    if (this.#values.AuditStream) this.#audit!.openStream(member?.written ?? store, systemIds);
+    if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);
+    else this.#control.opened(this.#open, await lastEpoch(store));
     this.#reloader = this.#createReloader();
-    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics });
+    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(store, this.#values, { log: this.#log, meter: this.#metrics });
     const { autoScavenge, orders, run } = objects === null ? await this.#openAutoScavenge() : { ...objects, orders: null };
     this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: systemClock, log: this.#log, meter: this.#metrics,
       // One that somebody asked for is told by the request.
@@ -194,17 +205,34 @@ class Node implements RunningNode {
     this.#metrics.collect(this.#backups.metrics);
     await this.#stats.collect();
     this.#fetch = createApp({
-      store: this.#open.store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
+      store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
       world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       audit: this.#audit,
-      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups },
+      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null },
       server: { ...this.#proxySide, readBody, certificateOf, peerOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     });
+    // The others may ask from here on.
+    await member?.membership.start();
     this.#readiness.ready();
     this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
     void this.#stats.run(this.#stopping.signal);
-    this.#ticking = Promise.all([run(this.#stopping.signal), this.#backups.run(this.#stopping.signal)]).then(() => {});
+    this.#ticking = Promise.all([run(this.#stopping.signal), member?.run(this.#stopping.signal), this.#backups.run(this.#stopping.signal)]).then(() => {});
     if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: systemClock, log: this.#log, signal: this.#stopping.signal });
+  }
+
+  /** Loaded only where it is needed. */
+  async #openMember(): Promise<OpenMember> {
+    const { openMember } = await import('../cluster/open.ts');
+    const { host, port } = this.#control.address;
+    this.#member = await openMember({
+      values: this.#values, hasChunkSize: this.#options.config.given('ChunkSize'), node: this.#nodeOptions(), instanceId: this.#control.instanceId, self: { address: host, port },
+      certificates: this.#certificates.mode === 'certificates' ? this.#certificates.set : null, log: this.#log, meter: this.#metrics,
+    });
+    return this.#member;
+  }
+
+  #nodeOptions(): OpenNodeOptions {
+    return { db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), onProgress: (progress) => this.#progress(progress) };
   }
 
   /** Loaded only where it is needed. */
@@ -218,11 +246,11 @@ class Node implements RunningNode {
       const { host, port } = this.#control.member();
       return { address: host, port };
     };
-    return openAutoScavenge({
-      values: this.#values, version: VERSION, open: this.#open, self, isLeader: () => this.#control.state === 'Leader',
-      clock: systemClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
-      onStarted: (target) => this.#audit?.own('scavenge.start', { user: 'system', target, details: { by: 'schedule' } }),
-    });
+    const world = {
+      values: this.#values, version: VERSION, open: this.#open, clock: systemClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
+      onStarted: (target: string) => this.#audit?.own('scavenge.start', { user: 'system', target, details: { by: 'schedule' } }),
+    };
+    return this.#member?.openAutoScavenge(world) ?? openAutoScavenge({ ...world, self, isLeader: () => this.#control.state === 'Leader' });
   }
 
   /** The server, and around what it serves all that watches requests. */
@@ -242,7 +270,7 @@ class Node implements RunningNode {
     this.#options.onProgress?.(progress);
   }
 
-  async #startSecurity({ store }: OpenStore): Promise<RunningSecurity> {
+  async #startSecurity(store: EventStore): Promise<RunningSecurity> {
     const { PasswordFormat, AllowAnonymousStreamAccess, AllowDefaultPasswords, DefaultAdminPassword, DefaultOpsPassword, NodeIp } = this.#values;
     const security = createSecurity(
       { store, keys: nodeKeys, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
@@ -267,7 +295,10 @@ class Node implements RunningNode {
       certificates: certificates.mode !== 'certificates' ? { skipped: certificates.mode === 'off' ? 'TLS is off' : 'the development certificate is made at the start' } : {
         inForce: certificates.set,
         load: async (values) => (await import('../tls/load-certificates.ts')).loadConfigured(values, systemClock.nowMs()),
-        use: (set) => this.#server!.setCertificates(set),
+        use: (set) => {
+          this.#server!.setCertificates(set);
+          this.#member?.client.setCertificates(set);
+        },
       },
       apply: (values, changed) => { if (changed.has('LogLevel')) log.setLevel(logLevelOf(values.LogLevel)); },
     });
@@ -307,6 +338,8 @@ class Node implements RunningNode {
    */
   async stop(): Promise<void> {
     await this.#backups?.close();
+    // Another member leads before this one ends its requests.
+    await this.#member?.membership.leave();
     this.#stopping.abort();
     this.#control.stopping();
     await this.#node?.open.scavenger.close();

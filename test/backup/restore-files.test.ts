@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { writeContent } from '../../core/write-content.ts';
+import { writeContent } from '../../core/ports/write-content.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 

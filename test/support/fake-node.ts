@@ -30,6 +30,7 @@ export class FakeNode implements NodeControl {
     };
   }
 
+  members(): readonly GossipMember[] { return [this.member()]; }
   startUpWork(): StartUpWork | null { return this.work; }
   chunkProofs(): ChunkProofView | null { return this.proofs; }
   audit(): AuditView | null { return this.auditNow; }

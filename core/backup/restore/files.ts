@@ -10,7 +10,7 @@ import type { JobContext } from '../../ports/jobs.ts';
 import type { ScavengeStates } from '../../ports/scavenge-state.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import type { StoreIndexOptions, StoreWorld } from '../../store/open-store.ts';
-import { type Watch, writeContent } from '../../write-content.ts';
+import { type Watch, writeContent } from '../../ports/write-content.ts';
 import type { Repository } from '../repository/api.ts';
 import type { BlobRef, ManifestFile } from '../repository/manifest.ts';
 import { isLocal, lanesFor, openForJob } from '../repository/repository.ts';

@@ -6,7 +6,7 @@ import type { ChunkFileName } from '../../log/chunk-format.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
 import { COPY_MARKER, putRestoreMarker, refuseUnfinishedRestore, removeRestoreMarker } from '../../log/markers.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { writeContent } from '../../write-content.ts';
+import { writeContent } from '../../ports/write-content.ts';
 import { renewNodeId } from '../source/node-id.ts';
 import { clearForRestore, DATA_FOLDERS, dryStart, existenceBytesOf, requireEmpty } from './directory.ts';
 import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeFile } from './files.ts';

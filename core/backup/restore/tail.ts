@@ -12,7 +12,7 @@ import { isProven } from '../repository/manifest.ts';
 import type { BlobRef, ManifestChunk } from '../repository/manifest.ts';
 import { RecordWalk } from '../repository/record-walk.ts';
 import type { RestorePlan } from './choose.ts';
-import { writeContent } from '../../write-content.ts';
+import { writeContent } from '../../ports/write-content.ts';
 import { damagedBefore } from './files.ts';
 import type { RestoreWorld } from './files.ts';
 import { chunkEnd, chunkStart } from './places.ts';

@@ -1,4 +1,5 @@
 import { i64 } from '../../bytes.ts';
+import type { EpochRecord } from '../../log/records.ts';
 import { SkuaError } from '../../errors.ts';
 import { COMMIT_HEADER_BYTES, decodeCommits } from '../../object-log/commit-object.ts';
 import { sinceMs } from '../../object-log/instance/commit-attempt.ts';
@@ -6,7 +7,6 @@ import type { Refresher } from '../../object-log/instance/refresh.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Epoch } from '../../ports/peers.ts';
-import type { CommittedEpoch } from '../../streams/apply-committed.ts';
 import type { EventStoreInternals } from '../../streams/event-store.ts';
 import { decodeText } from '../../text.ts';
 import type { MemberLog } from '../api.ts';
@@ -95,7 +95,7 @@ export class CopyLog implements MemberLog {
     for (const listener of this.#appliedListeners) listener();
   }
 
-  noteEpoch({ position, json }: CommittedEpoch): void {
+  noteEpoch({ position, json }: EpochRecord): void {
     this.#noteEpoch(parseEpoch(position, json));
   }
 

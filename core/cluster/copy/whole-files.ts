@@ -9,7 +9,7 @@ import { openCompleted } from '../../log/open-chunks.ts';
 import type { ObjectWorld } from '../../object-log/api.ts';
 import type { ObjectChunk, ObjectManifest, ObjectOngoing, ObjectSegment } from '../../object-log/manifest.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { writeContent } from '../../write-content.ts';
+import { writeContent } from '../../ports/write-content.ts';
 import { ongoingHeader } from './bucket-files.ts';
 import { newPieceBuffers, type PieceBuffers, piecesOf, RecordGroups, throwIfEnded } from './download.ts';
 

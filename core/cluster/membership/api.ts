@@ -26,6 +26,8 @@ export interface MembershipParts {
 export interface MembershipOptions {
   /** Where the others reach this member. */
   readonly self: NodeAddress;
+  /** UUID text of this run; drawn where it is left out. */
+  readonly instanceId?: string;
   readonly clusterSize: number;
   readonly priority: number;
   readonly isReadOnlyReplica: boolean;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { DEADLINE_MS } from '../../../handlers/http/forward.ts';
+import { DEADLINE_MS } from '../../../handlers/forward.ts';
 import { EVENTS, Members, newId, originOf, silent, unreachable } from './kit.ts';
 
 let members: Members;

@@ -1,4 +1,4 @@
-import type { StorageFile } from './ports/storage.ts';
+import type { StorageFile } from './storage.ts';
 
 /** Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short. */
 const SYNC_EVERY_BYTES = 33_554_432;

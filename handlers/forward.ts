@@ -1,16 +1,16 @@
-import type { ClusterMember } from '../../core/cluster/api.ts';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
-import { provedCaller } from '../authentication.ts';
-import { readBody } from './body.ts';
-import type { ReplyParts, RequestParts } from './cluster.ts';
-import type { App, Call, ClusterFeature, Reply } from './context.ts';
-import { FORWARDED_HEADER, forwardedText, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './forwarded.ts';
-import { changesOf, within } from './cluster-waits.ts';
-import type { Changes } from './cluster-waits.ts';
-import { requiresLeader } from './headers.ts';
-import type { PlacesOf, Placed } from './places.ts';
-import { empty } from './reply.ts';
-import { baseOf } from './url.ts';
+import type { ClusterMember } from '../core/cluster/api.ts';
+import { isSkuaError, SkuaError } from '../core/errors.ts';
+import { provedCaller } from './authentication.ts';
+import { readBody } from './http/body.ts';
+import type { ReplyParts, RequestParts } from './http/cluster.ts';
+import type { App, Call, ClusterFeature, Reply } from './http/context.ts';
+import { FORWARDED_HEADER, forwardedText, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './http/forwarded.ts';
+import { changesOf, within } from './http/cluster-waits.ts';
+import type { Changes } from './http/cluster-waits.ts';
+import { requiresLeader } from './http/headers.ts';
+import type { PlacesOf, Placed } from './http/places.ts';
+import { empty } from './http/reply.ts';
+import { baseOf } from './http/url.ts';
 
 /** For so long a member looks for the leader that decides a request, and for the epoch that settles what became of one, in milliseconds. */
 export const DEADLINE_MS = 10_000;

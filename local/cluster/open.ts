@@ -1,0 +1,113 @@
+import { type MemberStore, openMemberStore } from '../../core/cluster/copy/member-store.ts';
+import { createMembership } from '../../core/cluster/membership/membership.ts';
+import type { RunningMembership } from '../../core/cluster/membership/api.ts';
+import type { Log } from '../../core/ports/log.ts';
+import type { Meter } from '../../core/ports/meter.ts';
+import type { NodeAddress } from '../../core/ports/nodes.ts';
+import type { EventStore } from '../../core/streams/api.ts';
+import type { ClusterFeature } from '../../handlers/http/context.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { VERSION } from '../cli/version.ts';
+import type { Values } from '../config/options.ts';
+import { openNodeBy, type OpenNode, type OpenNodeOptions } from '../store/open-node.ts';
+import type { CertificateSet } from '../tls/certificate-set.ts';
+import { EpochFence } from './fence.ts';
+import { PeerForwarder } from './forwarder.ts';
+import { PeerClient } from './peer-client.ts';
+import { HttpPeers } from './peers.ts';
+import { secretCheck } from './secret.ts';
+import { runMemberTicks } from './ticking.ts';
+import { openClusterAutoScavenge } from '../auto-scavenge/open-cluster.ts';
+import type { AutoScavengeWorld, OpenAutoScavenge } from '../auto-scavenge/open.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+
+interface OpenMemberOptions {
+  readonly values: Values;
+  /** Whether the chunk size was asked for. */
+  readonly hasChunkSize: boolean;
+  /** The copy, as a single node opens its directory. */
+  readonly node: OpenNodeOptions;
+  readonly instanceId: string;
+  /** Where the other members reach this one. */
+  readonly self: NodeAddress;
+  /** Null without TLS. */
+  readonly certificates: CertificateSet | null;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+/** A node as a member of a cluster: its copy of the log, its way to the other members, and who leads. */
+export interface OpenMember extends OpenNode {
+  readonly open: MemberStore;
+  readonly membership: RunningMembership;
+  /** What handlers write through: requests that another member passed on are decided under their epoch only. */
+  readonly store: EventStore;
+  /** What the node writes for itself goes to whoever leads. */
+  readonly written: Pick<EventStore, 'append' | 'streamInfo'>;
+  readonly feature: ClusterFeature;
+  readonly client: PeerClient;
+  openAutoScavenge(world: AutoScavengeWorld): Promise<OpenAutoScavenge>;
+  /** Ticks while this member leads, until aborted. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Opens the copy of a member and catches it up; who leads is not looked at before `membership.start`, for which the interface must be served.
+ * Errors: as `openMemberStore` and `openNode`.
+ */
+export async function openMember(options: OpenMemberOptions): Promise<OpenMember> {
+  const { values, self, instanceId, certificates, log, meter } = options;
+  const objects = await openObjects(parsePlace(values.Storage!));
+  const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter };
+  const logOptions = { ...(options.hasChunkSize && { chunkSizeBytes: values.ChunkSize }) };
+  let node: OpenNode & { readonly open: MemberStore };
+  try {
+    node = await openNodeBy(options.node, (store) => openMemberStore({ world, log: logOptions, store }));
+  } catch (error) {
+    await objects.close();
+    throw error;
+  }
+  const { open } = node;
+  const secret = certificates === null ? values.ClusterSecret : null;
+  const client = new PeerClient({ certificates, secret });
+  const membership = createMembership({
+    copy: open.log, peers: new HttpPeers(client), objects, clock: systemClock, ids: systemIds, log, meter, scavengeId: () => open.scavenger.current(),
+    positions: () => positionsOf(open),
+  }, {
+    self, instanceId, clusterSize: values.ClusterSize, priority: values.NodePriority, isReadOnlyReplica: values.ReadOnlyReplica, version: VERSION,
+    gossipIntervalMs: values.GossipIntervalMs, gossipTimeoutMs: values.GossipTimeoutMs, gossipAllowedDifferenceMs: values.GossipAllowedDifferenceMs, leaderElectionTimeoutMs: values.LeaderElectionTimeoutMs,
+    deadMemberRemovalMs: Math.max(values.DeadMemberRemovalPeriodSec * SECOND_MS, values['AutoScavenge:NodeLostAfter'] * MINUTE_MS),
+  });
+  const fence = new EpochFence(open.log, instanceId);
+  const forward = new PeerForwarder(client, certificates === null ? 'http' : 'https');
+  return {
+    ...node, membership, client,
+    store: fence.storeOf(open.store),
+    written: open.store,
+    openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership, memberLog: open.log, calls: { request: (to, method, path, timeoutMs) => client.request({ node: to, method, path, headers: { accept: 'application/json' }, body: null, as: 'member', timeoutMs }) } }),
+    feature: { membership, log: open.log, isSecret: secretCheck(secret), forward, fence },
+    run: (signal) => runMemberTicks({ world, options: logOptions, membership, log: open.log, store: open.store, writes: open.store, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge } }, signal),
+    close: async () => {
+      await membership.close();
+      client.close();
+      await node.close();
+      await objects.close();
+    },
+  };
+}
+
+function positionsOf(open: MemberStore): { readonly lastCommitPosition: number; readonly writerCheckpoint: number; readonly chaserCheckpoint: number } {
+  try {
+    const { checkpoints, lastCommitPosition } = open.status();
+    return { lastCommitPosition, writerCheckpoint: checkpoints.writer, chaserCheckpoint: checkpoints.chaser };
+  } catch {
+    // The copy is being opened again: it ends where readers saw it end.
+    const { end } = open.log;
+    return { lastCommitPosition: end, writerCheckpoint: end, chaserCheckpoint: end };
+  }
+}
