@@ -83,11 +83,6 @@ export interface AppFeatures {
   readonly autoScavenge?: AutoScavenge | null;
   /** What this node remembers of the cluster's orders; null where it takes none. */
   readonly scavengeOrders?: Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'> | null;
-  /**
-   * Sends a request to the member (`host:port`) that leads, as this node and not as the caller, who was checked here, and
-   * gives its answer whatever the status. Rejects where there is no answer in time. Absent where nobody else can lead.
-   */
-  readonly forwardToLeader?: (request: Request, leader: string) => Promise<Response>;
   /** Null where files are not given away and no backups made. */
   readonly backups?: { readonly holds: Holds; readonly node: Backups } | null;
   /** Null where connectors are switched off. */

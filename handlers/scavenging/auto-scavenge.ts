@@ -1,5 +1,5 @@
 import type { AutoScavenge, AutoScavengeStatus, NodeOutcome } from '../../core/auto-scavenge/api.ts';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/errors.ts';
 import { timeSpanText, timestampText } from '../../core/time.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
 import { readJson } from '../http/body.ts';
@@ -7,7 +7,7 @@ import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { autoScavengeOf } from '../http/presence.ts';
-import { commonHeaders, empty, jsonReply } from '../http/reply.ts';
+import { empty, jsonReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { OperationDoc, Route } from '../http/route.ts';
 import { waitingMember } from './scavenge.ts';
@@ -15,7 +15,7 @@ import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
 
 /**
  * Scavenges on a schedule, over HTTP: maintenance-interface.md parts 2 to 5, auto-scavenge.md sections 3 and 4. Checked in
- * this order: who calls, whether it is on (503), what is sent (400, 413, 415), and then by whoever leads.
+ * this order: who calls, whether it is on (503), what is sent (400, 413, 415), and then by the driver.
  */
 
 /** GET `/auto-scavenge/enabled`: of this node, and never another one's. */
@@ -28,19 +28,19 @@ const autoScavengeEnabled: Handler = (call, app) => {
 /** GET `/auto-scavenge/status`. */
 const autoScavengeStatus: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
-  return answered(call, app, null, async () => jsonReply(call, { ...statusDocument(await autoScavenge.status()), ...await waitingMember(app) }));
+  return answered(async () => jsonReply(call, { ...statusDocument(await autoScavenge.status()), ...await waitingMember(app) }));
 };
 
 /** POST `/auto-scavenge/pause`: 200 when nothing runs any more, 202 while a node scavenge is being stopped. A body is ignored. */
 const pauseAutoScavenge: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
-  return answered(call, app, null, async () => (await autoScavenge.pause() === 'paused' ? jsonReply(call, {}) : empty(call, 202, 'Accepted')));
+  return answered(async () => (await autoScavenge.pause() === 'paused' ? jsonReply(call, {}) : empty(call, 202, 'Accepted')));
 };
 
 /** POST `/auto-scavenge/resume`: a cycle goes on with the nodes that are not done. A body is ignored. */
 const resumeAutoScavenge: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
-  return answered(call, app, null, async () => {
+  return answered(async () => {
     await autoScavenge.resume();
     return jsonReply(call, {});
   });
@@ -51,7 +51,7 @@ const configureAutoScavenge: Handler = async (call, app) => {
   const autoScavenge = enabledOf(call, app);
   const schedule = await scheduleOf(call, app);
   noteForAudit(call, { details: { schedule } });
-  return answered(call, app, JSON.stringify({ schedule }), async () => {
+  return answered(async () => {
     await autoScavenge.configure(schedule);
     return jsonReply(call, {});
   });
@@ -71,9 +71,9 @@ function autoScavengeOff(reason: string | null): SkuaError {
   return new SkuaError('auto_scavenge_off', 'AutoScavenge is not enabled', reason === null ? {} : { hint: reason });
 }
 
-async function answered(call: Call, app: App, body: string | null, answer: () => Promise<Reply>): Promise<Reply> {
+async function answered(answer: () => Promise<Reply>): Promise<Reply> {
   try {
-    return await leaderReply(call, app, body, answer);
+    return await answer();
   } catch (error) {
     throw documented(error);
   }
@@ -84,9 +84,16 @@ const TEXTS = { invalid_schedule: 'Invalid CRON expression', auto_scavenge_pausi
 
 function documented(error: unknown): unknown {
   if (!(error instanceof SkuaError)) return error;
+  if (error.code === 'not_leader') return notLeader(error);
   if (error.code === 'auto_scavenge_off') return autoScavengeOff(typeof error.data['reason'] === 'string' ? error.data['reason'] : error.message);
   const text = Object.hasOwn(TEXTS, error.code) ? TEXTS[error.code as keyof typeof TEXTS] : error.message;
   return text === error.message ? error : new SkuaError(error.code, text, { hint: error.message, ...error.data });
+}
+
+/** Requests for the leader are passed on to it before they come here (`handlers/http/forward.ts`): it is not known, or was another one a moment ago. */
+function notLeader({ data: { leader } }: SkuaError): SkuaError {
+  if (typeof leader !== 'string') return new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader is elected.' });
+  return new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });
 }
 
 /** Largest body of POST `/auto-scavenge/configure`. */
@@ -102,46 +109,6 @@ async function scheduleOf(call: Call, app: App): Promise<string> {
   const { schedule } = body as { readonly schedule: unknown };
   if (typeof schedule !== 'string') throw new SkuaError('invalid_schedule', 'CRON expression can only be a string');
   return schedule;
-}
-
-/** On a request that another member has sent on: whoever gets it must lead, or two members could send it to and fro for ever. */
-const FORWARDED_HEADER = 'Skua-Forwarded';
-/** Headers that mean something to the leader; who the caller is was checked here (auto-scavenge.md section 4). */
-const SENT_ON = ['accept', 'content-type'] as const;
-/** Headers of the leader's answer that the caller needs. */
-const PASSED_BACK = ['content-type', 'retry-after'] as const;
-
-/** What this node answers, or the leader in its place. `body` is what was read of the request. */
-async function leaderReply(call: Call, app: App, body: string | null, answer: () => Promise<Reply>): Promise<Reply> {
-  try {
-    return await answer();
-  } catch (error) {
-    if (!isSkuaError(error, 'not_leader')) throw error;
-    const leader = error.data['leader'];
-    if (typeof leader !== 'string') throw new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader is elected.' });
-    if (app.features.forwardToLeader === undefined || call.request.headers.has(FORWARDED_HEADER)) throw new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });
-    return passedBack(call, await app.features.forwardToLeader(requestFor(call, body), leader));
-  }
-}
-
-/** The body was read here, so the request is made anew. */
-function requestFor(call: Call, body: string | null): Request {
-  const headers = new Headers({ [FORWARDED_HEADER]: 'true' });
-  for (const name of SENT_ON) {
-    const value = call.request.headers.get(name);
-    if (value !== null) headers.set(name, value);
-  }
-  return new Request(call.url, { method: call.method, headers, body });
-}
-
-/** Status and body as they came; headers of this connection are our own. */
-function passedBack(call: Call, { status, statusText, headers: given, body }: Response): Reply {
-  const headers: Record<string, string> = { ...commonHeaders(call.methods) };
-  for (const name of PASSED_BACK) {
-    const value = given.get(name);
-    if (value !== null) headers[name] = value;
-  }
-  return { status, statusText, headers, body };
 }
 
 /** Documents of auto-scavenge: the documented members first and in their order, what is ours behind them. */
