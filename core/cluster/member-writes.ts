@@ -31,6 +31,8 @@ const DEADLINE_MS = 30_000;
 const ASK_AGAIN_MS = 200;
 /** What is committed is answered when this member has it, or after this long. */
 const APPLIED_MS = 5_000;
+/** Reasons of failed calls that say that the process there is gone. */
+const GONE: ReadonlySet<unknown> = new Set(['refused', 'broken']);
 /** The leader has not written it, and somebody may soon. */
 const NOT_TAKEN: ReadonlySet<string> = new Set(['member_unreachable', 'not_leader', 'not_ready', 'store_closed']);
 
@@ -75,12 +77,12 @@ export class MemberWrites {
       return result;
     } catch (error) {
       if (isSkuaError(error) && NOT_TAKEN.has(error.code)) {
-        if (error.code === 'member_unreachable') membership.lost(leader.instanceId);
+        if (GONE.has(error.data['reason'])) membership.lost(leader.instanceId);
         if (this.#leader()?.instanceId === leader.instanceId) await clock.sleep(ASK_AGAIN_MS);
         return null;
       }
       if (isSkuaError(error, 'member_silent')) {
-        if (error.data['reason'] === 'broken') membership.lost(leader.instanceId);
+        if (GONE.has(error.data['reason'])) membership.lost(leader.instanceId);
         const isSettled = await this.#within(Math.max(0, untilMs - clock.monotonicMs()), (signal) => membership.newerEpoch(epoch, signal));
         if (isSettled) return null;
         throw new SkuaError('commit_outcome_unknown', 'The leader of the cluster did not answer, so that it is not known whether this was written: it may be repeated with the same event ids.', { stream: request.stream }, error);

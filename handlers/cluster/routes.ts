@@ -1,4 +1,5 @@
 import { checkCommitsRequest, checkGossip, checkLeadRequest } from '../../core/cluster/membership/check.ts';
+import { MEMBER_APPEND_BODY_BYTES_MAX, readMemberAppend } from '../../core/cluster/member-append.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { CommitsRequest } from '../../core/ports/peers.ts';
 import { readJson } from '../http/body.ts';
@@ -28,6 +29,14 @@ const gossip: Handler = async (call, app) => {
 const lead: Handler = async (call, app) => {
   const { membership } = clusterOf(call, app);
   return jsonReply(call, await membership.onLead(checkLeadRequest(await readJson(call, app, LEAD_BYTES_MAX))));
+};
+
+/** POST `/cluster/append`: what a member writes for itself, as the system user; the leader decides it. */
+const append: Handler = async (call, app) => {
+  const { membership } = clusterOf(call, app);
+  const { stream, expectedVersion, events } = readMemberAppend(await readJson(call, app, Math.min(MEMBER_APPEND_BODY_BYTES_MAX, app.options.bodyBytesMax)));
+  if (!membership.isLeader) throw new SkuaError('not_leader', 'This member does not lead. Ask the member that leads now.');
+  return jsonReply(call, await app.store.append(stream, expectedVersion, events));
 };
 
 const held = new WeakMap<ClusterFeature, number>();
@@ -63,4 +72,5 @@ export const CLUSTER_ROUTES: readonly Route[] = [
   { path: '/cluster/gossip', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', gossip, CLUSTER_DOCS.gossip) } },
   { path: '/cluster/commits', methods: 'GET, OPTIONS', operations: { GET: operation('members', 'here', commits, CLUSTER_DOCS.commits) } },
   { path: '/cluster/lead', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', lead, CLUSTER_DOCS.lead) } },
+  { path: '/cluster/append', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', append, CLUSTER_DOCS.append) } },
 ];

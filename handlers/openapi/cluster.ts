@@ -43,6 +43,17 @@ export const CLUSTER_DOCS = {
     ],
     responses: { 200: ok('Commits from that one on.', media(BINARY, 'application/octet-stream')), 204: ok('None came in time.'), 410: ok('The member does not have them at hand, or does not lead: the log has them.'), ...problems(400), ...OTHER_LOG },
   },
+  append: {
+    summary: 'What a member writes for itself', description: 'Scavenge points, the history of its scavenges and its part of the audit. Data and metadata are texts, taken byte for byte. The leader alone takes it.',
+    body: {
+      required: true, content: json(object({ stream: TEXT, expectedVersion: INTEGER, events: arrayOf(object({ id: UUID, type: TEXT, isJson: BOOLEAN, data: TEXT, metadata: TEXT })) }),
+        { stream: '$scavenges', expectedVersion: -2, events: [{ id: '2c5b4a3f-6d1e-4f70-8a92-b3c4d5e6f708', type: '$scavengeStarted', isJson: true, data: '{}', metadata: '' }] }),
+    },
+    responses: {
+      200: ok('Where the events are.', json(object({ firstEventNumber: INTEGER, lastEventNumber: INTEGER, position: INTEGER, isRepeat: BOOLEAN }), { firstEventNumber: 3, lastEventNumber: 3, position: 5_000, isRepeat: false })),
+      ...problems(400, 413, 415, 507), 410: failing('The stream has been deleted for ever.'), 503: failing('The member does not lead (`not_leader`), or can\'t write at the moment.'),
+    },
+  },
   lead: {
     summary: 'Take over the lead', body: { required: true, content: json(object({ logId: UUID, epochNumber: { ...INTEGER, description: 'The epoch that is to be succeeded.' } }), { logId: LOG_ID, epochNumber: 3 }) },
     responses: { 200: ok('The epoch in which the member leads now.', json(ref('MemberEpoch'))), ...problems(400, 413, 415), 409: failing('Another epoch was committed meanwhile (`epoch_lost`), or the member has a copy of another log (`other_log`).') },

@@ -252,6 +252,8 @@ const seen = new Map<OperationDoc, Set<number>>();
 const UNREACHED: Readonly<Record<string, readonly number[]>> = {
   // The stream of a run that was hard-deleted by hand.
   'get /streams/%24scavenges/{scavenge}/{event}/{count}': [410],
+  // Seen in test/local/cluster/member-calls.test.ts.
+  'post /cluster/append': [410],
   // Seen in test/handlers/connectors/webhook.test.ts, with bodies that are slow or long.
   'post /webhook/{connector}': [408, 413],
   // For sinks, of which there are none.
