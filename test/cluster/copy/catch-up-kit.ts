@@ -125,6 +125,13 @@ export function differences(copy: ReadonlyMap<number, RawRecord>, bucket: Readon
   return wrong;
 }
 
+async function contentOf(storage: Storage, path: string): Promise<readonly number[]> {
+  const file = await storage.open(path, 'read');
+  const bytes = [...await file.read(0, file.size)];
+  await file.close();
+  return bytes;
+}
+
 /** The directory holds what the bucket's newest manifest names, names its log, and the project's own verify finds nothing wrong with it. */
 export async function expectCopy(storage: Storage, { manifest, end }: PreparedCopy, log: TestLog, name = '', scavengedTo = 0): Promise<void> {
   const newest = await manifestOf(log.objects);
@@ -132,6 +139,7 @@ export async function expectCopy(storage: Storage, { manifest, end }: PreparedCo
   expect(end, name).toBeGreaterThanOrEqual(newest.logEnd);
   expect(await readLogId(storage), name).toBe(newest.storeId);
   expect(differences(byPosition(await readRawLog(storage)), await log.records(), scavengedTo), name).toEqual([]);
+  expect(await contentOf(storage, 'chaser.chk'), name).toEqual(await contentOf(storage, 'writer.chk'));
   const { findings } = await findingsOf(storage);
   expect(findings.filter((found) => !found.startsWith('warning index_missing')), name).toEqual([]);
 }

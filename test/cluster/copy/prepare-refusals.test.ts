@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { readLogId, removeLogId, writeLogId } from '../../../core/cluster/copy/identity.ts';
 import { prepareCopy } from '../../../core/cluster/copy/prepare-copy.ts';
+import { askForCut } from '../../../core/cluster/copy/cut-back.ts';
 import { clearForRestore } from '../../../core/backup/restore/directory.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
-import { eventsOf, newClock } from '../../object-log/tick-kit.ts';
+import { eventsOf, newClock, setMetadata } from '../../object-log/tick-kit.ts';
 import { readRawLog } from '../../scavenge/raw-log.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
@@ -84,6 +85,25 @@ describe('a directory that is no copy of this log', () => {
     await expectUntouched(joining, older, 'log_diverged');
     await expect(openMember(storage.restart('keep'), older, 72)).rejects.toMatchObject({ code: 'log_diverged' });
     await (await openMember(storage.restart('keep'), log, 73)).close();
+  });
+
+  it('is refused where the bucket has scavenged all with which it could be compared', async () => {
+    const log = new TestLog();
+    await log.compact();
+    await log.write(6);
+    await setMetadata((await log.writer()).store, log.ids, 'short', { $maxCount: 2 });
+    await log.compact();
+    await log.scavenge();
+    await log.compact();
+    expect((await log.records()).has(0), 'the log does not begin with a record any more').toBe(false);
+    const own = await single(0);
+    await expectUntouched(own, log, 'log_diverged');
+    // Where it names the log, that it ends inside a record which was kept is enough.
+    const kept = [...(await log.records()).values()][0]!;
+    const longer = await single(1);
+    expect((await readRawLog(longer)).at(-1)!.position).toBeLessThan(kept.position + kept.bytes.length);
+    await writeLogId(longer, (await manifestOf(log.objects)).storeId);
+    await expectUntouched(longer, log, 'log_diverged');
   });
 
   it('joins without log-id where it is a prefix of the log, with some of its tail too', async () => {
@@ -234,8 +254,37 @@ describe('a catch-up', () => {
     await log.write(10);
     await log.scavenge();
     await log.compact();
+    await prepare(storage, log.objects);
+    expect(await storage.size('index/indexmap'), 'it knew events that are no more').toBe(null);
     await (await openMember(storage, log, 81)).close();
     const copy = storage.restart('keep');
     await expectCopy(copy, await prepare(copy, log.objects), log);
+    expect(await copy.size('index/indexmap')).not.toBe(null);
+  });
+
+  it('goes on with a cut down to nothing of which only the last step is missing', async () => {
+    const { log, storage } = await behind();
+    for (const name of (await storage.list('')).filter((one) => one.startsWith('chunk-'))) await storage.remove(name);
+    await askForCut(storage, 0);
+    await expectCopy(storage, await prepare(storage, log.objects), log);
+  });
+
+  it('lets whoever opens the directory alone find the epochs that came with it', async () => {
+    const log = await TestLog.begin();
+    const storage = new FaultyStorage({ seed: 1, reads: 'async' });
+    const one = await openMember(storage, log, 90);
+    await one.log.lead('00000000-0000-4000-8000-000000000001', -1);
+    await one.close();
+    const other = await openMember(new MemoryStorage(), log, 91);
+    await other.log.lead('00000000-0000-4000-8000-000000000002', 0);
+    await other.close();
+    await log.write(9);
+    await log.compact();
+    await prepare(storage, log.objects);
+    await removeLogId(storage);
+    const alone = await openTestStore({ storage });
+    const last = await alone.store.readEvent('$epoch-information', 'last');
+    expect(JSON.parse(new TextDecoder().decode(last.data))).toMatchObject({ epochNumber: 2 });
+    await alone.close();
   });
 });
