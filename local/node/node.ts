@@ -32,6 +32,7 @@ import { certificateOf, connectionOf, peerOf, rawHeadersOf, readBody, replyShare
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { meterRequests } from '../metrics/http-metrics.ts';
+import { clusterMetrics } from '../metrics/cluster-metrics.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { watchProcess } from '../metrics/process-metrics.ts';
@@ -193,6 +194,7 @@ class Node implements RunningNode {
     const store = member?.store ?? this.#open.store;
     const security = this.#values.Insecure ? null : await this.#startSecurity(store);
     if (this.#values.AuditStream) this.#audit!.openStream(member?.written ?? store, systemIds);
+    if (member !== null) this.#metrics.collect(clusterMetrics({ log: member.open.log, membership: member.membership }));
     if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);
     else this.#control.opened(this.#open, await lastEpoch(store));
     this.#reloader = this.#createReloader();
