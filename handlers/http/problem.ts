@@ -105,7 +105,8 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   scavenge_not_found: NOT_FOUND,
   scavenge_state_invalid: WORK_FAILED,
   scavenge_failed: WORK_FAILED,
-  not_a_member: UNAUTHORIZED,
+  // A connection is judged once, so that the next one has to be another.
+  not_a_member: { ...UNAUTHORIZED, headers: { connection: 'close' } },
   other_log: CONFLICT,
   address_in_use: CONFLICT,
   epoch_lost: CONFLICT,
@@ -160,7 +161,7 @@ export function failure(error: unknown, call: Call, app: App): Reply {
     headers['es-currentversion'] = current;
     headers['kurrent-currentversion'] = current;
   }
-  if (outcome === UNAUTHORIZED) headers['www-authenticate'] = challengeTo(call.request.headers);
+  if (outcome.status === UNAUTHORIZED.status) headers['www-authenticate'] = challengeTo(call.request.headers);
   if (known?.code === 'too_many_failures' || typeof known?.data['retryAfterSeconds'] === 'number') headers['retry-after'] = String(Math.max(1, Math.ceil(Number(known.data['retryAfterSeconds'] ?? 1))));
   if (known?.code === 'range_not_satisfiable') headers['content-range'] = `bytes */${String(known.data['sizeBytes'])}`;
   if (known?.code === 'method_not_allowed') headers['allow'] = call.methods;

@@ -42,7 +42,8 @@ interface Generation {
  * Requests to other members over connections that are kept. A reply is a reply whatever its status. Rejects with `member_unreachable` where
  * it is certain that the request was not worked on: no connection was made for it, or none of it was given to the system. With
  * `member_silent` where that is not known: the time is over, or the connection broke after a part of it was written. That counts as not known even where
- * the connection had been idle: the other side may have read the request, acted, and died. Both have `node` and `reason` in their data. With `aborted` when the signal aborts.
+ * the connection had been idle: the other side may have read the request, acted, and died. Both have `node` and `reason` in their data. With `too_busy` where no
+ * connection was free in time, which says nothing about the member. A signal that aborts is the end of the time.
  */
 export class PeerClient {
   readonly #options: PeerClientOptions;

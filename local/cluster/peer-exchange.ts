@@ -41,9 +41,9 @@ export interface PeerReply {
 
 /**
  * Why a call failed, in the data of `member_unreachable` and `member_silent`: `refused` (nobody listens there), `name` (unknown), `route`, `certificate`, `time`,
- * `busy` (too many requests of ours), `broken` (the connection ended). The process there is gone where it is `refused` or `broken`, and only slow or far where it is another.
+ * `given-up` (by the signal), `broken` (the connection ended). The process there is gone where it is `refused` or `broken`, and only slow or far where it is another.
  */
-export type PeerFailure = 'refused' | 'name' | 'route' | 'certificate' | 'time' | 'busy' | 'broken';
+export type PeerFailure = 'refused' | 'name' | 'route' | 'certificate' | 'time' | 'given-up' | 'broken';
 
 /** One request over one connection. */
 export class Exchange {
@@ -110,11 +110,7 @@ export class Exchange {
     });
   }
 
-  readonly #abort = (): void => {
-    if (!this.#end()) return;
-    this.#request.destroy();
-    this.#reject(new SkuaError('aborted', `The call to ${nodeKey(this.#to.node)} was given up.`));
-  };
+  readonly #abort = (): void => this.#fail('given-up', null);
 
   #fail(reason: PeerFailure, cause: Error | null): void {
     if (!this.#end()) return;
@@ -136,13 +132,13 @@ export class Exchange {
 
 const WORDS: Readonly<Record<PeerFailure, string>> = {
   refused: 'nobody listens there', name: 'its name is not known', route: 'there is no way to it', certificate: 'its certificate, or ours, does not prove a member', time: 'it did not answer in time',
-  busy: 'too many requests to it are under way', broken: 'the connection broke',
+  'given-up': 'it was not waited for any longer', broken: 'the connection broke',
 };
 
 export function failed(node: NodeAddress, reason: PeerFailure, code: 'member_silent' | 'member_unreachable', cause: Error | null): SkuaError {
   const details = cause === null ? '' : ` (${cause.message})`;
   const outcome = code === 'member_silent' ? 'It may have got the request.' : 'It has not got the request.';
-  return new SkuaError(code, `The member ${nodeKey(node)} can't be asked: ${WORDS[reason]}${details}. ${outcome}`, { node: nodeKey(node), reason }, cause ?? undefined);
+  return new SkuaError(code, `The member ${nodeKey(node)} can't be asked: ${WORDS[reason]}${details}. ${outcome}`, { node: nodeKey(node), reason, isBroken: reason === 'broken' }, cause ?? undefined);
 }
 
 const REASONS: Readonly<Record<string, PeerFailure>> = { ECONNREFUSED: 'refused', ENOTFOUND: 'name', EAI_AGAIN: 'name', EAI_NODATA: 'name', EAI_NONAME: 'name', ETIMEDOUT: 'time', ECONNRESET: 'broken', EPIPE: 'broken', EPROTO: 'certificate' };

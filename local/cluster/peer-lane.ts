@@ -1,5 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
+import type { NodeAddress } from '../../core/ports/nodes.ts';
 import { failed } from './peer-exchange.ts';
 import type { PeerRequest } from './peer-exchange.ts';
 
@@ -18,13 +19,13 @@ export class Lane {
 
   get isEmpty(): boolean { return this.#taken === 0 && this.#waiting.size === 0; }
 
-  /** Resolves with a place, which `leave` gives back. Errors: `member_unreachable` when the time is over or too many wait, `aborted`. */
+  /** Resolves with a place, which `leave` gives back; null for one at once. Errors: `too_busy` when the time is over or too many wait, `member_unreachable` when the signal aborts. */
   enter(request: PeerRequest, deadlineMs: number): Promise<void> | null {
     if (this.#taken < this.#placesMax && this.#waiting.size === 0) {
       this.#taken++;
       return null;
     }
-    if (this.#waiting.size >= WAITING_MAX) return Promise.reject(failed(request.node, 'busy', 'member_unreachable', null));
+    if (this.#waiting.size >= WAITING_MAX) return Promise.reject(busy(request.node));
     return this.#turn(request, deadlineMs);
   }
 
@@ -43,11 +44,16 @@ export class Lane {
         settle();
       };
       const take = (): void => end(resolve);
-      const abort = (): void => end(() => reject(new SkuaError('aborted', `The call to ${nodeKey(node)} was given up.`)));
-      const timer = setTimeout(() => end(() => reject(failed(node, 'busy', 'member_unreachable', null))), Math.max(1, deadlineMs - performance.now()));
+      const abort = (): void => end(() => reject(failed(node, 'given-up', 'member_unreachable', null)));
+      const timer = setTimeout(() => end(() => reject(busy(node))), Math.max(1, deadlineMs - performance.now()));
       this.#waiting.add(take);
       signal?.addEventListener('abort', abort);
       if (signal?.aborted === true) abort();
     });
   }
+}
+
+/** It says nothing about the member. */
+function busy(node: NodeAddress): SkuaError {
+  return new SkuaError('too_busy', `Too many requests to the member ${nodeKey(node)} are under way. Try again in a moment.`);
 }

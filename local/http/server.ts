@@ -44,8 +44,8 @@ export interface HttpServerOptions {
   readonly port: number;
   readonly fetch: Fetch;
   readonly log: Log;
-  /** HTTPS with these certificates; left out, plain HTTP. */
-  readonly tls?: { readonly certificates: CertificateSet };
+  /** HTTPS with these certificates; left out, plain HTTP. `formerNamesMs`: as for `guardHandshakes`. */
+  readonly tls?: { readonly certificates: CertificateSet; readonly formerNamesMs?: number };
   readonly patience?: Partial<Patience>;
   /** Left out, connections are bounded together only. */
   readonly limits?: ConnectionLimitParts;
@@ -113,7 +113,7 @@ function create({ tls, patience, log }: HttpServerOptions): { server: Server; ha
   if (tls === undefined) return { server: createServer(limits), handshakes: null };
   // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
   const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, rejectUnauthorized: false });
-  return { server, handshakes: guardHandshakes(server, tls.certificates, log) };
+  return { server, handshakes: guardHandshakes(server, tls.certificates, log, tls.formerNamesMs) };
 }
 
 async function answer(message: IncomingMessage, reply: ServerResponse, options: HttpServerOptions, serving: Serving): Promise<void> {

@@ -13,11 +13,18 @@ export interface Handshakes {
   abort(): void;
 }
 
-/** Watches over the beginning of connections: judges clients' certificates, and ends what fails without an answer. */
-export function guardHandshakes(server: Server, certificates: CertificateSet, log: Log): Handshakes {
+/** Names of nodes from before reloads that are known at a time. */
+const FORMER_NAMES_MAX = 4;
+
+/**
+ * Watches over the beginning of connections: judges clients' certificates, and ends what fails without an answer. For `formerNamesMs` after a change of the
+ * name of nodes their former one counts, too: in a cluster they get their new certificates one after the other.
+ */
+export function guardHandshakes(server: Server, certificates: CertificateSet, log: Log, formerNamesMs = 0): Handshakes {
   const noted = new HandshakeLog(log, () => systemClock.monotonicMs());
   const pending = new Map<string, Socket>();
   let inForce = certificates;
+  let former: readonly { readonly name: string; readonly untilMs: number }[] = [];
   askClients(server, certificates);
 
   server.on('connection', (socket: Socket) => {
@@ -28,7 +35,8 @@ export function guardHandshakes(server: Server, certificates: CertificateSet, lo
   });
   server.on('secureConnection', (socket: TLSSocket) => {
     pending.delete(endsOf(socket));
-    const problem = judgePeer(socket, inForce);
+    const nowMs = systemClock.monotonicMs();
+    const problem = judgePeer(socket, inForce, former.filter(({ untilMs }) => nowMs < untilMs).map(({ name }) => name));
     if (problem !== null) noted.note('a client certificate does not prove a node', { address: socket.remoteAddress, reason: problem });
   });
   // Ahead of the listener by which an HTTPS server would make it an error of HTTP, and have it answered in plain text.
@@ -39,6 +47,8 @@ export function guardHandshakes(server: Server, certificates: CertificateSet, lo
   return {
     setCertificates: (next) => {
       server.setSecureContext(serverContext(next));
+      const name = inForce.reservedNodeCommonName;
+      if (name !== null && formerNamesMs > 0) former = [{ name, untilMs: systemClock.monotonicMs() + formerNamesMs }, ...former.filter((one) => one.name !== name)].slice(0, FORMER_NAMES_MAX);
       inForce = next;
       askClients(server, next);
     },

@@ -15,13 +15,14 @@ const peers = new WeakMap<Socket, Principal>();
 
 /**
  * Judges the certificate of a client when its handshake is done (options-and-security.md section 5.4): another node is the
- * system user. Returns why the certificate proves nothing, or null when it does or there is none.
+ * system user. Returns why the certificate proves nothing, or null when it does or there is none. `formerNames`: those of nodes before a change that has not
+ * reached all of them yet.
  */
-export function judgePeer(socket: TLSSocket, { reservedNodeCommonName, trustsNodes }: Pick<CertificateSet, 'reservedNodeCommonName' | 'trustsNodes'>): string | null {
+export function judgePeer(socket: TLSSocket, { reservedNodeCommonName, trustsNodes }: Pick<CertificateSet, 'reservedNodeCommonName' | 'trustsNodes'>, formerNames: readonly string[] = []): string | null {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return null;
   if (!trustsNodes) return 'no roots were named for certificates of nodes (TrustedRootCertificatesPath)';
-  const reason = socket.authorized ? nodeProblem(certificate, reservedNodeCommonName) : `it was not verified (${String(socket.authorizationError)})`;
+  const reason = socket.authorized ? nodeProblem(certificate, reservedNodeCommonName, formerNames) : `it was not verified (${String(socket.authorizationError)})`;
   if (reason === null) peers.set(socket, SYSTEM);
   return reason;
 }
@@ -39,9 +40,9 @@ export function certificateOfSocket(socket: Socket): string | null {
 }
 
 /** Why a certificate that chains to the roots is not one of a node. */
-function nodeProblem(certificate: X509Certificate, reservedName: string | null): string | null {
+function nodeProblem(certificate: X509Certificate, reservedName: string | null, formerNames: readonly string[]): string | null {
   const commonName = commonNameOf(certificate);
-  if (commonName === null || reservedName === null || !matchesReservedName(commonName, reservedName)) {
+  if (commonName === null || reservedName === null || ![reservedName, ...formerNames].some((name) => matchesReservedName(commonName, name))) {
     return `its common name ${commonName ?? '(none)'} does not match ${reservedName ?? '(none)'}`;
   }
   if (!namesAddress(certificate)) return 'it names neither a host nor an address';

@@ -90,7 +90,7 @@ describe('who is a member', () => {
     expect((await gossip(h, asMember(CLUSTER_SECRET))).status).toBe(200);
     for (const caller of [{}, asMember('guessed'), asMember(''), asMember('x'.repeat(9_000))]) {
       const reply = await gossip(h, caller);
-      expect([reply.status, reply.json().code, reply.headers.get('www-authenticate')]).toEqual([401, 'not_a_member', 'Basic realm="Skua", charset="UTF-8"']);
+      expect([reply.status, reply.json().code, reply.headers.get('www-authenticate'), reply.headers.get('connection')]).toEqual([401, 'not_a_member', 'Basic realm="Skua", charset="UTF-8"', 'close']);
     }
     expect([(await gossip(h, AS.wrong)).status, (await gossip(h, AS.plain)).status, (await gossip(h, AS.admin)).status]).toEqual([401, 403, 403]);
     // It is the system user everywhere.

@@ -83,7 +83,7 @@ describe('a request', () => {
     const busy = endOf(client.request(asking(server.node, { path: '/never', timeoutMs: 1 })));
     const left = endOf(client.request(asking(server.node, { path: '/never', signal: given.signal })));
     given.abort();
-    expect([await busy, await left]).toEqual(['member_unreachable busy', 'aborted undefined']);
+    expect([await busy, await left]).toEqual(['too_busy undefined', 'member_unreachable given-up']);
     await Promise.all(all);
     expect([order, server.sockets.length]).toEqual([['a', 'b', 'c', 'd'], 2]);
     // Those of members have places of their own.
@@ -98,7 +98,7 @@ describe('what fails', () => {
     const client = clientOf();
     expect(await endOf(client.request(asking(gone.node)))).toBe('member_unreachable refused');
     expect(await endOf(client.request(asking({ address: 'nowhere.invalid', port: 1 })))).toMatch(/member_unreachable (name|route|time)/);
-    expect(await endOf(client.request(asking(gone.node, { signal: AbortSignal.abort() })))).toBe('aborted undefined');
+    expect(await endOf(client.request(asking(gone.node, { signal: AbortSignal.abort() })))).toBe('member_unreachable given-up');
   });
 
   test('after a part was sent is not known: no answer in time, half an answer, a connection that ends', async () => {
@@ -118,7 +118,7 @@ describe('what fails', () => {
     const call = endOf(client.request(asking(waiting.node, { signal: ending.signal })));
     const socket = await arrived.promise;
     ending.abort();
-    expect(await call).toBe('aborted undefined');
+    expect(await call).toBe('member_silent given-up');
     await once(socket, 'close');
   });
 
