@@ -1,3 +1,4 @@
+import { MemberWrites, scavengeStoreOf } from '../../core/cluster/member-writes.ts';
 import { type MemberStore, openMemberStore } from '../../core/cluster/copy/member-store.ts';
 import { createMembership } from '../../core/cluster/membership/membership.ts';
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
@@ -16,6 +17,7 @@ import { openNodeBy, type OpenNode, type OpenNodeOptions } from '../store/open-n
 import type { CertificateSet } from '../tls/certificate-set.ts';
 import { EpochFence } from './fence.ts';
 import { PeerForwarder } from './forwarder.ts';
+import { adminCallsOf, memberAppendsOf } from './member-calls.ts';
 import { PeerClient } from './peer-client.ts';
 import { HttpPeers } from './peers.ts';
 import { secretCheck } from './secret.ts';
@@ -65,9 +67,14 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
   const objects = await openObjects(parsePlace(values.Storage!));
   const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter };
   const logOptions = { ...(options.hasChunkSize && { chunkSizeBytes: values.ChunkSize }) };
+  // Opening repairs the history of scavenges, before the member is in touch with others.
+  let writes: MemberWrites | null = null;
   let node: OpenNode & { readonly open: MemberStore };
   try {
-    node = await openNodeBy(options.node, (store) => openMemberStore({ world, log: logOptions, store }));
+    node = await openNodeBy(options.node, (store) => openMemberStore({
+      world, log: logOptions, store,
+      scavengeStore: (copy) => scavengeStoreOf(copy, { append: (stream, expected, events) => (writes ?? copy).append(stream, expected, events) }),
+    }));
   } catch (error) {
     await objects.close();
     throw error;
@@ -83,15 +90,16 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
     gossipIntervalMs: values.GossipIntervalMs, gossipTimeoutMs: values.GossipTimeoutMs, gossipAllowedDifferenceMs: values.GossipAllowedDifferenceMs, leaderElectionTimeoutMs: values.LeaderElectionTimeoutMs,
     deadMemberRemovalMs: Math.max(values.DeadMemberRemovalPeriodSec * SECOND_MS, values['AutoScavenge:NodeLostAfter'] * MINUTE_MS),
   });
+  const own = writes = new MemberWrites({ store: open.store, membership, log: open.log, appends: memberAppendsOf(client), clock: systemClock });
   const fence = new EpochFence(open.log, instanceId);
   const forward = new PeerForwarder(client, certificates === null ? 'http' : 'https');
   return {
     ...node, membership, client,
     store: fence.storeOf(open.store),
-    written: open.store,
-    openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership, memberLog: open.log, calls: { request: (to, method, path, timeoutMs) => client.request({ node: to, method, path, headers: { accept: 'application/json' }, body: null, as: 'member', timeoutMs }) } }),
+    written: { append: (stream, expected, events) => own.append(stream, expected, events), streamInfo: (stream) => open.store.streamInfo(stream) },
+    openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership, memberLog: open.log, calls: adminCallsOf(client) }),
     feature: { membership, log: open.log, isSecret: secretCheck(secret), forward, fence },
-    run: (signal) => runMemberTicks({ world, options: logOptions, membership, log: open.log, store: open.store, writes: open.store, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge } }, signal),
+    run: (signal) => runMemberTicks({ world, options: logOptions, membership, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge } }, signal),
     close: async () => {
       await membership.close();
       client.close();
