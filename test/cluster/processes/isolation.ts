@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { readlinkSync, statfsSync, unlinkSync } from 'node:fs';
+import { closeSync, openSync, readlinkSync, statfsSync, unlinkSync, writeSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -76,7 +76,7 @@ export const BUCKET_ADDRESS = '10.77.1.1';
 /** A device that nobody has. */
 const NOWHERE = '02:00:00:00:00:01';
 /** Size of the disk of a member, in MiB. */
-const DISK_MIB = 512;
+const DISK_MIB = 384;
 
 function ip(...words: string[]): void {
   execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -154,7 +154,17 @@ export async function mountDisk(folder: string): Promise<void> {
 /** Takes all the room that is left on a disk, until `emptyDisk`. */
 export function fillDisk(folder: string): void {
   const { bavail, bsize } = statfsSync(folder);
-  if (bavail > 0) execFileSync('fallocate', ['-l', String(bavail * bsize), join(folder, FILLER)], { stdio: ['ignore', 'ignore', 'ignore'] });
+  const path = join(folder, FILLER);
+  // The member writes meanwhile: the last bytes are taken one block after another.
+  if (bavail * bsize > 2 * LAST_BYTES) execFileSync('fallocate', ['-l', String(bavail * bsize - LAST_BYTES), path], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const file = openSync(path, 'a');
+  try {
+    for (const block = Buffer.alloc(bsize); ;) writeSync(file, block);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(file);
+  }
 }
 
 export function emptyDisk(folder: string): void {
@@ -163,3 +173,4 @@ export function emptyDisk(folder: string): void {
 
 /** Beside the data directory. */
 const FILLER = 'filler';
+const LAST_BYTES = 8_388_608;

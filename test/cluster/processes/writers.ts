@@ -19,6 +19,8 @@ const UNDECIDED_MS_MAX = 90_000;
 const REPEAT_MS_MAX = 100;
 /** For which a writer leaves a member alone that did not answer, in milliseconds. */
 const AVOID_MS = 1_000;
+/** Who leads may have been told otherwise within this time, in milliseconds (rule 12 of ARCHITECTURE.md, "The cluster"). */
+const LEADER_AGE_MS = 1_000;
 /** Statuses with which a member says that another one, or a later moment, may do better. */
 const AGAIN = new Set([429, 503, 507]);
 
@@ -132,7 +134,7 @@ export class Writer {
     else report.problems.push(`${member.name} acknowledged ${id} as event ${number} of ${stream}, and answered a read of it with ${answer.status}: ${answer.text.slice(0, 300)}`);
   }
 
-  /** A read that only the leader answers shows all that was acknowledged anywhere before it. */
+  /** A read that only the leader answers shows all that was acknowledged anywhere a second before it. */
   async #readLeader(stream: string): Promise<void> {
     const { report, nowMs, members } = this.#writing;
     const startMs = nowMs();
@@ -143,7 +145,7 @@ export class Writer {
       if (answer.status !== 307) {
         const number = lastOf(answer);
         if (number === null) report.problems.push(`${url} answered ${answer.status}: ${answer.text.slice(0, 300)}`);
-        else report.operations.push({ writer: this.#number, stream, ids: [], asked: 'read', startMs, endMs: nowMs(), outcome: { kind: 'last', number } });
+        else report.operations.push({ writer: this.#number, stream, ids: [], asked: 'read', startMs, endMs: nowMs(), outcome: { kind: 'last', number, ageMs: LEADER_AGE_MS } });
         report.leaderReads++;
         return;
       }

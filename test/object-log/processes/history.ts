@@ -5,8 +5,8 @@ export type Outcome =
   | { readonly kind: 'conflict'; readonly actual: number }
   /** Ids of the stream's events from its beginning on, up to the last one. */
   | { readonly kind: 'read'; readonly ids: readonly string[] }
-  /** Only the number of the stream's last event; -1 for none. */
-  | { readonly kind: 'last'; readonly number: number }
+  /** Only the number of the stream's last event, -1 for none, as it was at most `ageMs` before the operation. */
+  | { readonly kind: 'last'; readonly number: number; readonly ageMs: number }
   | { readonly kind: 'refused'; readonly code: string }
   | { readonly kind: 'unknown' };
 
@@ -74,6 +74,7 @@ function judgeMoment({ startMs, endMs, outcome, asked }: Operation, earliestMs: 
   if (outcome.kind === 'conflict' && outcome.actual === asked) return `had a conflict at the version ${asked} that it expected`;
   if (last >= earliestMs.length) return `saw event ${last}, which is not there`;
   if (last >= 0 && earliestMs[last]! > endMs) return `saw event ${last} at ${endMs} ms, before it was asked for at ${earliestMs[last]} ms`;
-  if (last + 1 < latestMs.length && latestMs[last + 1]! < startMs) return `saw ${last} as the last event at ${startMs} ms, when event ${last + 1} had been there since ${latestMs[last + 1]} ms`;
+  const ageMs = outcome.kind === 'last' ? outcome.ageMs : 0;
+  if (last + 1 < latestMs.length && latestMs[last + 1]! < startMs - ageMs) return `saw ${last} as the last event at ${startMs} ms, when event ${last + 1} had been there since ${latestMs[last + 1]} ms`;
   return null;
 }
