@@ -5,6 +5,11 @@ import { appendSingle } from './figures/append-single.ts';
 import { appendHttp } from './figures/append-http.ts';
 import { backup } from './figures/backup.ts';
 import { backupS3 } from './figures/backup-s3.ts';
+import { clusterAppend } from './figures/cluster-append.ts';
+import { clusterCatchUp } from './figures/cluster-catch-up.ts';
+import { clusterFailover } from './figures/cluster-failover.ts';
+import { clusterLag } from './figures/cluster-lag.ts';
+import { clusterStart } from './figures/cluster-start.ts';
 import { hostileInput } from './figures/hostile-input.ts';
 import { bytesInFlight } from './figures/bytes-in-flight.ts';
 import { hostileRequests } from './figures/hostile-requests.ts';
@@ -25,4 +30,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover];

@@ -25,6 +25,8 @@ export interface ClusterLoadResult {
   readonly deleted: number;
   /** Appends and deletions that were no success: how they were answered, and how often. */
   readonly failures: Readonly<Record<string, number>>;
+  /** An answer of each kind, whole. */
+  readonly examples: Readonly<Record<string, string>>;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
@@ -32,7 +34,7 @@ export interface ClusterLoadResult {
   readonly longestGapMs: number;
 }
 
-interface Tally { appends: number; appended: number; deletes: number; deleted: number; readonly failures: Record<string, number>; readonly latencies: number[]; readonly acknowledged: number[] }
+interface Tally { appends: number; appended: number; deletes: number; deleted: number; readonly failures: Record<string, number>; readonly examples: Record<string, string>; readonly latencies: number[]; readonly acknowledged: number[] }
 
 const RECONNECT_MS = 10;
 
@@ -93,7 +95,9 @@ function post(stream: string): string {
 
 function fail(tally: Tally, what: string, answer: string | null): void {
   const how = answer === null ? 'no answer' : `${answer.slice(9, 12)} ${/"code":\s*"([a-z_]+)"/.exec(answer)?.[1] ?? ''}`.trim();
-  tally.failures[`${what}: ${how}`] = (tally.failures[`${what}: ${how}`] ?? 0) + 1;
+  const kind = `${what}: ${how}`;
+  tally.failures[kind] = (tally.failures[kind] ?? 0) + 1;
+  tally.examples[kind] ??= answer?.slice(answer.indexOf('\r\n\r\n') + 4) ?? '';
 }
 
 async function append(connection: Connection, stream: string, tally: Tally): Promise<boolean> {
@@ -126,7 +130,7 @@ async function client(port: number, stream: string, isDeleting: boolean, untilMs
 }
 
 async function load({ ports, connections, deleting, ms }: ClusterLoadRequest): Promise<ClusterLoadResult> {
-  const tally: Tally = { appends: 0, appended: 0, deletes: 0, deleted: 0, failures: {}, latencies: [], acknowledged: [] };
+  const tally: Tally = { appends: 0, appended: 0, deletes: 0, deleted: 0, failures: {}, examples: {}, latencies: [], acknowledged: [] };
   const untilMs = performance.now() + ms;
   await Promise.all(Array.from({ length: connections + deleting }, (_, i) => client(ports[i % ports.length]!, `bench-cluster-${i}`, i >= connections, untilMs, tally)));
   const sorted = Float64Array.from(tally.latencies).sort();
