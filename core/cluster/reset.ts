@@ -60,7 +60,7 @@ export async function beginLog(options: ResetOptions): Promise<ObjectManifest> {
   const ongoing = await uploads.ongoing(logEnd, chunkSizeBytes);
   const manifest: ObjectManifest = {
     format: 1, number: 1, storeId: newUuid(ids), writtenMs: Math.floor(clock.nowMs()), chunkSizeBytes,
-    boundary: 1, logEnd, endsChunk: false, chunks, ongoing, files: named, dropped: [], scavenge: null,
+    boundary: 1, logEnd, endsChunk: false, chunks, ongoing, files: named, dropped: [], scavenge: null, cluster: true,
   };
   options.signal?.throwIfAborted();
   await beforeManifest?.();

@@ -7,6 +7,7 @@ import { coloursFor, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import { sizeText } from '../cli/options.ts';
 import { detach } from '../cluster/detach.ts';
+import { isMember } from '../config/cluster-settings.ts';
 import type { Config } from '../config/config.ts';
 import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/options.ts';
@@ -32,11 +33,12 @@ export async function runStart(config: Config, io: Io): Promise<ExitCode> {
     onLine: (message, { bytesDone, bytesTotal }) => log.info(message, { bytesDone, bytesTotal }),
   });
   try {
-    const directory = values.MemDb ? null : values.Storage ?? path.resolve(values.Db);
+    const member = isMember(values, config.given);
+    const directory = values.MemDb || (values.Storage !== null && !member) ? null : path.resolve(values.Db);
     tellOptions(config, log);
-    if (directory !== null && values.Storage === null) await refuseFile(directory, config.spelling('Db'));
+    if (directory !== null) await refuseFile(directory, config.spelling('Db'));
     if (values.Detach && directory !== null) await detach(directory, log);
-    log.info('starting', { version: VERSION, directory, pid: process.pid });
+    log.info('starting', { version: VERSION, directory: directory ?? values.Storage, ...(member && { storage: values.Storage }), pid: process.pid });
     const node = await startNode({
       config, log, env: io.env,
       onProgress: (state) => progress.update(openingState(state)),
@@ -44,7 +46,7 @@ export async function runStart(config: Config, io: Io): Promise<ExitCode> {
     hangUp.attach(() => node.reload('SIGHUP'));
     progress.clear();
     if (config.given('ChunkSize') && values.ChunkSize !== node.chunkSizeBytes) {
-      log.warn(`${config.spelling('ChunkSize')} was not used: the directory already has chunks of ${sizeText(node.chunkSizeBytes)}`);
+      log.warn(`${config.spelling('ChunkSize')} was not used: ${member ? 'the log' : 'the directory'} already has chunks of ${sizeText(node.chunkSizeBytes)}`);
     }
     log.info('listening', { url: node.url });
     banner(io, node, values, directory);
@@ -129,7 +131,7 @@ function banner(io: Io, node: RunningNode, { Insecure, Storage }: Values, direct
   const curl = `curl ${Insecure ? '' : '-u admin:changeit '}${node.fingerprint === null ? '' : '-k '}`;
   const lines = [
     `Skua ${VERSION} is listening on ${bold(node.url)}`,
-    directory === null ? 'Data is kept in memory and gone when the node stops.' : `${Storage === null ? 'Data directory' : 'Data in'}: ${directory} (chunks of ${sizeText(node.chunkSizeBytes)})`,
+    placeText(directory, Storage, sizeText(node.chunkSizeBytes)),
     ...(node.fingerprint === null ? [] : [`Development certificate, SHA-256: ${node.fingerprint}`]),
     '',
     dim(`# append an event, read it back, and follow what comes${Insecure ? '' : ' (changeit is the password of a first start)'}`),
@@ -139,4 +141,9 @@ function banner(io: Io, node: RunningNode, { Insecure, Storage }: Values, direct
     '',
   ];
   line(io.stdout, lines.join('\n'));
+}
+
+function placeText(directory: string | null, storage: string | null, chunkSize: string): string {
+  if (directory === null) return storage === null ? 'Data is kept in memory and gone when the node stops.' : `Data in: ${storage} (chunks of ${chunkSize})`;
+  return storage === null ? `Data directory: ${directory} (chunks of ${chunkSize})` : `Member of the cluster over ${storage}, its copy in ${directory} (chunks of ${chunkSize})`;
 }

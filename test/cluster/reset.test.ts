@@ -41,7 +41,7 @@ beforeAll(async () => {
   expect(end % CHUNK_BYTES).toBeGreaterThan(0);
 });
 
-async function allOf(store: EventStore): Promise<readonly unknown[]> {
+async function allOf(store: EventStore): Promise<readonly { readonly stream: string }[]> {
   const { events } = await store.readAll({ direction: 'forward', from: 'start', count: 4_096, resolveLinks: false });
   return events.map(({ stream, number, id, type, position }) => ({ stream, number, id, type, position }));
 }
@@ -70,7 +70,7 @@ describe('a log that begins at the end of a copy', () => {
   test('holds what the copy holds, at the same positions, and goes on behind it', async () => {
     const objects = new MemoryObjects();
     const manifest = await reset(objects);
-    expect(manifest).toMatchObject({ number: 1, boundary: 1, logEnd: end, chunkSizeBytes: CHUNK_BYTES });
+    expect(manifest).toMatchObject({ number: 1, boundary: 1, logEnd: end, chunkSizeBytes: CHUNK_BYTES, cluster: true });
     expect(manifest.chunks.some(({ isScavenged }) => isScavenged)).toBe(true);
     expect(manifest.files.length).toBeGreaterThan(1);
     expect(await verified(objects)).toMatchObject({ found: [], summary: { errors: 0, warnings: 0, notes: 0 } });
@@ -88,7 +88,8 @@ describe('a log that begins at the end of a copy', () => {
     const after = await openObjectStore(worldOf(objects, newClock(), 43), {});
     const all = await allOf(after.store);
     expect(all.slice(0, expected.length)).toEqual(expected);
-    expect(all).toHaveLength(expected.length + 81);
+    // Ticks of a cluster's log scavenge what they hold to its points, and tell of that.
+    expect(all.filter(({ stream }, i) => i < expected.length || !stream.includes('$scavenges'))).toHaveLength(expected.length + 81);
     await after.close();
   });
 
