@@ -92,7 +92,7 @@ describe('a node on a bucket', () => {
 });
 
 test.each([
-  ['a directory too', ['--db', 'somewhere'], /--storage .*leave out --db/],
+  ['a directory for its index too', ['--index', 'somewhere'], /--storage .*leave out --index/],
   ['backups among its data', ['--backup-repository', 'HERE/backups'], /--backup-repository and --storage lie in each other/],
   ['to ship its log', ['--backup-repository', 'BESIDE', '--backup-ship-every-sec', '5'], /--backup-ship-every-sec: the log lies in object storage already/],
 ])('a node on a bucket that is given %s does not start', async (_, words, reason) => {
