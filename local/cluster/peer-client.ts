@@ -2,13 +2,12 @@ import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import { isSameSet } from '../tls/certificate-set.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';
+import { CONNECTION_LIFETIME_MS } from './connection-lifetime.ts';
 import { PeerAgent } from './peer-agent.ts';
 import { Exchange, isUnknownMember } from './peer-exchange.ts';
 import type { PeerReply, PeerRequest } from './peer-exchange.ts';
 import { Lane } from './peer-lane.ts';
 
-/** Option ClusterConnectionLifetime of the reference, in milliseconds: after a reload the old certificates are out of use everywhere after this. */
-export const CONNECTION_LIFETIME_MS = 600_000;
 /** A connection is taken for a new request up to so long before its end, so that the request ends in time, too. */
 const LAST_REQUEST_MS = 30_000;
 /** Requests to one member at a time, each with a connection of its own; those of the members themselves have as many beside them. */

@@ -40,6 +40,7 @@ import type { ProcessMetrics } from '../metrics/process-metrics.ts';
 import { nodeMetrics } from '../metrics/store-metrics.ts';
 import type { OpenMember } from '../cluster/open.ts';
 import { ClusterNode } from './cluster-node.ts';
+import { CONNECTION_LIFETIME_MS } from '../cluster/connection-lifetime.ts';
 import { isMember } from '../config/cluster-settings.ts';
 import type { NodeOnObjects } from '../on-objects/open.ts';
 import { openNode } from '../store/open-node.ts';
@@ -264,7 +265,7 @@ class Node implements RunningNode {
     if (this.#tracing !== null) fetch = this.#tracing.traceRequests(fetch);
     if (LogHttpRequests) fetch = logRequests(fetch, { log: this.#log, clock: systemClock, addressOf: this.#proxySide.addressOf });
     const limits = { perAddressMax: MaxConnectionsPerAddress, isExempt: (socket: Socket) => this.#proxies.hasConnection(socket), log: this.#log, meter: this.#metrics, clock: systemClock };
-    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, limits, flow, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set } }) });
+    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, limits, flow, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set, ...(this.#isMember && { formerNamesMs: CONNECTION_LIFETIME_MS }) } }) });
   }
 
   #progress(progress: StartProgress): void {
