@@ -6,6 +6,8 @@ import type { LastEpoch, NodeControlParts } from './control.ts';
 
 const NO_EPOCH: LastEpoch = { position: -1, number: -1, id: '00000000-0000-0000-0000-000000000000' };
 
+const LEADING: ReadonlySet<NodeState> = new Set(['Leader', 'ResigningLeader']);
+
 /** A node that is a member of a cluster: who leads, and who the others are, its membership knows. */
 export class ClusterNode extends SingleNode {
   readonly #parts: NodeControlParts;
@@ -45,7 +47,8 @@ export class ClusterNode extends SingleNode {
   #view({ instanceId, state, node, lastCommitPosition, writerCheckpoint, chaserCheckpoint, epoch, priority, isAlive, isReadOnlyReplica, version, heardMs, applied, scavengeId }: ClusterMember): GossipMember {
     const { position, number, id } = epoch ?? NO_EPOCH;
     return {
-      instanceId, state, host: node.address, port: node.port, isSecure: this.#parts.isSecure, lastCommitPosition, writerCheckpoint, chaserCheckpoint,
+      // Who looks for the leader must not find one that is gone.
+      instanceId, state: isAlive || !LEADING.has(state) ? state : 'Unknown', host: node.address, port: node.port, isSecure: this.#parts.isSecure, lastCommitPosition, writerCheckpoint, chaserCheckpoint,
       epochPosition: position, epochNumber: number, epochId: id, nodePriority: priority, asMember: { isAlive, isReadOnlyReplica, version, heardMs, appliedCommit: applied, scavengeId },
     };
   }
