@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isCrash } from '../../support/crash.ts';
 import type { CrashMoment } from '../../support/faulty-storage.ts';
 import { inLongRun } from '../../support/long-run.ts';
-import { byPosition, differences, everyCase, expectCopy, prepare } from './catch-up-kit.ts';
+import { byPosition, checkpointsOf, differences, everyCase, expectCopy, prepare } from './catch-up-kit.ts';
 import { readRawLog } from '../../scavenge/raw-log.ts';
 
 /**
@@ -19,6 +19,8 @@ describe('a catch-up', () => {
     for (const { name, log, disk, scavengedTo } of await everyCase()) {
       const storage = disk();
       await expectCopy(storage, await prepare(storage, log.objects), log, name, scavengedTo);
+      const { writer, chaser } = await checkpointsOf(storage);
+      expect(chaser, name).toBe(writer);
       expect(storage.violations, name).toEqual([]);
       const again = storage.operations;
       await prepare(storage, log.objects);
