@@ -23,7 +23,6 @@ import type { App, AppContext, AppOptions, Call, Reply } from './http/context.ts
 import { isConnectorPath, isIngestPath, isPresent } from './http/presence.ts';
 import { failure } from './http/problem.ts';
 import { empty, headOf, redirect, webResponse } from './http/reply.ts';
-import type { Passage } from './http/cluster.ts';
 import type { Route } from './http/route.ts';
 import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, pathOf, routedUrl, pathStart, streamSegment } from './http/url.ts';
 import { ADMIN_ROUTES } from './node/administration.ts';
@@ -53,7 +52,7 @@ export function createApp(context: AppContext): (request: Request) => Promise<Re
   const { toResponse = webResponse } = app.server;
   return async (request) => {
     const call = callOf(request, app);
-    const reply = call.forwarded === null ? await answer(call, edge, null) : await answerForwarded(call, edge, call.forwarded.epoch);
+    const reply = call.forwarded === null ? await answer(call, edge) : await answerForwarded(call, edge, call.forwarded.epoch);
     const sent = encoded(app.origins === null ? reply : withOrigin(reply, call, app.origins), call, app);
     const whole = sent instanceof Promise ? await sent : sent;
     return toResponse(request.method === 'HEAD' ? headOf(whole) : whole);
@@ -69,17 +68,19 @@ interface Edge {
 }
 
 /** Why nothing was done here for another member, which may ask again, or decide by itself: somebody else leads, or the copy of this member takes no writes. */
-const FOR_OTHERS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_leader', 'not_ready']);
+const FOR_OTHERS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_leader', 'no_leader', 'not_ready']);
 
 /** A request that another member has passed on to this one, as the leader of an epoch. */
 async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<Reply> {
   const { fence, log } = edge.app.features.cluster!;
-  const reply = await fence.run(epoch, async (passage) => (passage.isOpen ? answer(call, edge, passage) : notLeaderReply()));
+  const reply = await fence.run(epoch, async (passage) => {
+    call.passage = passage;
+    return passage.isOpen ? answer(call, edge) : notLeaderReply();
+  });
   return { ...reply, headers: { ...reply.headers, [LOG_END_HEADER]: String(log.end) } };
 }
 
-/** `passage` of a request that another member has passed on. */
-async function answer(call: Call, { app, router, audit, forwarding }: Edge, passage: Passage | null): Promise<Reply> {
+async function answer(call: Call, { app, router, audit, forwarding }: Edge): Promise<Reply> {
   let isKnown = false;
   try {
     // Those that come by way of a member were judged there.
@@ -98,6 +99,7 @@ async function answer(call: Call, { app, router, audit, forwarding }: Edge, pass
     audit?.done(call, reply.status);
     return reply;
   } catch (thrown) {
+    const { passage } = call;
     const isForOthers = passage !== null && isSkuaError(thrown) && FOR_OTHERS.has(thrown.code);
     if (isForOthers && !passage.hasWritten) return notLeaderReply();
     const error = isForOthers ? halfDone(thrown) : thrown;
@@ -132,7 +134,7 @@ function callOf(request: Request, app: App): Call {
   return {
     // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
     request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path: pathOf(url, start),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, body: null,
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, body: null,
   };
 }
 

@@ -105,10 +105,11 @@ export class Forwarding {
     }
   }
 
-  async #forward(call: Call, { place, methods, readBody: read = readBody }: Placed): Promise<Reply | null> {
+  async #forward(call: Call, { place, methods, arrive = readBody }: Placed): Promise<Reply | null> {
     const { clock, meter } = this.#app.world;
     call.methods = methods;
-    const body = await read(call, this.#app);
+    const body = await arrive(call, this.#app);
+    if (!(body instanceof Uint8Array)) return body;
     call.body = body;
     const startMs = clock.monotonicMs();
     const reply = await this.#decided(call, place === 'append', body);

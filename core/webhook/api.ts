@@ -1,3 +1,5 @@
+import type { Authorize } from '../streams/api.ts';
+
 /** What the webhook source offers to handlers and commands; webhook-source.md, and http-api.md sections 9 and 10. */
 
 export type ConnectorState = 'CONNECTOR_STATE_ACTIVATING' | 'CONNECTOR_STATE_RUNNING' | 'CONNECTOR_STATE_DEACTIVATING' | 'CONNECTOR_STATE_STOPPED';
@@ -68,6 +70,8 @@ export interface InboundCall {
   readonly query: ReadonlyMap<string, string>;
   readonly body: Uint8Array;
   readonly arrivedMs: number;
+  /** Of a call that another member of a cluster has passed on: lets its event take its place in the log, while the caller waits for that. */
+  readonly authorize?: Authorize | null;
 }
 
 /** Statuses of webhook-source.md part 7, and those that a connector may have chosen for calls that its script skips. */

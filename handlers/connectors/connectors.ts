@@ -14,7 +14,7 @@ import { operation } from '../http/route.ts';
 import type { OperationDoc, Place, Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { CONNECTOR_DOCS, WEBHOOK_DOC } from '../openapi/connectors.ts';
-import { receiveWebhook } from './webhook.ts';
+import { receiveWebhook, webhookBody } from './webhook.ts';
 
 /** Connectors over HTTP (http-api.md section 9; answers, roles and hidden secrets: design section 9). */
 
@@ -135,7 +135,7 @@ export const CONNECTOR_ROUTES: readonly Route[] = [
   commandRoute('reset/:position', startConnectorAt, CONNECTOR_DOCS.resetAt),
   // It writes nothing.
   commandRoute('test', testConnector, CONNECTOR_DOCS.test, undefined, 'here'),
-  { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: operation('sender', 'leader', receiveWebhook, WEBHOOK_DOC) } },
+  { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: { ...operation('sender', 'leader', receiveWebhook, WEBHOOK_DOC), arrive: webhookBody } } },
 ];
 
 function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction, place: Place = 'leader'): Route {

@@ -1,11 +1,13 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { Authorize } from '../../core/streams/api.ts';
 import type { WebhookIngest } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS } from '../../core/webhook/ingest/arrivals.ts';
 import { readBody } from '../http/body.ts';
-import type { App, Call, Handler, Reply, WebhookLimits } from '../http/context.ts';
+import type { App, Call, Handler, Reply, WebhookLimits, Webhooks } from '../http/context.ts';
 import { mediaTypeOf } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
 import { failure } from '../http/problem.ts';
+import type { Arrive } from '../http/route.ts';
 import { empty, withoutBody } from '../http/reply.ts';
 
 /** POST `/webhook/{connectorId}` (http-api.md section 10). Replies have no body, since senders are not told why, but for that to a form. */
@@ -25,18 +27,45 @@ export const receiveWebhook: Handler = async (call, app) => {
   if (!JSON_TYPE.test(type)) return wrongType(call, app, webhooks.ingest, type);
   const connectorId = connectorOf(call);
   if (connectorId === null || !await webhooks.ingest.isActive(connectorId)) return reply(call, 404);
-  const limits = { ...WEBHOOK_LIMITS, ...webhooks.limits };
-  const headers = headersOf(call, app);
-  const body = await bodyOf(call, app, connectorId, limits);
-  if (typeof body === 'number') {
-    const reason = REASONS[body];
-    if (reason !== undefined) await webhooks.ingest.refused?.(connectorId, body, reason, headers.keys()).catch(() => {});
-    // What is left of the body is not read, so that nothing else can follow on the connection.
-    return reply(call, body === GONE ? 503 : body, { connection: 'close' });
-  }
-  const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers, query: queryOf(call), body, arrivedMs }, call.request.signal);
+  const body = await arrived(call, app, webhooks, connectorId);
+  if (!(body instanceof Uint8Array)) return body;
+  const { authorize, wasRefused } = leadOf(call);
+  const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, authorize }, call.request.signal);
+  if (status >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member leads no more.');
   return reply(call, status);
 };
+
+/**
+ * At a member that does not lead: what its own limits let arrive of a call, for the leader to judge. Whether there is such a connector the leader knows best,
+ * and of a call that it refuses unread it gets no body.
+ */
+export const webhookBody: Arrive = async (call, app) => {
+  const connectorId = connectorOf(call);
+  if (connectorId === null || !JSON_TYPE.test(mediaTypeOf(call.request.headers.get('content-type') ?? '').type)) return new Uint8Array(0);
+  return arrived(call, app, webhooksOf(call, app), connectorId);
+};
+
+/** The body, or the answer where it is too long or too slow, or too many are arriving. */
+async function arrived(call: Call, app: App, { ingest, limits }: Webhooks, connectorId: string): Promise<Uint8Array | Reply> {
+  const body = await bodyOf(call, app, connectorId, { ...WEBHOOK_LIMITS, ...limits });
+  if (typeof body !== 'number') return body;
+  const reason = REASONS[body];
+  if (reason !== undefined) await ingest.refused?.(connectorId, body, reason, headersOf(call, app).keys()).catch(() => {});
+  // What is left of the body is not read, so that nothing else can follow on the connection.
+  return reply(call, body === GONE ? 503 : body, { connection: 'close' });
+}
+
+/** Of a call that another member has passed on, what lets its event take its place, and whether it was refused so: then it is certain that nothing was written. */
+function leadOf({ passage }: Call): { readonly authorize: Authorize | null; readonly wasRefused: () => boolean } {
+  let wasRefused = false;
+  if (passage === null) return { authorize: null, wasRefused: () => false };
+  const authorize: Authorize = (metadata, endOf) => {
+    const refusal = passage.authorize(metadata, endOf);
+    wasRefused ||= refusal !== null;
+    return refusal;
+  };
+  return { authorize, wasRefused: () => wasRefused };
+}
 
 const REASONS: Readonly<Record<number, string>> = { 408: 'The body took too long to arrive.', 413: 'The body is too long.', 503: 'Too many bodies are arriving at once.' };
 /** Stands for a status where nobody is left who could read one. */

@@ -1,5 +1,6 @@
 import type { ClusterMember } from '../../core/cluster/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
+import type { Authorize } from '../../core/streams/api.ts';
 
 /** What a member needs to have requests decided by the one that leads (ARCHITECTURE.md, "The cluster", rules 12 and 13). */
 
@@ -42,6 +43,8 @@ export interface Passage {
   readonly isOpen: boolean;
   /** Something was written, so that a later refusal does not mean that nothing happened. */
   readonly hasWritten: boolean;
+  /** For a write that is made later than in the handling of the request: lets it take its place while the passage is open. */
+  readonly authorize: Authorize;
 }
 
 /**

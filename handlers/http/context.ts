@@ -17,7 +17,7 @@ import type { EventStore } from '../../core/streams/api.ts';
 import type { Connectors, WebhookIngest } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/ingest/arrivals.ts';
 import type { ArrivalLimits } from '../../core/webhook/ingest/arrivals.ts';
-import type { Fence, Forwarded, Forwarder } from './cluster.ts';
+import type { Fence, Forwarded, Forwarder, Passage } from './cluster.ts';
 import type { NodeControl } from './node-control.ts';
 
 export interface AppOptions {
@@ -220,6 +220,8 @@ export interface Call {
   audited: Audited | null;
   /** What another member says of a request that it has passed on; null for a client's own. */
   readonly forwarded: Forwarded | null;
+  /** Whether a request that was passed on may still be decided here; null for a client's own. */
+  passage: Passage | null;
   /** The body where it was read before the handler; null where it still has to be read. */
   body: Uint8Array | null;
 }

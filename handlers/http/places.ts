@@ -1,15 +1,14 @@
 import { IttyRouter } from 'itty-router';
 import type { IRequest } from 'itty-router';
-import type { App, Call } from './context.ts';
-import type { Place, Route } from './route.ts';
+import type { Call } from './context.ts';
+import type { Arrive, Place, Route } from './route.ts';
 import { routedUrl, streamSegment } from './url.ts';
 
 /** Where an operation is decided, and what its path takes. */
 export interface Placed {
   readonly place: Place;
   readonly methods: string;
-  /** Reads the body where that has limits of its own. */
-  readonly readBody?: (call: Call, app: App) => Promise<Uint8Array>;
+  readonly arrive?: Arrive;
 }
 
 /** Null for what no operation answers. */
@@ -19,8 +18,8 @@ export type PlacesOf = (call: Call) => Placed | null | Promise<Placed | null>;
 export function placesOf(routes: readonly Route[], append: Placed | null): PlacesOf {
   const router = IttyRouter<IRequest>();
   for (const { path, methods, operations } of routes) {
-    for (const [method, { place, readBody }] of Object.entries(operations)) {
-      const placed: Placed = { place, methods, ...(readBody !== undefined && { readBody }) };
+    for (const [method, { place, arrive }] of Object.entries(operations)) {
+      const placed: Placed = { place, methods, ...(arrive !== undefined && { arrive }) };
       router[method.toLowerCase() as 'get'](path, () => placed);
     }
   }

@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../core/ports/audit.ts';
-import type { App, Call, Handler } from './context.ts';
+import type { App, Call, Handler, Reply } from './context.ts';
 
 /**
  * Who may call an operation (options-and-security.md section 9). `anyone` is asked for no rights, but wrong credentials
@@ -15,6 +15,8 @@ export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | '
  */
 export type Place = 'here' | 'leader' | 'append';
 
+export type Arrive = (call: Call, app: App) => Promise<Uint8Array | Reply>;
+
 /** What a method of a path does. */
 export interface Operation {
   readonly handler: Handler;
@@ -23,8 +25,8 @@ export interface Operation {
   readonly doc: OperationDoc;
   /** Under which name the audit is told of it, also of refusals; absent for what it is not told of. */
   readonly audit?: AuditAction;
-  /** Reads the body, where that has limits of its own, before the request is passed on to the leader. */
-  readonly readBody?: (call: Call, app: App) => Promise<Uint8Array>;
+  /** Takes the body in before the request is passed on to the leader, where that has limits of its own; a reply refuses it. */
+  readonly arrive?: Arrive;
 }
 
 /**

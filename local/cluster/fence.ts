@@ -56,9 +56,11 @@ class EpochPassage implements Passage {
     return epoch !== null && epoch.number === this.#number && epoch.leaderInstanceId === this.#instanceId;
   }
 
+  readonly authorize: Authorize = () => (this.isOpen ? null : this.#closed());
+
   /** Asked while a write takes its place in the log. */
   behind(authorize: Authorize | undefined): Authorize {
-    return (metadata, endOf) => (this.isOpen ? authorize?.(metadata, endOf) ?? null : this.#closed());
+    return authorize === undefined ? this.authorize : (metadata, endOf) => (this.isOpen ? authorize(metadata, endOf) : this.#closed());
   }
 
   /** A write that was begun behind it. */

@@ -23,14 +23,21 @@ export interface OpenWebhooks extends Webhooks {
   close(): Promise<void>;
 }
 
+interface OpenWebhooksParts {
+  readonly log: Log;
+  readonly meter: Meter;
+  /** What commands of callers are written through, which end with their request (`EpochFence.storeOf`); calls of senders outlive theirs. */
+  readonly commandStore?: EventStore;
+}
+
 /** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
-export async function openWebhooks(store: EventStore, values: Values, { log, meter }: { readonly log: Log; readonly meter: Meter }): Promise<OpenWebhooks> {
+export async function openWebhooks(store: EventStore, values: Values, { log, meter, commandStore = store }: OpenWebhooksParts): Promise<OpenWebhooks> {
   const token = await tokenOf(values);
   if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token begins or ends with a blank. It could not be listed among the previous ones later: choose another.', EXIT.usage);
   const secrets = new SealedSecrets(nodeKeys, [token, ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
   const parts = { store, clock: systemClock, ids: systemIds, log, sandbox };
-  const connectors = createConnectors({ ...parts, secrets });
+  const connectors = createConnectors({ ...parts, store: commandStore, secrets });
   // It wants to know of connectors that stop, before any of them runs.
   const ingest = createIngest({ ...parts, active: connectors, keys: nodeKeys, meter });
   await connectors.open();

@@ -1,6 +1,7 @@
 import { guidFromUuidBytes, guidToText } from '../../guid.ts';
 import type { Keys } from '../../ports/keys.ts';
 import { encodeText } from '../../text.ts';
+import type { Authorize } from '../../streams/api.ts';
 import type { ActiveConnector } from '../active.ts';
 import { namedScheme } from '../signatures/schemes.ts';
 
@@ -11,6 +12,8 @@ export interface Delivery {
   readonly eventId: string;
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
+  /** Null where nothing can come between acceptance and event: who was told that a call is accepted is told nothing else. */
+  readonly authorize: Authorize | null;
   /** Where the event goes, and its type; those of an earlier note of the delivery win. */
   stream: string;
   type: string;

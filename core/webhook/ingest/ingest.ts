@@ -193,6 +193,7 @@ class WebhookCalls implements Ingest {
     const { connector, deduplication } = intake;
     const delivery: Delivery = {
       deliveryId, eventId, data: call.body, metadata: metadataOf(connector.settings.allowedHeaders, call.headers),
+      authorize: connector.settings.waitForWrite ? call.authorize ?? null : null,
       stream: '', type: '', after: null, note: -1, seen: -1, isWritten: false,
     };
     const known = deliveryId === null || deduplication === null ? null : await deduplication.find(deliveryId, eventId);

@@ -85,7 +85,8 @@ export class Intake {
   }
 
   #noteLoss({ deliveryId }: Delivery, headerNames: readonly string[], outcome: WriteOutcome): void {
-    if (outcome.kind === 'written') return;
+    // Another member decides what was refused because this one leads no more.
+    if (outcome.kind === 'written' || (outcome.kind === 'failed' && outcome.code === 'not_leader')) return;
     const { connectorId, settings } = this.connector;
     this.#parts.meter.count(LOSSES, 1, { connector: connectorId });
     const reason = outcome.kind === 'failed' ? outcome.reason : 'The connector stopped before the event was seen to be written. It may be there.';

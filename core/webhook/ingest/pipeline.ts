@@ -23,7 +23,7 @@ export const PIPELINE_LIMITS: PipelineLimits = { callsMax: 4_096, bytesMax: 33_5
 /** What became of an accepted call. `isPassing`: the same call may well succeed later. */
 export type WriteOutcome =
   | { readonly kind: 'written' }
-  | { readonly kind: 'failed'; readonly isPassing: boolean; readonly reason: string }
+  | { readonly kind: 'failed'; readonly isPassing: boolean; readonly reason: string; readonly code: string }
   /** The connector stopped first; whether the event will yet be written is not known. */
   | { readonly kind: 'stopped' };
 
@@ -73,7 +73,7 @@ const UNWRITTEN: readonly string[] = ['too_busy', 'disk_full', 'io_error', 'comm
 const PASSING: ReadonlySet<string> = new Set([...UNWRITTEN, 'storage_throttled', 'storage_unreachable']);
 const RETRY_MS: readonly number[] = [20, 100, 500, 2_000];
 /** Nothing was written, nor will be. After any other error the log may hold the event all the same. */
-const DEFINITE: ReadonlySet<string> = new Set([...UNWRITTEN, 'stream_deleted', 'invalid_stream_name', 'invalid_event', 'invalid_metadata', 'event_too_large', 'batch_too_large', 'access_denied']);
+const DEFINITE: ReadonlySet<string> = new Set([...UNWRITTEN, 'stream_deleted', 'invalid_stream_name', 'invalid_event', 'invalid_metadata', 'event_too_large', 'batch_too_large', 'access_denied', 'not_leader']);
 /** What a call counts besides its event. */
 const CALL_BYTES = 4_096;
 
@@ -147,9 +147,9 @@ export class Pipeline {
   async #write(entry: Entry): Promise<void> {
     const { store, deduplication } = this.#parts;
     const { delivery } = entry;
-    const { eventId, stream, type, data, metadata } = delivery;
+    const { eventId, stream, type, data, metadata, authorize } = delivery;
     try {
-      await this.#persistently(() => store.append(stream, ANY, [{ id: eventId, type, isJson: true, data, metadata }]));
+      await this.#persistently(() => store.append(stream, ANY, [{ id: eventId, type, isJson: true, data, metadata }], authorize ?? undefined));
     } catch (error) {
       if (delivery.note >= 0 && isSkuaError(error) && DEFINITE.has(error.code)) await deduplication!.withdraw(delivery).catch(this.#parts.onWithdrawalFailed);
       return this.#end(entry, failure(error));
@@ -200,7 +200,7 @@ export class Pipeline {
 }
 
 /** The same call may succeed when somebody has looked after the node, or when it is known what became of the first one. */
-const PASSING_LATER: ReadonlySet<string> = new Set(['writer_stopped', 'sync_failed', 'store_closed', 'not_ready', 'commit_outcome_unknown']);
+const PASSING_LATER: ReadonlySet<string> = new Set(['writer_stopped', 'sync_failed', 'store_closed', 'not_ready', 'not_leader', 'commit_outcome_unknown']);
 
 function isPassing(error: unknown): boolean {
   return isSkuaError(error) && PASSING.has(error.code);
@@ -208,5 +208,5 @@ function isPassing(error: unknown): boolean {
 
 function failure(error: unknown): WriteOutcome {
   const code = isSkuaError(error) ? error.code : 'unexpected';
-  return { kind: 'failed', isPassing: isPassing(error) || PASSING_LATER.has(code), reason: `The event could not be written: ${code}. ${isSkuaError(error) ? error.message : String(error)}` };
+  return { kind: 'failed', code, isPassing: isPassing(error) || PASSING_LATER.has(code), reason: `The event could not be written: ${code}. ${isSkuaError(error) ? error.message : String(error)}` };
 }
