@@ -148,10 +148,10 @@ export class Forwarding {
     } catch (error) {
       if (isSkuaError(error, 'member_unreachable')) {
         this.#count('unreachable');
-        membership.lost(leader.instanceId);
+        if (error.data['reason'] !== 'busy') membership.lost(leader.instanceId);
       } else if (isSkuaError(error, 'member_silent')) {
         this.#count('silent');
-        if (error.data['isBroken'] === true) membership.lost(leader.instanceId);
+        if (error.data['reason'] === 'broken') membership.lost(leader.instanceId);
         if (!isAppend || !await this.#isSettled(epoch)) throw this.#unknown(error);
       } else throw error;
     }
@@ -159,17 +159,15 @@ export class Forwarding {
   }
 
   async #send(call: Call, leader: ClusterMember, epoch: number, isAppend: boolean, body: Uint8Array): Promise<ReplyParts> {
-    const { clock } = this.#app.world;
-    const giveUp = new AbortController();
-    const answered = new AbortController();
-    const pending = { epoch, giveUp };
-    if (isAppend) this.#appends.add(pending);
-    void clock.sleep(ANSWER_MS, answered.signal).then(() => giveUp.abort());
+    const { forward } = this.#cluster;
+    const request = this.#requestOf(call, epoch, body);
+    if (!isAppend) return forward.send(leader, request, ANSWER_MS, null);
+    const pending = { epoch, giveUp: new AbortController() };
+    this.#appends.add(pending);
     try {
-      return await this.#cluster.forward.send(leader, this.#requestOf(call, epoch, body), giveUp.signal);
+      return await forward.send(leader, request, ANSWER_MS, pending.giveUp.signal);
     } finally {
       this.#appends.delete(pending);
-      answered.abort();
     }
   }
 
@@ -194,16 +192,13 @@ export class Forwarding {
   #requestOf(call: Call, epoch: number, body: Uint8Array): RequestParts {
     const { request } = call;
     const { server } = this.#app;
-    const raw = server.rawHeadersOf?.(request) ?? [...request.headers].flat();
-    const connection = request.headers.get('connection')?.toLowerCase().split(',').map((name) => name.trim()) ?? [];
-    const headers: string[] = [];
-    for (let i = 0; i + 1 < raw.length; i += 2) {
-      const name = raw[i]!.toLowerCase();
-      if (!LEFT_OUT.has(name) && !name.startsWith(OURS) && !connection.includes(name)) headers.push(raw[i]!, raw[i + 1]!);
-    }
-    headers.push(FORWARDED_HEADER, forwardedText({
+    const connection = request.headers.get('connection');
+    const named = connection === null || connection === 'keep-alive' ? [] : connection.toLowerCase().split(',').map((name) => name.trim());
+    const headers: Record<string, string> = {};
+    for (const [name, value] of request.headers) if (!LEFT_OUT.has(name) && !name.startsWith(OURS) && !named.includes(name)) headers[name] = value;
+    headers[FORWARDED_HEADER] = forwardedText({
       epoch, base: baseOf(call), address: server.addressOf?.(request) ?? null, isLocal: server.isLocal?.(request) ?? false, caller: provedCaller(call, this.#app), certificate: server.certificateOf?.(request) ?? null,
-    }));
+    });
     return { method: call.method, target: targetOf(call), headers, body };
   }
 

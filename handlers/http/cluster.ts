@@ -10,17 +10,18 @@ export interface Forwarder {
   readonly scheme: 'http' | 'https';
   /**
    * Sends a request on and resolves with the answer, whatever its status. Rejects with `member_unreachable` where it is certain that it did not arrive,
-   * and with `member_silent` where that is not known (time over, answer too long, connection broken; the data say `isBroken` for the last).
+   * and with `member_silent` where that is not known; both say in their data as `reason` why: the member is gone where that is `refused` or `broken`, and may
+   * only be slow or far where it is another. It waits at most `timeoutMs` milliseconds, and no longer than the signal lets it.
    */
-  send(leader: ClusterMember, request: RequestParts, signal: AbortSignal): Promise<ReplyParts>;
+  send(leader: ClusterMember, request: RequestParts, timeoutMs: number, signal: AbortSignal | null): Promise<ReplyParts>;
 }
 
 export interface RequestParts {
   readonly method: string;
   /** Path and query as they arrived. */
   readonly target: string;
-  /** Names and values in turn, those of the connection left out. */
-  readonly headers: readonly string[];
+  /** By lower-cased name, those of the connection left out. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 

@@ -1,26 +1,39 @@
 import type { ClusterMember } from '../../core/cluster/api.ts';
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { nodeKey } from '../../core/ports/nodes.ts';
 import type { Forwarder, ReplyParts, RequestParts } from '../../handlers/http/cluster.ts';
 import type { PeerClient } from './peer-client.ts';
 
-/** Until then the answer of the leader must be there, in milliseconds; the handler gives up before. */
-const ANSWER_MS_MAX = 60_000;
+/** Bytes of an answer that is given back: operations of the leader answer with a line or a short document. */
+const REPLY_BYTES_MAX = 1_048_576;
+/** Of the connection between the two members alone; the length is told by whoever sends the answer on. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'trailer', 'upgrade', 'date']);
 
-/** Requests of clients on their way to the leader, over the connections that members keep to each other. */
+/** Requests that other members are to decide, over the connections of the members. */
 export class PeerForwarder implements Forwarder {
-  readonly scheme: 'http' | 'https';
-  readonly #client: PeerClient;
+  readonly scheme: Forwarder['scheme'];
+  readonly #client: Pick<PeerClient, 'request'>;
 
-  constructor(client: PeerClient, scheme: 'http' | 'https') {
+  constructor(client: Pick<PeerClient, 'request'>, scheme: Forwarder['scheme']) {
     this.#client = client;
     this.scheme = scheme;
   }
 
-  send({ node }: ClusterMember, { method, target, headers, body }: RequestParts, signal: AbortSignal): Promise<ReplyParts> {
-    const byName: Record<string, string> = {};
-    for (let i = 0; i < headers.length; i += 2) {
-      const name = headers[i]!.toLowerCase();
-      byName[name] = byName[name] === undefined ? headers[i + 1]! : `${byName[name]}, ${headers[i + 1]!}`;
+  async send({ node }: ClusterMember, { method, target, headers, body }: RequestParts, timeoutMs: number, signal: AbortSignal | null): Promise<ReplyParts> {
+    try {
+      const reply = await this.#client.request({ node, method, path: target, headers, body, as: 'caller', timeoutMs, ...(signal !== null && { signal }) });
+      if (reply.body.length > REPLY_BYTES_MAX) throw new SkuaError('member_silent', `The answer of ${nodeKey(node)} has ${reply.body.length} bytes, which no operation gives.`, { node: nodeKey(node), reason: 'length' });
+      return { status: reply.status, statusText: reply.statusText, headers: withoutConnection(reply.headers), body: reply.body.length === 0 ? null : reply.body };
+    } catch (error) {
+      // Nobody knows how far it had come when it was given up.
+      if (isSkuaError(error, 'aborted')) throw new SkuaError('member_silent', `${nodeKey(node)} was not waited for any longer.`, { node: nodeKey(node), reason: 'time' }, error);
+      throw error;
     }
-    return this.#client.request({ node, method, path: target, headers: byName, body, as: 'caller', timeoutMs: ANSWER_MS_MAX, signal });
   }
+}
+
+function withoutConnection(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name in headers) if (!LEFT_OUT.has(name)) kept[name] = headers[name]!;
+  return kept;
 }

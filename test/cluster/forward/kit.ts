@@ -70,7 +70,7 @@ export function memberAt(index: number): ClusterMember {
 }
 
 /** What the test lets happen to a request between two members; by default it arrives, and its answer does. */
-export type Wire = (deliver: () => Promise<ReplyParts>, request: RequestParts, signal: AbortSignal) => Promise<ReplyParts>;
+export type Wire = (deliver: () => Promise<ReplyParts>, request: RequestParts, signal: AbortSignal | null) => Promise<ReplyParts>;
 
 export interface TestMember {
   readonly index: number;
@@ -110,7 +110,7 @@ export class Members {
       gauge: () => {}, observe: (name) => { counts.set(name, (counts.get(name) ?? 0) + 1); },
     } as Meter;
     const fence = new EpochFence(store.log, instanceOf(index));
-    const forward: Forwarder = { scheme: 'http', send: (leader, request, signal) => this.wire(() => this.#deliver(leader, request, store), request, signal) };
+    const forward: Forwarder = { scheme: 'http', send: (leader, request, _, signal) => this.wire(() => this.#deliver(leader, request, store), request, signal) };
     const app = createApp(contextOf({
       store: fence.storeOf(store.store), scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
       cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, isSecret: (text) => text === SECRET, forward, fence }, ...contextFor(store, index),
@@ -143,8 +143,7 @@ export class Members {
   async #deliver(leader: ClusterMember, { method, target, headers, body }: RequestParts, to: MemberStore): Promise<ReplyParts> {
     const index = this.all.findIndex(({ lead }) => lead.self.instanceId === leader.instanceId);
     this.forwarded.push({ to: index, request: { method, target, headers, body } });
-    const given = new Headers([[MEMBER_HEADER, SECRET]]);
-    for (let i = 0; i < headers.length; i += 2) given.append(headers[i]!, headers[i + 1]!);
+    const given = new Headers({ ...headers, [MEMBER_HEADER]: SECRET });
     const response = await this.#apps[index]!(new Request(`http://${given.get('host') ?? originOf(index).slice('http://'.length)}${target}`, { method, headers: given, body: method === 'GET' ? null : body as Uint8Array<ArrayBuffer> }));
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (this.isFed) await to.log.refresh();
@@ -161,11 +160,11 @@ export function originOf(index: number): string {
 }
 
 export function unreachable(): SkuaError {
-  return new SkuaError('member_unreachable', 'Refused.');
+  return new SkuaError('member_unreachable', 'Refused.', { reason: 'refused' });
 }
 
-export function silent(isBroken = true): SkuaError {
-  return new SkuaError('member_silent', 'No answer.', { isBroken });
+export function silent(reason: 'broken' | 'time' = 'broken'): SkuaError {
+  return new SkuaError('member_silent', 'No answer.', { reason });
 }
 
 let next = 0;

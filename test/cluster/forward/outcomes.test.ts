@@ -37,11 +37,10 @@ describe('a write at a follower', () => {
     await follower.send('POST', '/streams/a%20b?x=%2F&y', { 'content-type': EVENTS, authorization: 'Basic a2ltOng=', 'x-odd': 'kept', connection: 'x-hop', 'x-hop': 'gone', 'accept-encoding': 'gzip', 'skua-member': 'forged' }, body);
     const { request } = members.forwarded[0]!;
     expect([request.method, request.target, new TextDecoder().decode(request.body)]).toEqual(['POST', '/streams/a%20b?x=%2F&y', body]);
-    const names = request.headers.filter((_, i) => i % 2 === 0);
+    const names = Object.keys(request.headers);
     expect(names).toEqual(expect.arrayContaining(['authorization', 'content-type', 'x-odd', 'host']));
     for (const gone of ['connection', 'x-hop', 'accept-encoding', 'skua-member', 'content-length']) expect(names).not.toContain(gone);
-    expect(names.filter((name) => name === 'skua-forwarded')).toHaveLength(1);
-    expect(request.headers).not.toContain('forged');
+    expect(JSON.parse(request.headers['skua-forwarded']!)).toEqual({ epoch: 0, base: originOf(1), address: null, isLocal: false, caller: null, certificate: null });
     // What only a member may say is not decided as if it were a client's.
     expect((await follower.send('POST', '/streams/a', { 'content-type': EVENTS, 'skua-forwarded': 'forged' }, body)).status).toBe(401);
     expect(members.forwarded).toHaveLength(1);
@@ -227,8 +226,8 @@ describe('a leader that does not answer', () => {
     const { leader, follower } = await two();
     const third = await members.open();
     const id = newId();
-    members.wire = (deliver, _, signal) => (members.forwarded.length === 0 && !signal.aborted
-      ? new Promise((_resolve, reject) => { members.forwarded.push({ to: 0, request: null! }); signal.addEventListener('abort', () => reject(silent(false))); })
+    members.wire = (deliver, _, signal) => (members.forwarded.length === 0 && signal?.aborted === false
+      ? new Promise((_resolve, reject) => { members.forwarded.push({ to: 0, request: null! }); signal.addEventListener('abort', () => reject(silent('time'))); })
       : deliver());
     const reply = follower.append('s', id);
     await members.cluster.clock.advance(1_000);
