@@ -77,6 +77,7 @@ export interface TestMember {
   readonly store: MemberStore;
   readonly lead: KnownLead;
   readonly counts: Map<string, number>;
+  readonly app: (request: Request) => Promise<Response>;
   send(method: string, path: string, headers?: Record<string, string>, body?: string | null): Promise<Answer>;
   append(stream: string, id: string, headers?: Record<string, string>): Promise<Answer>;
   types(stream: string): Promise<string[]>;
@@ -96,6 +97,8 @@ export class Members {
   /** Requests that arrived at a member by way of another. */
   readonly forwarded: { readonly to: number; readonly request: RequestParts }[] = [];
   wire: Wire = (deliver) => deliver();
+  /** Carries requests in place of a call in this process. */
+  over: Pick<Forwarder, 'send'> | null = null;
   /** Whether a member gets what a leader has written when that has answered. */
   isFed = true;
   readonly #apps: ((request: Request) => Promise<Response>)[] = [];
@@ -110,7 +113,7 @@ export class Members {
       gauge: () => {}, observe: (name) => { counts.set(name, (counts.get(name) ?? 0) + 1); },
     } as Meter;
     const fence = new EpochFence(store.log, instanceOf(index));
-    const forward: Forwarder = { scheme: 'http', send: (leader, request, _, signal) => this.wire(() => this.#deliver(leader, request, store), request, signal) };
+    const forward: Forwarder = { scheme: 'http', send: (leader, request, timeoutMs, signal) => this.wire(() => (this.over === null ? this.#deliver(leader, request, store) : this.#sendOver(this.over, leader, request, timeoutMs, signal, store)), request, signal) };
     const app = createApp(contextOf({
       store: fence.storeOf(store.store), scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
       cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, isSecret: (text) => text === SECRET, forward, fence }, ...contextFor(store, index),
@@ -121,7 +124,7 @@ export class Members {
       return { status: response.status, reason: response.statusText, headers: response.headers, text: await response.text() };
     };
     const member: TestMember = {
-      index, store, lead, counts, send,
+      index, store, lead, counts, app, send,
       append: (stream, id, headers = {}) => send('POST', `/streams/${stream}`, { 'content-type': EVENTS, ...headers }, JSON.stringify([{ eventId: id, eventType: 't', data: { a: 1 } }])),
       types: async (stream) => {
         await store.log.refresh();
@@ -148,6 +151,12 @@ export class Members {
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (this.isFed) await to.log.refresh();
     return { status: response.status, statusText: response.statusText, headers: Object.fromEntries(response.headers), body: bytes.length === 0 ? null : bytes };
+  }
+
+  async #sendOver(over: Pick<Forwarder, 'send'>, leader: ClusterMember, request: RequestParts, timeoutMs: number, signal: AbortSignal | null, to: MemberStore): Promise<ReplyParts> {
+    const reply = await over.send(leader, request, timeoutMs, signal);
+    if (this.isFed) await to.log.refresh();
+    return reply;
   }
 
   async close(): Promise<void> {
