@@ -39,6 +39,8 @@ type Outcome = 'answered' | 'not-leader' | 'unreachable' | 'silent' | 'here' | '
 const LEFT_OUT: ReadonlySet<string> = new Set([
   'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'accept-encoding', 'origin',
 ]);
+/** Why a member was not reached where that says nothing of it: others were before this request. */
+const WAITED: ReadonlySet<unknown> = new Set(['time', 'given-up']);
 /** Between members, whoever sends them. */
 const OURS = 'skua-';
 
@@ -148,7 +150,7 @@ export class Forwarding {
     } catch (error) {
       if (isSkuaError(error, 'member_unreachable')) {
         this.#count('unreachable');
-        if (error.data['reason'] !== 'busy') membership.lost(leader.instanceId);
+        if (!WAITED.has(error.data['reason'])) membership.lost(leader.instanceId);
       } else if (isSkuaError(error, 'member_silent')) {
         this.#count('silent');
         if (error.data['reason'] === 'broken') membership.lost(leader.instanceId);

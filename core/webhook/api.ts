@@ -71,7 +71,7 @@ export interface InboundCall {
   readonly body: Uint8Array;
   readonly arrivedMs: number;
   /** Of a call that another member of a cluster has passed on: lets its event take its place in the log, while the caller waits for that. */
-  readonly authorize?: Authorize | null;
+  readonly authorize?: Authorize;
 }
 
 /** Statuses of webhook-source.md part 7, and those that a connector may have chosen for calls that its script skips. */

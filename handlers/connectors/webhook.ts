@@ -30,7 +30,7 @@ export const receiveWebhook: Handler = async (call, app) => {
   const body = await arrived(call, app, webhooks, connectorId);
   if (!(body instanceof Uint8Array)) return body;
   const { authorize, wasRefused } = leadOf(call);
-  const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, authorize }, call.request.signal);
+  const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, ...(authorize !== null && { authorize }) }, call.request.signal);
   if (status >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member leads no more.');
   return reply(call, status);
 };

@@ -90,7 +90,7 @@ function documented(error: unknown): unknown {
   return text === error.message ? error : new SkuaError(error.code, text, { hint: error.message, ...error.data });
 }
 
-/** Requests for the leader are passed on to it before they come here (`handlers/http/forward.ts`): it is not known, or was another one a moment ago. */
+/** Requests for the leader are passed on to it before they come here (`handlers/forward.ts`): it is not known, or was another one a moment ago. */
 function notLeader({ data: { leader } }: SkuaError): SkuaError {
   if (typeof leader !== 'string') return new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader is elected.' });
   return new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });

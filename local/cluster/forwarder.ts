@@ -1,5 +1,5 @@
 import type { ClusterMember } from '../../core/cluster/api.ts';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import type { Forwarder, ReplyParts, RequestParts } from '../../handlers/http/cluster.ts';
 import type { PeerClient } from './peer-client.ts';
@@ -20,15 +20,9 @@ export class PeerForwarder implements Forwarder {
   }
 
   async send({ node }: ClusterMember, { method, target, headers, body }: RequestParts, timeoutMs: number, signal: AbortSignal | null): Promise<ReplyParts> {
-    try {
-      const reply = await this.#client.request({ node, method, path: target, headers, body, as: 'caller', timeoutMs, ...(signal !== null && { signal }) });
-      if (reply.body.length > REPLY_BYTES_MAX) throw new SkuaError('member_silent', `The answer of ${nodeKey(node)} has ${reply.body.length} bytes, which no operation gives.`, { node: nodeKey(node), reason: 'length' });
-      return { status: reply.status, statusText: reply.statusText, headers: withoutConnection(reply.headers), body: reply.body.length === 0 ? null : reply.body };
-    } catch (error) {
-      // Nobody knows how far it had come when it was given up.
-      if (isSkuaError(error, 'aborted')) throw new SkuaError('member_silent', `${nodeKey(node)} was not waited for any longer.`, { node: nodeKey(node), reason: 'time' }, error);
-      throw error;
-    }
+    const reply = await this.#client.request({ node, method, path: target, headers, body, as: 'caller', timeoutMs, ...(signal !== null && { signal }) });
+    if (reply.body.length > REPLY_BYTES_MAX) throw new SkuaError('member_silent', `The answer of ${nodeKey(node)} has ${reply.body.length} bytes, which no operation gives.`, { node: nodeKey(node), reason: 'length' });
+    return { status: reply.status, statusText: reply.statusText, headers: withoutConnection(reply.headers), body: reply.body.length === 0 ? null : reply.body };
   }
 }
 

@@ -199,7 +199,7 @@ class Node implements RunningNode {
     if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);
     else this.#control.opened(this.#open, await lastEpoch(store));
     this.#reloader = this.#createReloader();
-    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(store, this.#values, { log: this.#log, meter: this.#metrics });
+    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics, commandStore: store });
     const { autoScavenge, orders, run } = objects === null ? await this.#openAutoScavenge() : { ...objects, orders: null };
     this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: systemClock, log: this.#log, meter: this.#metrics,
       // One that somebody asked for is told by the request.

@@ -21,7 +21,7 @@ const EXPECTED: Readonly<Record<Place, readonly string[]>> = {
     'POST /admin/scavenge', 'GET /admin/scavenge/current', 'DELETE /admin/scavenge/current', 'GET /admin/scavenge/last', 'GET /admin/scavenge/progress', 'DELETE /admin/scavenge/:scavenge', 'GET /admin/scavenge/dry-run/:scavenge', 'GET /admin/scavenge/explain/:stream',
     'GET /auto-scavenge/enabled', 'POST /admin/backup', 'GET /admin/backups', 'GET /admin/backup/current', 'DELETE /admin/backup/current', 'POST /admin/backup/hold', 'POST /admin/backup/hold/:hold', 'DELETE /admin/backup/hold/:hold', 'GET /admin/backup/files', 'GET /admin/backup/files/:path+',
     'GET /users', 'GET /users/%24current', 'GET /users/:login', 'GET /connectors', 'GET /connectors/:connector', 'GET /connectors/:connector/settings', 'GET /connectors/:connector/configuration', 'POST /connectors/:connector/test',
-    'POST /cluster/gossip', 'GET /cluster/commits', 'POST /cluster/lead',
+    'POST /cluster/gossip', 'GET /cluster/commits', 'POST /cluster/lead', 'POST /cluster/append',
     'POST /admin/shutdown', 'POST /admin/reloadconfig', 'POST /admin/mergeindexes', 'POST /admin/node/priority/:n', 'POST /admin/node/resign', 'GET /admin/login',
     'GET /health/live', 'GET /health/ready', 'GET /ping', 'GET /info', 'GET /info/options', 'GET /gossip', 'GET /metrics', 'GET /stats', 'GET /stats/replication', 'GET /stats/tcp', 'GET /stats/:path+', 'GET /sys/subsystems', 'GET /', 'GET /openapi.json',
   ],

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { ClusterMember } from '../../../core/cluster/api.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { RequestParts } from '../../../handlers/http/cluster.ts';
-import { HttpForwarder } from '../../../local/cluster/forwarder.ts';
+import { PeerForwarder } from '../../../local/cluster/forwarder.ts';
 import { PeerClient } from '../../../local/cluster/peer-client.ts';
 import { proxySide, TrustedProxies } from '../../../local/http/client-address.ts';
 import { toResponse } from '../../../local/http/reply.ts';
@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 const client = new PeerClient({ certificates: null, secret: SECRET });
-const forwarder = new HttpForwarder(client, 'http');
+const forwarder = new PeerForwarder(client, 'http');
 const at = (port: number): ClusterMember => ({ node: { address: '127.0.0.1', port } }) as ClusterMember;
 const REQUEST: RequestParts = { method: 'POST', target: '/x', headers: {}, body: new Uint8Array(3) };
 
@@ -69,7 +69,7 @@ describe('over connections between members', () => {
     const outcome = (target: string, timeoutMs = 5_000, signal: AbortSignal | null = null, to = port) => forwarder.send(at(to), { ...REQUEST, target }, timeoutMs, signal).then(() => 'answered', ({ code, data }) => [code, data.reason]);
     expect(await outcome('/breaks')).toEqual(['member_silent', 'broken']);
     expect(await outcome('/silent', 50)).toEqual(['member_silent', 'time']);
-    expect(await outcome('/silent', 5_000, AbortSignal.timeout(50))).toEqual(['member_silent', 'time']);
+    expect(await outcome('/silent', 5_000, AbortSignal.timeout(50))).toEqual(['member_silent', 'given-up']);
     expect(await outcome('/long')).toEqual(['member_silent', 'length']);
     ends.push(() => { server.closeAllConnections(); server.close(); });
     const gone = createServer();
