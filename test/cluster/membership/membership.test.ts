@@ -93,6 +93,42 @@ describe('an election', () => {
     expect(net.epochs()).toEqual([0, 1]);
   });
 
+  test('where all stood still at the same time, as a machine that slept, nobody is elected', async () => {
+    const net = new Net();
+    const processes = await cluster(net, 3);
+    await net.clock.advance(5_000);
+    for (const process of processes) process.pause();
+    await net.clock.advance(60_000);
+    for (const process of processes) process.resume();
+    await net.clock.advance(QUIET_MS);
+    expect(net.leaderOf()).not.toBeNull();
+    expect(net.epochs()).toEqual([0]);
+  });
+
+  test('two members that are cut off from each other keep the leader that both hear; who does not hear it is no majority', async () => {
+    const net = new Net();
+    const processes = await cluster(net, 3);
+    await net.clock.advance(5_000);
+    const leader = net.leaderOf()!;
+    const [a, b] = otherThan(processes, leader) as [Process, Process];
+    net.cut(a, b);
+    await net.clock.advance(QUIET_MS);
+    expect(net.leaderOf()).toBe(leader);
+    net.heal();
+    net.cut(a, leader);
+    await net.clock.advance(QUIET_MS);
+    expect(a.membership.leader()).toBeNull();
+    expect(net.leaderOf([b, leader])).toBe(leader);
+    // What only its own calls do not reach is no leader for it either, though it is spoken to.
+    net.heal();
+    net.cuts.add(`${a.node.port} ${leader.node.port}`);
+    await net.clock.advance(QUIET_MS);
+    expect(net.epochs()).toEqual([0]);
+    net.heal();
+    await net.clock.advance(5_000);
+    expect(net.leaderOf()).toBe(leader);
+  });
+
   test('connections to the leader that break elect nobody while it answers', async () => {
     const net = new Net();
     const processes = await cluster(net, 3);
@@ -311,6 +347,23 @@ describe('commits come to followers', () => {
     expect(net.epochs()).toEqual([0]);
   });
 
+  test('and a follower that could not reach the bucket asks it again, though it is fed', async () => {
+    const net = new Net();
+    const processes = await cluster(net, 3);
+    await net.clock.advance(5_000);
+    const leader = net.leaderOf()!;
+    const [follower] = otherThan(processes, leader) as [Process];
+    follower.bucket.isCut = true;
+    void follower.copy.refresh().catch(() => {});
+    await net.clock.advance(10_000);
+    expect(follower.copy.bucketSilentMs).toBeGreaterThan(5_000);
+    expect(follower.membership.state).toBe('Follower');
+    follower.bucket.isCut = false;
+    await net.clock.advance(5_000);
+    expect(follower.copy.bucketSilentMs).toBe(0);
+    expect(leader.membership.members().find(({ node }) => node.port === follower.node.port)!.bucketSilentMs).toBe(0);
+  });
+
   test('nobody but the leader hands them out, and only of its log', async () => {
     const net = new Net();
     const processes = await cluster(net, 3);
@@ -355,6 +408,12 @@ describe('one address', () => {
     expect(old.membership.isLeader).toBe(false);
     expect(next.membership.refusal).toBeNull();
     expect(net.leaderOf([...otherThan(processes, old), next])).not.toBeNull();
+    // When the other one is gone for good it is let in again.
+    net.kill(next);
+    net.processes.set(old.node.port, old);
+    await net.clock.advance(15_000);
+    expect(old.membership.refusal).toBeNull();
+    expect(net.leaderOf([...otherThan(processes, old), old])).not.toBeNull();
   });
 });
 
