@@ -78,6 +78,7 @@ export class Feed {
       const startMs = clock.monotonicMs();
       this.#askWhetherItAnswers();
       const outcome = await this.#fetch(from, signal);
+      if (signal.aborted) return;
       if (outcome === 'fed') failures = 0;
       else if (outcome === 'nothing') await this.#alarm.sleep(EMPTY_LEAST_MS - (clock.monotonicMs() - startMs), signal);
       else {

@@ -129,6 +129,35 @@ describe('an election', () => {
     expect(net.leaderOf()).toBe(leader);
   });
 
+  test('a leader that has no commits at hand for its followers is heard all the same', async () => {
+    const net = new Net();
+    const processes = await cluster(net, 3);
+    await net.clock.advance(5_000);
+    const leader = net.leaderOf()!;
+    leader.copy.recent = () => null;
+    for (let ms = 0; ms < QUIET_MS; ms += 100) {
+      await net.clock.advance(100);
+      expect(net.leaderOf()).toBe(leader);
+    }
+    expect(net.epochs()).toEqual([0]);
+    expect(states(otherThan(processes, leader))).toEqual(['Follower', 'Follower']);
+  });
+
+  test('who hears of an epoch that its copy lacks asks the bucket at once', async () => {
+    const net = new Net();
+    const processes = await cluster(net, 3);
+    await net.clock.advance(5_000);
+    const leader = net.leaderOf()!;
+    const [other] = otherThan(processes, leader) as [Process];
+    const { self } = other.membership;
+    // Not while it asks for its own reasons.
+    await net.clock.advance(300);
+    const before = leader.copy.asked;
+    void leader.membership.onGossip({ logId: leader.copy.logId, sender: other.node, entries: [{ ...self, sentMs: self.sentMs + 1, epoch: { ...self.epoch!, number: 1 } }] });
+    await net.clock.advance(1);
+    expect(leader.copy.asked).toBe(before + 1);
+  });
+
   test('connections to the leader that break elect nobody while it answers', async () => {
     const net = new Net();
     const processes = await cluster(net, 3);
@@ -246,7 +275,10 @@ describe('giving the lead away', () => {
     const resigning = old.membership.resign();
     expect(old.membership.state).toBe('ResigningLeader');
     expect(old.membership.isLeader).toBe(false);
+    const waiting = old.membership.onCommits({ logId: old.copy.logId, from: 100, instanceId: '00000000-0000-4000-8000-000000000007', waitMs: 5_000 }, new AbortController().signal);
     expect(await ended(net, resigning, 500)).toContain('epoch 1');
+    // Who waits for commits there is sent away at once.
+    expect(await ended(net, waiting, 20)).toEqual({ kind: 'gone' });
     await net.clock.advance(100);
     const next = net.leaderOf()!;
     expect(next).not.toBe(old);
@@ -280,6 +312,7 @@ describe('giving the lead away', () => {
     const closing = old.membership.close();
     const withoutLeader: number[] = [];
     for (let ms = 0; ms < 1_000; ms++) {
+      if (old.membership.state === 'ShuttingDown') expect(net.epochs()).toEqual([0, 1]);
       if (others.some(({ membership }) => membership.leader() === null)) withoutLeader.push(ms);
       await net.clock.advance(1);
     }
@@ -392,6 +425,16 @@ describe('one address', () => {
     expect(first.membership.refusal).toBeNull();
   });
 
+  test('also where nobody else is there to say so', async () => {
+    const net = new Net();
+    const first = net.add({ port: 1, clusterSize: 1 });
+    await net.untilLeader(500);
+    const second = net.add({ port: 1, clusterSize: 1 });
+    net.processes.set(1, first);
+    expect(await refused(net, second.started)).toMatchObject({ code: 'address_in_use' });
+    expect(net.epochs()).toEqual([0]);
+  });
+
   test('one that is no longer reached under its address takes no part, as soon as others notice', async () => {
     const net = new Net();
     const processes = await cluster(net, 3);
@@ -414,6 +457,21 @@ describe('one address', () => {
     await net.clock.advance(15_000);
     expect(old.membership.refusal).toBeNull();
     expect(net.leaderOf([...otherThan(processes, old), old])).not.toBeNull();
+  });
+
+  test('who was refused by members that are gone is not refused any more', async () => {
+    const net = new Net();
+    const [old, ...others] = await cluster(net, 3) as [Process, Process, Process];
+    old.pause();
+    await net.clock.advance(60_000);
+    const next = net.add({ port: old.node.port });
+    await net.clock.advance(3_000);
+    old.resume();
+    await net.clock.advance(3_000);
+    expect(old.membership.refusal).not.toBeNull();
+    for (const process of [next, ...others]) net.kill(process);
+    await net.clock.advance(5_000);
+    expect(old.membership.refusal).toBeNull();
   });
 });
 
