@@ -30,8 +30,6 @@ const MINUTE_MS = 60_000;
 
 interface OpenMemberOptions {
   readonly values: Values;
-  /** Whether the chunk size was asked for. */
-  readonly hasChunkSize: boolean;
   /** The copy, as a single node opens its directory. */
   readonly node: OpenNodeOptions;
   readonly instanceId: string;
@@ -66,7 +64,8 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
   const { values, self, instanceId, certificates, log, meter } = options;
   const objects = await openObjects(parsePlace(values.Storage!));
   const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter };
-  const logOptions = { ...(options.hasChunkSize && { chunkSizeBytes: values.ChunkSize }) };
+  // Of a log that this member begins; another keeps its own.
+  const logOptions = { chunkSizeBytes: values.ChunkSize };
   // Opening repairs the history of scavenges, before the member is in touch with others.
   let writes: MemberWrites | null = null;
   let node: OpenNode & { readonly open: MemberStore };

@@ -91,7 +91,7 @@ export const cluster = {
   ClusterSecret: optional(text('SECRET', { mayBeEmpty: true }), 'Secret by which the members of a cluster without TLS know each other; the same at all of them', { isSensitive: true }),
   NodePriority: option(integer('NUMBER'), 0, 'Among members that are equally far the one with the highest is elected'),
   ReadOnlyReplica: flag(boolean, 'Have a copy and serve reads, but no vote; such a member never leads'),
-  UnsafeAllowSurplusNodes: flag(boolean, 'Let members with a vote join beyond ClusterSize'),
+  UnsafeAllowSurplusNodes: optional(boolean, 'Ignored', { deprecated: 'members beyond ClusterSize do no harm, since nothing depends on who leads but where writes go' }),
   GossipIntervalMs: option(integer('MS', 100, 60_000), 2_000, 'Time between two exchanges of what members know of each other'),
   GossipTimeoutMs: option(integer('MS', 100, 60_000), 2_500, 'Time that another member has for its answer to gossip'),
   GossipAllowedDifferenceMs: option(integer('MS', 100, 86_400_000), 60_000, 'Difference between the clocks of two members that is worth a warning'),

@@ -228,7 +228,7 @@ class Node implements RunningNode {
     const { openMember } = await import('../cluster/open.ts');
     const { host, port } = this.#control.address;
     this.#member = await openMember({
-      values: this.#values, hasChunkSize: this.#options.config.given('ChunkSize'), node: this.#nodeOptions(), instanceId: this.#control.instanceId, self: { address: host, port },
+      values: this.#values, node: this.#nodeOptions(), instanceId: this.#control.instanceId, self: { address: host, port },
       certificates: this.#certificates.mode === 'certificates' ? this.#certificates.set : null, log: this.#log, meter: this.#metrics,
     });
     return this.#member;
