@@ -68,7 +68,7 @@ export class Cluster {
     });
   }
 
-  newId(): string { return `s${++this.#ids}`; }
+  newId(): string { return `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}`; }
 
   tell(line: string): void {
     const text = `${this.timeline.now} ${line}`;
@@ -92,7 +92,6 @@ export class Cluster {
 
   /** A call to a node: it may be lost, come late, or its answer may be. Only the caller's time is limited. */
   call<T extends { readonly kind: string }>(from: SimNode, { address }: NodeAddress, timeoutMs: number, work: (node: SimNode) => Promise<T>): Promise<T | NoReply> {
-    if (from.name === address) return Promise.race([work(from), new Promise<NoReply>((resolve) => { this.timeline.in(timeoutMs, () => resolve(GONE)); })]);
     return new Promise((resolve) => {
       const cancel = this.timeline.in(timeoutMs, () => resolve(GONE));
       this.timeline.in(this.#delay(), () => {
@@ -114,12 +113,12 @@ export class Cluster {
     return this.random.chance(this.lateness) ? this.random.int(1_000, LATE_MS) : this.random.int(1, 20);
   }
 
-  // The log: only the leader of the moment writes, and only while a majority hears it.
+  // The log: a leader writes while no newer epoch is in it, and while it reaches the bucket, which a majority stands for.
 
   beforeAppend(node: SimNode, stream: string): void {
     if (!node.isAlive) throw new SkuaError('store_closed', 'The process is gone.');
     if (!node.leadsAsFarAsItKnows) this.judge.problem(`${node.name} writes to ${stream} although it does not take itself for the leader`);
-    if (this.leader !== node.name || this.term !== node.term || !this.hasMajority(node)) throw NOT_LEADER;
+    if (this.term !== node.term || !this.hasMajority(node)) throw NOT_LEADER;
   }
 
   afterAppend(node: SimNode, stream: string, events: readonly NewEvent[]): void {

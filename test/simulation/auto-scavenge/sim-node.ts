@@ -1,19 +1,23 @@
 import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
 import type { AutoScavenge } from '../../../core/auto-scavenge/api.ts';
 import { leaseOf, ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
-import { lastReply, startReply, stopReply } from '../../../core/auto-scavenge/single-node.ts';
+import type { AskedOrders } from '../../../core/auto-scavenge/single-node.ts';
 import { CYCLES_STREAM } from '../../../core/auto-scavenge/streams.ts';
+import type { Membership } from '../../../core/cluster/api.ts';
+import { createClusterNodes } from '../../../core/cluster/nodes.ts';
 import { SkuaError } from '../../../core/errors.ts';
+import type { AdminReply } from '../../../core/ports/admin-calls.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import type { LastReply, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../../../core/ports/nodes.ts';
+import type { NodeAddress, Nodes, NodesView, NoReply } from '../../../core/ports/nodes.ts';
 import { nodeKey } from '../../../core/ports/nodes.ts';
 import type { Schedule } from '../../../core/ports/schedule.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { LightStore } from '../../auto-scavenge/light-store.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import type { Cluster } from './cluster.ts';
+import { adminReply } from './sim-admin.ts';
 import { SimScavenger } from './sim-scavenger.ts';
 
 export const LOST_MS = 600_000;
@@ -31,7 +35,7 @@ const schedule: Schedule = {
 };
 
 /** One node: its process, what it believes of the cluster, and its way to the others. */
-export class SimNode implements Nodes, Clock {
+export class SimNode implements Clock {
   readonly name: string;
   readonly address: NodeAddress;
   readonly isReplica: boolean;
@@ -87,11 +91,11 @@ export class SimNode implements Nodes, Clock {
       after: (stream, events) => cluster.afterAppend(this, stream, events),
     });
     this.orders = new ScavengeOrders({
-      scavenger: scavenger as unknown as Scavenger, store, clock: this, log: silentLog, leaseMs: options.withoutLease === true ? null : leaseOf(LOST_MS),
+      scavenger: scavenger as unknown as Scavenger, store, clock: this, log: silentLog, refresh: () => this.proveFresh(), leaseMs: options.withoutLease === true ? null : leaseOf(LOST_MS),
       leadsOthers: () => options.withoutRefusal !== true && cluster.size > 1 && this.believes === this.name,
     });
     const ids = new SeededIds(cluster.seed * 1_000 + cluster.nodes.size * 50 + this.boots++);
-    this.driver = createAutoScavenge({ store, nodes: this, schedule, clock: this, ids, log: silentLog, meter: silentMeter, orders: this.orders }, { isOff: null, zone: 'UTC', nodeLostAfterMs: LOST_MS });
+    this.driver = createAutoScavenge({ store, nodes: this.#port(), schedule, clock: this, ids, log: silentLog, meter: silentMeter, orders: this.orders }, { isOff: null, zone: 'UTC', nodeLostAfterMs: LOST_MS });
   }
 
   kill(): void {
@@ -126,7 +130,12 @@ export class SimNode implements Nodes, Clock {
 
   nowMs(): number { return EPOCH_MS + this.#cluster.timeline.now + this.skewMs; }
   monotonicMs(): number { return this.#cluster.timeline.now; }
-  async sleep(): Promise<void> {}
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#cluster.timeline.in(ms, resolve);
+      signal?.addEventListener('abort', () => { cancel(); resolve(); });
+    });
+  }
   async yield(): Promise<void> {}
 
   // The cluster as this node sees it.
@@ -151,44 +160,49 @@ export class SimNode implements Nodes, Clock {
     return { self: this.address, clusterSize: cluster.size, members, leadsSinceMs: this.#leadsSinceMs };
   }
 
-  async startScavenge(to: NodeAddress, order: ScavengeOrder, timeoutMs: number): Promise<StartReply> {
-    return this.#cluster.call(this, to, timeoutMs, async (node): Promise<StartReply> => {
-      const { options } = this.#cluster;
-      const reply = options.withoutOrders === true ? await bareStart(node) : await startReply(node.orders, order);
-      if (reply.kind === 'started') this.#cluster.judge.orderedRun(node.key, reply.scavengeId, order.clusterScavengeId);
-      return reply;
-    });
+  // The real port, over calls that are lost and come late.
+
+  #port(): Nodes {
+    const live = {
+      self: () => ({ node: this.address }), clusterSize: () => this.#cluster.size, isLeader: () => this.leadsAsFarAsItKnows, leadsSinceMs: () => this.#leadsSinceMs,
+    };
+    const membership = {
+      members: () => this.view().members.map((member) => ({ ...member, state: 'Follower' })), leader: () => this.view().members.find((member) => member.isLeader) ?? null,
+      resign: async () => { this.#cluster.resign(this); return ''; },
+    };
+    Object.defineProperties(membership, Object.fromEntries(Object.entries(live).map(([name, get]) => [name, { get }])));
+    return createClusterNodes({ membership: membership as unknown as Membership, log: { proveFresh: () => this.proveFresh() }, orders: this.#asked(), calls: { request: (to, method, path, timeoutMs) => this.#request(to, method, path, timeoutMs) }, clock: this });
   }
 
-  async lastScavenge(to: NodeAddress, order: ScavengeOrder | null, timeoutMs: number): Promise<LastReply> {
-    return this.#cluster.call(this, to, timeoutMs, async (node) => lastReply(node.orders, order));
+  /** Its orders, or what stands in for them, told to the judge. */
+  #asked(): AskedOrders {
+    const { options, judge } = this.#cluster;
+    const { orders, scavenger } = this;
+    return {
+      start: async (order) => {
+        const started = await (options.withoutOrders === true ? scavenger.start() : orders.start(order));
+        judge.orderedRun(this.key, started.scavengeId, order.clusterScavengeId);
+        return started;
+      },
+      stop: (order, scavengeId) => (options.withoutOrders === true ? scavenger.stop(scavengeId ?? 'current') : orders.stop(order, scavengeId)),
+      asked: (order) => orders.asked(order),
+      last: () => orders.last(),
+    };
   }
 
-  async stopScavenge(to: NodeAddress, order: ScavengeOrder, scavengeId: string | null, timeoutMs: number): Promise<StopReply> {
-    // An order that has arrived, and takes longer than the call: as a cluster over HTTP finds out by asking again.
-    let hasArrived = false;
-    const reply = await this.#cluster.call<StopReply>(this, to, timeoutMs, (node) => {
-      hasArrived = true;
-      return this.#cluster.options.withoutOrders === true ? bareStop(node, scavengeId) : stopReply(node.orders, order, scavengeId);
-    });
-    return reply.kind === 'unreachable' && hasArrived && this.#cluster.reaches(this, to) ? { kind: 'stopping' } : reply;
+  async #request(to: NodeAddress, method: string, path: string, timeoutMs: number): Promise<AdminReply> {
+    const reply = await this.#cluster.call(this, to, timeoutMs, async (node) => ({ kind: 'reply' as const, ...await adminReply(node.#asked(), method, path) }));
+    if (reply.kind !== 'reply') throw new SkuaError('member_silent', reply.reason);
+    return reply;
   }
 
-  async resign(): Promise<void> { this.#cluster.resign(this); }
-}
-
-/** A node that starts whatever it is told to. */
-async function bareStart(node: SimNode): Promise<StartReply> {
-  try {
-    return { kind: 'started', ...await node.scavenger.start() };
-  } catch {
-    return { kind: 'busy' };
+  /** Asks the bucket, which a node reaches that hears a majority: then it has all that is in the log, and knows of a newer epoch. */
+  async proveFresh(): Promise<void> {
+    const cluster = this.#cluster;
+    if (!cluster.hasMajority(this)) throw new SkuaError('storage_unreachable', 'The bucket does not answer.');
+    this.seenTo = cluster.log.position;
+    if (this.believes === this.name && cluster.term !== this.term) this.believes = null;
   }
-}
-
-async function bareStop(node: SimNode, scavengeId: string | null): Promise<StopReply> {
-  await node.scavenger.stop(scavengeId ?? 'current').catch(() => {});
-  return { kind: 'stopped' };
 }
 
 export const GONE: NoReply = { kind: 'unreachable', reason: 'no answer' };

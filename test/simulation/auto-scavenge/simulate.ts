@@ -8,8 +8,8 @@ import { LOST_MS, SimNode } from './sim-node.ts';
  * scavenges, those of users, late calls, lost acknowledgements, changes of leader, commands and clock jumps at any moment;
  * then peace, in which all must come to its end. Time is simulated and chance is seeded: the same seed gives the same trace.
  *
- * What is taken for granted, as a cluster must provide it: only the leader of the moment writes; a deposed leader knows it
- * within 40 s; a call that is on its way for longer than a minute does not arrive; a node that runs and can't be
+ * What is taken for granted, as a cluster must provide it: a leader writes nothing once there is a newer epoch; who reaches the log and asks it
+ * knows of that; a call that is on its way for longer than a minute does not arrive; a node that runs and can't be
  * reached stays listed.
  */
 export interface SimResult {
