@@ -169,6 +169,7 @@ const BACKUPS: Record<string, OperationExpectation> = {
 /** For members only, who are none of the callers here. */
 const CLUSTER: Record<string, OperationExpectation> = {
   'POST /cluster/gossip': is('members', 200, { body: gossipOf(2) }), 'POST /cluster/lead': is('members', 200, { body: { logId: LOG_ID, epochNumber: 3 } }),
+  'POST /cluster/append': is('members', 200, { body: { stream: '$$own', expectedVersion: -2, events: [{ id: '20000000-0000-4000-8000-ffffffffffff', type: '$metadata', isJson: true, data: '{}', metadata: '' }] } }),
   'GET /cluster/commits': is('members', 204, { query: `log=${LOG_ID}&from=8&instance=${instanceOf(2)}&waitMs=0` }),
 };
 

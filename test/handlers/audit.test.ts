@@ -167,7 +167,7 @@ test('whatever changes something is told to the audit, or stands here with the r
     'POST /streams/:stream/incoming/:guid': 'as POST /streams/:stream', 'POST /streams/:stream/metadata': 'told by the handler where it is about rights', 'POST /streams/%24all/metadata': 'the same',
     'POST /admin/backup/hold/:hold': 'keeps a hold that was told of', 'POST /connectors/:connector/test': 'writes nothing',
     'POST /connectors/:connector/start/:position': 'always refused', 'POST /connectors/:connector/reset/:position': 'always refused', 'POST /webhook/:connector': 'data, with a log of its own',
-    'POST /cluster/gossip': 'tells, and changes nothing', 'POST /cluster/lead': 'the resign is told where it was asked for',
+    'POST /cluster/gossip': 'tells, and changes nothing', 'POST /cluster/lead': 'the resign is told where it was asked for', 'POST /cluster/append': 'what a member writes for itself',
   };
   const untold = ROUTES.flatMap(({ path, operations }) => Object.entries(operations).filter(([method, { audit }]) => !['GET', 'HEAD'].includes(method) && audit === undefined).map(([method]) => `${method} ${path}`));
   expect(untold.sort()).toEqual(Object.keys(UNTOLD).sort());
