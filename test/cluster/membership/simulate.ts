@@ -59,9 +59,9 @@ class Simulation {
   #add(port: number): Process {
     const process = this.#net.add({ port, clusterSize: this.#size, isReadOnlyReplica: port > this.#size, priority: port % 2 });
     process.clock.offsetMs = this.#random.int(-3_600_000, 3_600_000);
-    // What is refused at a start is a finding, but for a bucket that does not answer.
+    // What is refused at a start is a finding, but for a bucket that does not answer, and for one that is closed meanwhile.
     process.started = process.started.catch((error: unknown) => {
-      if (!isSkuaError(error, 'storage_unreachable')) throw error;
+      if (!isSkuaError(error, 'storage_unreachable') && !isSkuaError(error, 'not_ready')) throw error;
       this.#net.kill(process);
     });
     return process;

@@ -1,0 +1,159 @@
+import { isSkuaError, SkuaError } from '../../errors.ts';
+import { type NodeAddress, nodeKey } from '../../ports/nodes.ts';
+import type { Gossip, GossipEntry } from '../../ports/peers.ts';
+import { sameNode } from '../api.ts';
+import type { MembershipParts } from './api.ts';
+import { checkGossip } from './check.ts';
+import { otherLog } from './feed.ts';
+import { Rounds, saysAddressInUse } from './rounds.ts';
+import { type MemberView, notReady } from './view.ts';
+
+/** How long it is waited for the answer of who may be behind an address. */
+const ADDRESS_WAIT_MS = 500;
+
+export interface TalkParts extends Pick<MembershipParts, 'copy' | 'peers' | 'clock' | 'log' | 'meter'> {
+  readonly view: MemberView;
+  /** Something was heard, or somebody was not reached. */
+  readonly onNews: () => void;
+  /** Another member knows of an epoch that is not in the copy. */
+  readonly onNewerEpoch: () => void;
+}
+
+/** Both sides of gossip, and what follows from who answers and who does not. */
+export class Talk {
+  readonly #parts: TalkParts;
+  readonly #rounds: Rounds;
+  readonly #verifying = new Map<string, Promise<boolean>>();
+  #epochHeard = -1;
+
+  constructor(parts: TalkParts) {
+    const { peers, clock, meter, view } = parts;
+    this.#parts = parts;
+    this.#rounds = new Rounds({
+      peers, clock, meter, timeoutMs: view.options.gossipTimeoutMs, say: () => view.say(),
+      onAnswer: (to, answer) => { this.#onAnswer(to, answer); }, onFailure: (to, error, startMs) => { this.#onFailure(to, error, startMs); },
+    });
+  }
+
+  /** Resolves when all were told, or could not be. */
+  async tellAll(): Promise<void> {
+    await Promise.all(this.#parts.view.table.records().map(async ({ entry }) => this.#rounds.tell(entry.node)));
+  }
+
+  /** Tells all, but waits no longer than this for those that do not answer. */
+  async tellAllWithin(ms: number): Promise<void> {
+    const told = new AbortController();
+    await Promise.race([this.tellAll(), this.#parts.clock.sleep(ms, told.signal)]);
+    told.abort();
+  }
+
+  tell(node: NodeAddress): void {
+    void this.#rounds.tell(node);
+  }
+
+  /** No further call begins. */
+  close(): void {
+    this.#rounds.close();
+  }
+
+  refuse(error: SkuaError, by: string): void {
+    const { view, log, onNews } = this.#parts;
+    if (view.refusal === null && view.stage === 'running') log.error('this member does not take part any more', { error: error.message });
+    view.refusal ??= { error, by };
+    onNews();
+  }
+
+  /** The connection to this instance broke. Connections break for other reasons too, such as a new certificate; so it is asked once, and until then nobody votes against it. */
+  lost(instanceId: string): void {
+    const { view, onNews } = this.#parts;
+    const record = view.table.byInstance(instanceId);
+    if (record === null || record.lost !== 'no') return;
+    record.lost = 'asking';
+    void this.#rounds.probe(record.entry.node, view.options.leaderElectionTimeoutMs).then(() => {
+      if (record.lost === 'asking') record.lost = 'yes';
+      onNews();
+    });
+    onNews();
+  }
+
+  async onGossip(gossip: Gossip): Promise<Gossip> {
+    const { clock, meter, copy, view } = this.#parts;
+    const startMs = clock.monotonicMs();
+    let status: 'successful' | 'failed' = 'failed';
+    try {
+      const { logId, sender, entries: [own, ...others] } = checkGossip(gossip);
+      if (logId !== copy.logId) throw otherLog(copy.logId, logId);
+      if (view.stage === 'stopped') throw notReady();
+      if (sameNode(sender, view.options.self)) {
+        if (own!.instanceId !== view.instanceId) throw addressInUse(sender);
+      } else if (view.table.merge(own!, 'call') === 'conflict' && !(await this.#isBehind(own!))) throw addressInUse(sender);
+      this.#relay(others);
+      status = 'successful';
+      return view.say();
+    } finally {
+      meter.observe('eventstore_gossip_processing_duration_seconds', (clock.monotonicMs() - startMs) / 1_000, { activity: 'push-from-peer', status });
+    }
+  }
+
+  /** At a start: the note of another instance is under this address. Throws when it answers there. */
+  async refuseOwnAddressInUse(): Promise<void> {
+    const { peers, view, copy } = this.#parts;
+    const { self } = view.options;
+    const answer = await peers.gossip(self, view.say(), ADDRESS_WAIT_MS).then(checkGossip).catch((error: unknown) => {
+      if (saysAddressInUse(error)) throw addressInUse(self);
+      return null;
+    });
+    if (answer !== null && answer.logId === copy.logId && answer.entries[0]!.instanceId !== view.instanceId) throw addressInUse(self);
+  }
+
+  #onAnswer(to: NodeAddress, { sender, entries: [own, ...others] }: Gossip): void {
+    const { view } = this.#parts;
+    if (own === undefined || !sameNode(to, sender)) return;
+    if (view.refusal?.by === nodeKey(to)) view.refusal = null;
+    view.table.merge(own, 'answer');
+    this.#relay(others);
+  }
+
+  #relay(entries: readonly GossipEntry[]): void {
+    const { view, onNews, onNewerEpoch } = this.#parts;
+    for (const entry of entries) {
+      // Who is behind an address is known by asking there.
+      if (view.table.merge(entry, 'relay') === 'conflict') this.tell(entry.node);
+    }
+    const newest = Math.max(-1, ...view.table.records().map(({ entry }) => entry.epoch?.number ?? -1));
+    // Each one is a reason to ask once: a member that is mistaken about an epoch does not make others ask for ever.
+    if (newest > this.#epochHeard && newest > view.epochNumber) onNewerEpoch();
+    this.#epochHeard = Math.max(this.#epochHeard, newest);
+    onNews();
+  }
+
+  #onFailure(to: NodeAddress, error: unknown, startMs: number): void {
+    const { view, onNews } = this.#parts;
+    const record = view.table.get(to);
+    if (saysAddressInUse(error)) this.refuse(addressInUse(view.options.self), nodeKey(to));
+    if (record === null || record.saidMs > startMs) return;
+    const isOut = isSkuaError(error, 'member_unreachable');
+    if (isOut) record.isOut = true;
+    // Who refused this member and is gone says nothing any more.
+    if (isOut && view.refusal?.by === nodeKey(to)) view.refusal = null;
+    if (isOut || isSkuaError(error, 'member_silent')) this.lost(record.entry.instanceId);
+    onNews();
+  }
+
+  /** Another instance was there a moment ago: whoever answers at the address is the one that counts. Where nobody does, it has gone. */
+  async #isBehind(entry: GossipEntry): Promise<boolean> {
+    const { table } = this.#parts.view;
+    const key = nodeKey(entry.node);
+    let verifying = this.#verifying.get(key);
+    if (verifying === undefined) {
+      verifying = this.#rounds.probe(entry.node, ADDRESS_WAIT_MS).finally(() => { this.#verifying.delete(key); });
+      this.#verifying.set(key, verifying);
+    }
+    if (!(await verifying)) table.merge(entry, 'answer');
+    return table.get(entry.node)?.entry.instanceId === entry.instanceId;
+  }
+}
+
+function addressInUse(node: NodeAddress): SkuaError {
+  return new SkuaError('address_in_use', `Another member that is running has the address ${nodeKey(node)}: give each member an address of its own with --node-ip, --node-port or --node-host-advertise-as.`, { address: nodeKey(node) });
+}
