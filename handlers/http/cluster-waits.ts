@@ -9,7 +9,8 @@ export async function within<T>(clock: Clock, ms: number, wait: (signal: AbortSi
   try {
     return await wait(over.signal);
   } finally {
-    came.abort();
+    // With a reason of its own, none has to be made up with its stack.
+    came.abort(null);
   }
 }
 
