@@ -3,13 +3,14 @@ import { isSkuaError } from '../../core/errors.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 import { ANY } from '../../core/streams/api.ts';
+import { encodeText } from '../../core/text.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { AutoClock } from './auto-clock.ts';
 import { expectNamedFiles, expectScavenged, OPTIONS, scavengeable } from './scavenge-kit.ts';
-import { eventsOf, exportDirectory, runTick, worldOf } from './tick-kit.ts';
+import { eventsOf, exportDirectory, manifestOf, runTick, uuid, worldOf } from './tick-kit.ts';
 
 const TICKS = 4;
 const APPENDS = 25;
@@ -72,4 +73,43 @@ test.each([1, 2, 3, 4, 5, 6])('two ticks at once, beside a writer and a reader, 
   const events = await readWholeStream(fresh.store, 'live', 'forward', 100);
   expect('error' in events ? events : events.map(({ id }) => id)).toEqual(acknowledged);
   await fresh.close();
+});
+
+test('a scavenge point of another one comes first while the tail grows: what a tick puts in force is whole', async () => {
+  const clock = new AutoClock();
+  const { base: objects } = await scavengeable(clock, true);
+  const writer = await openObjectStore(worldOf(objects, clock, 50), OPTIONS);
+  const ids = new SeededIds(60);
+  const live: string[] = [];
+  let isGrown = false;
+  const grow = async (): Promise<void> => {
+    await writer.store.append('$scavengePoints', ANY, [{ id: uuid(ids), type: '$scavengePoint', isJson: true, data: encodeText('{}'), metadata: new Uint8Array(0) }]);
+    for (let i = 0; i < APPENDS; i++) {
+      const events = eventsOf(ids, 1, 3_000);
+      await writer.store.append('live', ANY, events);
+      live.push(events[0]!.id);
+    }
+    isGrown = true;
+  };
+  // The run has ended long before the tail is read.
+  const slow = new Proxy(objects, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]): Promise<unknown> => {
+        if (name === 'create' && !isGrown) await grow();
+        if (name === 'get' && isGrown) for (let i = 0; i < 50; i++) await clock.yield();
+        return Reflect.apply(value, target, args) as unknown;
+      };
+    },
+  });
+  for (let i = 0; i < 3; i++) {
+    await runTick(worldOf(slow, clock, 70 + i), { settings: { compactCommitsMin: 1 } });
+    await manifestOf(objects);
+    const reader = await openObjectStore(worldOf(objects, clock, 80 + i), OPTIONS);
+    const events = await readWholeStream(reader.store, 'live', 'forward', 7);
+    expect('error' in events ? events : events.map(({ id }) => id)).toEqual(live);
+    await reader.close();
+  }
+  await writer.close();
 });

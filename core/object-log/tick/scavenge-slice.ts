@@ -104,6 +104,8 @@ class Slice {
   readonly #running: ObjectScavenge;
   #run: ActiveRun | null = null;
   #lookedMs: number;
+  /** The tail is being taken over for the run, which may have ended meanwhile. */
+  #completing: Promise<void> = Promise.resolve();
   /** Of the slice; so that it comes further, however large its files are, one is always done. */
   #jobsDone = 0;
 
@@ -126,6 +128,8 @@ class Slice {
       if (isToStop) this.#run.stop('stopped');
       await this.#run.ended;
     } finally {
+      // What the tick puts in force must not move on meanwhile.
+      await this.#completing;
       await jobs.close();
     }
     const { result, error } = ended;
@@ -172,7 +176,11 @@ class Slice {
       readStream: (...args) => guarded(() => store.readStream(...args)),
       streamInfo: (...args) => guarded(() => store.streamInfo(...args)),
       forgetTombstones: () => store.forgetTombstones(),
-      completeChunk: (position) => guarded(() => this.#completeChunk(position)),
+      completeChunk: (position) => {
+        const completing = guarded(() => this.#completeChunk(position));
+        this.#completing = completing.catch(() => {});
+        return completing;
+      },
     };
   }
 

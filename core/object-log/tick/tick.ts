@@ -157,6 +157,8 @@ class Tick {
   number: number;
   #index: StreamIndex | null = null;
   #instance: TickStreams | null = null;
+  /** Why commits were taken over and not all of their index entries. */
+  #torn: { readonly error: unknown } | null = null;
   #hasMore = false;
   /** Of a cluster's log. */
   #points: ObjectPoints | undefined;
@@ -263,13 +265,19 @@ class Tick {
   /** Takes over the commits of the tail, as far as time and space allow, and their index entries. False when some are left. */
   async #compact(tail: Tail): Promise<boolean> {
     const { objects, digests, clock } = this.#parts.world;
-    for await (const commit of readTail(objects, digests, tail)) {
-      await this.#log.take(commit);
-      if (clock.monotonicMs() >= this.#workUntilMs || this.#log.bytesTaken >= this.#settings.ownBytesMax) break;
+    let index: StreamIndex;
+    try {
+      for await (const commit of readTail(objects, digests, tail)) {
+        await this.#log.take(commit);
+        if (clock.monotonicMs() >= this.#workUntilMs || this.#log.bytesTaken >= this.#settings.ownBytesMax) break;
+      }
+      this.#log.show();
+      index = await this.#openIndex();
+      await indexLog(index, this.#log, this.#parts.world);
+    } catch (error) {
+      this.#torn = { error };
+      throw error;
     }
-    this.#log.show();
-    const index = await this.#openIndex();
-    await indexLog(index, this.#log, this.#parts.world);
     if (this.#manifest.cluster === true) this.#points = { ...NO_POINTS, ...this.#points, seen: await lastPoint(index, this.#log) };
     this.#hasMore = this.#log.boundary !== tail.from + tail.sizes.length;
     return !this.#hasMore;
@@ -316,6 +324,8 @@ class Tick {
 
   async #publish(scavenge: ObjectScavenge | null, sweep: Sweep): Promise<TickReport> {
     const { world, deadlineMs } = this.#parts;
+    // Readers would look in vain for what the files have and the index has not.
+    if (this.#torn !== null) throw this.#torn.error;
     const { swept, failure } = await this.#swept(sweep);
     const hasEnded = scavenge?.state === 'ended' && !scavenge.isTold;
     const erasure = hasEnded ? erasureOf(scavenge.scavengeId, this.#manifest.number + 1, Math.floor(world.clock.nowMs()), this.#ages) : swept.erasure;

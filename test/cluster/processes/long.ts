@@ -20,7 +20,7 @@ const USAGE = `Three members of a cluster as real processes, clients of all kind
   --without-copies   nodes on object storage, which have no directories of their own
   --without-network  no namespaces: nobody is cut off, and no disk is full
   --json FILE        writes the report into a file
-  --keep             leaves the data and the logs of the members where they are, and says where
+  --keep             leaves the data, the bucket and the logs of the members where they are, and says where
 `;
 const REAPER = fileURLToPath(new URL('../../support/reaper.mjs', import.meta.url));
 const BUCKET_PORT = 9000;
@@ -85,7 +85,7 @@ async function outside(): Promise<number> {
   } finally {
     reaper.stdin.end();
     await relay?.close();
-    await s3?.close();
+    if (!values.keep) await s3?.close();
     if (values.keep) process.stderr.write(`The data and the logs are in ${folder}.\n`);
     else rmSync(folder, { recursive: true, force: true });
   }
