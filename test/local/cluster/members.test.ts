@@ -39,7 +39,7 @@ async function ask(url: string, target: string): Promise<any> {
 
 /** Asks until it is so; each question is answered by the node, so nothing waits by the clock. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 3_000; tries++) {
+  for (let tries = 0; tries < 100_000; tries++) {
     if (await isSo().catch(() => false)) return;
     await new Promise((resolve) => { setImmediate(resolve); });
   }
