@@ -7,6 +7,7 @@ import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import type { FunctionSlot } from './clients.ts';
 import { PASSING } from './codes.ts';
 import { objectOptions } from './open-member.ts';
+import type { SimProcess } from '../object-log/sim-process.ts';
 import type { SimMember } from './sim-member.ts';
 import { REMOVE_AFTER_MS, type World } from './world.ts';
 
@@ -17,31 +18,35 @@ export function isEnd(world: World, what: string, error: unknown): void {
   if (!isSkuaError(error) || !ENDS.includes(error.code)) world.judge.problem(`${what}: ${String((error as Error).stack)}`);
 }
 
-/** A tick after the other, in a process that may stand still or die in the middle of one. They take the tail into files, scavenge these, and remove what nobody reads any more. */
+/** A tick after the other, in a process that may stand still or die in the middle of one. */
 export async function runTicks(world: World): Promise<void> {
   const { random, timeline } = world;
   while (!world.isPeace) {
     await world.wait(random.int(4_000, 25_000));
-    const tickProcess = world.newProcess('tick');
-    if (random.chance(0.1)) tickProcess.freeze(random.int(1_000, 2 * REMOVE_AFTER_MS));
-    if (random.chance(0.1)) timeline.in(random.int(1, 2_000), () => tickProcess.freeze(random.int(1_000, 2 * REMOVE_AFTER_MS)));
-    if (random.chance(0.1)) timeline.in(random.int(1, 2_000), () => { tickProcess.isDead = true; });
-    const objects = world.objectWorld(tickProcess);
-    const work = (async () => {
-      if (random.chance(0.3)) {
-        await startScavenge(objects, { threshold: random.pick([-1, 0, 0, 10]), syncOnly: random.chance(0.5) });
-        world.judge.count('sharedScavenges');
-      }
-      const { outcome, manifest, scavenge } = await tick({
-        world: objects, scratch: new MemoryStorage(), open: openObjectStore, scavengeStates: new MemoryScavengeStates(), deadlineMs: tickProcess.monotonicMs() + 60_000, options: objectOptions(world),
-        settings: { compactCommitsMin: random.pick([1, 1, 5, 20]), compactAfterMs: 20_000, scavenge: { repairHistory: false } },
-      });
-      if (outcome !== 'published') return;
-      world.judge.count('compactions');
-      world.judge.note(`${tickProcess.name} has written manifest ${manifest}${scavenge === null ? '' : `; scavenge ${scavenge.state} ${scavenge.result ?? ''}`}`);
-    })().catch((error: unknown) => isEnd(world, 'a tick', error));
+    const process = world.newProcess('tick');
+    if (random.chance(0.1)) process.freeze(random.int(1_000, 2 * REMOVE_AFTER_MS));
+    if (random.chance(0.1)) timeline.in(random.int(1, 2_000), () => process.freeze(random.int(1_000, 2 * REMOVE_AFTER_MS)));
+    if (random.chance(0.1)) timeline.in(random.int(1, 2_000), () => { process.isDead = true; });
+    const work = tickOnce(world, process).catch((error: unknown) => isEnd(world, 'a tick', error));
     await Promise.race([work, world.wait(90_000)]);
   }
+}
+
+/** Takes the tail into files, scavenges these, and removes what nobody reads any more. */
+export async function tickOnce(world: World, process: SimProcess): Promise<void> {
+  const { random, judge } = world;
+  const objects = world.objectWorld(process);
+  if (random.chance(0.3)) {
+    await startScavenge(objects, { threshold: random.pick([-1, 0, 0, 10]), syncOnly: random.chance(0.5) });
+    judge.count('sharedScavenges');
+  }
+  const { outcome, manifest, scavenge } = await tick({
+    world: objects, scratch: new MemoryStorage(), open: openObjectStore, scavengeStates: new MemoryScavengeStates(), deadlineMs: process.monotonicMs() + 60_000, options: objectOptions(world),
+    settings: { compactCommitsMin: random.pick([1, 1, 5, 20]), compactAfterMs: 20_000, scavenge: { repairHistory: false } },
+  });
+  if (outcome !== 'published') return;
+  judge.count('compactions');
+  judge.note(`${process.name} has written manifest ${manifest}${scavenge === null ? '' : `; scavenge ${scavenge.state} ${scavenge.result ?? ''}`}`);
 }
 
 /** Opens an instance over the bucket alone, as a function does. */

@@ -17,6 +17,8 @@ export class Judge {
   readonly counts = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<Counted, number>;
   readonly truth = new TrueLog();
   readonly history: string[] = [];
+  /** Members that know of a log that is gone, and must not write to the one in its place. */
+  readonly silenced = new Set<string>();
   readonly #timeline: Timeline;
   readonly #refused = new Set<string>();
   /** Exact versions that writes expect, by the id of their first event. */
@@ -46,6 +48,7 @@ export class Judge {
       return;
     }
     this.count('commits');
+    if (this.silenced.has(who.split('.')[0]!)) this.problem(`${who} writes to a log that was put back to before what it knows: ${key}`);
     const { number, start, end, endsChunk } = truth.commits.at(-1)!;
     const added = truth.records.slice(before);
     this.note(`${who} commits ${number}, ${start} to ${end}${endsChunk ? ', which ends the chunk' : ''}: ${added.map(textOf).join(', ')}`);

@@ -3,6 +3,7 @@ import { follow, lead, openFunction, runTicks, scavenge } from './background.ts'
 import { Clients, type FunctionSlot } from './clients.ts';
 import { checkCopy, checkDirectory } from './copies.ts';
 import type { Fault } from './faults.ts';
+import { putBack } from './older-bucket.ts';
 import { checkAll, checkStream } from './reads.ts';
 import { SimMember } from './sim-member.ts';
 import { Subscriber } from './subscribers.ts';
@@ -51,6 +52,7 @@ async function run(world: World): Promise<void> {
   void lead(world, members);
   void scavenge(world, members);
   makeTrouble(world, members, functions);
+  timeline.in(random.int(10_000, CHAOS_MS), () => { world.past = { bucket: world.bucket.fork(), commits: judge.truth.last }; });
   for (let at = 0; at < CHAOS_MS; at += CHECK_EVERY_MS) {
     await timeline.runTo(at + CHECK_EVERY_MS);
     for (const member of members) await checkCopy(world, member);
@@ -62,13 +64,18 @@ async function run(world: World): Promise<void> {
   await settle(world, members, clients);
   for (const subscriber of subscribers) subscriber.check();
   if (judge.problems.length > 0) return;
-  await isSettled(world, Promise.all(members.filter(({ hasDiverged }) => !hasDiverged).map((member) => checkDirectory(world, member))), 'a member can\'t be closed in peace');
+  if (random.chance(0.3)) {
+    for (const { process } of functions) process.isDead = true;
+    await putBack(world, members, clients);
+    if (judge.problems.length > 0) return;
+  }
+  await world.settles(Promise.all(members.filter(({ hasDiverged }) => !hasDiverged).map((member) => checkDirectory(world, member))), 'a member can\'t be closed in peace');
 }
 
 /** In peace every member takes a write, and shows the whole log, its own write at once and all others' after a while. */
 export async function settle(world: World, members: readonly SimMember[], clients: Clients): Promise<void> {
   const { judge } = world;
-  await isSettled(world, Promise.all(members.map(async (member) => {
+  await world.settles(Promise.all(members.map(async (member) => {
     if (member.hasDiverged) return;
     const { opened, run } = member;
     if (opened === null || !opened.log.isCaughtUp) {
@@ -82,7 +89,7 @@ export async function settle(world: World, members: readonly SimMember[], client
     await checkStream(world, member, 'a');
   })), 'a write does not come to an end in peace');
   await world.run(5_000);
-  await isSettled(world, Promise.all(members.map(async (member) => {
+  await world.settles(Promise.all(members.map(async (member) => {
     const { opened, run } = member;
     if (member.hasDiverged || opened === null) return;
     if (opened.store.end < judge.truth.end) judge.problem(`${run.process.name} ends at ${opened.store.end} after quiet time, and the log at ${judge.truth.end}`);
@@ -90,14 +97,4 @@ export async function settle(world: World, members: readonly SimMember[], client
     if (!await checkAll(world, member)) judge.problem(`${run.process.name} can't be read in peace`);
     await checkCopy(world, member);
   })), 'a read does not come to an end in peace');
-}
-
-async function isSettled(world: World, work: Promise<unknown>, otherwise: string): Promise<void> {
-  let isDone = false;
-  work.then(() => { isDone = true; }, (error: unknown) => {
-    isDone = true;
-    world.judge.problem(`something fails in peace: ${String((error as Error).stack)}`);
-  });
-  for (let waited = 0; !isDone && waited < 60; waited++) await world.run(1_000);
-  if (!isDone) world.judge.problem(otherwise);
 }

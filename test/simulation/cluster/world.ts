@@ -30,6 +30,8 @@ export class World {
   readonly network: { faults: number; readonly removeAfterMs: number; readonly withoutNonce: boolean; readonly cut: ReadonlySet<string> };
   bucket: MemoryObjects;
   isPeace = false;
+  /** The bucket as it was at some time. */
+  past: { readonly bucket: MemoryObjects; readonly commits: number } | null = null;
   #names = 0;
 
   constructor(seed: number, fault: Fault | null) {
@@ -58,6 +60,17 @@ export class World {
   async run(ms: number): Promise<void> {
     await new Promise((resolve) => { setImmediate(resolve); });
     await this.timeline.runTo(this.timeline.now + ms);
+  }
+
+  /** Lets time go on until the work has come to its end. */
+  async settles(work: Promise<unknown>, otherwise: string): Promise<void> {
+    let isDone = false;
+    work.then(() => { isDone = true; }, (error: unknown) => {
+      isDone = true;
+      this.judge.problem(`something fails in peace: ${String((error as Error).stack)}`);
+    });
+    for (let waited = 0; !isDone && waited < 60; waited++) await this.run(1_000);
+    if (!isDone) this.judge.problem(otherwise);
   }
 
   areApart(a: string, b: string): boolean {
