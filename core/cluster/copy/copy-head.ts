@@ -5,7 +5,7 @@ import type { ObjectWorld } from '../../object-log/api.ts';
 import { type Commit, encodeCommit } from '../../object-log/commit-object.ts';
 import type { Stamp } from '../../object-log/instance/commit-attempt.ts';
 import { Head } from '../../object-log/instance/head.ts';
-import type { ObjectManifest } from '../../object-log/manifest.ts';
+import { newestManifestNumber, type ObjectManifest } from '../../object-log/manifest.ts';
 import { ReadRecords } from '../../streams/apply-committed.ts';
 import { checkInLog } from './in-log.ts';
 import { RecentCommits } from './recent-commits.ts';
@@ -21,6 +21,18 @@ const RETRY_MAX_MS = 1_000;
 export interface CopyParts {
   readonly log: TransactionLog;
   readonly index: StreamIndex;
+}
+
+type LastCommit = Pick<Commit, 'number' | 'end' | 'nonce'>;
+
+/** Where a copy stands in the log. */
+export interface CopyPlace {
+  /** Number of the commit with which it ends. */
+  readonly known: number;
+  /** Where the next one starts. */
+  readonly nextStart: number;
+  /** That commit, where it is not in files of the bucket yet. */
+  readonly last: LastCommit | null;
 }
 
 /** Told of what happens to the copy. */
@@ -44,21 +56,23 @@ export class CopyHead extends Head {
   #known: number;
   #nextStart: number;
   /** The last commit in the copy, where it came through here. */
-  #last: Commit | null = null;
+  #last: LastCommit | null;
   /** Readers see the log up to this commit. */
   #applied: number;
   #seen: number;
   #seenEnd: number;
   #applying: Promise<void> | null = null;
   #trouble: SkuaError | null = null;
+  #isClosed = false;
 
   /** `known`: the number of the commit with which the copy ends; `nextStart`: where the one behind it starts. */
-  constructor(world: ObjectWorld, freshMs: number, copy: CopyParts, at: { readonly manifest: ObjectManifest; readonly stamp: Stamp; readonly known: number; readonly nextStart: number }, on: CopyListener) {
+  constructor(world: ObjectWorld, freshMs: number, copy: CopyParts, at: { readonly manifest: ObjectManifest; readonly stamp: Stamp } & CopyPlace, on: CopyListener) {
     super(world, freshMs, at.stamp);
     this.#copy = copy;
     this.#read = new ReadRecords(copy.index.hasher);
     this.#on = on;
     this.#manifest = at.manifest;
+    this.#last = at.last;
     this.#known = this.#applied = this.#seen = at.known;
     this.#nextStart = this.#seenEnd = at.nextStart;
   }
@@ -115,6 +129,7 @@ export class CopyHead extends Head {
   async takeWinner(commit: Commit): Promise<void> {
     // It may be on its way into the copy already: others may have begun to take it in before the commit of our own was begun.
     while (this.#applying !== null) await this.#applying.catch(() => {});
+    this.#checkOpen();
     if (commit.number !== this.#known + 1) return;
     await this.#exclusively(() => this.#apply([commit]));
     this.#count(1, 'bucket');
@@ -125,9 +140,20 @@ export class CopyHead extends Head {
       while (this.committing !== null || this.#applying !== null) await (this.committing ?? this.#applying!.catch(() => {}));
       const batch = this.#batchOf(commits);
       if (batch.length === 0) return;
+      this.#checkOpen();
       await this.#exclusively(() => this.#apply(batch));
       this.#count(batch.length, from);
     }
+  }
+
+  /** From now on nothing of others is taken in. Resolves when what was on its way is in the copy, or never will be: only then may its files be closed, and opened by others. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    while (this.#applying !== null) await this.#applying.catch(() => {});
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new SkuaError('store_closed', 'The copy is being closed.');
   }
 
   #count(commits: number, from: 'self' | 'bucket' | 'leader'): void {
@@ -238,7 +264,20 @@ export class CopyHead extends Head {
     if (trouble.code === 'writer_stopped' || trouble.code === 'log_diverged') this.#on.mustReopen(trouble);
   }
 
-  /** The look is also the moment to see whether this is still the log that the copy is one of (rule 3). */
+  /** Every look is also the moment to see whether this is still the log that the copy is one of (rule 3): the bucket may have been put back to an older state. */
+  protected override async checkLog(newest: ObjectManifest): Promise<void> {
+    if (this.#last === null) return;
+    try {
+      await checkInLog(this.world, newest, this.#last);
+    } catch (error) {
+      if (!isSkuaError(error, 'log_diverged')) throw error;
+      // The commit may have been taken into files and removed while this process stood still.
+      if (await newestManifestNumber(this.world.objects) !== newest.number) throw new SkuaError('too_busy', 'The log has gone on while it was looked at: try again.', { manifest: newest.number }, error);
+      this.#failed(error);
+      throw error;
+    }
+  }
+
   protected async putInForce(manifest: ObjectManifest): Promise<void> {
     if (manifest.number <= this.#manifest.number) return;
     if (manifest.boundary > this.#known + 1) {
@@ -246,7 +285,6 @@ export class CopyHead extends Head {
       this.#on.mustReopen(behind);
       throw behind;
     }
-    if (this.#last !== null) await checkInLog(this.world, manifest, this.#last);
     this.#manifest = manifest;
   }
 }

@@ -16,7 +16,7 @@ import { type OpenStore, openStore, type OpenStoreOptions, type SharedOpening } 
 import type { EventStore } from '../../streams/api.ts';
 import type { EventStoreInternals } from '../../streams/event-store.ts';
 import type { MemberLog } from '../api.ts';
-import { CopyHead } from './copy-head.ts';
+import { CopyHead, type CopyPlace } from './copy-head.ts';
 import { copyClosed, CopyLog, epochOfEvent, type OpenCopy } from './member-log.ts';
 import { placeInTail } from './place-in-tail.ts';
 import { prepareCopy } from './prepare-copy.ts';
@@ -133,16 +133,16 @@ class Member implements MemberStore {
       this.#fail(why);
       return;
     }
-    const { open } = this.#opening;
+    const before = this.#opening;
     this.#world.log.warn('the copy is opened again', { code: why.code, reason: why.message });
     this.#opening = null;
     this.log.closed(why);
-    this.#reopening = this.#openAgain(open).finally(() => { this.#reopening = null; });
+    this.#reopening = this.#openAgain(before).finally(() => { this.#reopening = null; });
   }
 
-  async #openAgain(open: OpenStore): Promise<void> {
+  async #openAgain(before: Opening): Promise<void> {
     const { clock, log } = this.#world;
-    await open.close().catch((error: unknown) => log.warn('the copy could not be closed in good order', { error }));
+    await closeOpening(before).catch((error: unknown) => log.warn('the copy could not be closed in good order', { error }));
     for (let waitMs = REOPEN_FIRST_MS; !this.#closing.signal.aborted; waitMs = Math.min(2 * waitMs, REOPEN_MAX_MS)) {
       try {
         await this.#openOnce();
@@ -173,7 +173,7 @@ class Member implements MemberStore {
       sinceLookMs = 0;
       // The trouble itself is told where it arises.
       await this.log.refresh().catch((error: unknown) => {
-        if (isSkuaError(error, 'log_diverged')) this.#fail(error);
+        if (isSkuaError(error) && FINAL.has(error.code)) this.#fail(error);
       });
     }
   }
@@ -185,8 +185,13 @@ class Member implements MemberStore {
     const opening = this.#opening;
     this.#opening = null;
     this.log.closed(new SkuaError('store_closed', 'The member is closing.'));
-    await opening?.open.close();
+    if (opening !== null) await closeOpening(opening);
   }
+}
+
+async function closeOpening({ open, copy }: Opening): Promise<void> {
+  await copy.head.close();
+  await open.close();
 }
 
 const FINAL: ReadonlySet<string> = new Set(['log_diverged', 'other_log', 'log_corrupt', 'format_too_new', 'manifest_invalid']);
@@ -255,8 +260,14 @@ class CopyOpening implements SharedOpening {
     this.#copy = { head, refresher, store };
     const epoch = await lastEpoch(store);
     this.#log.opened(this.#copy, epoch);
-    await refresher.catchUp();
-    await this.#flushEpoch();
+    try {
+      await refresher.catchUp();
+      await this.#flushEpoch();
+    } catch (error) {
+      // The leader may have sent something meanwhile, and the files are closed next.
+      await head.close();
+      throw error;
+    }
   }
 
   /** Whoever opens the directory alone goes on behind the newest epoch, and never uses its number again. */
@@ -285,22 +296,22 @@ async function lastEpoch(store: EventStore): Promise<Epoch | null> {
 }
 
 /** The commit with which a copy ends (rule 4), and where the next one starts. Rejects with `log_diverged` where none does, and with `copy_behind` when a newer manifest has taken the tail in. */
-async function placeOf({ objects, digests }: ObjectWorld, manifest: ObjectManifest, { table }: TransactionLog): Promise<{ readonly known: number; readonly nextStart: number }> {
+async function placeOf({ objects, digests }: ObjectWorld, manifest: ObjectManifest, { table }: TransactionLog): Promise<CopyPlace> {
   const { boundary, chunkSizeBytes: size } = manifest;
   const tail = await listTail(objects, boundary, TAIL_COMMITS_MAX);
   if (tail === null) throw new SkuaError('copy_behind', `Commit ${boundary} has been taken into files since the copy was compared with the log.`, { boundary });
-  const last = { number: boundary - 1, endsChunk: manifest.endsChunk };
-  let before = { ...last };
+  let last: Commit | null = null;
+  let before: Commit | null = null;
   const noting = async function* (): AsyncGenerator<Commit, void, undefined> {
     for await (const commit of readTail(objects, digests, tail)) {
-      before = { ...last };
-      last.number = commit.number;
-      last.endsChunk = commit.endsChunk;
+      before = last;
+      last = commit;
       yield commit;
     }
   };
   const known = await placeInTail(table, manifest, noting(), objects.place);
   // The one behind it was looked at, too, where it shows that a chunk has ended.
-  const { endsChunk } = last.number === known ? last : before;
-  return { known, nextStart: endsChunk ? Math.ceil(table.end / size) * size : table.end };
+  const commit = [last as Commit | null, before as Commit | null].find((one) => one?.number === known) ?? null;
+  const { endsChunk } = commit ?? manifest;
+  return { known, nextStart: endsChunk ? Math.ceil(table.end / size) * size : table.end, last: commit === null ? null : { number: known, end: commit.end, nonce: commit.nonce } };
 }

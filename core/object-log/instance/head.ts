@@ -69,6 +69,8 @@ export abstract class Head {
   /** Throws `too_busy` when no more commits can be held. */
   abstract checkRoom(): void;
   protected abstract putInForce(manifest: ObjectManifest): void | Promise<void>;
+  /** Rejects when the log with this newest manifest is not the one that is known here; it is asked at every look. */
+  protected async checkLog(_newest: ObjectManifest): Promise<void> {}
 
   /** A commit of our own is on its way: whoever finds an object at its number waits for its outcome first. */
   get committing(): Promise<void> | null { return this.#committing?.promise ?? null; }
@@ -93,6 +95,7 @@ export abstract class Head {
       if (number === null || number < least) throw new SkuaError('manifest_invalid', `The manifest ${least} of ${objects.place} is gone: somebody removed or replaced the store while it was in use. Restore the bucket.`, { number });
       // One that was swept away between the two requests has made place for an even newer one.
       if (number > this.#newest.number && !await this.#readNewer(number)) continue;
+      await this.checkLog(this.#newest);
       this.lookedAt = at;
       return { boundary: this.#newest.boundary, at };
     }
