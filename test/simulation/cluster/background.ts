@@ -1,6 +1,5 @@
 import { isSkuaError } from '../../../core/errors.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
-import { startScavenge } from '../../../core/object-log/tick/control.ts';
 import { tick } from '../../../core/object-log/tick/tick.ts';
 import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
@@ -32,20 +31,17 @@ export async function runTicks(world: World): Promise<void> {
   }
 }
 
-/** Takes the tail into files, scavenges these, and removes what nobody reads any more. */
+/** Takes the tail into files, scavenges these to the points that members have written, and removes what nobody reads any more. */
 export async function tickOnce(world: World, process: SimProcess): Promise<void> {
   const { random, judge } = world;
   const objects = world.objectWorld(process);
-  if (random.chance(0.3)) {
-    await startScavenge(objects, { threshold: random.pick([-1, 0, 0, 10]), syncOnly: random.chance(0.5) });
-    judge.count('sharedScavenges');
-  }
   const { outcome, manifest, scavenge } = await tick({
     world: objects, scratch: new MemoryStorage(), open: openObjectStore, scavengeStates: new MemoryScavengeStates(), deadlineMs: process.monotonicMs() + 60_000, options: objectOptions(world),
     settings: { compactCommitsMin: random.pick([1, 1, 5, 20]), compactAfterMs: 20_000, scavenge: { repairHistory: false } },
   });
   if (outcome !== 'published') return;
   judge.count('compactions');
+  if (scavenge !== null) judge.count('sharedScavenges');
   judge.note(`${process.name} has written manifest ${manifest}${scavenge === null ? '' : `; scavenge ${scavenge.state} ${scavenge.result ?? ''}`}`);
 }
 

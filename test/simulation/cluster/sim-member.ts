@@ -9,6 +9,8 @@ import { LONG_MS, type World } from './world.ts';
 
 /** Errors of an opening after which it is tried again. */
 const PASSING = ['storage_unreachable', 'storage_throttled', 'outcome_unknown', 'commit_outcome_unknown', 'too_busy', 'disk_full', 'sync_failed', 'writer_stopped', 'io_error', 'store_closed', 'copy_behind'];
+/** What a member says to which the bucket is not what it was. */
+const DIVERGED = ['log_diverged', 'manifest_invalid'];
 const RETRY_MS = 1_000;
 
 /** What a directory holds at a moment. */
@@ -84,14 +86,14 @@ export class SimMember {
     this.hasDiverged = true;
     judge.note(`${name} ends: ${String(error)}`);
     judge.count('diverged');
-    if (!this.mayDiverge || error.code !== 'log_diverged') judge.problem(`${name} ends: ${String(error.stack)}`);
+    if (!this.mayDiverge || !DIVERGED.includes(error.code)) judge.problem(`${name} ends: ${String(error.stack)}`);
   }
 
   #refused(run: Run, error: unknown): void {
     const { judge, timeline } = this.#world;
     if (this.run !== run) return;
     judge.note(`${run.process.name} can't be opened: ${String(error)}`);
-    if (isSkuaError(error, 'log_diverged')) {
+    if (isSkuaError(error) && DIVERGED.includes(error.code)) {
       this.#failed(error);
       return;
     }
