@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto';
 import type { ChunkTable } from '../../../core/log/chunk-table.ts';
 import { PREPARE, PrepareFields, RecordFrame, parsePrepare, streamOf } from '../../../core/log/records.ts';
 import { scanLog } from '../../../core/log/scan.ts';
+import { verifyDirectory } from '../../../core/verify/verify.ts';
 import { VerifyRun } from '../../../core/verify/run.ts';
 import { verifyChunks } from '../../../core/verify/verify-chunks.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
+import { SqliteScavengeStates } from '../../../infra/sqlite/scavenge-states.ts';
 
 /** The records of a stopped data directory. */
 interface Copy {
@@ -58,12 +60,13 @@ const PROBLEMS_MAX = 20;
 
 async function readCopy(folder: string, problems: string[]): Promise<Copy> {
   const storage = new FilesystemStorage({ root: folder });
+  // The index too: every event is found in it.
+  const whole = verifyDirectory({ storage, digests: nodeDigests, clock: systemClock, scavengeStates: new SqliteScavengeStates({ indexRoot: storage.indexRoot }) });
+  for await (const found of whole) if (found.kind === 'finding' && found.severity === 'error') problems.push(`${folder}: ${found.message}`);
   const run = new VerifyRun({ storage, digests: nodeDigests, clock: systemClock });
   const checking = verifyChunks(run, await storage.list(''));
   let step = await checking.next();
-  const found = [];
-  for (; step.done !== true; step = await checking.next()) found.push(step.value);
-  for (const finding of [...found, ...run.take()]) if (finding.kind === 'finding' && finding.severity === 'error') problems.push(`${folder}: ${finding.message}`);
+  while (step.done !== true) step = await checking.next();
   const table: ChunkTable | null = step.value;
   const records: Copy['records'] = new Map();
   if (table !== null) {

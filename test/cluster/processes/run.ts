@@ -33,6 +33,7 @@ const WRITERS = 10;
 const WRITER_PAUSE_MS = 40;
 /** Longest that subscribers and members may need to see the last event when all is well, in milliseconds. */
 const SETTLE_MS_MAX = 60_000;
+const GAPS = 5;
 const KEPT = /^kept-\d+$/;
 
 export interface RunOptions {
@@ -66,6 +67,8 @@ export interface RunReport {
   readonly seenBySubscribers: number;
   readonly connections: number;
   readonly longestGapMs: number;
+  /** The longest times in which no append was acknowledged: when each began, and how long it was, in milliseconds. */
+  readonly gaps: readonly (readonly [number, number])[];
   readonly copies: CopiesReport | null;
 }
 
@@ -74,6 +77,7 @@ export async function runCluster(options: RunOptions): Promise<RunReport> {
   const { network, seed, seconds, say, hasCopies } = options;
   const random = new Random(seed);
   const nowMs = (): number => performance.now();
+  const startMs = nowMs();
   const problems: string[] = [];
   const members = await makeMembers(options, (what) => problems.push(what));
   const faults = new Faults({ members, random: new Random(seed + 1), network, isBucketRemote: options.place.kind === 's3', hasCopies, nowMs, say });
@@ -107,7 +111,7 @@ export async function runCluster(options: RunOptions): Promise<RunReport> {
     for (const member of members) await member.stop();
     const copies = hasCopies ? await compareCopies(members.map(({ options: { folder } }) => folder), (stream) => stream !== '' && !KEPT.test(stream)) : null;
     problems.push(...report.problems, ...faults.problems, ...scavenging.problems, ...subscribers.flatMap((subscriber) => subscriber.problems), ...copies?.problems ?? []);
-    return summary(problems, report, faults, scavenging, subscribers, final, copies);
+    return summary(startMs, problems, report, faults, scavenging, subscribers, final, copies);
   } catch (error) {
     // What went wrong before may be the reason.
     throw new Error(`${error instanceof Error ? error.stack : String(error)}\n${[...problems, ...report.problems, ...faults.problems].slice(0, 10).join('\n')}`, { cause: error });
@@ -162,15 +166,16 @@ async function settled(subscribers: readonly Subscriber[], final: ReadonlyMap<st
   while (isMissing() && performance.now() < untilMs) await sleep(100);
 }
 
-function summary(problems: readonly string[], report: WritersReport, faults: Faults, scavenging: Scavenging, subscribers: readonly Subscriber[], final: ReadonlyMap<string, readonly string[]>, copies: CopiesReport | null): RunReport {
+function summary(startMs: number, problems: readonly string[], report: WritersReport, faults: Faults, scavenging: Scavenging, subscribers: readonly Subscriber[], final: ReadonlyMap<string, readonly string[]>, copies: CopiesReport | null): RunReport {
   const appends = report.operations.filter(({ asked }) => asked !== 'read');
   const of = (kind: string): number => appends.filter(({ outcome }) => outcome.kind === kind).length;
   const times = report.acknowledgedMs.toSorted((a, b) => a - b);
+  const gaps = times.slice(1).map((time, i) => [Math.round(times[i]! - startMs), Math.round(time - times[i]!)] as const).toSorted((a, b) => b[1] - a[1]).slice(0, GAPS);
   return {
     problems, faults: faults.done, appends: appends.length, acknowledged: of('appended'), repeated: appends.filter(({ outcome }) => outcome.kind === 'appended' && outcome.isRepeat).length,
     conflicts: of('conflict'), undecided: of('unknown'), answers: report.answers, scavenging: scavenging.answers, deleted: scavenging.deleted,
     reads: { own: report.ownReads, late: report.lateOwnReads, leader: report.leaderReads, local: report.localReads },
     events: [...final.values()].reduce((sum, ids) => sum + ids.length, 0), seenBySubscribers: subscribers.reduce((sum, { events }) => sum + events, 0),
-    connections: subscribers.reduce((sum, { connections }) => sum + connections, 0), longestGapMs: Math.round(Math.max(0, ...times.slice(1).map((time, i) => time - times[i]!))), copies,
+    connections: subscribers.reduce((sum, { connections }) => sum + connections, 0), longestGapMs: gaps[0]?.[1] ?? 0, gaps, copies,
   };
 }
