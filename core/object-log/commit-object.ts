@@ -110,8 +110,10 @@ class Decoder {
     if (header.length < COMMIT_HEADER_BYTES) throw this.#fail('is cut short');
     if (!equalBytes(header, 0, MAGIC, 0, MAGIC.length)) throw this.#fail('holds no commit');
     if (u32(header, 76) !== this.#digests.crc32(header.subarray(0, 76))) throw this.#fail('has a header whose checksum is wrong');
+    const version = u16(header, 8);
+    if (version > VERSION) throw new SkuaError('format_too_new', `The commit object ${this.#key} is written in format ${version}, and this version understands formats up to ${VERSION}: install the version that wrote it. Nothing was changed.`, { key: this.#key, format: version, formatMax: VERSION });
     const flags = u16(header, 10);
-    if (u16(header, 8) !== VERSION || (flags & ~FLAG_ENDS_CHUNK) !== 0) throw this.#fail(`is of version ${u16(header, 8)} with flags ${flags}, which is not known`);
+    if (version !== VERSION || (flags & ~FLAG_ENDS_CHUNK) !== 0) throw this.#fail(`is of version ${version} with flags ${flags}, which is not known`);
     const carried = u32(header, 12);
     if (at === 0) this.carried = carried;
     else if (carried !== 0) throw this.#fail('carries a commit that carries others');

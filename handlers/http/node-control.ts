@@ -44,6 +44,8 @@ export interface GossipMember {
     readonly appliedCommit: number;
     /** Id of the scavenge that goes on there. */
     readonly scavengeId: string | null;
+    /** For how long the bucket has not answered it. */
+    readonly bucketSilentMs: number;
   };
 }
 

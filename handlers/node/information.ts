@@ -146,7 +146,7 @@ function memberView({ version }: NodeControl, member: GossipMember, app: App) {
     nodePriority: member.nodePriority,
     isReadOnlyReplica: asMember?.isReadOnlyReplica ?? false,
     esVersion: asMember?.version ?? version,
-    ...(asMember !== undefined && { appliedCommit: asMember.appliedCommit, scavengeId: asMember.scavengeId }),
+    ...(asMember !== undefined && { appliedCommit: asMember.appliedCommit, scavengeId: asMember.scavengeId, bucketSilentMs: asMember.bucketSilentMs }),
   };
 }
 

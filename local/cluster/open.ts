@@ -1,7 +1,8 @@
 import { MemberWrites, scavengeStoreOf } from '../../core/cluster/member-writes.ts';
 import { type MemberStore, openMemberStore } from '../../core/cluster/copy/member-store.ts';
 import { createMembership } from '../../core/cluster/membership/membership.ts';
-import type { RunningMembership } from '../../core/cluster/membership/api.ts';
+import { FORMAT_MAX, type RunningMembership } from '../../core/cluster/membership/api.ts';
+import { Formats } from '../../core/cluster/membership/formats.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
@@ -68,10 +69,13 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
   const logOptions = { chunkSizeBytes: values.ChunkSize };
   // Opening repairs the history of scavenges, before the member is in touch with others.
   let writes: MemberWrites | null = null;
+  let membership: RunningMembership | null = null;
   let node: OpenNode & { readonly open: MemberStore };
   try {
+    // Before anything of it is read: what a newer version writes is left alone.
+    await new Formats(objects, FORMAT_MAX).look();
     node = await openNodeBy(options.node, (store) => openMemberStore({
-      world, log: logOptions, store,
+      world, log: logOptions, store, refusal: () => membership?.refusal ?? null,
       scavengeStore: (copy) => scavengeStoreOf(copy, { append: (stream, expected, events) => (writes ?? copy).append(stream, expected, events) }),
     }));
   } catch (error) {
@@ -81,7 +85,7 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
   const { open } = node;
   const secret = certificates === null ? values.ClusterSecret : null;
   const client = new PeerClient({ certificates, secret });
-  const membership = createMembership({
+  const joined = membership = createMembership({
     copy: open.log, peers: new HttpPeers(client), objects, clock: systemClock, ids: systemIds, log, meter, scavengeId: () => open.scavenger.current(),
     positions: () => positionsOf(open),
   }, {
@@ -89,18 +93,18 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
     gossipIntervalMs: values.GossipIntervalMs, gossipTimeoutMs: values.GossipTimeoutMs, gossipAllowedDifferenceMs: values.GossipAllowedDifferenceMs, leaderElectionTimeoutMs: values.LeaderElectionTimeoutMs,
     deadMemberRemovalMs: Math.max(values.DeadMemberRemovalPeriodSec * SECOND_MS, values['AutoScavenge:NodeLostAfter'] * MINUTE_MS),
   });
-  const own = writes = new MemberWrites({ store: open.store, membership, log: open.log, appends: memberAppendsOf(client), clock: systemClock });
+  const own = writes = new MemberWrites({ store: open.store, membership: joined, log: open.log, appends: memberAppendsOf(client), clock: systemClock });
   const fence = new EpochFence(open.log, instanceId);
   const forward = new PeerForwarder(client, certificates === null ? 'http' : 'https');
   return {
-    ...node, membership, client,
+    ...node, membership: joined, client,
     store: fence.storeOf(open.store),
     written: { append: (stream, expected, events) => own.append(stream, expected, events), streamInfo: (stream) => open.store.streamInfo(stream) },
-    openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership, memberLog: open.log, calls: adminCallsOf(client) }),
-    feature: { membership, log: open.log, isSecret: secretCheck(secret), forward, fence },
-    run: (signal) => runMemberTicks({ world, options: logOptions, membership, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge } }, signal),
+    openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership: joined, memberLog: open.log, calls: adminCallsOf(client) }),
+    feature: { membership: joined, log: open.log, isSecret: secretCheck(secret), forward, fence },
+    run: (signal) => runMemberTicks({ world, options: logOptions, membership: joined, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge } }, signal),
     close: async () => {
-      await membership.close();
+      await joined.close();
       client.close();
       await node.close();
       await objects.close();

@@ -44,12 +44,12 @@ export class ClusterNode extends SingleNode {
     return this.#membership!.members().map((member) => this.#view(member.instanceId === instanceId ? { ...member, state: this.state } : member));
   }
 
-  #view({ instanceId, state, node, lastCommitPosition, writerCheckpoint, chaserCheckpoint, epoch, priority, isAlive, isReadOnlyReplica, version, heardMs, applied, scavengeId }: ClusterMember): GossipMember {
+  #view({ instanceId, state, node, lastCommitPosition, writerCheckpoint, chaserCheckpoint, epoch, priority, isAlive, isReadOnlyReplica, version, heardMs, applied, scavengeId, bucketSilentMs }: ClusterMember): GossipMember {
     const { position, number, id } = epoch ?? NO_EPOCH;
     return {
       // Who looks for the leader must not find one that is gone.
       instanceId, state: isAlive || !LEADING.has(state) ? state : 'Unknown', host: node.address, port: node.port, isSecure: this.#parts.isSecure, lastCommitPosition, writerCheckpoint, chaserCheckpoint,
-      epochPosition: position, epochNumber: number, epochId: id, nodePriority: priority, asMember: { isAlive, isReadOnlyReplica, version, heardMs, appliedCommit: applied, scavengeId },
+      epochPosition: position, epochNumber: number, epochId: id, nodePriority: priority, asMember: { isAlive, isReadOnlyReplica, version, heardMs, appliedCommit: applied, scavengeId, bucketSilentMs },
     };
   }
 

@@ -24,7 +24,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'A resign is answered with what came of it, in words.': ['header content-type of a resign', 'body of a resign'],
   'Members are in the order of their addresses.': ['/gossip order'],
   'No other protocol is spoken: its ports are 0.': ['/gossip externalTcpPort', '/gossip internalTcpPort'],
-  'Members tell how far their copy is, and what scavenge runs there.': ['/gossip appliedCommit', '/gossip scavengeId'],
+  'Members tell how far their copy is, and what scavenge runs there.': ['/gossip appliedCommit', '/gossip scavengeId', '/gossip bucketSilentMs'],
 };
 
 interface RecordedMember {

@@ -41,6 +41,8 @@ export interface CopyListener {
   applied(number: number): void;
   /** The copy has to be opened again: it can't take in what comes next, or its writer has stopped. */
   mustReopen(error: SkuaError): void;
+  /** Why this member may commit nothing, whatever its copy could take; null where it may. */
+  refusal(): SkuaError | null;
 }
 
 /**
@@ -97,6 +99,8 @@ export class CopyHead extends Head {
   /** A commit that is being taken in is waited for; while the copy can take in nothing, nothing is committed for clients either. */
   override ready(): Promise<void> | null {
     if (this.#applying !== null) return this.#applying.catch(() => {});
+    const refusal = this.#on.refusal();
+    if (refusal !== null) return Promise.reject(refusal);
     return this.#trouble === null ? null : Promise.reject(notReady(this.#trouble));
   }
 

@@ -29,6 +29,8 @@ export interface MemberStoreOptions {
   readonly log?: ObjectLogOptions;
   /** The copy; its chunk size is the log's. */
   readonly store: Omit<OpenStoreOptions, 'shared'>;
+  /** Why this member may commit nothing at the moment, such as a log that is written in a newer format; null, or left out, where it may. */
+  readonly refusal?: () => SkuaError | null;
   /** What the scavenger of the copy writes through; by default the member's own appends. */
   readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore;
 }
@@ -239,7 +241,7 @@ class CopyOpening implements SharedOpening {
     const stamp = stampOf(this.#world.clock);
     const place = await placeOf(this.#world, manifest, log);
     const head = new CopyHead(this.#world, options?.freshMs ?? FRESH_DEFAULT_MS, { log, index }, { manifest, stamp, ...place }, {
-      applied: (number) => this.#log.noteApplied(number), mustReopen: (error) => this.#onTrouble(error),
+      applied: (number) => this.#log.noteApplied(number), mustReopen: (error) => this.#onTrouble(error), refusal: () => this.#options.refusal?.() ?? null,
     });
     this.#local = log;
     this.#head = head;

@@ -11,6 +11,8 @@ import { MEMBERS_MAX } from './api.ts';
 
 const ADDRESS_LENGTH_MAX = 253;
 const VERSION_LENGTH_MAX = 64;
+/** A newer version may have states of its own, in which it neither leads nor follows as far as this one knows. */
+const STATE_LENGTH_MAX = 64;
 const PRIORITY_MAX = 2_147_483_647;
 
 const STATES: Record<MemberState, true> = {
@@ -63,9 +65,9 @@ export function checkIdentity(value: unknown): Pick<GossipEntry, 'node' | 'insta
 
 function checkEntry(value: unknown): GossipEntry {
   const entry = fields(value, 'entry');
-  if (typeof entry['state'] !== 'string' || !Object.hasOwn(STATES, entry['state'])) throw wrong('state');
+  if (typeof entry['state'] !== 'string' || entry['state'].length > STATE_LENGTH_MAX) throw wrong('state');
   return {
-    ...checkIdentity(entry), state: entry['state'] as MemberState,
+    ...checkIdentity(entry), state: Object.hasOwn(STATES, entry['state']) ? entry['state'] as MemberState : 'Unknown',
     sentMs: amount(entry['sentMs'], 'sentMs'), bucketSilentMs: amount(entry['bucketSilentMs'], 'bucketSilentMs'),
     applied: whole(entry['applied'], 'applied', 0), lastCommitPosition: whole(entry['lastCommitPosition'], 'lastCommitPosition', -1),
     writerCheckpoint: whole(entry['writerCheckpoint'], 'writerCheckpoint', 0), chaserCheckpoint: whole(entry['chaserCheckpoint'], 'chaserCheckpoint', 0),

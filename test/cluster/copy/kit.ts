@@ -1,4 +1,5 @@
 import { openMemberStore, type MemberStore } from '../../../core/cluster/copy/member-store.ts';
+import type { SkuaError } from '../../../core/errors.ts';
 import type { ObjectLogOptions } from '../../../core/object-log/api.ts';
 import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
@@ -24,7 +25,7 @@ export class Cluster {
   readonly clock = new ManualClock(Date.UTC(2026, 10, 22));
   #seeds = 1;
 
-  async open(storage: Storage = new MemoryStorage(), options: { readonly through?: (objects: ObjectStore) => ObjectStore; readonly log?: ObjectLogOptions; readonly sink?: Log; readonly meter?: Meter; readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore } = {}): Promise<MemberStore & { readonly storage: Storage }> {
+  async open(storage: Storage = new MemoryStorage(), options: { readonly refusal?: () => SkuaError | null; readonly through?: (objects: ObjectStore) => ObjectStore; readonly log?: ObjectLogOptions; readonly sink?: Log; readonly meter?: Meter; readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore } = {}): Promise<MemberStore & { readonly storage: Storage }> {
     const { clock } = this;
     const ids = new SeededIds(this.#seeds++);
     const log = options.sink ?? silentLog;
@@ -34,7 +35,7 @@ export class Cluster {
     const member = await openMemberStore({
       world: { objects, clock, ids, digests: nodeDigests, log, meter: options.meter ?? silentMeter },
       log: { chunkSizeBytes: CHUNK_BYTES, ...options.log },
-      ...(options.scavengeStore !== undefined && { scavengeStore: options.scavengeStore }),
+      ...(options.scavengeStore !== undefined && { scavengeStore: options.scavengeStore }), ...(options.refusal !== undefined && { refusal: options.refusal }),
       store: {
         world: { storage, clock, ids, digests: nodeDigests, jobs, log, meter: silentMeter },
         log: { verifyChunks: false }, index: { existenceFilterBytes: 10_000, memTableEntriesMax: 1_000 }, scavenge: { states, config: { repairHistory: false } }, cacheBytes: 4_194_304,

@@ -1,4 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { putI32 } from '../../../core/bytes.ts';
+import { SkuaError } from '../../../core/errors.ts';
+import { commitKey } from '../../../core/object-log/keys.ts';
+import { nodeDigests } from '../../../infra/digests.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
@@ -97,5 +101,37 @@ describe('another log than before', () => {
     await foreign.close();
     await one.close();
     await expect(cluster.open(one.storage)).rejects.toMatchObject({ code: 'log_diverged' });
+  });
+});
+
+describe('a newer format', () => {
+  test('a commit of it is not taken in, whatever it holds, and nothing is changed', async () => {
+    const cluster = new Cluster();
+    const [one, two] = [await cluster.open(), await cluster.open()];
+    await one.store.append('s', ANY, [event('known')]);
+    await two.log.refresh();
+    await one.store.append('s', ANY, [event('newer')]);
+    const key = commitKey(2);
+    const bytes = (await cluster.objects.get(key))!;
+    bytes[8] = 2;
+    putI32(bytes, 76, nodeDigests.crc32(bytes.subarray(0, 76)) | 0);
+    await cluster.objects.put(key, bytes);
+    await expect(two.log.refresh()).rejects.toMatchObject({ code: 'format_too_new', data: { format: 2, formatMax: 1 } });
+    expect(two.log.applied).toBe(1);
+    await one.close();
+    await two.close();
+  });
+
+  test('a member that may not take part commits nothing, and reads on', async () => {
+    const cluster = new Cluster();
+    let refusal: SkuaError | null = null;
+    const one = await cluster.open(undefined, { refusal: () => refusal });
+    await one.store.append('s', ANY, [event('before')]);
+    refusal = new SkuaError('format_too_new', 'Commits are written in format 2.');
+    await expect(one.store.append('s', ANY, [event('refused')])).rejects.toMatchObject({ code: 'format_too_new' });
+    expect((await one.store.readStream('s', FORWARD)).events).toHaveLength(1);
+    refusal = null;
+    await one.store.append('s', 0, [event('after')]);
+    await one.close();
   });
 });

@@ -128,6 +128,12 @@ describe('what comes from another member', () => {
     expect(checkGossip(gossip)).toEqual(sound());
   });
 
+  test.each(['King', 'constructor'])('a state of a newer version is unknown here: %s', (state) => {
+    const gossip = sound();
+    Object.assign(gossip.entries[0]!, { state });
+    expect(checkGossip(gossip).entries[0]!.state).toBe('Unknown');
+  });
+
   test.each<[string, (gossip: Record<string, any>) => unknown]>([
     ['no object', () => null], ['a list', () => []], ['a text', () => 'x'],
     ['another kind of id', (g) => { g['logId'] = 'x'; }], ['no entries', (g) => { g['entries'] = []; }],
@@ -135,7 +141,7 @@ describe('what comes from another member', () => {
     ['a sender that does not speak first', (g) => { g['sender'] = { address: 'm', port: 3 }; }],
     ['a port of no port', (g) => { g['sender'].port = 65_536; }], ['an address with a line break', (g) => { g['sender'].address = 'a\nb'; }],
     ['a long address', (g) => { g['sender'].address = 'a'.repeat(254); }],
-    ['an unknown state', (g) => { g['entries'][0].state = 'King'; }], ['a state of Object', (g) => { g['entries'][0].state = 'constructor'; }],
+    ['a state that is no text', (g) => { g['entries'][0].state = 1; }], ['a long state', (g) => { g['entries'][0].state = 'K'.repeat(65); }],
     ['a time that is none', (g) => { g['entries'][0].sentMs = Number.NaN; }], ['a negative time', (g) => { g['entries'][0].bucketSilentMs = -1; }],
     ['a fraction of a commit', (g) => { g['entries'][0].applied = 1.5; }], ['an epoch of text', (g) => { g['entries'][0].epoch = 'x'; }],
     ['an epoch beyond numbers', (g) => { g['entries'][0].epoch.number = 2 ** 53; }], ['an id in capitals', (g) => { g['entries'][0].instanceId = 'ABCDEFAB-0000-4000-8000-000000000000'; }],
