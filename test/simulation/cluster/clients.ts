@@ -59,10 +59,13 @@ export class Clients {
     return { stream, what: 'append', expected: token !== null ? ANY : random.pick([ANY, ANY, STREAM_EXISTS, NO_STREAM, known, known, known === ANY ? ANY : known + random.int(0, 1)]), events, token };
   }
 
-  newEvent(data: string): NewEvent {
-    const { random } = this.#world;
-    const bytes = random.chance(0.15) ? random.int(2_000, 20_000) : 10;
+  newEvent(data: string, bytes = this.#bytes()): NewEvent {
     return { id: this.#world.newId(), type: 'T', isJson: false, data: Buffer.from(data.padEnd(bytes, '.')), metadata: new Uint8Array(0) };
+  }
+
+  #bytes(): number {
+    const { random } = this.#world;
+    return random.chance(0.15) ? random.int(2_000, 20_000) : 10;
   }
 
   /** One write, which its client sends again, somewhere, while it does not know what became of it. What has no ids is sent once. */

@@ -1,10 +1,16 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { inLongRun } from '../../support/long-run.ts';
+import { FAULTS } from './faults.ts';
 import { simulate, type SimResult } from './simulate.ts';
 
 /** A short run of the simulation of members; `node test/simulation/cluster-long.ts` is the long one. */
 
-const SEEDS = inLongRun(200, 12);
+const SEEDS = inLongRun(100, 10);
+/** What goes wrong is found within these. */
+const SEEDS_WRONG = 300;
+const LONG = fileURLToPath(new URL('../cluster-long.ts', import.meta.url));
 
 describe('members of a cluster over one bucket', () => {
   test('have one log and serve it, whatever happens, and everything that may happen does', async () => {
@@ -23,4 +29,16 @@ describe('members of a cluster over one bucket', () => {
     expect(again).toEqual(first);
     expect(other.hash).not.toBe(first.hash);
   });
+});
+
+describe('the judge sees what goes wrong', () => {
+  // Each in a process of its own, which reads the sources without the rule.
+  test.each(inLongRun(Object.keys(FAULTS), ['no-fence']))('without the rule: %s', async (rule) => {
+    const args = [LONG, '--seeds', String(SEEDS_WRONG), '--without', rule];
+    const ended = await new Promise<{ readonly code: number; readonly said: string }>((resolve) => {
+      execFile(process.execPath, args, (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), said: stderr + stdout }));
+    });
+    expect(ended.said).toMatch(/^seed \d+, at [\d.]+ ms: /m);
+    expect(ended.code, ended.said).toBe(1);
+  }, 240_000);
 });

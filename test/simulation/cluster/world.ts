@@ -10,7 +10,6 @@ import { Timeline } from '../auto-scavenge/timeline.ts';
 import { SimObjects } from '../object-log/sim-objects.ts';
 import { EPOCH_MS, SimProcess } from '../object-log/sim-process.ts';
 import { Judge } from './judge.ts';
-import type { Fault } from './faults.ts';
 
 /** Replies count, and removed objects are kept, for seconds here instead of minutes and hours: pauses are as much shorter. */
 export const FRESH_MS = 10_000;
@@ -23,7 +22,6 @@ export class World {
   readonly random: Random;
   readonly ids: SeededIds;
   readonly judge = new Judge(this.timeline);
-  readonly fault: Fault | null;
   /** Processes that do not reach the bucket, and pairs of members that do not reach each other. */
   readonly cut = new Set<string>();
   readonly apart = new Set<string>();
@@ -34,10 +32,9 @@ export class World {
   past: { readonly bucket: MemoryObjects; readonly commits: number } | null = null;
   #names = 0;
 
-  constructor(seed: number, fault: Fault | null) {
+  constructor(seed: number) {
     this.random = new Random(seed);
     this.ids = new SeededIds(seed);
-    this.fault = fault;
     this.bucket = new MemoryObjects({ clock: { nowMs: () => EPOCH_MS + this.timeline.now } });
     this.network = { faults: this.random.pick([0, 0, 0.01, 0.05, 0.15]), removeAfterMs: REMOVE_AFTER_MS, withoutNonce: false, cut: this.cut };
   }
