@@ -11,6 +11,8 @@ import type { Figure } from '../figure.ts';
 import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
 
 const CLIENTS = 64;
+/** Windows of each before the first that counts: the code of members is long to warm up. */
+const WARM_UPS = 6;
 const LEADER_MIN = 0.4;
 const FOLLOWER_MIN = 0.35;
 /** Bytes of commits before it that a small commit carries. */
@@ -79,7 +81,7 @@ export const clusterAppend: Figure = {
     try {
       const leader = (await cluster.leader()).options.port;
       const followers = (await cluster.followers()).map(({ options }) => options.port);
-      for (let i = 0; i < 3; i++) for (const ports of [[node.port], [leader], followers]) await load(ports, []);
+      for (let i = 0; i < WARM_UPS; i++) for (const ports of [[node.port], [leader], followers]) await load(ports, []);
       const atLeader = await alternate(settings.windows, () => load([node.port], seen.single), () => load([leader], seen.leader));
       const atFollowers = await alternate(settings.windows, () => load([node.port], []), () => load(followers, seen.follower));
       const before = await commitsIn(place.storage);
