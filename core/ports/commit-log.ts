@@ -39,6 +39,8 @@ export interface SharedLog {
    * nothing that waits was written.
    */
   ready(): Promise<void> | null;
+  /** What others have committed is being let in at this moment: a group that is begun now would not be withdrawn for it. */
+  readonly isLettingIn: boolean;
   /**
    * Resolves when all that others had committed before the call has been let in. Asked before a group is answered that
    * holds refusals or repeats and nothing to append: an append proves itself that it was decided by the latest state, these do

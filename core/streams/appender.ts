@@ -111,12 +111,18 @@ export class Appender {
         await ready;
         this.#begin(group);
         // The log has gone on unseen meanwhile, or can't be read: those that still wait have the next round.
-        if (!this.#committed.times.isKnown) {
+        if (!this.#committed.times.isKnown || shared?.isLettingIn === true) {
           shared?.leave();
           return;
         }
       }
-      if (this.#mustComplete) await this.#completeChunk(group);
+      if (this.#mustComplete) {
+        await this.#completeChunk(group);
+        if (shared?.isLettingIn === true) {
+          shared.leave();
+          return;
+        }
+      }
       const ending = await this.#collect(group);
       if (shared !== null) await shared.confirm();
       // Others have had a turn since the last look, and from here to the log nobody has.

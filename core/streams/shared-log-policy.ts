@@ -29,6 +29,9 @@ export class SharedLogPolicy {
     return this.#log.ready();
   }
 
+  /** What others have committed is on its way in, and the group knows nothing of it: another round has to begin it anew. */
+  get isLettingIn(): boolean { return this.#log.isLettingIn; }
+
   /** The group was begun at the end of the log. */
   begin(): void {
     this.#isCollecting = true;

@@ -104,6 +104,8 @@ export class CopyHead extends Head {
     return this.#trouble === null ? null : Promise.reject(notReady(this.#trouble));
   }
 
+  override get isTaking(): boolean { return this.#applying !== null; }
+
   show(): void {
     this.#copy.log.publish();
     this.#applied = this.#known;

@@ -39,6 +39,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
   }
 
   get shared(): SharedLog { return this; }
+  get isLettingIn(): boolean { return this.#head.isTaking; }
 
   get end(): number {
     const { nextStart, known } = this.#head;

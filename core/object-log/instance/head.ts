@@ -62,6 +62,8 @@ export abstract class Head {
   settleChunk(): void | Promise<void> {}
   /** Null while a commit can be taken in; else what to await before one is begun. Rejects with why none can. */
   ready(): Promise<void> | null { return null; }
+  /** Commits are being taken in at this moment. */
+  get isTaking(): boolean { return false; }
   /** A commit with this number is in the log. */
   noteSeen(_number: number): void {}
   /** Shows readers all that is known. */
