@@ -1,5 +1,6 @@
 import { type MemberStore, openMemberStore } from '../../../core/cluster/copy/member-store.ts';
 import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
+import { type Log, silentLog } from '../../../core/ports/log.ts';
 import type { ScavengeStates } from '../../../core/ports/scavenge-state.ts';
 import { JOBS } from '../../../core/workers/jobs.ts';
 import type { SimProcess } from '../object-log/sim-process.ts';
@@ -14,11 +15,14 @@ export interface MemberParts {
   readonly process: SimProcess;
   readonly disk: SimDisk;
   readonly states: ScavengeStates;
+  /** The copy ended inside a file that was scavenged in the bucket, and goes on with that file. */
+  readonly onCutBack: () => void;
 }
 
 /** Opens the real thing over simulated time, disk, bucket and chance. */
-export function openMember({ world, process, disk, states }: MemberParts): Promise<OpenedMember> {
-  const { objects, clock, ids, digests, log, meter } = world.objectWorld(process);
+export function openMember({ world, process, disk, states, onCutBack }: MemberParts): Promise<OpenedMember> {
+  const { objects, clock, ids, digests, meter } = world.objectWorld(process);
+  const log: Log = { ...silentLog, warn: (text) => { if (text.startsWith('the copy is cut back')) onCutBack(); } };
   const jobs = new InlineJobs({ jobs: JOBS, storage: disk, digests, ids, clock, scavengeStates: states });
   return openMemberStore({
     world: { objects, clock, ids, digests, log, meter },

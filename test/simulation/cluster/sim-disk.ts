@@ -102,11 +102,23 @@ class SimHandle implements StorageFile {
 
   read(position: number, length: number): Uint8Array | Promise<Uint8Array> {
     if (this.#disk.isDead) return never();
-    return this.#file.read(position, length);
+    try {
+      const reading = this.#file.read(position, length);
+      return reading instanceof Promise ? reading.catch((error: unknown) => this.#disk.died(error)) : reading;
+    } catch (error) {
+      return this.#disk.died(error);
+    }
   }
 
   readNow(position: number, length: number, into: Uint8Array, at: number): number {
-    return this.#disk.isDead ? -1 : this.#file.readNow!(position, length, into, at);
+    if (this.#disk.isDead) return -1;
+    try {
+      return this.#file.readNow!(position, length, into, at);
+    } catch (error) {
+      // Who asks again with a promise is never answered.
+      void this.#disk.died(error);
+      return -1;
+    }
   }
 
   writeAt(position: number, bytes: Uint8Array): void | Promise<void> {

@@ -67,7 +67,7 @@ export class SimMember {
     const { timeline, random } = this.#world;
     const disk = new SimDisk({ storage: this.storage, states, process: run.process, timeline, random, health, onPowerLoss: () => { if (this.run === run) this.loseMains(); } });
     this.#world.judge.count('openings');
-    openMember({ world: this.#world, process: run.process, disk, states }).then(
+    openMember({ world: this.#world, process: run.process, disk, states, onCutBack: () => this.#cutBack(run) }).then(
       (member) => {
         run.member = member;
         this.#world.judge.note(`${run.process.name} is open, and ends at ${member.store.end}`);
@@ -99,6 +99,14 @@ export class SimMember {
     }
     if (!isSkuaError(error) || !PASSING.includes(error.code)) judge.problem(`${run.process.name} could not be opened: ${String((error as Error).stack)}`);
     timeline.in(RETRY_MS, () => { if (this.run === run) this.restart('clean'); });
+  }
+
+  /** The files that come may hold what a scavenge of this copy had removed: those of the bucket may have been scavenged to an older point, or by a higher threshold. */
+  #cutBack(run: Run): void {
+    if (this.run !== run) return;
+    this.#world.judge.note(`${run.process.name} is cut back`);
+    this.#world.judge.count('cutBack');
+    this.removed = new Set();
   }
 
   /** The process is killed, and another one comes. */
