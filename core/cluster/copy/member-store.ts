@@ -20,6 +20,7 @@ import { CopyHead, type CopyPlace } from './copy-head.ts';
 import { copyClosed, CopyLog, epochOfEvent, type OpenCopy } from './member-log.ts';
 import { placeInTail } from './place-in-tail.ts';
 import { prepareCopy } from './prepare-copy.ts';
+import { clearScavengeDue, isScavengeDue } from './scavenge-due.ts';
 import { SwitchingScavenger, SwitchingStore } from './switching.ts';
 import { WatchedObjects } from './watched-objects.ts';
 
@@ -125,6 +126,7 @@ class Member implements MemberStore {
     this.#chunkSizeBytes = open.chunkSizeBytes;
     void open.failed.then((error) => { if (this.#opening?.open === open) this.#reopen(error); });
     this.log.caughtUp();
+    void this.#scavengeAgain();
   }
 
   /** The copy is closed and opened again; what was being done with it is refused or ended meanwhile. */
@@ -172,11 +174,29 @@ class Member implements MemberStore {
       sinceLookMs += RETRY_EVERY_MS;
       if (signal.aborted || this.#opening === null) continue;
       if (this.log.trouble === null && sinceLookMs < LOOK_EVERY_MS) continue;
+      if (sinceLookMs >= LOOK_EVERY_MS) void this.#scavengeAgain();
       sinceLookMs = 0;
       // The trouble itself is told where it arises.
       await this.log.refresh().catch((error: unknown) => {
         if (isSkuaError(error) && FINAL.has(error.code)) this.#fail(error);
       });
+    }
+  }
+
+  /** To the newest point that the log holds, where the copy was cut back. What hinders it hinders it for a minute. Never rejects. */
+  async #scavengeAgain(): Promise<void> {
+    const opening = this.#opening;
+    const { storage } = this.#options.store.world;
+    try {
+      if (opening === null || !await isScavengeDue(storage)) return;
+      const { scavenger } = opening.open;
+      if (scavenger.current() !== null) return;
+      const { scavengeId } = await scavenger.start({ syncOnly: true });
+      await scavenger.idle();
+      const last = scavenger.last();
+      if (last?.scavengeId === scavengeId && last.result === 'Success' && this.#opening === opening) await clearScavengeDue(storage);
+    } catch (error) {
+      this.#world.log.warn('the copy, which was cut back, could not be scavenged again; it is tried again', { error });
     }
   }
 

@@ -15,6 +15,7 @@ import { refuseDamaged } from './damage.ts';
 import { throwIfEnded } from './download.ts';
 import { belongsTo, writeLogId } from './identity.ts';
 import { placeInTail } from './place-in-tail.ts';
+import { markScavengeDue } from './scavenge-due.ts';
 import { type CopySurvey, openSurveyed, surveyCopy } from './survey.ts';
 import { bringWholeFiles, missingBytes } from './whole-files.ts';
 
@@ -206,6 +207,7 @@ class Preparation {
     if (survey.isCutPending || needsRecovery) return this.#opened(async () => {});
     if (common < survey.end) {
       this.#world.log.warn('the copy is cut back to where a file of the log begins: what lies behind was scavenged in the bucket meanwhile', { from: survey.end, to: common });
+      await markScavengeDue(this.#storage);
       await askForCut(this.#storage, common);
       return this.#opened(async () => {});
     }
