@@ -44,11 +44,13 @@ export class BenchCluster {
   /** Not started yet. */
   static async make(folder: string, place: SharedPlace, words: readonly string[] = []): Promise<BenchCluster> {
     const cluster = new BenchCluster(folder);
+    const temporary = join(folder, 'tmp');
+    await mkdir(temporary, { recursive: true });
     for (const [i, port] of (await freePorts(MEMBERS)).entries()) {
       const own = join(folder, `member-${i}`);
       await mkdir(own, { recursive: true });
       cluster.members.push(new Member({
-        name: `member ${i}`, host: '127.0.0.1', port, folder: own, env: place.env, logFile: join(folder, `member-${i}.log`),
+        name: `member ${i}`, host: '127.0.0.1', port, folder: own, env: { ...place.env, TMPDIR: temporary }, logFile: join(folder, `member-${i}.log`),
         words: ['--storage', place.storage, '--cluster-size', String(MEMBERS), '--cluster-secret', 'a secret of this figure', '--insecure', ...words],
       }));
     }

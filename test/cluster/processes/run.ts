@@ -125,6 +125,9 @@ export async function runCluster(options: RunOptions): Promise<RunReport> {
 async function makeMembers({ members, network, folder, storage, env, hasCopies }: RunOptions, onFall: (what: string) => void): Promise<Member[]> {
   const ports = network === null ? await freePorts(members) : [];
   const made: Member[] = [];
+  // What killed members leave behind goes with the folder.
+  const temporary = join(folder, 'tmp');
+  await mkdir(temporary, { recursive: true });
   for (let i = 0; i < members; i++) {
     const own = join(folder, `member-${i}`);
     if (network !== null && hasCopies) await mountDisk(own);
@@ -132,7 +135,7 @@ async function makeMembers({ members, network, folder, storage, env, hasCopies }
     if (hasCopies) mkdirSync(join(own, 'data'), { recursive: true });
     const words = ['--storage', storage, '--insecure', '--chunk-size', CHUNK_SIZE, '--stream-existence-filter-size', '100000', ...(hasCopies ? ['--cluster-size', String(members), '--cluster-secret', SECRET] : [])];
     made.push(new Member({
-      name: `member ${i}`, host: network?.address(i) ?? '127.0.0.1', port: ports[i] ?? PORT, folder: hasCopies ? join(own, 'data') : '', words, env,
+      name: `member ${i}`, host: network?.address(i) ?? '127.0.0.1', port: ports[i] ?? PORT, folder: hasCopies ? join(own, 'data') : '', words, env: { ...env, TMPDIR: temporary },
       ...(network !== null && { before: network.before(i) }), logFile: join(folder, `member-${i}.log`),
     }, onFall));
   }
