@@ -207,10 +207,10 @@ export class CopyHead extends Head {
     if (last.endsChunk) await this.#settle();
   }
 
-  /** Appends records that start at this position of the log. Where that is the next chunk, this one is completed before. */
+  /** Appends records that start at this position of the log. Where that is the next chunk, this one is completed before, also where it is full to its last byte. */
   async #append(start: number, records: Uint8Array): Promise<void> {
     const { log } = this.#copy;
-    if (start > log.end) await log.completeChunk();
+    if (start > log.end || (records.length > 0 && log.remaining === 0)) await log.completeChunk();
     if (start !== log.end) throw new SkuaError('log_diverged', `The copy ends at ${log.end}, where the next commit of ${this.world.objects.place} starts at ${start}.`, { end: log.end, start });
     if (records.length > 0) await log.append(records);
     this.#trouble = null;

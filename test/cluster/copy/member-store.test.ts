@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { recordsOf } from './records.ts';
-import { Cluster, event } from './kit.ts';
+import { CHUNK_BYTES, Cluster, event } from './kit.ts';
 import { ANY } from '../../../core/streams/api.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -72,6 +72,31 @@ describe('a member', () => {
     for (const member of members) await member.close();
     const [first, ...others] = await Promise.all(members.map(({ storage }) => recordsOf(storage)));
     for (const other of others) expect(other).toEqual(first);
+  });
+});
+
+describe('a chunk that is full to its last byte', () => {
+  test('ends where it ends, and the next commit begins the next one, in every copy', async () => {
+    const cluster = new Cluster();
+    const [one, two] = [await cluster.open(), await cluster.open()];
+    const text = (length: number) => `"${'x'.repeat(length - 2)}"`;
+    await one.store.append('s', ANY, [event('t', text(1_000))]);
+    const overhead = one.log.end - 1_000;
+    while (CHUNK_BYTES - one.log.end > 20_000) await one.store.append('s', ANY, [event('t', text(9_000))]);
+    await one.store.append('s', ANY, [event('t', text(CHUNK_BYTES - one.log.end - overhead))]);
+    expect(one.log.end).toBe(CHUNK_BYTES);
+    await two.log.refresh();
+    const { applied } = two.log;
+    await two.close();
+    const back = await cluster.open(two.storage);
+    expect(back.log).toMatchObject({ applied, end: CHUNK_BYTES });
+    await back.store.append('s', ANY, [event('t', text(100))]);
+    await one.log.refresh();
+    await one.store.append('s', ANY, [event('t', text(100))]);
+    await back.log.refresh();
+    expect(back.log).toMatchObject({ applied: applied + 2, end: CHUNK_BYTES + 2 * (100 + overhead) });
+    await Promise.all([one.close(), back.close()]);
+    expect(await recordsOf(two.storage)).toEqual(await recordsOf(one.storage));
   });
 });
 

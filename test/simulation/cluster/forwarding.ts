@@ -1,5 +1,5 @@
 import { SkuaError } from '../../../core/errors.ts';
-import { answered, type Answer, type Outcome, put, type Request } from './requests.ts';
+import { answered, type Answer, comesAgain, type Outcome, put, type Request } from './requests.ts';
 import type { SimMember } from './sim-member.ts';
 import type { World } from './world.ts';
 
@@ -56,7 +56,10 @@ function send(world: World, from: SimMember, to: SimMember, request: Request, ep
   if (!world.areApart(from.address, to.address)) timeline.in(world.delayMs(), arrive);
   if (!world.isPeace && random.chance(0.05)) {
     world.judge.count('late');
-    if (request.token === null) timeline.in(random.int(1_000, 60_000), arrive);
+    if (request.token === null) {
+      comesAgain(request);
+      timeline.in(random.int(1_000, 60_000), arrive);
+    }
   }
   return promise;
 }

@@ -16,6 +16,13 @@ export interface Request {
   readonly token: string | null;
 }
 
+/** Requests that arrive a second time, some time later: one that was refused may have become right by then. */
+const again = new WeakSet<Request>();
+
+export function comesAgain(request: Request): void {
+  again.add(request);
+}
+
 export type Answer = 'done' | 'unknown' | 'failed';
 
 /** What a writer answered to a request that it was sent. */
@@ -77,7 +84,7 @@ export async function answered(world: World, who: string, request: Request, outc
       return 'failed';
     case 'refused':
       judge.count('refused');
-      if (token === null && KEPT.includes(stream)) for (const { id } of events) judge.refused(id);
+      if (token === null && KEPT.includes(stream) && !again.has(request)) for (const { id } of events) judge.refused(id);
       if (!mayRefuse(world, request, before)) judge.problem(`${who} refused a write to ${stream} that expected ${request.expected} (${code}), and ${judge.lastAt(stream, judge.truth.last)} was its last event all the time`);
       return 'done';
     default:
