@@ -46,5 +46,7 @@ export async function checkDirectory(world: World, member: SimMember): Promise<v
   const { opened, run } = member;
   if (opened === null) return;
   await opened.close();
-  for (const problem of await checkClosed(member.storage, streamHasher)) world.judge.problem(`the directory of ${run.process.name}: ${problem}`);
+  // What a full disk kept from being written to its end the next start removes.
+  const problems = (await checkClosed(member.storage, streamHasher)).filter((problem) => !problem.endsWith('belongs to nothing'));
+  for (const problem of problems) world.judge.problem(`the directory of ${run.process.name}: ${problem}`);
 }
