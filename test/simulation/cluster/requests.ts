@@ -91,7 +91,9 @@ export async function answered(world: World, who: string, request: Request, outc
   }
   judge.count(kind === 'repeat' ? 'repeats' : 'acknowledged');
   judge.note(`${who} acknowledges ${what === 'append' ? `${stream}#${first}` : `that ${stream} is deleted`} after ${world.timeline.now - startedMs} ms${kind === 'repeat' ? ', a repeat' : ''}${wasUnknown ? ', which was unknown before' : ''}`);
-  if (what === 'append' && token === null) events.forEach(({ id }, i) => judge.acknowledged(stream, id, first + i));
+  // A scavenge may remove what would show that it is a repeat.
+  const isForgotten = again.has(request) && !KEPT.includes(stream);
+  if (what === 'append' && token === null && !isForgotten) events.forEach(({ id }, i) => judge.acknowledged(stream, id, first + i));
   // C4: at once, at the member that took it, unless its copy could not take it in within five seconds.
   if (member?.opened?.log != null && KEPT.includes(stream) && what === 'append') {
     const { log } = member.opened;
