@@ -82,6 +82,34 @@ describe('a copy whose sync failed', () => {
   });
 });
 
+describe('what is under way while a copy is opened again', () => {
+  test('is told only that it may be asked again: who follows, who writes, who reads', async () => {
+    const cluster = new Cluster();
+    const disk = new FaultyStorage();
+    const one = await cluster.open(disk);
+    await one.store.append('s', ANY, [event('before')]);
+    const following = (async () => { for await (const _ of one.store.subscribeToStream('s', { after: -1, signal: new AbortController().signal })); })();
+    following.catch(() => {});
+    let isFailing = true;
+    disk.failWhen((op, path) => {
+      if (op !== 'sync' || !path.startsWith('chunk') || !isFailing) return undefined;
+      isFailing = false;
+      return 'sync_failed';
+    });
+    // Of the two, the first meets the disk, and the second waits in the queue of a store that closes.
+    const first = one.store.append('s', ANY, [event('while')]);
+    const second = first.then(() => one.store.append('s', ANY, [event('behind')]));
+    second.catch(() => {});
+    await passing(cluster, first);
+    await expect(second).rejects.toMatchObject({ code: 'not_ready' });
+    await expect(one.store.readStream('s', FORWARD)).rejects.toMatchObject({ code: 'not_ready' });
+    await expect(passing(cluster, following)).rejects.toMatchObject({ code: 'not_ready' });
+    for (let i = 0; i < 100 && !one.log.isCaughtUp; i++) await cluster.clock.advance(100);
+    expect((await one.store.readStream('s', FORWARD)).events.map(({ type }) => type)).toEqual(['before', 'while']);
+    await one.close();
+  });
+});
+
 describe('another log than before', () => {
   test('an older bucket that was put back is noticed at the next look, and nothing is written', async () => {
     const cluster = new Cluster();
