@@ -32,11 +32,13 @@ export type ErrorCode =
   // The cluster
   | 'log_diverged' | 'other_log' | 'copy_behind' | 'copy_attached' | 'commit_not_applied' | 'epoch_lost' | 'member_unreachable' | 'member_silent' | 'member_refused' | 'not_a_member' | 'address_in_use' | 'format_too_new'
   // Streams
-  | 'wrong_expected_version' | 'stream_deleted' | 'stream_not_found' | 'event_not_found' | 'access_denied'
+  | 'wrong_expected_version' | 'consistency_violation' | 'stream_deleted' | 'stream_not_found' | 'event_not_found' | 'access_denied'
   | 'invalid_stream_name' | 'invalid_event' | 'invalid_expected_version' | 'invalid_metadata'
   | 'event_too_large' | 'batch_too_large' | 'body_too_large' | 'batch_empty' | 'page_too_large' | 'invalid_count'
   | 'invalid_position' | 'invalid_event_number' | 'too_busy' | 'aborted'
   | 'invalid_expression' | 'unsupported_expression' | 'expression_too_large'
+  // Persistent subscriptions
+  | 'persistent_subscription_exists' | 'persistent_subscription_not_found' | 'persistent_subscription_failed' | 'persistent_subscription_dropped' | 'maximum_subscribers_reached'
   // Scavenging
   | 'scavenge_in_progress' | 'scavenge_not_found' | 'scavenge_state_invalid' | 'scavenge_failed'
   // Security

@@ -17,6 +17,8 @@ export type AuditAction =
   | 'backup.start' | 'backup.abort' | 'backup.hold' | 'backup.release'
   // Connectors
   | 'connector.create' | 'connector.configure' | 'connector.rename' | 'connector.start' | 'connector.stop' | 'connector.reset' | 'connector.delete'
+  // Persistent subscriptions
+  | 'subscription.create' | 'subscription.update' | 'subscription.delete' | 'subscription.reset' | 'subscription.replay-parked' | 'subscription.truncate-parked' | 'subscription.restart'
   // The node
   | 'node.start' | 'node.stop' | 'node.shutdown' | 'node.reload' | 'node.priority' | 'node.resign' | 'index.merge'
   // Work from the command line, past any node

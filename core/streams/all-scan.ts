@@ -4,6 +4,7 @@ import { EPOCH_STREAM } from '../log/epochs.ts';
 import { COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, streamOf, TOMBSTONE } from '../log/records.ts';
 import { encodeText, internText } from '../text.ts';
 import type { AllFilter, AllPosition, StoredEvent } from './api.ts';
+import type { CheckpointCount } from './checkpoint-count.ts';
 import type { Lookup } from './lookup.ts';
 import type { PageBytes } from './page-bytes.ts';
 import { PAUSE, pageEvent } from './page-scan.ts';
@@ -25,6 +26,8 @@ export interface AllScanPage {
   readonly count: number;
   readonly filter: AllFilter | undefined;
   readonly bytes: PageBytes;
+  /** Is told of each event that is looked at. */
+  readonly checkpoints?: CheckpointCount | undefined;
 }
 
 /** What became of a record of a transaction. */
@@ -48,15 +51,17 @@ export abstract class AllScan {
   readonly #count: number;
   readonly #filter: AllFilter | undefined;
   readonly #bytes: PageBytes;
+  readonly #checkpoints: CheckpointCount | undefined;
   readonly #start: number;
 
-  constructor(lookup: Lookup, position: number, { count, filter, bytes }: AllScanPage) {
+  constructor(lookup: Lookup, position: number, { count, filter, bytes, checkpoints }: AllScanPage) {
     this.lookup = lookup;
     this.position = position;
     this.#start = position;
     this.#count = count;
     this.#filter = filter;
     this.#bytes = bytes;
+    this.#checkpoints = checkpoints;
   }
 
   get isFull(): boolean { return this.events.length >= this.#count || this.#bytes.isFull || this.#bytes.lacksRoom; }
@@ -106,11 +111,17 @@ export abstract class AllScan {
   #push(number: number, commitPosition: number): boolean {
     const { frame, fields: f } = this.lookup;
     // Epochs are the node's own affair.
-    if (f.streamLength === EPOCH_STREAM_BYTES.length && equalBytes(frame.bytes, f.streamAt, EPOCH_STREAM_BYTES, 0, f.streamLength)) return true;
+    if (f.streamLength === EPOCH_STREAM_BYTES.length && equalBytes(frame.bytes, f.streamAt, EPOCH_STREAM_BYTES, 0, f.streamLength)) return this.#leaves(commitPosition);
     const stream = streamOf(frame, f);
-    if (this.#filter !== undefined && !this.#passes(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return true;
+    if (this.#filter !== undefined && !this.#passes(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return this.#leaves(commitPosition);
     if (!this.#bytes.take(f.dataLength + f.metadataLength)) return false;
     this.events.push(pageEvent(this.lookup, stream, number, commitPosition, this.#bytes));
+    this.#checkpoints?.saw(commitPosition, frame.position, true, this.events.length);
+    return true;
+  }
+
+  #leaves(commitPosition: number): true {
+    this.#checkpoints?.saw(commitPosition, this.lookup.frame.position, false, this.events.length);
     return true;
   }
 

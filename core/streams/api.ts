@@ -13,6 +13,10 @@ export const ANY = -2;
 /** The stream must have events or metadata. */
 export const STREAM_EXISTS = -4;
 
+/** What a stream is, beside the numbers above, where a check finds it so. */
+export const IS_SOFT_DELETED = -5;
+export const IS_TOMBSTONED = -6;
+
 export interface NewEvent {
   /** UUID text, any case. */
   readonly id: string;
@@ -28,6 +32,58 @@ export interface AppendResult {
   /** Log position of the last event written (of the original one for a repeat). */
   readonly position: number;
   /** The request had been written before; nothing was written now. */
+  readonly isRepeat: boolean;
+}
+
+/** Events for one stream of several, one behind the other. */
+export interface StreamWrite {
+  readonly stream: string;
+  /** What `append` takes. ANY where the same stream occurs more than once. */
+  readonly expectedVersion: number;
+  /** At least one. */
+  readonly events: readonly NewEvent[];
+  readonly authorize?: Authorize | undefined;
+}
+
+/**
+ * What a stream must be for a write to others, or to itself (grpc-api.md section 10.3): the number of its last event, NO_STREAM (soft-deleted and hard-deleted ones are none
+ * either), STREAM_EXISTS (a soft-deleted one does not) or ANY.
+ */
+export interface StreamCheck {
+  readonly stream: string;
+  readonly expectedVersion: number;
+  readonly authorize?: Authorize | undefined;
+}
+
+export interface AppendToStreamsOptions {
+  /** What has to hold before anything is written. */
+  readonly checks?: readonly StreamCheck[];
+  /** False where not all ids are the client's own: then nothing is taken for a repeat. Default true. */
+  readonly isRepeatable?: boolean;
+}
+
+/** A check that did not hold. */
+export interface StreamViolation {
+  /** Of the check among all. */
+  readonly index: number;
+  readonly stream: string;
+  readonly expected: number;
+  /** The number of the last event, NO_STREAM, IS_SOFT_DELETED or IS_TOMBSTONED. */
+  readonly actual: number;
+}
+
+export interface StreamOutcome {
+  readonly stream: string;
+  readonly lastEventNumber: number;
+  /** Log position of its last event. */
+  readonly position: number;
+}
+
+export interface AppendToStreamsResult {
+  /** One for each stream, in the order in which they come first. */
+  readonly streams: readonly StreamOutcome[];
+  /** Log position of the last event of all. */
+  readonly position: number;
   readonly isRepeat: boolean;
 }
 
@@ -133,7 +189,8 @@ export interface AllFilter {
 /**
  * Decides whether a write is allowed, by the stream's metadata at the end of the log (for a metadata stream that of the
  * stream it belongs to): the error that refuses it, or null. It is asked while the write takes its place in the log, so
- * that no change of an access list can come between.
+ * that no change of an access list can come between. An error with `isFinal: true` in its data refuses whatever others commit later: where nothing else
+ * is decided, it is told without asking for that.
  */
 export type Authorize = (metadata: StreamMetadata, endOf: EndOf) => SkuaError | null;
 
@@ -187,11 +244,42 @@ export type SubscriptionMessage<Place = number | AllPosition> =
   /** The history has been read; what follows is live. Comes again after the reader fell behind and caught up. Null where there is nothing yet. */
   | { readonly kind: 'caught-up'; readonly after: Place | null };
 
+/** What a subscription has read at once. `Place` as in SubscriptionMessage. */
+export interface SubscriptionPage<Place = number | AllPosition> {
+  /** In order. They are taken back when the next page is asked for. */
+  readonly events: StoredEvent[];
+  /** In order, among the events and behind them. */
+  readonly checkpoints: readonly SubscriptionCheckpoint<Place>[];
+  /** Behind all that: the history has been read. */
+  readonly isCaughtUp: boolean;
+  /** How far the subscription is where it has caught up; null where there is nothing yet. */
+  readonly after: Place | null;
+  /** Of a stream: there is none, or it is soft-deleted, and is waited for. */
+  readonly isAwaited: boolean;
+}
+
+/** `after` as in SubscriptionMessage. */
+export interface SubscriptionCheckpoint<Place> {
+  /** How many events of the page lie before it. */
+  readonly behind: number;
+  readonly after: Place;
+}
+
+/** How often a filtered subscription says how far it is (`CheckpointCount`). */
+export interface CheckpointRule {
+  /** Events of the history that are looked at together, 1 or more. */
+  readonly windowEvents: number;
+  /** Events to look at between two checkpoints, 1 or more. */
+  readonly intervalEvents: number;
+}
+
 export interface SubscribeStreamOptions {
   /** Number of the last event already seen (exclusive); -1 from the beginning; `end` for new events only. */
   readonly after: number | 'end';
   readonly resolveLinks?: boolean;
   readonly signal?: AbortSignal;
+  /** As in PageOptions; default 1 MiB. */
+  readonly bytesMax?: number;
   /** As in PageOptions. It holds nothing while the subscription waits. */
   readonly share?: ByteShare | undefined;
 }
@@ -202,7 +290,10 @@ export interface SubscribeAllOptions {
   readonly isInclusive?: boolean;
   readonly resolveLinks?: boolean;
   readonly filter?: AllFilter;
+  /** With a filter: instead of a checkpoint wherever much was looked at and nothing of it is wanted. */
+  readonly checkpoints?: CheckpointRule | undefined;
   readonly signal?: AbortSignal;
+  readonly bytesMax?: number;
   readonly share?: ByteShare | undefined;
 }
 
@@ -214,6 +305,9 @@ export const EVENT_BYTES_MAX = 4_194_304;
 export const STREAM_NAME_LENGTH_MAX = 1_024;
 /** Longest event type in UTF-16 code units. */
 export const EVENT_TYPE_LENGTH_MAX = 1_024;
+
+/** Streams that one write may touch, or ask for. */
+export const STREAMS_PER_WRITE_MAX = 1_000;
 
 export interface StreamInfo {
   /** -1 without events, TOMBSTONE after a hard delete. */
@@ -230,13 +324,20 @@ export interface EventStore {
   readonly end: number;
 
   /**
-   * Appends events to a stream, durably and all or nothing.
+   * Appends events to a stream, durably and all or nothing. No events at all check the expected version, and leave a record that says so and is no event.
    * Errors: `invalid_stream_name`, `invalid_expected_version`, `invalid_event`, `event_too_large`, `batch_too_large`,
    * `invalid_metadata` (data: stream, key, mustBe; of metadata and `$settings` that would not be understood),
    * `wrong_expected_version` (data: expected, actual), `stream_deleted`, `too_busy`, `disk_full`, `writer_stopped`, and
    * what `authorize` refuses with.
    */
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult>;
+
+  /**
+   * Appends to several streams in one commit, all or nothing, in the order of the writes. Whatever is expected is compared with what was there before the first of them. The
+   * same ids again are a repeat where all of them are known, and a conflict where only some are. Errors: as `append`, `batch_empty`, `bad_request` (too many streams, or one of them with several
+   * expectations), and `consistency_violation` (data: violations) with all checks that do not hold; `stream_deleted` says by `isSoftDeleted` whether the stream can come back.
+   */
+  appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult>;
 
   /** Soft delete (the stream can be written again) or hard delete (a tombstone, for ever). Errors as `append`. */
   deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }>;
@@ -262,6 +363,9 @@ export interface EventStore {
    */
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>>;
   subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>>;
+  /** The same page by page, for who takes many events at once. The first page comes as soon as there is something to say, and be it that nothing is there. */
+  followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>>;
+  followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>>;
 
   /** Resolves when `stream` has been written to since the call (true), or the signal aborted (false). */
   waitForStream(stream: string, signal: AbortSignal): Promise<boolean>;

@@ -8,10 +8,11 @@ import {
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../text.ts';
 import { timestampText } from '../time.ts';
-import type { AppendRequest, EpochInput, EventsRequest, EventTypes } from './append-request.ts';
+import type { AppendRequest, EpochInput, EventTypes } from './append-request.ts';
 import type { CommittedRecords } from './apply-committed.ts';
 import type { StreamKey } from './lookup.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
+import type { CheckedEvents } from './pending-request.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTimestamp } from './record-time.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
@@ -49,11 +50,12 @@ export class AppendGroup implements CommittedRecords {
   readonly #types: EventTypes;
   #buffer: Uint8Array;
   /** Requests whose ids are not yet among the recent ones, with stream and first event of each, and whether their first id was looked for in vain. */
-  readonly #idRequests: EventsRequest[] = [];
+  readonly #idRequests: CheckedEvents[] = [];
   readonly #idKeys: StreamKey[] = [];
   readonly #idEvents: number[] = [];
   readonly #idUnknown: boolean[] = [];
   #lastPosition = -1;
+  #lastEventPosition = -1;
   #writes = 0;
   #ms = 0;
   #ticks = 0;
@@ -83,6 +85,8 @@ export class AppendGroup implements CommittedRecords {
     this.events.clear();
     this.epoch = null;
     this.requests.length = 0;
+    // Nothing was written of what was decided for them, where a group has ended without a commit.
+    for (const state of this.#touched) state.draft = null;
     this.#touched.length = 0;
     this.#written.length = 0;
     this.#dropIds();
@@ -142,14 +146,14 @@ export class AppendGroup implements CommittedRecords {
   }
 
   /**
-   * Writes the events of a request (disk-format.md section 3.4) behind event `last`; their ids are to be remembered.
+   * Writes events (disk-format.md section 3.4), as one transaction, behind event `last`; their ids are to be remembered.
    * `isUnknown`: the first id has been looked for in vain, so what is remembered of it is out of date.
    */
-  writeEvents(key: StreamKey, last: number, request: EventsRequest, bytes: number, isUnknown: boolean): void {
-    const { events, ids, idsAt } = request;
+  writeEvents(key: StreamKey, last: number, checked: CheckedEvents, isUnknown: boolean): void {
+    const { events, ids, idsAt, bytes } = checked;
     this.#makeRoom(bytes);
     this.#beginWrite(key);
-    this.#idRequests.push(request);
+    this.#idRequests.push(checked);
     this.#idKeys.push(key);
     this.#idEvents.push(this.events.count);
     this.#idUnknown.push(isUnknown);
@@ -168,6 +172,7 @@ export class AppendGroup implements CommittedRecords {
       this.#put();
       this.events.note(key, last + i + 1, this.#lastPosition, i === final);
     }
+    this.#lastEventPosition = this.#lastPosition;
   }
 
   /**
@@ -247,6 +252,8 @@ export class AppendGroup implements CommittedRecords {
     this.#writeJson(key, last, EPOCH_TYPE_BYTES, json, epochEventBytes(json));
   }
 
+  /** Position of the event that a request wrote last. */
+  get lastEventPosition(): number { return this.#lastEventPosition; }
   /** Position of the record of a stream that was written last; -1 without any. */
   get lastPosition(): number { return this.#lastPosition; }
   /** Time of the record written last. */
@@ -255,11 +262,16 @@ export class AppendGroup implements CommittedRecords {
 
   /** What was decided is committed now. */
   changeStates(states: StreamStates): void {
+    let changed = 0;
     for (const state of this.#touched) {
+      const isWritten = state.draft !== state.committed;
       state.committed = state.draft!;
       state.draft = null;
+      if (!isWritten) continue;
+      this.#touched[changed++] = state;
       states.written(state.key.name);
     }
+    this.#touched.length = changed;
   }
 
   wake(waiters: Waiters): void {

@@ -1,16 +1,19 @@
 import { SkuaError } from '../errors.ts';
 import { prepareFrameBytes, TOMBSTONE } from '../log/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
-import { ANY, type EndOf, NO_STREAM, STREAM_EXISTS } from './api.ts';
+import { ANY, type EndOf, STREAM_EXISTS } from './api.ts';
+import { conflictError, decideAppend, decideHardDelete, decideSoftDelete, type Decision, lastNumberOf, metadataBytes, refusalOf } from './append-decision.ts';
 import { type AppendGroup, epochBytes } from './append-group.ts';
 import type { AppendRequest, CompleteChunkRequest, DeleteRequest, EpochRequest, EventsRequest } from './append-request.ts';
 import { SOFT_DELETE_JSON, withTruncateBefore } from './metadata.ts';
-import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
+import { TOMBSTONE_TYPE } from './names.ts';
+import type { CheckedEvents } from './pending-request.ts';
 import type { RecentIds } from './recent-ids.ts';
-import { CONFLICT, NEW, type RepeatCheck, REPEAT, type RepeatScope, type Verdict, WAIT } from './repeat-check.ts';
-import { deletedError } from './store-context.ts';
+import { type ComparedEvents, CONFLICT, NEW, type RepeatCheck, REPEAT, type RepeatScope, type Verdict, WAIT } from './repeat-check.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
+import { ALL_REPEATED, StreamsDecider } from './streams-decider.ts';
+import type { StreamsRequest } from './streams-request.ts';
 
 /** The request is in the group: written, recognised, or refused. */
 export const TAKEN = 20;
@@ -32,6 +35,7 @@ export class AppendPlacer {
   readonly #recent: RecentIds;
   readonly #log: CommitLog;
   readonly #repeat: RepeatCheck;
+  readonly #streams: StreamsDecider;
   #scope: RepeatScope | null = null;
 
   constructor({ states, recent, repeat, log }: PlacerParts) {
@@ -39,6 +43,7 @@ export class AppendPlacer {
     this.#recent = recent;
     this.#repeat = repeat;
     this.#log = log;
+    this.#streams = new StreamsDecider({ states, repeat, endOf: this.#endOf, compare: (part, state, group, byIds) => this.#compare(part, state, group, byIds) });
   }
 
   readonly #endOf: EndOf = (stream) => {
@@ -49,6 +54,7 @@ export class AppendPlacer {
   /** Call it before the first step of a request, and when the state has changed between its steps. */
   begin(): void {
     this.#repeat.begin();
+    this.#streams.begin();
   }
 
   /** One step for the request. With an empty group it never asks to WAIT. */
@@ -57,6 +63,7 @@ export class AppendPlacer {
     if (state instanceof Promise) return state;
     switch (request.kind) {
       case 'append': return this.#append(request, state, group);
+      case 'append-to-streams': return this.#appendToStreams(request, group);
       case 'soft-delete': return this.#delete(request, state, group, decideSoftDelete(state.latest, request.expected));
       case 'hard-delete': return this.#delete(request, state, group, decideHardDelete(state.latest, request.expected));
       case 'epoch': return this.#epoch(request, state, group);
@@ -88,7 +95,7 @@ export class AppendPlacer {
     return TAKEN;
   }
 
-  #compare(request: EventsRequest, state: StreamState, group: AppendGroup, byIds: boolean): Verdict {
+  #compare(request: ComparedEvents, state: StreamState, group: AppendGroup, byIds: boolean): Verdict {
     const { isMeta } = request;
     // Ids of the group in flight matter to those only who write to a stream that it writes to.
     if (state.draft !== null) group.rememberIds();
@@ -111,28 +118,56 @@ export class AppendPlacer {
   }
 
   #write(request: EventsRequest, state: StreamState, group: AppendGroup): Placed {
-    const version = state.latest;
-    const { isMeta, events } = request;
-    const last = lastNumberOf(version, isMeta);
-    // A soft-deleted stream comes back: `$tb` moves to its first new event, in the same group.
-    const json = !isMeta && version.softDeleteJson !== null ? withTruncateBefore(version.softDeleteJson, last + 1) : null;
-    const metaBytes = json === null ? 0 : metadataBytes(state, json);
-    if (this.#fit(request, request.bytes + metaBytes, group) === FULL) return FULL;
+    const json = revival(state.latest, request.isMeta);
+    if (this.#fit(request, request.bytes + (json === null ? 0 : metadataBytes(state, json)), group) === FULL) return FULL;
     if (request.error !== null) return TAKEN;
-    const isUnknown = request.expected === ANY || request.expected === STREAM_EXISTS;
-    group.writeEvents(isMeta ? state.metaKey : state.key, last, request, request.bytes, isUnknown);
-    request.first = last + 1;
-    request.last = last + events.length;
-    request.position = group.lastPosition;
-    const final = events[events.length - 1]!;
-    if (isMeta) group.draft(state, version.withMetadata(request.last, final.data, final.isJson));
+    request.first = lastNumberOf(state.latest, request.isMeta) + 1;
+    request.last = request.first + request.events.length - 1;
+    this.#put(request, request.isMeta, request.expected === ANY || request.expected === STREAM_EXISTS, state, group);
+    request.position = group.lastEventPosition;
+    return TAKEN;
+  }
+
+  /** Writes events behind the last one, and what a soft-deleted stream needs to come back: `$tb` moves to its first new event, in the same group. */
+  #put(events: CheckedEvents, isMeta: boolean, isUnknown: boolean, state: StreamState, group: AppendGroup): void {
+    const version = state.latest;
+    const json = revival(version, isMeta);
+    const last = lastNumberOf(version, isMeta);
+    const next = last + events.events.length;
+    group.writeEvents(isMeta ? state.metaKey : state.key, last, events, isUnknown);
+    if (isMeta) {
+      const final = events.events.at(-1)!;
+      group.draft(state, version.withMetadata(next, final.data, final.isJson));
+    } else if (json === null) group.draft(state, version.withLast(next));
     else {
-      let next = version.withLast(request.last);
-      if (json !== null) {
-        group.writeMetadata(state.metaKey, version.metadataVersion, json, metaBytes);
-        next = next.withMetadata(version.metadataVersion + 1, json, true);
-      }
-      group.draft(state, next);
+      group.writeMetadata(state.metaKey, version.metadataVersion, json, metadataBytes(state, json));
+      group.draft(state, version.withLast(next).withMetadata(version.metadataVersion + 1, json, true));
+    }
+  }
+
+  /** All streams of the request, or none. */
+  #appendToStreams(request: StreamsRequest, group: AppendGroup): Placed {
+    const decided = this.#streams.step(request, group);
+    if (decided instanceof SkuaError) return refuse(request, decided);
+    if (decided === WAIT || decided instanceof Promise) return decided;
+    request.isRepeat = decided === ALL_REPEATED;
+    if (request.isRepeat) {
+      request.position = request.parts.reduce((max, { position }) => Math.max(max, position), -1);
+      return TAKEN;
+    }
+    let bytes = request.bytes + request.revivalBytes;
+    for (const { owner, isMeta } of request.parts) {
+      const state = this.#states.get(owner)!;
+      const json = revival(state.latest, isMeta);
+      if (json !== null) bytes += metadataBytes(state, json);
+    }
+    if (this.#fit(request, bytes, group) === FULL) return FULL;
+    if (request.error !== null) return TAKEN;
+    for (const { part, checked, isFirst } of request.runs) {
+      const state = this.#states.get(part.owner)!;
+      this.#put(checked, part.isMeta, isFirst && part.expected < 0 && request.isRepeatable, state, group);
+      part.last = lastNumberOf(state.latest, part.isMeta);
+      part.position = request.position = group.lastEventPosition;
     }
     return TAKEN;
   }
@@ -183,77 +218,13 @@ export class AppendPlacer {
   }
 }
 
-function metadataBytes(state: StreamState, json: Uint8Array): number {
-  return prepareFrameBytes(state.metaKey.bytes.length, METADATA_TYPE.length, json.length, 0);
-}
-
-/** Why nothing may be written, whatever the request expects: a stream that is gone for ever says so to everyone. */
-function refusalOf(request: EventsRequest | DeleteRequest, version: StreamVersion, decision: Decision, endOf: EndOf): SkuaError | null {
-  if (version.isTombstoned) return deletedError(request.stream);
-  const denied = request.authorize === null ? null : request.authorize(version.metadata, endOf);
-  return denied === null && decision === 'deleted' ? deletedError(request.stream) : denied;
+/** The JSON of the metadata with which a soft-deleted stream comes back; null for every other one. */
+function revival(version: StreamVersion, isMeta: boolean): Uint8Array | null {
+  return isMeta || version.softDeleteJson === null ? null : withTruncateBefore(version.softDeleteJson, version.lastNumber + 1);
 }
 
 /** The refusal is told with the group's outcome, because the state behind it may be that of the group. */
 function refuse(request: AppendRequest, error: SkuaError): typeof TAKEN {
   request.error = error;
   return TAKEN;
-}
-
-/**
- * What a request may do, by the expected version and the state of the stream (http-api.md 2.1 and 2.4, grpc-api.md
- * 3.7). `compare-*`: it may be a repeat, which the ids of the events decide.
- */
-type Decision = 'write' | 'conflict' | 'deleted' | 'compare-ids' | 'compare-numbers';
-
-/** Last event number of a stream or of its metastream. */
-function lastNumberOf(version: StreamVersion, isMeta: boolean): number {
-  return isMeta ? version.metadataVersion : version.lastNumber;
-}
-
-function decideAppend(version: StreamVersion, isMeta: boolean, expected: number): Decision {
-  if (version.isTombstoned) return 'deleted';
-  const last = lastNumberOf(version, isMeta);
-  if (expected === STREAM_EXISTS) {
-    if (!isMeta && version.isSoftDeleted) return 'deleted';
-    if (last < 0) return !isMeta && version.metadataVersion >= 0 ? 'write' : 'conflict';
-    return 'compare-ids';
-  }
-  if (expected === ANY) return last < 0 ? 'write' : 'compare-ids';
-  if (expected === last) return 'write';
-  return expected > last ? 'conflict' : 'compare-numbers';
-}
-
-function decideSoftDelete(version: StreamVersion, expected: number): Decision {
-  if (version.isTombstoned) return 'deleted';
-  if (version.isSoftDeleted) return decideOnSoftDeleted(version, expected);
-  if (version.lastNumber < 0) return version.metadataVersion >= 0 && expected < 0 ? 'write' : 'conflict';
-  return decideOnEvents(version, expected);
-}
-
-function decideHardDelete(version: StreamVersion, expected: number): Decision {
-  if (version.isTombstoned) return 'deleted';
-  if (version.isSoftDeleted) return decideOnSoftDeleted(version, expected);
-  if (version.lastNumber >= 0) return decideOnEvents(version, expected);
-  if (expected === ANY || expected === NO_STREAM) return 'write';
-  return expected === STREAM_EXISTS && version.metadataVersion >= 0 ? 'write' : 'conflict';
-}
-
-function decideOnSoftDeleted(version: StreamVersion, expected: number): Decision {
-  if (expected === STREAM_EXISTS) return 'deleted';
-  return expected === ANY || expected === NO_STREAM || expected === version.lastNumber ? 'write' : 'conflict';
-}
-
-function decideOnEvents(version: StreamVersion, expected: number): Decision {
-  return expected === ANY || expected === STREAM_EXISTS || expected === version.lastNumber ? 'write' : 'conflict';
-}
-
-const EXPECTATIONS: Readonly<Record<number, string>> = { [NO_STREAM]: 'no events', [STREAM_EXISTS]: 'an existing stream' };
-
-function conflictError(stream: string, expected: number, actual: number): SkuaError {
-  const found = actual < 0 ? 'it has no events' : `its last event is ${actual}`;
-  const message = expected === ANY
-    ? `The write to ${stream} was refused: ${found}. A part of it had been written before, or there is nothing to delete: read the stream and decide anew.`
-    : `The write to ${stream} expected ${EXPECTATIONS[expected] ?? `event ${expected} to be the last`}, but ${found}: read the stream and decide anew.`;
-  return new SkuaError('wrong_expected_version', message, { stream, expected, actual });
 }

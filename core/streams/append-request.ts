@@ -3,61 +3,13 @@ import { guidFromText, guidIsEmpty } from '../guid.ts';
 import { EPOCH_STREAM } from '../log/epochs.ts';
 import { prepareFrameBytes } from '../log/records.ts';
 import { encodeText } from '../text.ts';
-import { ANY, type AppendResult, type Authorize, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';
+import { ANY, type Authorize, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';
 import { isMetastream, originalOf, POINTS_STREAM, utf8Length } from './names.ts';
+import { type CheckedEvents, PendingRequest } from './pending-request.ts';
+import type { StreamsRequest } from './streams-request.ts';
 
 /** One request to write, from its arrival to its answer. */
-export type AppendRequest = EventsRequest | DeleteRequest | EpochRequest | CompleteChunkRequest;
-
-/** What all of them have: a place in the queue and, once decided, an outcome. */
-abstract class PendingRequest {
-  /** The stream whose state decides; a metastream's is part of its original's. */
-  readonly owner: string;
-  /** Bytes of its framed records, as far as they are known; of a request without events, the room that it takes in the queue. */
-  readonly bytes: number;
-  /** The chunk must end behind this write. */
-  readonly endsChunk: boolean;
-  error: unknown = null;
-  first = -1;
-  last = -1;
-  position = -1;
-  isRepeat = false;
-  /** The state by which it is decided is one of after its arrival, whoever else writes to the log. */
-  isConfirmed = false;
-  resolve!: (result: AppendResult) => void;
-  reject!: (error: unknown) => void;
-
-  constructor(owner: string, bytes: number, endsChunk: boolean) {
-    this.owner = owner;
-    this.bytes = bytes;
-    this.endsChunk = endsChunk;
-  }
-
-  /** Forgets what was decided: it is to be decided anew. */
-  reset(): void {
-    this.error = null;
-    this.first = -1;
-    this.last = -1;
-    this.position = -1;
-    this.isRepeat = false;
-  }
-
-  /** Answers the caller. */
-  settle(): void {
-    if (this.error !== null) this.reject(this.error);
-    else this.resolve({ firstEventNumber: this.first, lastEventNumber: this.last, position: this.position, isRepeat: this.isRepeat });
-  }
-}
-
-/** What is known of the events of a request. */
-interface CheckedEvents {
-  readonly events: readonly NewEvent[];
-  /** On-disk ids of the events, 16 bytes each, from `idsAt` on. */
-  readonly ids: Uint8Array;
-  readonly idsAt: number;
-  /** Framed bytes of the records, without what a returning stream adds. */
-  readonly bytes: number;
-}
+export type AppendRequest = EventsRequest | StreamsRequest | DeleteRequest | EpochRequest | CompleteChunkRequest;
 
 /** Events for a stream; none at all check the expected version and leave a record that says so. */
 export class EventsRequest extends PendingRequest {

@@ -2,13 +2,14 @@ import type { ByteShare } from '../byte-budget.ts';
 import { SkuaError } from '../errors.ts';
 import { TOMBSTONE } from '../log/records.ts';
 import type {
-  AllPage, AllPosition, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
+  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
 import { applyCommitted, type CommittedParts, type CommittedRecords } from './apply-committed.ts';
 import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochDecision, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes } from './append-request.ts';
 import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, pageLimits, stateOf, type StoreContext, viewOf } from './store-context.ts';
+import { followAll, followStream } from './following.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
 import { checkMeaning, METASTREAM_METADATA } from './metadata.ts';
@@ -20,7 +21,8 @@ import { primeRecentIds, RecentIds } from './recent-ids.ts';
 import { RecordTime } from './record-time.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import { StreamStates } from './stream-states.ts';
-import { subscribeToAll, subscribeToStream, Waiters } from './subscriptions.ts';
+import { StreamsRequest } from './streams-request.ts';
+import { messagesOf, Waiters } from './subscriptions.ts';
 
 interface InternalAppendOptions {
   /** End the chunk behind this write, as a scavenge point needs it. */
@@ -39,7 +41,7 @@ export interface StreamFigures {
 
 /** The store with what only parts of the node itself use. */
 export interface EventStoreInternals extends EventStore {
-  /** As `append`, also of no events at all (which checks the expected version and writes a record that says so). */
+  /** As `append`, also of metadata that nobody understands, and without a limit of their size. */
   appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions): Promise<AppendResult>;
   /**
    * Completes the ongoing chunk if `position` lies in it, as it does when the process ended between a scavenge point and
@@ -100,7 +102,6 @@ class Store implements EventStoreInternals {
   }
 
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
-    if (events.length === 0) return Promise.reject(new SkuaError('batch_empty', 'The request has no events: send at least one.', { stream }));
     const refusal = checkBytes(events, this.#options.appendBytesMax) ?? checkMeaning(stream, events);
     return refusal === null ? this.appendInternal(stream, expectedVersion, events, undefined, authorize) : Promise.reject(refusal);
   }
@@ -114,6 +115,23 @@ class Store implements EventStoreInternals {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  async appendToStreams(writes: readonly StreamWrite[], options: AppendToStreamsOptions = {}): Promise<AppendToStreamsResult> {
+    for (const { stream, expectedVersion, events } of writes) {
+      const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion) ?? checkMeaning(stream, events);
+      if (refusal !== null) throw refusal;
+      if (stream === POINTS_STREAM) throw new SkuaError('bad_request', `A scavenge point ends its chunk, so that nothing can be written with it: append to ${POINTS_STREAM} alone.`, { stream });
+    }
+    for (const { stream, expectedVersion } of options.checks ?? []) {
+      const refusal = checkReadableName(stream) ?? checkExpected(expectedVersion);
+      if (refusal !== null) throw refusal;
+    }
+    const refusal = checkBytes(writes.flatMap(({ events }) => events), this.#options.appendBytesMax);
+    if (refusal !== null) throw refusal;
+    const request = new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events));
+    await this.#send(request);
+    return request.outcome;
   }
 
   async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
@@ -234,11 +252,19 @@ class Store implements EventStoreInternals {
   }
 
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>, void, undefined> {
-    return subscribeToStream(this.#context, this.#waiters, stream, options);
+    return messagesOf(this.followStream(stream, options), options);
   }
 
   subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>, void, undefined> {
-    return subscribeToAll(this.#context, this.#waiters, options);
+    return messagesOf(this.followAll(options), options);
+  }
+
+  followStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionPage<number>, void, undefined> {
+    return followStream(this.#context, this.#waiters, stream, options);
+  }
+
+  followAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionPage<AllPosition>, void, undefined> {
+    return followAll(this.#context, this.#waiters, options);
   }
 
   async waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
@@ -295,8 +321,8 @@ function isPoint(stream: string, events: readonly NewEvent[]): boolean {
 function checkBytes(events: readonly NewEvent[], limit: number): SkuaError | null {
   // Without a limit nothing has to be added up.
   if (limit === DEFAULT_OPTIONS.appendBytesMax) return null;
-  const size = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
-  return size <= limit ? null : new SkuaError('batch_too_large', `The events of one append may have ${limit} bytes here, and these have ${size}: split them.`, { size, limit });
+  const size = events.reduce((sum, { data }) => sum + data.length, 0);
+  return size <= limit ? null : new SkuaError('batch_too_large', `The data of one append may have ${limit} bytes here, and these have ${size}: split them.`, { size, limit });
 }
 
 function checkPage(count: number): void {

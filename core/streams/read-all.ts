@@ -76,8 +76,11 @@ interface SubscribedPart extends AllPart {
  */
 export async function readAllPart(context: StoreContext, { from, isAfter, page, withLinks }: NextPart): Promise<SubscribedPart | null> {
   const { checkpointRecords, allScanRecordsMax } = context.options;
+  page.checkpoints?.begin(withLinks);
   const scan = new ForwardScan(context.lookup, from, page, isAfter);
   const part = await readPart(context, scan, page.bytes, withLinks, true, page.filter === undefined ? allScanRecordsMax : Math.min(checkpointRecords, allScanRecordsMax));
+  if (part === null) page.checkpoints?.rewind();
+  else if (part.isCut) page.checkpoints?.cut(part.events.length);
   // A part that ends early, where there was no room for the target of a link, has come as far as its last event.
   return part === null ? null : { ...part, examined: scan.examined, last: part.isCut ? placeOf(part.events.at(-1)!) : scan.last() };
 }

@@ -2,8 +2,8 @@ import { equalBytes, i32 } from '../bytes.ts';
 import { EntryList } from '../index/entries.ts';
 import { END, HIT, isMiss, type Miss } from '../cache/step.ts';
 import { NO_STREAM } from './api.ts';
-import type { EventsRequest } from './append-request.ts';
 import { CeilingSearch, type Lookup, type StreamKey } from './lookup.ts';
+import type { CheckedEvents } from './pending-request.ts';
 import type { RecentIds } from './recent-ids.ts';
 
 /** New events. */
@@ -15,6 +15,12 @@ export const CONFLICT = 12;
 /** It depends on the group in flight: commit that, then begin anew. */
 export const WAIT = 13;
 export type Verdict = typeof NEW | typeof REPEAT | typeof CONFLICT | typeof WAIT | Miss;
+
+/** The events of one stream that a request has, and what it expects of the stream. */
+export interface ComparedEvents extends Pick<CheckedEvents, 'events' | 'ids' | 'idsAt'> {
+  readonly isMeta: boolean;
+  readonly expected: number;
+}
 
 /** What the check is made against. One object serves all checks. */
 export interface RepeatScope {
@@ -55,7 +61,7 @@ export class RepeatCheck {
   }
 
   /** By the ids alone, as far as they are remembered or stand in the stream's last events. */
-  byIds(request: EventsRequest, scope: RepeatScope): Verdict {
+  byIds(request: ComparedEvents, scope: RepeatScope): Verdict {
     const { ids } = request;
     for (; this.#index < request.events.length; this.#index++) {
       const at = request.idsAt + this.#index * 16;
@@ -77,7 +83,7 @@ export class RepeatCheck {
   }
 
   /** Event k of the request must be event `expected` + 1 + k of the stream. */
-  byNumbers(request: EventsRequest, scope: RepeatScope): Verdict {
+  byNumbers(request: ComparedEvents, scope: RepeatScope): Verdict {
     if (request.events.length === 0) return CONFLICT;
     for (; this.#index < request.events.length; this.#index++) {
       const number = request.expected + 1 + this.#index;
@@ -100,7 +106,7 @@ export class RepeatCheck {
   }
 
   /** A stream that was deleted does not count as one, so "no stream" holds for other events than its first. */
-  #differs(request: EventsRequest, scope: RepeatScope): Verdict {
+  #differs(request: ComparedEvents, scope: RepeatScope): Verdict {
     return this.#index === 0 && request.expected === NO_STREAM && scope.isSoftDeleted ? NEW : CONFLICT;
   }
 

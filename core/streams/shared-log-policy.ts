@@ -1,3 +1,4 @@
+import { isSkuaError } from '../errors.ts';
 import type { SharedLog } from '../ports/commit-log.ts';
 import type { AppendGroup } from './append-group.ts';
 import type { AppendQueue } from './append-request.ts';
@@ -51,7 +52,7 @@ export class SharedLogPolicy {
    */
   async confirm(): Promise<void> {
     const { length, requests } = this.#group;
-    if (length > 0 || this.#isOvertaken || requests.every(({ isConfirmed }) => isConfirmed)) return;
+    if (length > 0 || this.#isOvertaken || requests.every(({ isConfirmed, error }) => isConfirmed || isFinal(error))) return;
     for (const request of requests) request.isConfirmed = true;
     await this.#log.confirm();
   }
@@ -102,4 +103,9 @@ export class SharedLogPolicy {
       }
     }
   }
+}
+
+/** As `Authorize` says it. */
+function isFinal(error: unknown): boolean {
+  return isSkuaError(error) && error.data['isFinal'] === true;
 }

@@ -36,7 +36,7 @@ export interface EventStoreOptions {
   /** A group takes no further request once it holds this much. A single larger request is a group of its own. */
   readonly groupBytesMax: number;
   readonly groupRequestsMax: number;
-  /** Data and metadata of one append together. */
+  /** Data of one append together; metadata don't count, as in the reference. */
   readonly appendBytesMax: number;
   /** Recently committed event ids remembered to recognise repeats. */
   readonly recentIds: number;

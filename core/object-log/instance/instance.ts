@@ -3,8 +3,8 @@ import { BlockCache } from '../../cache/block-cache.ts';
 import { SkuaError } from '../../errors.ts';
 import { streamHasher } from '../../stream-hash.ts';
 import type {
-  AllPage, AllPosition, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions,
-  SubscribeStreamOptions, SubscriptionMessage,
+  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions,
+  SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
 } from '../../streams/api.ts';
 import { createEventStore, type EventStoreInternals } from '../../streams/event-store.ts';
 import {
@@ -112,6 +112,10 @@ class ObjectEventStore implements EventStore {
     return this.#refresher.again(() => this.#store.append(stream, expectedVersion, events, authorize));
   }
 
+  appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> {
+    return this.#refresher.again(() => this.#store.appendToStreams(writes, options));
+  }
+
   deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
     return this.#refresher.again(() => this.#store.deleteStream(stream, expectedVersion, kind, authorize));
   }
@@ -138,6 +142,14 @@ class ObjectEventStore implements EventStore {
 
   subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> {
     return this.#poller.follow(() => this.#store.subscribeToAll(options));
+  }
+
+  followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>> {
+    return this.#poller.follow(() => this.#store.followStream(stream, options));
+  }
+
+  followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>> {
+    return this.#poller.follow(() => this.#store.followAll(options));
   }
 
   waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
