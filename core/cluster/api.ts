@@ -32,6 +32,8 @@ export interface MemberLog {
    * Rejects with `epoch_lost` otherwise, and as appends do.
    */
   lead(instanceId: string, after: number): Promise<Epoch>;
+  /** Until the signal ends it no commit of this member is begun: what it is to append waits, and what others commit is taken in. Resolves when the commit under way has its outcome. */
+  hold(signal: AbortSignal): Promise<void>;
   /** Takes in what others have committed: asks the bucket once. */
   refresh(): Promise<void>;
   /** Resolves when it was proved, at most `ageMs` ago, that nobody had committed beyond `applied`; asks the bucket where the last proof is older. */
@@ -49,6 +51,8 @@ export interface MemberLog {
 /** Who is in the cluster and who leads, as this member knows it. */
 export interface Membership {
   readonly self: GossipEntry;
+  /** That of `self`, which is made anew whenever it is asked for. */
+  readonly instanceId: string;
   readonly state: MemberState;
   /** Members with a vote that the cluster is meant to have. */
   readonly clusterSize: number;

@@ -64,6 +64,8 @@ export class CopyHead extends Head {
   #seen: number;
   #seenEnd: number;
   #applying: Promise<void> | null = null;
+  /** No commit is begun before it resolves. */
+  #held: Promise<void> | null = null;
   #trouble: SkuaError | null = null;
   #isClosed = false;
 
@@ -98,10 +100,21 @@ export class CopyHead extends Head {
 
   /** A commit that is being taken in is waited for; while the copy can take in nothing, nothing is committed for clients either. */
   override ready(): Promise<void> | null {
+    if (this.#held !== null) return this.#held.then(() => this.ready() ?? undefined);
     if (this.#applying !== null) return this.#applying.catch(() => {});
     const refusal = this.#on.refusal();
     if (refusal !== null) return Promise.reject(refusal);
     return this.#trouble === null ? null : Promise.reject(notReady(this.#trouble));
+  }
+
+  /** As in `MemberLog`. Of several at once the last one to end counts. */
+  async hold(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const ended = new Promise<void>((resolve) => { signal.addEventListener('abort', () => { resolve(); }, { once: true }); });
+    const before = this.#held;
+    const held: Promise<void> = ended.then(() => before ?? undefined).then(() => { if (this.#held === held) this.#held = null; });
+    this.#held = held;
+    await this.committing;
   }
 
   override get isTaking(): boolean { return this.#applying !== null; }
@@ -177,7 +190,8 @@ export class CopyHead extends Head {
       }
       const last = batch.at(-1);
       bytes += commit.records.length;
-      if (last !== undefined && (bytes > BATCH_BYTES_MAX || last.endsChunk || commit.start !== last.end)) break;
+      // A chunk that is full to its last byte ends there, though no commit says so.
+      if (last !== undefined && (bytes > BATCH_BYTES_MAX || last.endsChunk || commit.start !== last.end || last.end % this.chunkSizeBytes === 0)) break;
       batch.push(commit);
     }
     return batch;

@@ -121,6 +121,10 @@ export class CopyLog implements MemberLog {
     return epoch;
   }
 
+  async hold(signal: AbortSignal): Promise<void> {
+    await this.#opened().head.hold(signal);
+  }
+
   async refresh(): Promise<void> {
     await this.#opened().refresher.refresh();
   }

@@ -112,8 +112,8 @@ class Member implements MemberStore {
         await this.#openOnce();
         break;
       } catch (error) {
-        // The log was taken into files beyond what the copy was brought up to meanwhile.
-        if (!isSkuaError(error, 'copy_behind') || tries === OPENS_MAX) throw error;
+        // The log was taken into files beyond what the copy was brought up to meanwhile, or while its tail was read.
+        if (!(isSkuaError(error, 'copy_behind') || isSkuaError(error, 'commit_lost')) || tries === OPENS_MAX) throw error;
       }
     }
     this.#watching = this.#watch();
@@ -220,7 +220,7 @@ const FINAL: ReadonlySet<string> = new Set(['log_diverged', 'other_log', 'log_co
 
 /** Opens the copy once: files first, then log and index, then the tail. */
 class CopyOpening implements SharedOpening {
-  readonly streams = { idLookbackEvents: ID_LOOKBACK_EVENTS };
+  readonly streams: SharedOpening['streams'];
   readonly #options: MemberStoreOptions;
   readonly #world: ObjectWorld;
   readonly #log: CopyLog;
@@ -234,6 +234,7 @@ class CopyOpening implements SharedOpening {
   #flushing: Promise<void> = Promise.resolve();
 
   constructor(options: MemberStoreOptions, world: ObjectWorld, log: CopyLog, signal: AbortSignal, onTrouble: (error: SkuaError) => void) {
+    this.streams = { idLookbackEvents: ID_LOOKBACK_EVENTS, ...options.log?.streams };
     this.#options = options;
     this.#world = world;
     this.#log = log;

@@ -2,7 +2,7 @@ import type { ByteShare } from '../../byte-budget.ts';
 import { SkuaError } from '../../errors.ts';
 import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeStarted } from '../../scavenge/api.ts';
 import type {
-  AllPage, AllPosition, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
+  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
 } from '../../streams/api.ts';
 import type { MemberLog } from '../api.ts';
 import { copyClosed } from './member-log.ts';
@@ -27,6 +27,7 @@ export class SwitchingStore implements EventStore {
 
   get end(): number { return this.#log.end; }
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> { return this.#use((store) => store.append(stream, expectedVersion, events, authorize)); }
+  appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> { return this.#use((store) => store.appendToStreams(writes, options)); }
   deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> { return this.#use((store) => store.deleteStream(stream, expectedVersion, kind, authorize)); }
   readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#use((store) => store.readStream(stream, options)); }
   readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> { return this.#use((store) => store.readEvent(stream, number, resolveLinks, share)); }
@@ -41,10 +42,22 @@ export class SwitchingStore implements EventStore {
   }
 
   async *subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>, void, undefined> {
-    const { after } = options;
-    // Who has read on at another member may come with a place that this copy has not reached: what lies before it must not come again.
-    if (typeof after === 'object' && after.commit >= this.#log.end) await this.#use(() => this.#log.refresh());
+    await this.#reach(options);
     yield* this.#follow((store) => store.subscribeToAll(options));
+  }
+
+  followStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionPage<number>, void, undefined> {
+    return this.#follow((store) => store.followStream(stream, options));
+  }
+
+  async *followAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionPage<AllPosition>, void, undefined> {
+    await this.#reach(options);
+    yield* this.#follow((store) => store.followAll(options));
+  }
+
+  /** Who has read on at another member may come with a place that this copy has not reached: what lies before it must not come again. */
+  async #reach({ after }: SubscribeAllOptions): Promise<void> {
+    if (typeof after === 'object' && after.commit >= this.#log.end) await this.#use(() => this.#log.refresh());
   }
 
   async #use<T>(call: (store: EventStore) => Promise<T>): Promise<T> {

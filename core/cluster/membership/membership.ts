@@ -85,6 +85,7 @@ class Member implements RunningMembership {
   get leadsSinceMs(): number | null { return this.isLeader ? this.#leadsSinceMs : null; }
   get state(): MemberState { return this.#view.state(); }
   get self(): GossipEntry { return this.#view.entry(); }
+  get instanceId(): string { return this.#view.instanceId; }
 
   members(): readonly ClusterMember[] { return this.#view.members(); }
   leader(): ClusterMember | null { return this.#view.leader(); }
