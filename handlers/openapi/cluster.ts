@@ -43,6 +43,10 @@ export const CLUSTER_DOCS = {
     ],
     responses: { 200: ok('Commits from that one on.', media(BINARY, 'application/octet-stream')), 204: ok('None came in time.'), 410: ok('The member does not have them at hand, or does not lead: the log has them.'), ...problems(400), ...OTHER_LOG },
   },
+  frames: {
+    summary: 'Ask for a connection for requests that are passed on', description: 'With `Upgrade: skua-frames` the connection carries them from then on, many at a time (101).',
+    responses: { 204: ok('The caller is a member.') },
+  },
   append: {
     summary: 'What a member writes for itself', description: 'Scavenge points, the history of its scavenges and its part of the audit. Data and metadata are texts, taken byte for byte. The leader alone takes it.',
     body: {

@@ -12,6 +12,7 @@ import { CONNECTOR_SCHEMAS, connectorFailures, webhookFailures } from './connect
 import { NODE_SCHEMAS } from './node.ts';
 import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './parts.ts';
 import { STREAM_SCHEMAS } from './streams.ts';
+import { SUBSCRIPTION_SCHEMAS } from './subscriptions.ts';
 import { USER_SCHEMAS } from './users.ts';
 
 /** The OpenAPI document, made from the table of routes that the router uses, so that it can't lack one or name one too many. */
@@ -43,6 +44,7 @@ const TAGS: readonly { readonly name: string; readonly description: string; read
   { name: 'Scavenging', description: 'Removing what was deleted or has expired.', prefixes: ['/admin/scavenge', '/auto-scavenge/'] },
   { name: 'Backup', description: 'Copies of the node\'s files, for the day on which they are lost.', prefixes: ['/admin/backup'] },
   { name: 'Users', description: 'Who may log in, and the groups they are in.', prefixes: ['/users'] },
+  { name: 'Subscriptions', description: 'Groups whose consumers share out the events of a stream among themselves.', prefixes: ['/subscriptions'] },
   { name: 'Connectors', description: 'Sources of webhooks.', prefixes: ['/connectors'] },
   { name: 'Cluster', description: 'What members of a cluster ask of each other.', prefixes: ['/cluster/'] },
   { name: 'Administration', description: 'Directing the node.', prefixes: ['/admin/'] },
@@ -97,7 +99,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     tags: TAGS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description })),
     paths,
     components: {
-      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...CONNECTOR_SCHEMAS, ...CLUSTER_SCHEMAS, ...NODE_SCHEMAS },
+      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...CONNECTOR_SCHEMAS, ...CLUSTER_SCHEMAS, ...NODE_SCHEMAS },
       parameters: Object.fromEntries(Object.entries(PARAMETERS).map(([name, parameter]) => [name, parameterObject(parameter)])),
       responses: Object.fromEntries(Object.entries(PROBLEMS).map(([name, response]) => [name, responseObject(response)])),
       securitySchemes: { basic: { type: 'http', scheme: 'basic', description: 'Login name and password, in UTF-8.' } },

@@ -41,10 +41,10 @@ export const STREAM_SCHEMAS: Readonly<Record<string, Schema>> = {
     links: arrayOf(ref('Link')), entries: arrayOf(ref('Entry')),
   }, 'A page of events. Entries are newest first, whatever the direction of the page; `previous` leads to newer events, `next` to older ones.'),
   Entry: object({
-    ...RICH('?'), title: TEXT, id: TEXT, updated: TIME, author: ref('Author'), summary: TEXT, retryCount: NULL, content: { anyOf: [NULL, ref('Event')] }, links: arrayOf(ref('Link')),
+    ...RICH('?'), title: TEXT, id: TEXT, updated: TIME, author: ref('Author'), summary: TEXT, retryCount: { type: ['null', 'integer'], description: 'Of messages of persistent subscriptions: how often it was sent before.' }, content: { anyOf: [NULL, ref('Event')] }, links: arrayOf(ref('Link')),
   }, 'An event in a feed. The optional members come with `embed`.'),
   Author: object({ name: oneOf('EventStore', 'Kurrent') }),
-  Link: object({ uri: TEXT, relation: oneOf('self', 'first', 'last', 'next', 'previous', 'metadata', 'edit', 'alternate'), type: NULL }),
+  Link: object({ uri: TEXT, relation: oneOf('self', 'first', 'last', 'next', 'previous', 'metadata', 'edit', 'alternate', 'ack', 'nack', 'ackAll', 'nackAll'), type: NULL }),
   Event: object({ eventStreamId: TEXT, eventNumber: EVENT_NUMBER, eventType: TEXT, eventId: UUID, data: {}, metadata: {} }),
   EventLine: object({ ...RICH(''), updated: TIME, position: { type: 'string', pattern: '^\\d+/\\d+$', description: 'Commit and prepare position in the log.' } }, 'An event as a line of JSON, and in the `data` of server-sent events.'),
   StreamDescription: object({

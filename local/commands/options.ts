@@ -200,6 +200,18 @@ export const explainOptions = {
   json: flag('Report as JSON, sizes in bytes'),
 };
 
+export const subscriptionsOptions = { node: nodeOption, ca: caOption, json: reportJson };
+
+export const subscriptionsListOptions = { ...subscriptionsOptions, stream: text('STREAM', null, 'Only the groups of this stream') };
+
+export const subscriptionsReplayOptions = { ...subscriptionsOptions, 'stop-at': optionalNumber('Only parked messages with numbers below this one') };
+
+export const subscriptionsResetOptions = { ...subscriptionsOptions, from: text('FROM', null, 'Where to begin: start, end, the number of an event, or for groups of $all a position such as C:1024/P:1024') };
+
+function optionalNumber(help: string): Option<number | null> {
+  return { ...integer('N', 0, 2_147_483_647, 0, help), fallback: null, fallbackText: 'all of them' };
+}
+
 export const userListOptions = {
   node: nodeOption,
   ca: caOption,
