@@ -2,13 +2,14 @@ import type { ClusterMember } from '../core/cluster/api.ts';
 import { isSkuaError, SkuaError } from '../core/errors.ts';
 import { provedCaller } from './authentication.ts';
 import { readBody } from './http/body.ts';
-import type { ReplyParts, RequestParts } from './http/cluster.ts';
+import type { Passage, ReplyParts, RequestParts } from './http/cluster.ts';
 import type { App, Call, ClusterFeature, Reply } from './http/context.ts';
-import { FORWARDED_HEADER, forwardedText, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './http/forwarded.ts';
-import { changesOf, within } from './http/cluster-waits.ts';
+import { FORWARDED_HEADER, forwardedText, isForOthers, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './http/forwarded.ts';
+import { changesOf, EndWaits, within } from './http/cluster-waits.ts';
 import type { Changes } from './http/cluster-waits.ts';
 import { requiresLeader } from './http/headers.ts';
 import type { PlacesOf, Placed } from './http/places.ts';
+import { isSubscriptionPath } from './http/presence.ts';
 import { empty } from './http/reply.ts';
 import { baseOf } from './http/url.ts';
 
@@ -50,14 +51,16 @@ export class Forwarding {
   readonly #cluster: ClusterFeature;
   readonly #placeOf: PlacesOf;
   readonly #changes: Changes;
-  /** Appends that a leader has not answered yet, each with the epoch in which it was sent. */
-  readonly #appends = new Set<{ readonly epoch: number; readonly giveUp: AbortController }>();
+  readonly #ends: EndWaits;
+  /** Ends the waiting for answers to appends, by the epoch in which they were sent. */
+  readonly #giveUps = new Map<number, AbortController>();
 
   constructor(app: App, cluster: ClusterFeature, placeOf: PlacesOf) {
     this.#app = app;
     this.#cluster = cluster;
     this.#placeOf = placeOf;
     this.#changes = changesOf(cluster, app.world.clock);
+    this.#ends = new EndWaits(cluster.log, app.world.clock);
     cluster.log.onEpoch(({ number }) => void this.#succeeded(number));
   }
 
@@ -85,36 +88,52 @@ export class Forwarding {
     const { membership } = this.#cluster;
     if (membership.isLeader) return null;
     const leader = membership.leader();
-    return leader === null || leader.instanceId === membership.self.instanceId ? null : leader;
+    return leader === null || leader.instanceId === membership.instanceId ? null : leader;
   }
 
-  /** Rule 12. Writes prove by themselves that they were decided by the newest state. */
+  /** Rule 12. */
   async #leaderOnly(call: Call, { place, methods }: Placed): Promise<Reply | null> {
-    const { membership, log, forward } = this.#cluster;
     call.methods = methods;
+    const leader = await this.leaderElsewhere(place === 'here');
+    if (leader === null) return null;
+    const moved = empty(call, 307, 'Temporary Redirect');
+    return { ...moved, headers: { ...moved.headers, location: `${this.#cluster.forward.scheme}://${hostOf(leader)}${targetOf(call)}` } };
+  }
+
+  /**
+   * The member that leads, for what is for the leader alone; null where that is this one. What it reads is then the newest state (`isRead`); writes prove by themselves
+   * that they were decided by that. Errors: `no_leader`.
+   */
+  async leaderElsewhere(isRead: boolean): Promise<ClusterMember | null> {
+    const { membership, log } = this.#cluster;
     const { clock } = this.#app.world;
     for (const untilMs = clock.monotonicMs() + LEADER_WAIT_MS; ;) {
       if (membership.isLeader) {
-        if (place === 'here') await log.proveFresh(FRESH_MS);
+        if (isRead) await log.proveFresh(FRESH_MS);
         return null;
       }
       const leader = this.#leader();
-      if (leader !== null) {
-        const moved = empty(call, 307, 'Temporary Redirect');
-        return { ...moved, headers: { ...moved.headers, location: `${forward.scheme}://${hostOf(leader)}${targetOf(call)}` } };
-      }
+      if (leader !== null) return leader;
       if (!await this.#changes.next(untilMs)) throw new SkuaError('no_leader', 'No member of the cluster leads at the moment. Try again in some seconds, or leave out the header that asks for the leader: any member answers without it.');
     }
   }
 
   async #forward(call: Call, { place, methods, arrive = readBody }: Placed): Promise<Reply | null> {
-    const { clock, meter } = this.#app.world;
     call.methods = methods;
     const body = await arrive(call, this.#app);
     if (!(body instanceof Uint8Array)) return body;
     call.body = body;
+    return this.passOn(call, place === 'append', body);
+  }
+
+  /** The member that decides what is not decided here; null where this one leads, or nobody. */
+  get elsewhere(): ClusterMember | null { return this.#leader(); }
+
+  /** The leader's answer to a request whose body has arrived; null where it is to be decided here. A request that is no append is not sent a second time. Errors: `commit_outcome_unknown`. */
+  async passOn(call: Call, isAppend: boolean, body: Uint8Array): Promise<Reply | null> {
+    const { clock, meter } = this.#app.world;
     const startMs = clock.monotonicMs();
-    const reply = await this.#decided(call, place === 'append', body);
+    const reply = await this.#decided(call, isAppend, body);
     if (reply === null) this.#count('here');
     else meter.observe(DURATION, (clock.monotonicMs() - startMs) / 1_000);
     return reply;
@@ -160,24 +179,28 @@ export class Forwarding {
     return null;
   }
 
-  async #send(call: Call, leader: ClusterMember, epoch: number, isAppend: boolean, body: Uint8Array): Promise<ReplyParts> {
-    const { forward } = this.#cluster;
-    const request = this.#requestOf(call, epoch, body);
-    if (!isAppend) return forward.send(leader, request, ANSWER_MS, null);
-    const pending = { epoch, giveUp: new AbortController() };
-    this.#appends.add(pending);
-    try {
-      return await forward.send(leader, request, ANSWER_MS, pending.giveUp.signal);
-    } finally {
-      this.#appends.delete(pending);
+  #send(call: Call, leader: ClusterMember, epoch: number, isAppend: boolean, body: Uint8Array): Promise<ReplyParts> {
+    return this.#cluster.forward.send(leader, this.#requestOf(call, epoch, body), ANSWER_MS, isAppend ? this.#giveUpOf(epoch) : null);
+  }
+
+  #giveUpOf(epoch: number): AbortSignal {
+    let giveUp = this.#giveUps.get(epoch);
+    if (giveUp === undefined) {
+      giveUp = new AbortController();
+      this.#giveUps.set(epoch, giveUp);
     }
+    return giveUp.signal;
   }
 
   /** A newer epoch is in the log: what an older leader has not decided by now it will not decide any more. */
   async #succeeded(epoch: number): Promise<void> {
-    if (this.#appends.size === 0) return;
+    if (this.#giveUps.size === 0) return;
     await this.#app.world.clock.sleep(SUCCEEDED_MS);
-    for (const pending of this.#appends) if (pending.epoch < epoch) pending.giveUp.abort();
+    for (const [sentIn, giveUp] of this.#giveUps) {
+      if (sentIn >= epoch) continue;
+      this.#giveUps.delete(sentIn);
+      giveUp.abort();
+    }
   }
 
   /** Whether it is settled what a leader of this epoch has decided: this member has a newer epoch, and with it all that came before. */
@@ -206,9 +229,8 @@ export class Forwarding {
 
   /** Answered once this member shows what the leader had written by then, so that one's own writes are seen at once. */
   async #withOwnWrites({ status, statusText, headers: { [LOG_END_HEADER]: end, ...headers }, body }: ReplyParts): Promise<Reply> {
-    const { log } = this.#cluster;
     const position = Number(end);
-    if (Number.isSafeInteger(position) && log.end < position) await within(this.#app.world.clock, OWN_WRITES_MS, (signal) => log.waitForEnd(position, signal));
+    if (Number.isSafeInteger(position) && this.#cluster.log.end < position) await this.#ends.next(position, OWN_WRITES_MS);
     this.#count('answered');
     return { status, statusText, headers, body };
   }
@@ -223,9 +245,16 @@ export function notLeaderReply(): Reply {
   return { status: NOT_LEADER_STATUS, statusText: 'Misdirected Request', headers: { 'content-length': '0', [NOT_LEADER_HEADER]: 'true' }, body: null };
 }
 
-/** Reads are answered here, but for that of one state that the leader alone has. */
+/** What a request that another member has passed on failed with, as its client is to be told; null where that member is to decide it, since nothing was done here. */
+export function failedFor(passage: Passage | null, error: unknown): { readonly error: unknown } | null {
+  if (passage === null || !isForOthers(error)) return { error };
+  if (!passage.hasWritten) return null;
+  return { error: new SkuaError('commit_outcome_unknown', 'The lead changed while the request was carried out, and a part of it was done: look, and send it again.', {}, error) };
+}
+
+/** Reads are answered here, but for those of what the leader alone has. */
 function mayNotChange({ method, path }: Call): boolean {
-  return (method === 'GET' || method === 'OPTIONS') && !path.startsWith('/auto-scavenge/');
+  return (method === 'GET' || method === 'OPTIONS') && !path.startsWith('/auto-scavenge/') && !isSubscriptionPath(path);
 }
 
 function targetOf({ url, origin }: Call): string {

@@ -67,10 +67,14 @@ function commitsRequest(call: Call): CommitsRequest {
   return checkCommitsRequest({ logId: queryOf(call, 'log'), from: numberOf('from'), instanceId: queryOf(call, 'instance'), waitMs: numberOf('waitMs') });
 }
 
+/** GET `/cluster/frames`: nothing but that the caller is a member. A server that knows the protocol gives it the connection then (local/http/frames.ts). */
+const frames: Handler = (call) => empty(call, 204, 'No Content');
+
 /** The paths of the members. */
 export const CLUSTER_ROUTES: readonly Route[] = [
   { path: '/cluster/gossip', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', gossip, CLUSTER_DOCS.gossip) } },
   { path: '/cluster/commits', methods: 'GET, OPTIONS', operations: { GET: operation('members', 'here', commits, CLUSTER_DOCS.commits) } },
+  { path: '/cluster/frames', methods: 'GET, OPTIONS', operations: { GET: operation('members', 'here', frames, CLUSTER_DOCS.frames) } },
   { path: '/cluster/lead', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', lead, CLUSTER_DOCS.lead) } },
   { path: '/cluster/append', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', append, CLUSTER_DOCS.append) } },
 ];

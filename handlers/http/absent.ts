@@ -5,10 +5,10 @@ import { SkuaError } from '../../core/errors.ts';
 /** Paths by how they begin, as whole segments, and what there would be. */
 const ABSENT: readonly { readonly path: RegExp; readonly what: string }[] = [
   { path: /^\/projections?(?:\/|$)/, what: 'Projections are not here. Read the streams with GET, or follow them with Accept: text/event-stream, and project outside' },
-  { path: /^\/subscriptions(?:\/|$)/, what: 'Persistent subscriptions are not here yet. Follow a stream with Accept: text/event-stream, and keep the id that was seen last' },
+  { path: /^\/subscriptions(?:\/|$)/, what: 'Persistent subscriptions have nothing at this path, and functions have none at all. Follow a stream with Accept: text/event-stream, and keep the id that was seen last' },
   { path: /^\/(?:web|ui)(?:\/|$)/, what: 'The web page is not here yet. GET / tells what is' },
   { path: /^\/histogram(?:\/|$)/, what: 'Histograms are not here. GET /metrics has some' },
-  { path: /^\/(?:event_store|eventstore|kurrentdb|kurrent)\.[a-z]/i, what: 'gRPC is not spoken here yet. GET / tells where the HTTP interface is' },
+  { path: /^\/(?:event_store|eventstore|kurrentdb|kurrent)\.[a-z]/i, what: 'gRPC is spoken over HTTP/2 only. GET / tells where the HTTP interface is' },
 ];
 
 /** Where nothing is at a path. `not_here` names what the reference has there; `not_found` for all else. */

@@ -1,3 +1,4 @@
+import type { MemberLog } from '../../core/cluster/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { ClusterFeature } from './context.ts';
 
@@ -40,4 +41,56 @@ export function changesOf({ membership, log }: Pick<ClusterFeature, 'membership'
       });
     })),
   };
+}
+
+interface EndWait { readonly position: number; readonly untilMs: number; readonly resolve: () => void }
+
+/** Waits for what the leader has written: nearly each request that is passed on waits, so that all have one listener and one timer. */
+export class EndWaits {
+  readonly #log: Pick<MemberLog, 'end' | 'onApplied'>;
+  readonly #clock: Clock;
+  /** In the order in which their time is over, where all wait equally long. */
+  readonly #waiting = new Set<EndWait>();
+  #timer: AbortController | null = null;
+
+  constructor(log: Pick<MemberLog, 'end' | 'onApplied'>, clock: Clock) {
+    this.#log = log;
+    this.#clock = clock;
+    log.onApplied(() => this.#look());
+  }
+
+  /** Resolves when readers see the log up to this position, and after `ms` milliseconds, which are the same for all. */
+  next(position: number, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.add({ position, untilMs: this.#clock.monotonicMs() + ms, resolve });
+      if (this.#timer === null) void this.#time();
+    });
+  }
+
+  #look(): void {
+    if (this.#waiting.size === 0) return;
+    const { end } = this.#log;
+    for (const wait of this.#waiting) if (wait.position <= end) this.#end(wait);
+    // With a reason of its own, none has to be made up with its stack.
+    if (this.#waiting.size === 0) this.#timer?.abort(null);
+  }
+
+  #end(wait: EndWait): void {
+    this.#waiting.delete(wait);
+    wait.resolve();
+  }
+
+  async #time(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      const timer = this.#timer = new AbortController();
+      const [first] = this.#waiting;
+      await this.#clock.sleep(first!.untilMs - this.#clock.monotonicMs(), timer.signal);
+      const nowMs = this.#clock.monotonicMs();
+      for (const wait of this.#waiting) {
+        if (wait.untilMs > nowMs) break;
+        this.#end(wait);
+      }
+    }
+    this.#timer = null;
+  }
 }

@@ -5,6 +5,7 @@ import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { Holds } from '../../core/backup/node/hold.ts';
 import type { Backups } from '../../core/backup/node/backups.ts';
+import type { PersistentSubscriptions } from '../../core/persistent/api.ts';
 import type { AuditAction, AuditDetails, AuditLog } from '../../core/ports/audit.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
@@ -23,6 +24,8 @@ import type { NodeControl } from './node-control.ts';
 export interface AppOptions {
   /** Largest request body in bytes; a larger one is 413. */
   readonly bodyBytesMax: number;
+  /** Largest append of gRPC in bytes of data; what is larger in all than a body may be is refused too. */
+  readonly appendBytesMax: number;
   /** Bytes of events with which a page ends, behind at least one; its links lead on to the rest. */
   readonly readPageBytesMax: number;
   /** Every reply to a read tells caches to ask again (http-api.md 2.7). */
@@ -49,7 +52,7 @@ export interface AppOptions {
 }
 
 export const DEFAULT_OPTIONS: AppOptions = {
-  bodyBytesMax: 30_000_000, readPageBytesMax: 8_388_608, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
+  bodyBytesMax: 30_000_000, appendBytesMax: Number.MAX_SAFE_INTEGER, readPageBytesMax: 8_388_608, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
   disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
   logHttpRequests: false, compressionMinBytes: 1_024, corsOrigins: [],
 };
@@ -87,6 +90,8 @@ export interface AppFeatures {
   readonly backups?: { readonly holds: Holds; readonly node: Backups } | null;
   /** Null where connectors are switched off. */
   readonly webhooks?: Webhooks | null;
+  /** Persistent subscriptions; null where there are none, as in functions. */
+  readonly subscriptions?: PersistentSubscriptions | null;
   /** Null where the node is a member of no cluster. */
   readonly cluster?: ClusterFeature | null;
 }
@@ -99,6 +104,13 @@ export interface ClusterFeature {
   readonly isSecret: ((text: string) => boolean) | null;
   readonly forward: Forwarder;
   readonly fence: Fence;
+  /** Answers calls of gRPC that another member has passed on as requests of HTTP; left out, or null, where there is no gRPC. */
+  readonly grpc?: PassedOnCalls | null;
+}
+
+export interface PassedOnCalls {
+  /** Null for what is no call of gRPC. */
+  answer(call: Call, app: App): Promise<Reply> | null;
 }
 
 export interface Webhooks {
@@ -146,6 +158,8 @@ export interface ServerSide {
   readonly connectionOf?: (request: Request) => object | null;
   /** The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win. */
   readonly peerOf?: (request: Request) => Principal | null;
+  /** Whether the connection of a request carries those of a member alone, which proved to be one when it asked for the connection (`/cluster/frames`). */
+  readonly isOfMember?: (request: Request) => boolean;
   /** The name in the verified certificate of the connection; null without one. */
   readonly certificateOf?: (request: Request) => string | null;
   /**
@@ -234,7 +248,7 @@ export interface Audited {
 }
 
 /** Adds to what the audit is told of a call, where it is told of it at all. */
-export function noteForAudit(call: Call, more: Partial<Audited>): void {
+export function noteForAudit(call: Pick<Call, 'audited'>, more: Partial<Audited>): void {
   if (call.audited !== null) call.audited = { ...call.audited, ...more };
 }
 

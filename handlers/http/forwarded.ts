@@ -1,3 +1,5 @@
+import { isSkuaError } from '../../core/errors.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { notAMember } from './authorization.ts';
 import type { Forwarded } from './cluster.ts';
@@ -12,6 +14,13 @@ export const LOG_END_HEADER = 'skua-log-end';
 export const NOT_LEADER_HEADER = 'skua-not-leader';
 /** Status of such an answer, which no client ever sees: Misdirected Request. */
 export const NOT_LEADER_STATUS = 421;
+
+/** Why nothing was done here for another member, which may ask again, or decide by itself: somebody else leads, or the copy of this member takes no writes. */
+const FOR_OTHERS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_leader', 'no_leader', 'not_ready']);
+
+export function isForOthers(error: unknown): boolean {
+  return isSkuaError(error) && FOR_OTHERS.has(error.code);
+}
 
 /** Longest header that is looked at, in characters. */
 const FORWARDED_LENGTH_MAX = 16_384;
@@ -69,9 +78,9 @@ export function refuseUnheard({ request, forwarded }: Call): void {
 /** Longest secret that is looked at, in characters. */
 const SECRET_LENGTH_MAX = 8_192;
 
-/** By its certificate, or by the secret of the cluster; without security everybody is whoever it says. */
+/** By its certificate, or by the secret of the cluster, with each request or once for a connection of its own; without security everybody is whoever it says. */
 function isFromMember(request: Request, { security, server, features: { cluster } }: App): boolean {
-  if (security === null || (server.peerOf?.(request) ?? null) !== null) return true;
+  if (security === null || server.isOfMember?.(request) === true || (server.peerOf?.(request) ?? null) !== null) return true;
   const secret = request.headers.get(MEMBER_HEADER);
   return secret !== null && secret.length <= SECRET_LENGTH_MAX && cluster?.isSecret?.(secret) === true;
 }

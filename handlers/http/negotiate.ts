@@ -6,7 +6,7 @@ import { queryOf } from './context.ts';
 import type { Call } from './context.ts';
 
 /** What a reply consists of. */
-type Kind = 'json' | 'text' | 'atom' | 'event' | 'binary' | 'description' | 'lines' | 'live';
+type Kind = 'json' | 'text' | 'atom' | 'competing' | 'event' | 'binary' | 'description' | 'lines' | 'live';
 
 /** A representation we can send: its media type and the family of names the answer uses. */
 export interface Representation {
@@ -27,6 +27,8 @@ const ALL: readonly Representation[] = [
   representation('text', 'text/plain'),
   representation('atom', 'application/vnd.eventstore.atom+json'),
   representation('atom', 'application/vnd.kurrent.atom+json'),
+  representation('competing', 'application/vnd.eventstore.competingatom+json'),
+  representation('competing', 'application/vnd.kurrent.competingatom+json'),
   representation('event', 'application/vnd.eventstore.event+json'),
   representation('event', 'application/vnd.kurrent.event+json'),
   representation('binary', 'application/octet-stream', false),
@@ -42,6 +44,10 @@ const JSON_REPRESENTATION = BY_TYPE.get('application/json')!;
 export const FEED_KINDS: readonly Kind[] = ['json', 'atom', 'description', 'lines'];
 /** Of `/streams/{stream}` and `/streams/$all`, which can be followed as well. */
 export const HEAD_KINDS: readonly Kind[] = ['json', 'atom', 'description', 'lines', 'live'];
+/** Of messages of persistent subscriptions. */
+export const COMPETING_KINDS: readonly Kind[] = ['json', 'competing'];
+/** Of feeds that come as pages alone. */
+export const PAGE_KINDS: readonly Kind[] = ['json', 'atom'];
 /** Of single events. */
 export const EVENT_KINDS: readonly Kind[] = ['json', 'atom', 'event', 'binary'];
 /** Of the admin routes whose replies have a form in plain text. */

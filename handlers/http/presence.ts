@@ -1,5 +1,6 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { SkuaError } from '../../core/errors.ts';
+import type { PersistentSubscriptions } from '../../core/persistent/api.ts';
 import type { App, AppFeatures, Call, ClusterFeature, Webhooks } from './context.ts';
 import type { NodeControl } from './node-control.ts';
 
@@ -7,6 +8,7 @@ import type { NodeControl } from './node-control.ts';
 export function isPresent(app: App, path: string): boolean {
   if (isWebhookPath(path)) return app.features.webhooks != null;
   if (isAutoScavengePath(path)) return app.features.autoScavenge != null;
+  if (isSubscriptionPath(path)) return app.features.subscriptions != null;
   if (isClusterPath(path)) return app.features.cluster != null;
   return !isBackupPath(path) || app.features.backups != null;
 }
@@ -36,6 +38,11 @@ function isBackupPath(path: string): boolean {
   return path.startsWith('/admin/backup');
 }
 
+/** Whether the path is there only where there are persistent subscriptions. */
+export function isSubscriptionPath(path: string): boolean {
+  return path === '/subscriptions' || path.startsWith('/subscriptions/');
+}
+
 /** Whether the path is one by which members speak with each other. */
 function isClusterPath(path: string): boolean {
   return path.startsWith('/cluster/');
@@ -47,6 +54,14 @@ export function clusterOf(call: Call, app: App): ClusterFeature {
   if (cluster !== null && cluster !== undefined) return cluster;
   call.methods = '';
   throw new SkuaError('not_found', `There is nothing at ${call.path}: this node is a member of no cluster.`);
+}
+
+/** Errors: `not_found` where there are no persistent subscriptions. */
+export function subscriptionsOf(call: Call, app: App): PersistentSubscriptions {
+  const { subscriptions } = app.features;
+  if (subscriptions !== null && subscriptions !== undefined) return subscriptions;
+  call.methods = '';
+  throw new SkuaError('not_found', `There is nothing at ${call.path}: persistent subscriptions are not here.`);
 }
 
 /** Errors: `not_found` where connectors are switched off: their paths are unknown then. */

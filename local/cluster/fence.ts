@@ -3,7 +3,7 @@ import type { ByteShare } from '../../core/byte-budget.ts';
 import type { MemberLog } from '../../core/cluster/api.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type {
-  AllPage, AllPosition, AppendResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage,
+  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
 } from '../../core/streams/api.ts';
 import type { Fence, Passage } from '../../handlers/http/cluster.ts';
 
@@ -71,7 +71,9 @@ class EpochPassage implements Passage {
   }
 
   #closed(): SkuaError {
-    return new SkuaError('not_leader', `This member does not lead in epoch ${this.#number}, in which the request was sent to it. Ask the member that leads now.`, { epoch: this.#number });
+    // Epochs only grow: behind this one, or with the same one of another member, it never opens again. One that is still to come into the copy may open it.
+    const isFinal = (this.#log.epoch?.number ?? -1) >= this.#number;
+    return new SkuaError('not_leader', `This member does not lead in epoch ${this.#number}, in which the request was sent to it. Ask the member that leads now.`, { epoch: this.#number, isFinal });
   }
 }
 
@@ -95,6 +97,12 @@ class FencedStore implements EventStore {
     return passage.passed(this.#store.append(stream, expectedVersion, events, passage.behind(authorize)));
   }
 
+  appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> {
+    const passage = this.#passageOf();
+    if (passage === null) return this.#store.appendToStreams(writes, options);
+    return passage.passed(this.#store.appendToStreams(writes.map((write) => ({ ...write, authorize: passage.behind(write.authorize) })), options));
+  }
+
   deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
     const passage = this.#passageOf();
     if (passage === null) return this.#store.deleteStream(stream, expectedVersion, kind, authorize);
@@ -107,6 +115,8 @@ class FencedStore implements EventStore {
   streamInfo(stream: string): Promise<StreamInfo> { return this.#store.streamInfo(stream); }
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> { return this.#store.subscribeToStream(stream, options); }
   subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> { return this.#store.subscribeToAll(options); }
+  followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>> { return this.#store.followStream(stream, options); }
+  followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>> { return this.#store.followAll(options); }
   waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#store.waitForStream(stream, signal); }
   waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#store.waitForLog(position, signal); }
 }

@@ -7,6 +7,7 @@ import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { EventStore } from '../../core/streams/api.ts';
+import { passedOnCalls } from '../../handlers/grpc.ts';
 import type { ClusterFeature } from '../../handlers/http/context.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -101,7 +102,7 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
     store: fence.storeOf(open.store),
     written: { append: (stream, expected, events) => own.append(stream, expected, events), streamInfo: (stream) => open.store.streamInfo(stream) },
     openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership: joined, memberLog: open.log, calls: adminCallsOf(client) }),
-    feature: { membership: joined, log: open.log, isSecret: secretCheck(secret), forward, fence },
+    feature: { membership: joined, log: open.log, isSecret: secretCheck(secret), forward, fence, grpc: passedOnCalls() },
     run: (signal) => runMemberTicks({ world, options: logOptions, membership: joined, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge } }, signal),
     close: async () => {
       await joined.close();

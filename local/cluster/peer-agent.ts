@@ -13,7 +13,7 @@ import type { CertificateSet } from '../tls/certificate-set.ts';
  * An idle connection is closed after so many milliseconds: long before the other side does it (75 s), so that no request
  * is written to a connection that the other side is closing just then.
  */
-const IDLE_MS = 30_000;
+export const IDLE_MS = 30_000;
 /** A connection that is not there after so long will not come. */
 const CONNECT_MS = 5_000;
 
@@ -72,9 +72,13 @@ export class PeerAgent extends Agent {
     });
   }
 
+  /** When a connection of this agent is used no more, by the monotonic clock. */
+  endsMsOf(socket: Duplex): number {
+    return Math.min(this.#endsMs, (this.#openedMs.get(socket) ?? 0) + this.#options.lifetimeMs);
+  }
+
   override keepSocketAlive(socket: Duplex): boolean {
-    const endsMs = Math.min(this.#endsMs, (this.#openedMs.get(socket) ?? 0) + this.#options.lifetimeMs);
-    const leftMs = endsMs - performance.now();
+    const leftMs = this.endsMsOf(socket) - performance.now();
     if (leftMs <= 0) return false;
     (socket as net.Socket).setTimeout(Math.min(IDLE_MS, leftMs)).unref();
     return true;
