@@ -1,7 +1,6 @@
 import { IttyRouter } from 'itty-router';
 import type { IRequest } from 'itty-router';
-import { isSkuaError, SkuaError } from '../core/errors.ts';
-import type { ErrorCode } from '../core/errors.ts';
+import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
@@ -15,7 +14,7 @@ import { requireAccess } from './http/authorization.ts';
 import { isChange, refuseForeign, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
 import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
-import { Forwarding, notLeaderReply } from './forward.ts';
+import { failedFor, Forwarding, notLeaderReply } from './forward.ts';
 import { placesOf } from './http/places.ts';
 import type { Placed } from './http/places.ts';
 import { encoded } from './http/encoding.ts';
@@ -28,6 +27,7 @@ import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, pathOf, routedUr
 import { ADMIN_ROUTES } from './node/administration.ts';
 import { NODE_ROUTES } from './node/information.ts';
 import { openApiRoute } from './openapi/document.ts';
+import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
 import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge.ts';
 import { SCAVENGE_ROUTES } from './scavenging/scavenge.ts';
 import { appendTo } from './streams/append.ts';
@@ -67,15 +67,13 @@ interface Edge {
   readonly forwarding: Forwarding | null;
 }
 
-/** Why nothing was done here for another member, which may ask again, or decide by itself: somebody else leads, or the copy of this member takes no writes. */
-const FOR_OTHERS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_leader', 'no_leader', 'not_ready']);
-
 /** A request that another member has passed on to this one, as the leader of an epoch. */
 async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<Reply> {
-  const { fence, log } = edge.app.features.cluster!;
+  const { fence, log, grpc } = edge.app.features.cluster!;
   const reply = await fence.run(epoch, async (passage) => {
     call.passage = passage;
-    return passage.isOpen ? answer(call, edge) : notLeaderReply();
+    if (!passage.isOpen) return notLeaderReply();
+    return grpc?.answer(call, edge.app) ?? answer(call, edge);
   });
   return { ...reply, headers: { ...reply.headers, [LOG_END_HEADER]: String(log.end) } };
 }
@@ -99,19 +97,14 @@ async function answer(call: Call, { app, router, audit, forwarding }: Edge): Pro
     audit?.done(call, reply.status);
     return reply;
   } catch (thrown) {
-    const { passage } = call;
-    const isForOthers = passage !== null && isSkuaError(thrown) && FOR_OTHERS.has(thrown.code);
-    if (isForOthers && !passage.hasWritten) return notLeaderReply();
-    const error = isForOthers ? halfDone(thrown) : thrown;
+    const failed = failedFor(call.passage, thrown);
+    if (failed === null) return notLeaderReply();
+    const { error } = failed;
     const reply = isIngestPath(call.path) ? webhookFailure(error, call, app) : isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
     if (isKnown) audit?.failed(call, reply.status, error);
     else audit?.notLoggedIn(call, reply.status, error);
     return reply;
   }
-}
-
-function halfDone(cause: SkuaError): SkuaError {
-  return new SkuaError('commit_outcome_unknown', 'The lead changed while the request was carried out, and a part of it was done: look, and send it again.', {}, cause);
 }
 
 function answerKnown(call: Call, app: App, router: Router): Reply | Promise<Reply> {
@@ -202,7 +195,7 @@ function targetOf({ params }: Call): string | null {
 }
 
 /** Every path, in the order in which they are tried; the first that matches answers. */
-export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor)];
+export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor)];
 
 /** The paths that a node with these options has. */
 export function routesFor(options: AppOptions): readonly Route[] {

@@ -52,7 +52,7 @@ function keysOf(call: Call): string[] {
   });
 }
 
-type StatsValue = string | number;
+export type StatsValue = string | number;
 
 /** What `metadata=true` says of a value. */
 interface DescribedValue {
@@ -78,7 +78,7 @@ function branchOf(tree: StatsTree, keys: readonly string[]): StatsTree | undefin
 }
 
 /** All values with their keys put together: `{ 'proc-mem': 1 }`. */
-function flatten(tree: StatsTree, prefix = '', into: Record<string, StatsValue> = {}): Record<string, StatsValue> {
+export function flatten(tree: StatsTree, prefix = '', into: Record<string, StatsValue> = {}): Record<string, StatsValue> {
   for (const [key, value] of Object.entries(tree)) {
     const name = prefix === '' ? key : `${prefix}-${key}`;
     if (typeof value === 'object') flatten(value, name, into);

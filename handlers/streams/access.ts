@@ -25,10 +25,19 @@ export async function readAllowed<T>(call: Call, app: App, stream: string, read:
   return read();
 }
 
+/** For each part of what goes on for long: throws, or rejects, once the user is another than when it began. */
+export function checkCaller(call: Call, app: App): void | Promise<void> {
+  const changed = app.security?.authenticator.hasChanged?.(call.principal) ?? false;
+  if (changed === false) return undefined;
+  return Promise.resolve(changed).then((isChanged) => {
+    if (isChanged) throw new SkuaError('not_authenticated', 'The user was changed meanwhile: log in again.');
+  });
+}
+
 /** For each part of a long reply: throws once the user is another than when the request came, or may not read the stream any more. */
 export async function checkReader(call: Call, app: App, stream: string): Promise<void> {
-  const changed = app.security?.authenticator.hasChanged?.(call.principal) ?? false;
-  if (changed !== false && await changed) throw new SkuaError('not_authenticated', 'The user was changed while the reply went on: log in again.');
+  const known = checkCaller(call, app);
+  if (known !== undefined) await known;
   const checking = checkStream(call, app, 'read', stream);
   if (checking !== undefined) await checking;
 }

@@ -15,7 +15,7 @@ import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, pageOptions, readHe
 import { subscribeToAll } from './subscribe.ts';
 
 /** Most prefixes in one filter. */
-const FILTER_PREFIXES_MAX = 1_000;
+export const FILTER_PREFIXES_MAX = 1_000;
 
 /** Its access list decides about `$all` as a whole; events in it are not looked at one by one. */
 const ALL_STREAM = '$all';

@@ -1,9 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
-import { USER_STREAM_PREFIX } from '../../core/security/limits.ts';
 import type { Authorize, NewEvent } from '../../core/streams/api.ts';
-import { parseMetadata } from '../../core/streams/metadata.ts';
 import { NO_BYTES, parseBatch } from './batch.ts';
 import { refusal } from '../http/authorization.ts';
 import { readBody } from '../http/body.ts';
@@ -15,9 +12,7 @@ import type { PostedKind } from '../http/negotiate.ts';
 import { created, empty, redirect } from '../http/reply.ts';
 import { baseOf, decodeSegment, streamUrl } from '../http/url.ts';
 import { authorizeWrite } from './access.ts';
-
-/** Its last event has the access lists that count where streams have none. */
-const SETTINGS_STREAM = '$settings';
+import { auditWrite, noteMetadata } from './audit-write.ts';
 
 /**
  * Appending (http-api.md 2.4). Checks come in the order of that section, behind the media type and the right to write:
@@ -93,28 +88,10 @@ async function append(call: Call, app: App, stream: string, kind: PostedKind, id
   const again = authorize === null ? null : authorizeWrite(call, app, 'write', stream);
   const decide = again instanceof Promise ? await again : again;
   const events: NewEvent[] = kind === 'batch' ? parseBatch(body) : [{ id, type, isJson: kind === 'json', data: body, metadata: NO_BYTES }];
+  if (events.length === 0) throw new SkuaError('batch_empty', 'The request has no events: send at least one.', { stream });
   if (call.audited !== null && stream.startsWith('$$')) await noteMetadata(call, app, stream.slice(2), events);
   const result = await app.store.append(stream, expected, events, decide ?? undefined);
   return created(call, `${streamUrl(call, stream)}/${result.firstEventNumber}`);
-}
-
-/** Rights that are changed by writing to a stream, whatever route that goes by. */
-function auditWrite(call: Call, stream: string): void {
-  if (!stream.startsWith('$')) return;
-  if (stream.startsWith('$$')) call.audited = { action: 'access-list.change', target: stream.slice(2), details: null };
-  else if (stream === SETTINGS_STREAM) call.audited = { action: 'access-list.change', target: stream, details: null };
-  else if (stream.startsWith(USER_STREAM_PREFIX)) call.audited = { action: 'user.write', target: stream.slice(USER_STREAM_PREFIX.length), details: null };
-}
-
-/** Metadata matters to the audit where it has an access list, or takes one away, or deletes the stream. */
-async function noteMetadata(call: Call, app: App, stream: string, events: readonly NewEvent[]): Promise<void> {
-  const last = events.at(-1);
-  const metadata = last === undefined ? {} : parseMetadata(last.data, last.isJson, 1);
-  const before = (await app.store.streamInfo(stream)).metadata;
-  if (metadata.acl !== undefined) noteForAudit(call, { details: Object.fromEntries(Object.entries(metadata.acl).filter(([, roles]) => roles !== undefined)) });
-  else if (before.acl !== undefined) noteForAudit(call, { details: { removed: true } });
-  else if (metadata.truncateBefore === TOMBSTONE) noteForAudit(call, { action: 'stream.delete' });
-  else call.audited = null;
 }
 
 /** The stream of a segment, unless nothing can ever be written to it. */

@@ -1,7 +1,6 @@
 import type { RE2JS } from 're2js';
 import { SkuaError } from '../../core/errors.ts';
 import type { TextMatcher } from '../../core/streams/api.ts';
-import type { App } from '../http/context.ts';
 
 /**
  * Regular expressions that callers give. They are those of RE2, whose time grows no faster than the text they look at, whatever
@@ -17,7 +16,7 @@ const EXPRESSION_LENGTH_MAX = 1_000;
 const PROGRAM_SIZE_MAX = 500;
 /** Characters that an expression may have with its counts written out: compiling what has more would itself take long. */
 const WRITTEN_OUT_LENGTH_MAX = 5_000;
-/** Expressions that stay compiled, by app. Each keeps at most 8 MiB of the states that it has been in. */
+/** Expressions that stay compiled, by owner: an app, or the groups of a node. Each keeps at most 8 MiB of the states that it has been in. */
 const COMPILED_MAX = 16;
 
 /** What is compiled; loaded with the first expression, since most nodes and functions are never given one. */
@@ -28,16 +27,16 @@ type Compile = (source: string) => RE2JS;
  * `unsupported_expression` for what RE2 does not know (look-around, back references), `invalid_expression` for what is
  * none, `expression_too_large` for one beyond a limit.
  */
-export async function expressionOf(source: string, app: App): Promise<TextMatcher> {
+export async function expressionOf(source: string, owner: object): Promise<TextMatcher> {
   if (source.length > EXPRESSION_LENGTH_MAX) throw tooLarge(`it has more than ${EXPRESSION_LENGTH_MAX} characters`);
   if (writtenOutLength(source) > WRITTEN_OUT_LENGTH_MAX) throw tooLarge(`with its counts written out it would have more than ${WRITTEN_OUT_LENGTH_MAX} characters`);
   const { RE2JS } = await import('re2js');
-  let compiled = compiledOf.get(app);
-  if (compiled === undefined) compiledOf.set(app, (compiled = new CompiledExpressions((each) => RE2JS.compile(each))));
+  let compiled = compiledOf.get(owner);
+  if (compiled === undefined) compiledOf.set(owner, (compiled = new CompiledExpressions((each) => RE2JS.compile(each))));
   return compiled.get(source);
 }
 
-const compiledOf = new WeakMap<App, CompiledExpressions>();
+const compiledOf = new WeakMap<object, CompiledExpressions>();
 
 /** The expressions that are compiled at present. One that has made room for others is compiled again when it is used again. */
 class CompiledExpressions {

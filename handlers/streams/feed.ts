@@ -97,7 +97,7 @@ export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readon
 /** One entry of a feed, or a single event as an entry (http-api.md 2.9 to 2.11). */
 
 /** `{ uri, relation, type }`, its members at `depth`. */
-function linkObject(uri: string, relation: string, depth: number): string {
+export function linkObject(uri: string, relation: string, depth: number): string {
   const before = indent(depth);
   return `{${before}"uri": ${jsonString(uri)},${before}"relation": "${relation}",${before}"type": null${indent(depth - 1)}}`;
 }
@@ -108,8 +108,15 @@ function targetOf(event: StoredEvent): { readonly number: string; readonly strea
   return match === null ? { number: numberText(event.number), stream: event.stream } : { number: match[1]!, stream: match[2]! };
 }
 
+/** What an entry of a persistent subscription has beside the event: how often it was sent again, and where to answer it. */
+export interface Competing {
+  readonly retryCount: number;
+  /** Pairs of relation and address. */
+  readonly links: readonly (readonly [string, string])[];
+}
+
 /** The entry's text, its members at `depth`. A resolved link shows its target, with the time and the type of the link. */
-export function entryText(call: Call, event: StoredEvent, level: EmbedLevel, author: string, depth: number): string {
+export function entryText(call: Call, event: StoredEvent, level: EmbedLevel, author: string, depth: number, competing: Competing | null = null): string {
   const before = indent(depth);
   const inner = indent(depth + 1);
   const shown = event.linkTargetMissing ? targetOf(event) : { number: numberText(event.number), stream: event.stream };
@@ -120,8 +127,8 @@ export function entryText(call: Call, event: StoredEvent, level: EmbedLevel, aut
   const content = level === 'content' && isPlain && event.isJson ? contentObject(event, depth + 1) : 'null';
   return `{${rich}${before}"title": ${jsonString(`${shown.number}@${shown.stream}`)},${before}"id": ${jsonString(uri)},` +
     `${before}"updated": "${timestampText(place.createdMs, place.createdTicks)}",${before}"author": {${inner}"name": "${author}"${before}},` +
-    `${before}"summary": ${jsonString(place.type)},${before}"retryCount": null,${before}"content": ${content},` +
-    `${before}"links": [${inner}${linkObject(uri, 'edit', depth + 2)},${inner}${linkObject(uri, 'alternate', depth + 2)}${before}]${indent(depth - 1)}}`;
+    `${before}"summary": ${jsonString(place.type)},${before}"retryCount": ${competing?.retryCount ?? null},${before}"content": ${content},` +
+    `${before}"links": [${inner}${linkObject(uri, 'edit', depth + 2)},${inner}${linkObject(uri, 'alternate', depth + 2)}${(competing?.links ?? []).map(([relation, to]) => `,${inner}${linkObject(to, relation, depth + 2)}`).join('')}${before}]${indent(depth - 1)}}`;
 }
 
 /** How much of an event a feed entry carries (http-api.md 2.10). */

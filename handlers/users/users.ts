@@ -1,6 +1,5 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { Users } from '../../core/security/api.ts';
-import { isAdministrator } from '../../core/security/principal.ts';
 import { refusal } from '../http/authorization.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
@@ -9,6 +8,7 @@ import { operation } from '../http/route.ts';
 import type { Operation, Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { USER_DOCS } from '../openapi/users.ts';
+import { changePassword as changeOwnPassword, create, mayLookAt, unreachable, update } from './changes.ts';
 import {
   createdReply, currentReply, detailsReply, identityReply, listReply, newPasswordOf, newUserOf, passwordChangeOf, updatedReply, userChangeOf,
 } from './documents.ts';
@@ -33,8 +33,7 @@ const userDetails: Handler = async (call, app) => {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
   const login = loginOf(call);
-  const { principal } = call;
-  if (login !== principal.name && !isAdministrator(principal)) throw refusal(principal, 'Only members of $admins may look at other users.');
+  mayLookAt(call, login);
   return detailsReply(call, await users.get(login));
 };
 
@@ -52,18 +51,12 @@ const createUser: Handler = async (call, app) => {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
   const user = await newUserOf(call, app);
-  noteForAudit(call, { target: user.loginName, details: { groups: user.groups } });
-  if (user.loginName === '.' || user.loginName === '..') throw unreachable();
-  await written(users.create(user));
+  await written(create(call, users, user));
   return createdReply(call, user.loginName);
 };
 
 /** PUT `/users/{login}`: full name and groups as given; what is left out stays as it is, so that `{}` changes nothing. */
-const updateUser: Handler = (call, app) => change(call, app, async (users, login) => {
-  const asked = await userChangeOf(call, app);
-  if (asked.groups !== undefined) noteForAudit(call, { details: { groups: asked.groups } });
-  await users.update(login, asked);
-});
+const updateUser: Handler = (call, app) => change(call, app, async (users, login) => update(call, users, login, await userChangeOf(call, app)));
 
 const deleteUser: Handler = (call, app) => change(call, app, (users, login) => users.delete(login));
 const enableUser: Handler = (call, app) => change(call, app, (users, login) => users.enable(login));
@@ -74,7 +67,7 @@ const resetPassword: Handler = (call, app) => change(call, app, async (users, lo
 const changePassword: Handler = (call, app) => change(call, app, async (users, login) => {
   if (login !== call.principal.name) throw refusal(call.principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
   const { currentPassword, newPassword } = await passwordChangeOf(call, app);
-  await users.changePassword(login, currentPassword, newPassword, app.server.addressOf?.(call.request) ?? null, app.server.isLocal?.(call.request));
+  await changeOwnPassword(call, app, users, login, currentPassword, newPassword);
 });
 
 /** GET `/admin/login`: who the caller is (http-api.md 3.6). */
@@ -115,10 +108,6 @@ function loginOf(call: Call): string {
     if (!isSkuaError(error, 'invalid_stream_name')) throw error;
     throw unreachable();
   }
-}
-
-function unreachable(): SkuaError {
-  return new SkuaError('invalid_user', "A user can't be named '.' or '..': URLs resolve these away. Choose another name.");
 }
 
 const USER = '/users/:login';

@@ -29,10 +29,10 @@ export const ABSENT_OPTIONS: readonly Absent[] = [
   },
   { because: 'a node is known to clients and to other nodes by the same address, NodeHostAdvertiseAs and NodePortAdvertiseAs', options: ['AdvertiseHostToClientAs', 'AdvertiseNodePortToClientAs', 'AdvertiseHttpPortToClientAs'] },
   {
-    because: 'clients speak HTTP here, neither the TCP protocol nor gRPC',
+    because: 'clients speak gRPC and HTTP here, not the TCP protocol',
     options: [
       'EnableExternalTcp', 'TcpPlugin:EnableExternalTcp', 'NodeTcpPort', 'NodeTcpPortAdvertiseAs', 'NodeHeartbeatInterval', 'NodeHeartbeatTimeout', 'DisableExternalTcpTls', 'ExtTcpPort', 'ExtTcpPortAdvertiseAs',
-      'ExtTcpHeartbeatInterval', 'ExtTcpHeartbeatTimeout', 'TcpReadTimeoutMs', 'KeepAliveInterval', 'KeepAliveTimeout', 'EnableUnixSocket',
+      'ExtTcpHeartbeatInterval', 'ExtTcpHeartbeatTimeout', 'TcpReadTimeoutMs', 'EnableUnixSocket',
     ],
   },
   {

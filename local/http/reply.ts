@@ -7,7 +7,7 @@ import { Reader } from './flow.ts';
 import type { Flow } from './flow.ts';
 
 /** What is written of a reply. Headers are names and values in turn. */
-interface Parts {
+export interface Parts {
   readonly status: number;
   readonly statusText: string;
   readonly headers: readonly string[];
@@ -48,8 +48,8 @@ interface Bounds {
 
 /** Writes a reply. The promise, if there is one, ends with a body that comes bit by bit, and rejects when that fails. */
 export function sendReply(reply: ServerResponse, response: Response | LocalResponse, bounds: Bounds): Promise<void> | void {
-  const { status, statusText, headers, body } = response instanceof LocalResponse ? partsOf(response.reply) : partsOfPlatform(response);
-  reply.writeHead(status, statusText || STATUS_CODES[status] || '', headers as string[]);
+  const { status, statusText, headers, body } = partsOfResponse(response);
+  reply.writeHead(status, statusText, headers as string[]);
   if (body instanceof ReadableStream) return stream(reply, body as ReadableStream<Uint8Array>, bounds.flow);
   const whole = body as string | Uint8Array | null | undefined;
   if (whole != null && whole.length > PIECE_BYTES && reply.req.method !== 'HEAD') return sendLong(reply, whole, bounds);
@@ -77,6 +77,12 @@ function expectReader(reply: ServerResponse, { stalls }: Flow): void {
   const reader = new Reader(reply);
   stalls.expect(reader);
   reply.once('close', () => stalls.done(reader));
+}
+
+/** What is written of a response, whoever made it. */
+export function partsOfResponse(response: Response | LocalResponse): Parts {
+  const parts = response instanceof LocalResponse ? partsOf(response.reply) : partsOfPlatform(response);
+  return parts.statusText === '' ? { ...parts, statusText: STATUS_CODES[parts.status] ?? '' } : parts;
 }
 
 function partsOf({ status, statusText, headers: given, body }: Reply): Parts {

@@ -45,7 +45,7 @@ export class Ending {
 }
 
 /** The part of the web platform's `Headers` that handlers use, over the head as Node read it (with `joinDuplicateHeaders`, as the platform does). */
-class LocalHeaders {
+export class LocalHeaders {
   readonly #headers: IncomingHttpHeaders;
 
   constructor(headers: IncomingHttpHeaders) {
@@ -66,15 +66,26 @@ class LocalHeaders {
   }
 }
 
+/** What servers give to handlers as a `Request`, and what this module tells of it. */
+export interface ServedRequest {
+  readonly socket: Socket;
+  readonly rawHeaders: readonly string[];
+  readonly replyShare: ByteShare;
+  /** It came over a connection that a member was given (framed-connections.ts). */
+  readonly isFramed: boolean;
+  readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array>;
+}
+
 /**
  * The part of the web platform's `Request` that handlers use, over Node's. `url` holds path and query as they arrived, the signal
  * also aborts when the server stops, and `readBytes` takes the place of `arrayBuffer()`, through which a body costs five times as much as
  * all the rest of a request.
  */
-export class LocalRequest implements ShareOwner, Expected {
+export class LocalRequest implements ServedRequest, ShareOwner, Expected {
   readonly #message: IncomingMessage;
   readonly #reply: ServerResponse;
   readonly #serving: Serving;
+  readonly isFramed = false;
   #signal: AbortSignal | null = null;
   #url: string | null = null;
   #headers: LocalHeaders | null = null;
@@ -218,11 +229,15 @@ export class LocalRequest implements ShareOwner, Expected {
   }
 }
 
+/** What a target can be. A fragment is no part of one, and programs differ in where they end the path before it. */
+export const REQUEST_TARGET = /^(?:\/[^#]*|\*|https?:\/\/[^/#][^#]*)$/i;
+
 /** Where the path of a target begins that names scheme and host (RFC 9112 section 3.2.2). */
 const AUTHORITY = /^https?:\/\/([^/?]*)/i;
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::\d{1,5})?$/i;
 
-function urlOf({ url: target, headers, socket }: IncomingMessage): string {
+/** As `LocalRequest.url` gives it. */
+export function urlOf({ url: target, headers, socket }: Pick<IncomingMessage, 'url' | 'headers' | 'socket'>): string {
   const scheme = 'encrypted' in socket ? 'https' : 'http';
   if (target!.startsWith('/')) return `${scheme}://${hostOf(headers.host, socket)}${target!}`;
   const named = AUTHORITY.exec(target!);
@@ -232,7 +247,7 @@ function urlOf({ url: target, headers, socket }: IncomingMessage): string {
 }
 
 /** A host that can stand in a URL, whatever the client says. */
-function hostOf(given: string | undefined, { localAddress = 'localhost', localFamily, localPort }: Socket): string {
+export function hostOf(given: string | undefined, { localAddress = 'localhost', localFamily, localPort }: Socket): string {
   if (given === undefined || given === '') return `${localFamily === 'IPv6' ? `[${localAddress}]` : localAddress}:${localPort}`;
   return HOST.test(given) && URL.canParse(`http://${given}/`) ? given : '_invalid_';
 }
@@ -244,40 +259,45 @@ export function addressOf(request: Request): string | null {
 
 /** The connection of a request, with its address. */
 export function socketOf(request: Request): Socket {
-  return (request as unknown as LocalRequest).socket;
+  return (request as unknown as ServedRequest).socket;
 }
 
 /** The caller whom the connection itself proves by a node's certificate; null for none. */
 export function peerOf(request: Request): Principal | null {
-  return peerOfSocket((request as unknown as LocalRequest).socket);
+  return peerOfSocket((request as unknown as ServedRequest).socket);
+}
+
+/** Whether a request came over a connection that a member was given for those that it passes on. */
+export function isOfMember(request: Request): boolean {
+  return (request as unknown as ServedRequest).isFramed;
 }
 
 /** The name in the verified certificate of the connection; null without one. */
 export function certificateOf(request: Request): string | null {
-  return certificateOfSocket((request as unknown as LocalRequest).socket);
+  return certificateOfSocket((request as unknown as ServedRequest).socket);
 }
 
 /** Names and values of the headers as they arrived, in turn. */
 export function rawHeadersOf(request: Request): readonly string[] {
-  return (request as unknown as LocalRequest).rawHeaders;
+  return (request as unknown as ServedRequest).rawHeaders;
 }
 
 /** The connection of a request. */
 export function connectionOf(request: Request): object | null {
-  return (request as unknown as LocalRequest).socket;
+  return (request as unknown as ServedRequest).socket;
 }
 
 /** What the reply to a request holds of the bytes that all replies may. */
 export function replyShareOf(request: Request): ByteShare {
-  return (request as unknown as LocalRequest).replyShare;
+  return (request as unknown as ServedRequest).replyShare;
 }
 
 /** Reads a body by the direct way where there is one: the handlers' `readBody`. */
 export function readBody(request: Request, bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> {
-  return (request as unknown as LocalRequest).readBytes(bytesMax, onBytes);
+  return (request as unknown as ServedRequest).readBytes(bytesMax, onBytes);
 }
 
-function tooLarge(bytesMax: number): SkuaError {
+export function tooLarge(bytesMax: number): SkuaError {
   return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, { limit: bytesMax });
 }
 

@@ -2,6 +2,7 @@ import { createServer, STATUS_CODES } from 'node:http';
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server as TlsServer } from 'node:https';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import { CommandError } from '../cli/failure.ts';
@@ -9,8 +10,11 @@ import { EXIT } from '../cli/io.ts';
 import { CONNECTIONS_MAX, limitConnections } from './connection-limits.ts';
 import type { ConnectionLimitParts } from './connection-limits.ts';
 import { Flow } from './flow.ts';
+import { divide } from './first-bytes.ts';
+import { FramedConnections, upgradeOptions } from './framed-connections.ts';
+import { asHttp1 } from './over-http2.ts';
 import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply } from './reply.ts';
-import { awaitsContinue, Ending, LocalRequest } from './request.ts';
+import { awaitsContinue, Ending, LocalRequest, REQUEST_TARGET } from './request.ts';
 import type { Serving } from './request.ts';
 import { serverContext } from '../tls/certificate-set.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';
@@ -51,6 +55,24 @@ export interface HttpServerOptions {
   readonly limits?: ConnectionLimitParts;
   /** What bounds the bytes of requests and replies; left out, one with the usual limits. */
   readonly flow?: Flow;
+  /** Takes the connections that speak HTTP/2; left out, nobody does. */
+  readonly http2?: (parts: Http2Parts) => Http2Side;
+}
+
+/** What the one who takes the connections of HTTP/2 has of the server. */
+export interface Http2Parts {
+  readonly flow: Flow;
+  /** How long a request may take to arrive. */
+  readonly requestMs: number;
+  /** Answers a request as if it had come over HTTP/1.1. `fields` are names and values of its headers in turn. */
+  respond(stream: ServerHttp2Stream, socket: Socket, headers: IncomingHttpHeaders, fields: readonly string[]): void;
+}
+
+export interface Http2Side {
+  /** A connection that has said that it speaks HTTP/2, with its first bytes unread. */
+  take(socket: Socket): void;
+  /** As for the server. */
+  stop(graceMs: number): Promise<boolean>;
 }
 
 export interface HttpServer {
@@ -75,6 +97,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   if (options.limits === undefined) server.maxConnections = CONNECTIONS_MAX;
   else limitConnections(server, handshakes === null, options.limits);
   const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
+  const framed = new FramedConnections(server, { fetch: options.fetch, log: options.log, ending, flow }, (socket) => fresh.used(socket));
   const respond = (message: IncomingMessage, reply: ServerResponse) => {
     fresh.used(message.socket);
     void answer(message, reply, options, { ending, flow });
@@ -85,6 +108,25 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
     respond(message, reply);
   });
   server.on('clientError', refuseMalformed);
+  const { headersMs, requestMs } = { ...PATIENCE, ...options.patience };
+  const http2 = options.http2?.({
+    flow, requestMs,
+    respond: (stream, socket, headers, fields) => {
+      const { message, reply, awaits } = asHttp1(stream, socket, headers, fields);
+      if (awaits) awaitsContinue(message);
+      void answer(message, reply, options, { ending, flow });
+    },
+  }) ?? null;
+  if (http2 !== null) {
+    divide(server, handshakes === null, {
+      patienceMs: headersMs,
+      late: (socket) => refuseMalformed(Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket),
+      http2: (socket) => {
+        fresh.used(socket);
+        http2.take(socket);
+      },
+    });
+  }
   await listen(server, options);
   const { address, family, port } = server.address() as AddressInfo;
   const url = `${handshakes === null ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
@@ -96,7 +138,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
       handshakes.setCertificates(certificates);
     },
     stop: (graceMs) => {
-      const stopped = stop(server, ending, graceMs);
+      const stopped = Promise.all([stop(server, framed, ending, graceMs), http2?.stop(graceMs)]).then((all) => all.every((isClean) => isClean !== false));
       handshakes?.abort();
       fresh.abort();
       void stopped.finally(() => flow.stalls.close());
@@ -105,14 +147,14 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   };
 }
 
-function create({ tls, patience, log }: HttpServerOptions): { server: Server; handshakes: Handshakes | null } {
+function create({ tls, patience, log, http2 }: HttpServerOptions): { server: Server; handshakes: Handshakes | null } {
   const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
   const limits: ServerOptions = {
-    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, joinDuplicateHeaders: true,
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, joinDuplicateHeaders: true, ...upgradeOptions,
   };
   if (tls === undefined) return { server: createServer(limits), handshakes: null };
   // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
-  const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, rejectUnauthorized: false });
+  const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, rejectUnauthorized: false, ...(http2 !== undefined && { ALPNProtocols: ['h2', 'http/1.1'] }) });
   return { server, handshakes: guardHandshakes(server, tls.certificates, log, tls.formerNamesMs) };
 }
 
@@ -121,8 +163,7 @@ async function answer(message: IncomingMessage, reply: ServerResponse, options: 
   try {
     const target = message.url!;
     if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX) return refuse(reply, 414);
-    // A fragment is no part of a target, and programs differ in where they end the path before it.
-    if ((target[0] !== '/' && target !== '*' && !/^https?:\/\/[^/]/i.test(target)) || target.includes('#')) return refuse(reply, 400);
+    if (!REQUEST_TARGET.test(target)) return refuse(reply, 400);
     request = new LocalRequest(message, reply, serving);
     const response = await options.fetch(request as unknown as Request);
     request.letGoOfBody();
@@ -162,14 +203,16 @@ function listenError(error: NodeJS.ErrnoException, hostname: string, port: numbe
   }
 }
 
-async function stop(server: Server, ending: Ending, graceMs: number): Promise<boolean> {
+async function stop(server: Server, framed: FramedConnections, ending: Ending, graceMs: number): Promise<boolean> {
   let isForced = false;
   const closed = new Promise<void>((resolve) => { server.close(() => resolve()); });
   ending.abort();
+  framed.end();
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_MS);
   const grace = setTimeout(() => {
     isForced = true;
     server.closeAllConnections();
+    framed.cutOff();
   }, graceMs);
   await closed;
   clearInterval(idle);

@@ -75,7 +75,13 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_http_request_duration_seconds: { kind: 'histogram', help: 'From a request to its reply, without the waiting of long polls and the body of a subscription.', labels: ['method', 'area'], buckets: DURATION_BUCKETS },
   eventstore_http_requests_under_way: { kind: 'gauge', help: 'HTTP requests that have no reply yet.' },
   eventstore_http_requests_failed_total: { kind: 'counter', help: 'HTTP requests that failed inside the node.' },
-  eventstore_kestrel_connections: { kind: 'gauge', help: 'Open HTTP connections.' },
+  eventstore_current_incoming_grpc_calls: { kind: 'gauge', help: 'Calls of gRPC that are open, subscriptions too.' },
+  eventstore_incoming_grpc_calls_total: { kind: 'counter', help: 'Calls of gRPC: all that came (total), and of those that ended the ones that failed, that no method here takes, and that took longer than their client allowed.', labels: ['kind'] },
+  eventstore_grpc_method_duration_seconds: { kind: 'histogram', help: 'From the beginning of a call of gRPC to its status, without those that last as long as the client likes.', labels: ['activity', 'status'], buckets: DURATION_BUCKETS },
+  eventstore_grpc_calls_total: { kind: 'counter', help: 'Calls of gRPC that have ended, by method and status.', labels: ['activity', 'status'] },
+  eventstore_grpc_open_calls: { kind: 'gauge', help: 'Calls of gRPC that are open, by method.', labels: ['activity'] },
+  eventstore_grpc_messages_total: { kind: 'counter', help: 'Messages of calls of gRPC, received from clients and sent to them.', labels: ['activity', 'kind'] },
+  eventstore_kestrel_connections: { kind: 'gauge', help: 'Open connections, of HTTP and of gRPC.' },
   eventstore_http_connections_refused_total: { kind: 'counter', help: 'Connections refused because too many were open: of one address, or in all (total).', labels: ['limit'] },
   eventstore_authentications_total: { kind: 'counter', help: 'Logins by outcome: verified with the password, cached (verified a short time ago), or failed.', labels: ['result'] },
   eventstore_access_lists_unreadable_total: { kind: 'counter', help: 'Questions about rights that met an access list, of a stream or in $settings, which can not be understood: only administrators are let in.' },
@@ -83,6 +89,18 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_audit_entries_total: { kind: 'counter', help: 'Entries of the audit, by where they go (file, stream) and whether they were written or are lost.', labels: ['sink', 'result'] },
   eventstore_audit_failing: { kind: 'gauge', help: 'Is 1 while entries of the audit can not be written, so that what is done is not kept.' },
   eventstore_certificate_expiry_days: { kind: 'gauge', help: 'Days until the certificate of the node expires; negative when it has.' },
+
+  // Persistent subscriptions, where the node leads
+  eventstore_persistent_sub_connections: { kind: 'gauge', help: 'Consumers that are connected to a persistent subscription.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_parked_messages: { kind: 'gauge', help: 'Messages that a persistent subscription has parked.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_in_flight_messages: { kind: 'gauge', help: 'Messages that were sent to consumers and not answered yet.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_last_known_event_number: { kind: 'gauge', help: 'Number of the last event of the stream that a persistent subscription knows of.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_last_known_event_commit_position: { kind: 'gauge', help: 'Position of the last event that a persistent subscription to $all knows of.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_checkpointed_event_number: { kind: 'gauge', help: 'Number of the event up to which all is done, as the checkpoint of a persistent subscription says.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_checkpointed_event_commit_position: { kind: 'gauge', help: 'Position of the event up to which all is done, as the checkpoint of a persistent subscription to $all says.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_items_processed_total: { kind: 'counter', help: 'Messages that a persistent subscription has sent.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_parked_message_replays_total: { kind: 'counter', help: 'Parked messages that were put up to be sent again.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_park_message_requests_total: { kind: 'counter', help: 'Messages that were parked: for the answer of a consumer (client-nak), or for their retries (max-retries).', labels: ['event_stream_id', 'group_name', 'reason'] },
 
   // Webhooks
   eventstore_webhook_calls_total: { kind: 'counter', help: 'Calls of senders by connector and by how they ended. Calls for connectors that do not run have no connector.', labels: ['connector', 'outcome'] },

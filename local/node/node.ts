@@ -8,7 +8,9 @@ import type { RunningSecurity } from '../../core/security/security.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
-import type { AppOptions } from '../../handlers/http/context.ts';
+import type { AppContext, AppOptions } from '../../handlers/http/context.ts';
+import { createGrpc, startingGrpc } from '../../handlers/grpc.ts';
+import type { Grpc } from '../../handlers/grpc.ts';
 import { createStartingApp } from '../../handlers/starting.ts';
 import { toResponse } from '../http/reply.ts';
 import { systemClock } from '../../infra/clock.ts';
@@ -27,10 +29,13 @@ import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
+import { logCalls } from '../grpc/call-log.ts';
+import { http2Side } from '../grpc/connections.ts';
 import { Flow } from '../http/flow.ts';
-import { certificateOf, connectionOf, peerOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
+import { certificateOf, connectionOf, isOfMember, peerOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
+import { meterCalls } from '../metrics/grpc-metrics.ts';
 import { meterRequests } from '../metrics/http-metrics.ts';
 import { clusterMetrics } from '../metrics/cluster-metrics.ts';
 import { createMetrics } from '../metrics/metrics.ts';
@@ -58,6 +63,8 @@ import type { NodeCertificates } from '../tls/node-certificates.ts';
 import { startTracing } from '../tracing/tracing.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { VERSION } from '../cli/version.ts';
+import { openSubscriptions } from '../persistent/open.ts';
+import type { OpenSubscriptions } from '../persistent/open.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
 
@@ -122,9 +129,12 @@ class Node implements RunningNode {
   #node: OpenNode | null = null;
   #webhooks: OpenWebhooks | null = null;
   #backups: OpenBackups | null = null;
+  /** Null where nodes share a log without one that leads. */
+  #subscriptions: OpenSubscriptions | null = null;
   #member: OpenMember | null = null;
   #ticking: Promise<void> = Promise.resolve();
   #fetch: Fetch;
+  #grpc: Grpc = startingGrpc;
 
   constructor(options: NodeOptions) {
     const { config, log } = options;
@@ -206,16 +216,21 @@ class Node implements RunningNode {
       onBegun: (target, cause) => { if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } }); },
     });
     this.#metrics.collect(this.#backups.metrics);
+    if (objects === null) this.#subscriptions = openSubscriptions({ store: this.#open.store, cluster: member === null ? null : { membership: member.membership, log: member.open.log }, log: this.#log });
+    if (this.#subscriptions !== null) this.#metrics.collect(this.#subscriptions.metrics);
     await this.#stats.collect();
-    this.#fetch = createApp({
+    const context: AppContext = {
       store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
       world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       audit: this.#audit,
-      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null },
-      server: { ...this.#proxySide, readBody, certificateOf, peerOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
-    });
+      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null, subscriptions: this.#subscriptions?.groups ?? null },
+      server: { ...this.#proxySide, readBody, certificateOf, peerOf, isOfMember, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
+    };
+    this.#fetch = createApp(context);
+    this.#grpc = createGrpc(context);
     // The others may ask from here on.
     await member?.membership.start();
+    this.#subscriptions?.start();
     this.#readiness.ready();
     this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
     void this.#stats.run(this.#stopping.signal);
@@ -258,14 +273,20 @@ class Node implements RunningNode {
 
   /** The server, and around what it serves all that watches requests. */
   #listen(): Promise<HttpServer> {
-    const { NodeIp, NodePort, LogHttpRequests, MaxConnectionsPerAddress, MaxReplyBytesInFlight, MaxUploadBytesInFlight, ClientStallTimeout } = this.#values;
+    const { NodeIp, NodePort, LogHttpRequests, MaxConnectionsPerAddress, MaxReplyBytesInFlight, MaxUploadBytesInFlight, ClientStallTimeout, KeepAliveInterval, KeepAliveTimeout } = this.#values;
     const flow = new Flow({ replyBytesMax: MaxReplyBytesInFlight, uploadBytesMax: MaxUploadBytesInFlight, stallMs: ClientStallTimeout * 1_000 });
     const certificates = this.#certificates;
     let fetch: Fetch = meterRequests((request) => this.#fetch(request), { meter: this.#metrics, clock: systemClock });
     if (this.#tracing !== null) fetch = this.#tracing.traceRequests(fetch);
     if (LogHttpRequests) fetch = logRequests(fetch, { log: this.#log, clock: systemClock, addressOf: this.#proxySide.addressOf });
     const limits = { perAddressMax: MaxConnectionsPerAddress, isExempt: (socket: Socket) => this.#proxies.hasConnection(socket), log: this.#log, meter: this.#metrics, clock: systemClock };
-    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, limits, flow, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set, ...(this.#isMember && { formerNamesMs: CONNECTION_LIFETIME_MS }) } }) });
+    const calls = meterCalls({ meter: this.#metrics, clock: systemClock });
+    this.#metrics.collect(calls.collector);
+    const watches = [calls.watch];
+    if (this.#tracing !== null) watches.push(this.#tracing.traceCalls);
+    if (LogHttpRequests) watches.push(logCalls({ log: this.#log, clock: systemClock, addressOf: this.#proxySide.addressOf }));
+    const http2 = http2Side({ grpc: (call) => this.#grpc(call), log: this.#log, watches, keepAliveIntervalMs: KeepAliveInterval, keepAliveTimeoutMs: KeepAliveTimeout });
+    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, limits, flow, http2, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set, ...(this.#isMember && { formerNamesMs: CONNECTION_LIFETIME_MS }) } }) });
   }
 
   #progress(progress: StartProgress): void {
@@ -340,6 +361,8 @@ class Node implements RunningNode {
    * an answer before connections are closed.
    */
   async stop(): Promise<void> {
+    // While what its groups have done can still be written, and told to their consumers.
+    await this.#subscriptions?.close();
     await this.#backups?.close();
     // Another member leads before this one ends its requests.
     await this.#member?.membership.leave();
@@ -381,6 +404,7 @@ function appOptions(values: Values): Partial<AppOptions> {
   return {
     version: VERSION,
     readPageBytesMax: values.MaxReadPageBytes,
+    ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
     disableHttpCaching: values.DisableHttpCaching,
     disableAdminUi: values.DisableAdminUi,
     disableStatsOnHttp: values.DisableStatsOnHttp,

@@ -1,5 +1,6 @@
 import type { Tracer } from '@opentelemetry/api';
 import type { Log } from '../../core/ports/log.ts';
+import type { CallWatch } from '../grpc/watch.ts';
 import type { Fetch } from '../http/server.ts';
 import type { TracingOptions } from './server-spans.ts';
 
@@ -11,6 +12,8 @@ const WARN_EVERY_MS = 60_000;
 export interface Tracing {
   /** Makes a server span of every request that goes through. */
   traceRequests(fetch: Fetch): Fetch;
+  /** Makes one of every call of gRPC. */
+  readonly traceCalls: CallWatch;
   /** Sends what waits, in bounded time. */
   close(): Promise<void>;
 }
@@ -23,7 +26,7 @@ export async function startTracing(options: TracingOptions): Promise<Tracing | n
   const { exporter, warnings } = tracesWanted(options.env);
   for (const warning of warnings) options.log.warn(warning);
   if (exporter === null) return null;
-  const [sdk, { traceRequests }] = await Promise.all([import('./sdk.ts'), import('./server-spans.ts')]);
+  const [sdk, { traceRequests }, { traceCalls }] = await Promise.all([import('./sdk.ts'), import('./server-spans.ts'), import('./call-spans.ts')]);
   warnSometimes(sdk, options.log);
   const spans = exporter === 'console' ? new sdk.ConsoleSpanExporter() : new sdk.OTLPTraceExporter();
   const provider = new sdk.NodeTracerProvider({
@@ -36,6 +39,7 @@ export async function startTracing(options: TracingOptions): Promise<Tracing | n
   options.log.info('traces are made, as the environment asks', { exporter });
   return {
     traceRequests: (fetch) => traceRequests(fetch, tracer, options),
+    traceCalls: traceCalls(tracer, options),
     close: async () => {
       await within(SHUTDOWN_MS, provider.shutdown()).catch((error: unknown) => options.log.warn('the last traces could not be sent', { error }));
       sdk.diag.disable();

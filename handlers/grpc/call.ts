@@ -1,0 +1,162 @@
+import type { NodeAddress } from '../../core/ports/nodes.ts';
+import type { EventStore } from '../../core/streams/api.ts';
+import type { App, Call } from '../http/context.ts';
+import { decode, frame } from './messages/wire.ts';
+import type { Reader, Writer } from './messages/wire.ts';
+
+/** Statuses of gRPC. */
+export const STATUS = {
+  ok: 0, cancelled: 1, unknown: 2, invalidArgument: 3, deadlineExceeded: 4, notFound: 5, alreadyExists: 6, permissionDenied: 7, resourceExhausted: 8,
+  failedPrecondition: 9, aborted: 10, outOfRange: 11, unimplemented: 12, internal: 13, unavailable: 14, dataLoss: 15, unauthenticated: 16,
+} as const;
+
+/** How a call ends: with a status, or before gRPC began with that of HTTP alone. */
+export type Ending = GrpcEnding | { readonly httpStatus: number };
+
+export interface GrpcEnding {
+  readonly status: number;
+  /** Any text; transports encode it. */
+  readonly message: string;
+  /** By lower-cased name; the value of a name that ends with `-bin` is binary. Transports leave out what is empty and encode what is no header text. */
+  readonly trailers: Readonly<Record<string, string | Uint8Array>>;
+}
+
+export const OK: GrpcEnding = { status: STATUS.ok, message: '', trailers: {} };
+
+/** Ends a call with a status (grpc-api.md section 1). */
+export class GrpcError extends Error {
+  readonly ending: GrpcEnding;
+
+  constructor(status: number, message: string, trailers: Readonly<Record<string, string | Uint8Array>> = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'GrpcError';
+    this.ending = { status, message, trailers };
+  }
+}
+
+/** One call as its transport gives it: a connection of HTTP/2, another member, or a test. */
+export interface GrpcTransport {
+  /** `/package.Service/Method` */
+  readonly path: string;
+  /**
+   * The call as a request, of which authentication, access and audit take headers and connection. Its signal aborts when nobody waits for an answer any
+   * more (cancelled, connection lost, deadline passed) and when the node stops; `reason` is then `GrpcEnding`, where the client is still to be told.
+   */
+  readonly request: Request;
+  /**
+   * The next message of the client, without its prefix; null behind the last one. At once where it has arrived. What has been read may be a view that is
+   * the caller's for good. Rejects with a GrpcError for what is no message, is too long, and when the call is over. `isOwed` where the client has to send it without
+   * being asked for anything first: who does not in time is cut off. Its bytes count until the next message is read, or the call ends; who keeps it longer counts by itself.
+   */
+  read(isOwed?: boolean): Uint8Array | null | Promise<Uint8Array | null>;
+  /**
+   * Sends messages with their prefixes, as `frame` makes them. Null where more may be sent at once; else resolves when the client has taken enough of what was
+   * sent, or the call is over: then a reader of pages goes on. The block belongs to the transport from here on.
+   */
+  send(block: Uint8Array): Promise<void> | null;
+}
+
+/** Is told what a call has done, or has failed to do; `status` is that of HTTP, which tells what was refused from what failed. */
+export interface CallAudit {
+  done(call: Call, status: number): void;
+  failed(call: Call, status: number, error: unknown): void;
+}
+
+/** A call under way, as methods see it. */
+export interface GrpcCall {
+  /** Who calls, from where: what the handlers of HTTP take, too. */
+  readonly call: Call;
+  readonly app: App;
+  readonly transport: GrpcTransport;
+  /** As `request.signal` of the transport. */
+  readonly signal: AbortSignal;
+  /** For calls that do several things: what is told of one of them is told with a copy of `call` that says so. Null where nobody keeps who did what. */
+  readonly audit?: CallAudit | null;
+  /** As `EventStore.append`, where appends of this node are decided: for calls with many of them, which stay where they are. */
+  readonly append: EventStore['append'];
+}
+
+type ReadMessage<T> = (reader: Reader, end: number, depth: number) => T;
+type WriteMessage<T> = (message: T, writer: Writer) => void;
+
+/** What the generated services say of a method. */
+export interface MethodShape<Request, Response> {
+  readonly path: string;
+  readonly hasManyRequests: boolean;
+  readonly hasManyResponses: boolean;
+  readonly readRequest: ReadMessage<Request>;
+  readonly writeResponse: WriteMessage<Response>;
+}
+
+/**
+ * Where a call is decided in a cluster (ARCHITECTURE.md, "The cluster", rules 12 to 14). `here`: by the member that has it. `append`: by the leader, to which others
+ * forward it, and repeatable, as the same event ids are found again. `leader`: by the leader, to which others forward it once. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where
+ * the client asks for the leader, as some do with all calls: with gossip they want to find it.
+ */
+export type Place = 'here' | 'node' | 'append' | 'leader' | 'leader-only';
+
+export interface GrpcMethod {
+  readonly path: string;
+  readonly place: Place;
+  /** A unary request: exactly one message, acted on after the half-close (grpc-api.md section 1.1). */
+  readonly isUnary: boolean;
+  /** How a client is sent to the member that leads, where it asks for that one alone; absent for the way of the first generation. */
+  readonly notLeader?: (leader: NodeAddress) => Error;
+  /** Carries out the call; what it throws ends it (`endingOf`). */
+  run(call: GrpcCall): Promise<void> | void;
+}
+
+/** The methods of one service. */
+export interface GrpcService {
+  /** `package.Service` */
+  readonly name: string;
+  readonly methods: readonly GrpcMethod[];
+}
+
+/** One message in, one out. */
+export function unary<Request, Response>(shape: MethodShape<Request, Response>, place: Place, answer: (request: Request, call: GrpcCall) => Response | Promise<Response>): GrpcMethod {
+  return {
+    path: shape.path, place, isUnary: true,
+    async run(call) {
+      const request = await onlyRequest(shape, call);
+      const response = await answer(request, call);
+      await send(call, response, shape.writeResponse);
+    },
+  };
+}
+
+/** One message in, any number out: `answer` sends them by itself. */
+export function serverStreaming<Request, Response>(shape: MethodShape<Request, Response>, place: Place, answer: (request: Request, call: GrpcCall) => Promise<void>): GrpcMethod {
+  return {
+    path: shape.path, place, isUnary: true,
+    async run(call) {
+      await answer(await onlyRequest(shape, call), call);
+    },
+  };
+}
+
+/** Messages both ways: `run` reads them with `next` and sends by itself. */
+export function streaming<Request, Response>(shape: MethodShape<Request, Response>, place: Place, run: (call: GrpcCall, next: () => Promise<Request | null>) => Promise<void>): GrpcMethod {
+  return {
+    path: shape.path, place, isUnary: false,
+    run: (call) => run(call, () => next(call, shape.readRequest)),
+  };
+}
+
+async function onlyRequest<Request>({ readRequest }: Pick<MethodShape<Request, never>, 'readRequest'>, { transport }: GrpcCall): Promise<Request> {
+  const first = await transport.read(true);
+  if (first === null) throw new GrpcError(STATUS.internal, 'Incomplete message.');
+  if (await transport.read(true) !== null) throw new GrpcError(STATUS.internal, 'Additional data after the message received.');
+  return decode(first, readRequest);
+}
+
+/** The next message of the client; null behind the last one. Throws MalformedMessage. */
+export async function next<T>({ transport }: GrpcCall, read: ReadMessage<T>): Promise<T | null> {
+  const bytes = await transport.read();
+  return bytes === null ? null : decode(bytes, read);
+}
+
+/** Null where more may be sent at once. */
+export function send<T>({ transport }: GrpcCall, message: T, write: WriteMessage<T>): Promise<void> | null {
+  return transport.send(frame(message, write));
+}

@@ -1,0 +1,51 @@
+import { SkuaError } from '../../../core/errors.ts';
+import type { App } from '../../http/context.ts';
+import type { GossipMember, NodeControl } from '../../http/node-control.ts';
+import { unary } from '../call.ts';
+import type { GrpcService } from '../call.ts';
+import { GossipService, MemberInfoVNodeState as VNodeState } from '../messages/gossip.ts';
+import type { ClusterInfo, MemberInfo } from '../messages/gossip.ts';
+import { permit } from '../permission.ts';
+
+/** The members that this node knows, by which clients choose the one to speak with (grpc-api.md section 7). Null where there is no node around the handlers. */
+export function gossip({ node }: App): GrpcService | null {
+  if (node === null) return null;
+  return {
+    name: GossipService.name,
+    methods: [unary(GossipService.methods.Read, 'node', (_, call) => {
+      permit(call, 'gossip');
+      return clusterInfo(node, call.app);
+    })],
+  };
+}
+
+function clusterInfo(node: NodeControl, { world: { clock } }: App): ClusterInfo {
+  // While it starts it can't be used, whatever it will be: the client asks another member.
+  if (node.startUpWork() !== null) throw new SkuaError('not_ready', 'The node is starting. Ask another member, or this one again in a moment.');
+  const nowMs = clock.nowMs();
+  return { members: node.members().map((member) => memberInfo(member, nowMs)) };
+}
+
+function memberInfo({ instanceId, state, host, port, asMember }: GossipMember, nowMs: number): MemberInfo {
+  const heardMs = asMember?.heardMs ?? nowMs;
+  const wholeMs = Math.floor(heardMs);
+  return {
+    instanceId: { text: instanceId, isStructured: true },
+    timeStamp: BigInt(wholeMs) * 10_000n + BigInt(Math.floor((heardMs - wholeMs) * 10_000)),
+    state: VNodeState[state], isAlive: asMember?.isAlive ?? true, httpEndPoint: { address: host, port },
+  };
+}
+
+/**
+ * What members of the reference database say to each other. Ours do so over HTTP (`/cluster/gossip`), so that nobody may use it; its name is known lest a
+ * client that is pointed at it takes the node for an older one.
+ */
+export const clusterGossip: GrpcService = {
+  name: 'event_store.cluster.Gossip',
+  methods: [{
+    path: '/event_store.cluster.Gossip/Read', place: 'node', isUnary: true,
+    run() {
+      throw new SkuaError('access_denied', 'Only members of a cluster may do this.');
+    },
+  }],
+};

@@ -1,0 +1,270 @@
+// Made of streams-v2.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
+import * as wire from './wire.ts';
+import type { Reader, Writer } from './wire.ts';
+import { readValue as readValueOfGoogle, type Value as GoogleValue, writeValue as writeValueOfGoogle } from './google.ts';
+
+/** `kurrentdb.protocol.v2.streams.StreamsService` */
+export const StreamsServiceService = {
+  name: 'kurrentdb.protocol.v2.streams.StreamsService',
+  methods: {
+    AppendSession: { path: '/kurrentdb.protocol.v2.streams.StreamsService/AppendSession', hasManyRequests: true, hasManyResponses: false, readRequest: readAppendRequest, writeResponse: writeAppendSessionResponse },
+    AppendRecords: { path: '/kurrentdb.protocol.v2.streams.StreamsService/AppendRecords', hasManyRequests: false, hasManyResponses: false, readRequest: readAppendRecordsRequest, writeResponse: writeAppendRecordsResponse },
+  },
+} as const;
+
+export const SchemaFormat = { SCHEMA_FORMAT_UNSPECIFIED: 0, SCHEMA_FORMAT_JSON: 1, SCHEMA_FORMAT_PROTOBUF: 2, SCHEMA_FORMAT_AVRO: 3, SCHEMA_FORMAT_BYTES: 4 } as const;
+
+export interface SchemaInfo {
+  readonly format: number;
+  readonly name: string;
+  readonly id: string;
+}
+
+export function readSchemaInfo(reader: Reader, end: number, depth: number): SchemaInfo {
+  const message = { format: 0, name: '' as string, id: '' as string };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.format = reader.int32(); break;
+      case 18: message.name = wire.text(reader); break;
+      case 26: message.id = wire.text(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeSchemaInfo(message: SchemaInfo, writer: Writer): void {
+  if (message.format !== 0) { writer.uint32(8).int32(message.format); }
+  if (message.name !== '') { writer.uint32(18).string(message.name); }
+  if (message.id !== '') { writer.uint32(26).string(message.id); }
+}
+
+export interface AppendRecord {
+  readonly recordId?: string | undefined;
+  readonly properties: ReadonlyMap<string, GoogleValue>;
+  readonly schema?: SchemaInfo | undefined;
+  readonly data: Uint8Array;
+  readonly stream?: string | undefined;
+}
+
+export function readAppendRecord(reader: Reader, end: number, depth: number): AppendRecord {
+  const message = { recordId: undefined as string | undefined, properties: new Map() as Map<string, GoogleValue>, schema: undefined as SchemaInfo | undefined, data: wire.NO_BYTES as Uint8Array, stream: undefined as string | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.recordId = wire.text(reader); break;
+      case 18: wire.messageEntry(reader, message.properties, readValueOfGoogle, depth + 1); break;
+      case 26: message.schema = readSchemaInfo(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 34: message.data = wire.bytes(reader); break;
+      case 42: message.stream = wire.text(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendRecord(message: AppendRecord, writer: Writer): void {
+  if (message.recordId !== undefined) { writer.uint32(10).string(message.recordId); }
+  wire.writeMessageEntries(writer, 2, message.properties, writeValueOfGoogle);
+  if (message.schema !== undefined) { writer.uint32(26).fork(); writeSchemaInfo(message.schema, writer); writer.ldelim(); }
+  if (message.data.length > 0) { writer.uint32(34).bytes(message.data); }
+  if (message.stream !== undefined) { writer.uint32(42).string(message.stream); }
+}
+
+export interface AppendRequest {
+  readonly stream: string;
+  readonly records: readonly AppendRecord[];
+  readonly expectedRevision?: number | undefined;
+}
+
+export function readAppendRequest(reader: Reader, end: number, depth: number): AppendRequest {
+  const message = { stream: '' as string, records: [] as AppendRecord[], expectedRevision: undefined as number | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.stream = wire.text(reader); break;
+      case 18: message.records.push(readAppendRecord(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 24: message.expectedRevision = wire.sint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendRequest(message: AppendRequest, writer: Writer): void {
+  if (message.stream !== '') { writer.uint32(10).string(message.stream); }
+  for (const one of message.records) { writer.uint32(18).fork(); writeAppendRecord(one, writer); writer.ldelim(); }
+  if (message.expectedRevision !== undefined) { writer.uint32(24).sint64(message.expectedRevision); }
+}
+
+export interface AppendResponse {
+  readonly stream: string;
+  readonly streamRevision: number;
+  readonly position?: number | undefined;
+}
+
+export function readAppendResponse(reader: Reader, end: number, depth: number): AppendResponse {
+  const message = { stream: '' as string, streamRevision: 0, position: undefined as number | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.stream = wire.text(reader); break;
+      case 16: message.streamRevision = wire.sint64(reader); break;
+      case 24: message.position = wire.sint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendResponse(message: AppendResponse, writer: Writer): void {
+  if (message.stream !== '') { writer.uint32(10).string(message.stream); }
+  if (message.streamRevision !== 0) { writer.uint32(16).sint64(message.streamRevision); }
+  if (message.position !== undefined) { writer.uint32(24).sint64(message.position); }
+}
+
+export interface AppendSessionResponse {
+  readonly output: readonly AppendResponse[];
+  readonly position: number;
+}
+
+export function readAppendSessionResponse(reader: Reader, end: number, depth: number): AppendSessionResponse {
+  const message = { output: [] as AppendResponse[], position: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.output.push(readAppendResponse(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 16: message.position = wire.sint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendSessionResponse(message: AppendSessionResponse, writer: Writer): void {
+  for (const one of message.output) { writer.uint32(10).fork(); writeAppendResponse(one, writer); writer.ldelim(); }
+  if (message.position !== 0) { writer.uint32(16).sint64(message.position); }
+}
+
+export interface ConsistencyCheck {
+  readonly streamState?: ConsistencyCheckStreamStateCheck | undefined;
+}
+
+export function readConsistencyCheck(reader: Reader, end: number, depth: number): ConsistencyCheck {
+  const message = { streamState: undefined as ConsistencyCheckStreamStateCheck | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.streamState = readConsistencyCheckStreamStateCheck(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeConsistencyCheck(message: ConsistencyCheck, writer: Writer): void {
+  if (message.streamState !== undefined) { writer.uint32(10).fork(); writeConsistencyCheckStreamStateCheck(message.streamState, writer); writer.ldelim(); }
+}
+
+export interface ConsistencyCheckStreamStateCheck {
+  readonly stream: string;
+  readonly expectedState: number;
+}
+
+export function readConsistencyCheckStreamStateCheck(reader: Reader, end: number, depth: number): ConsistencyCheckStreamStateCheck {
+  const message = { stream: '' as string, expectedState: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.stream = wire.text(reader); break;
+      case 16: message.expectedState = wire.sint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeConsistencyCheckStreamStateCheck(message: ConsistencyCheckStreamStateCheck, writer: Writer): void {
+  if (message.stream !== '') { writer.uint32(10).string(message.stream); }
+  if (message.expectedState !== 0) { writer.uint32(16).sint64(message.expectedState); }
+}
+
+export interface AppendRecordsRequest {
+  readonly records: readonly AppendRecord[];
+  readonly checks: readonly ConsistencyCheck[];
+}
+
+export function readAppendRecordsRequest(reader: Reader, end: number, depth: number): AppendRecordsRequest {
+  const message = { records: [] as AppendRecord[], checks: [] as ConsistencyCheck[] };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.records.push(readAppendRecord(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 18: message.checks.push(readConsistencyCheck(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendRecordsRequest(message: AppendRecordsRequest, writer: Writer): void {
+  for (const one of message.records) { writer.uint32(10).fork(); writeAppendRecord(one, writer); writer.ldelim(); }
+  for (const one of message.checks) { writer.uint32(18).fork(); writeConsistencyCheck(one, writer); writer.ldelim(); }
+}
+
+export interface StreamRevision {
+  readonly stream: string;
+  readonly revision: number;
+}
+
+export function readStreamRevision(reader: Reader, end: number, depth: number): StreamRevision {
+  const message = { stream: '' as string, revision: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.stream = wire.text(reader); break;
+      case 16: message.revision = wire.sint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeStreamRevision(message: StreamRevision, writer: Writer): void {
+  if (message.stream !== '') { writer.uint32(10).string(message.stream); }
+  if (message.revision !== 0) { writer.uint32(16).sint64(message.revision); }
+}
+
+export interface AppendRecordsResponse {
+  readonly revisions: readonly StreamRevision[];
+  readonly position: number;
+}
+
+export function readAppendRecordsResponse(reader: Reader, end: number, depth: number): AppendRecordsResponse {
+  const message = { revisions: [] as StreamRevision[], position: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.revisions.push(readStreamRevision(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 16: message.position = wire.sint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendRecordsResponse(message: AppendRecordsResponse, writer: Writer): void {
+  for (const one of message.revisions) { writer.uint32(10).fork(); writeStreamRevision(one, writer); writer.ldelim(); }
+  if (message.position !== 0) { writer.uint32(16).sint64(message.position); }
+}

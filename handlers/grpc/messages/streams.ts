@@ -1,0 +1,1172 @@
+// Made of streams.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
+import * as wire from './wire.ts';
+import type { Reader, Uuid, Writer } from './wire.ts';
+import { readAny as readAnyOfGoogle, readDuration as readDurationOfGoogle, readEmpty as readEmptyOfGoogle, readTimestamp as readTimestampOfGoogle, type Any as GoogleAny, type Duration as GoogleDuration, type Empty as GoogleEmpty, type Timestamp as GoogleTimestamp, writeAny as writeAnyOfGoogle, writeDuration as writeDurationOfGoogle, writeEmpty as writeEmptyOfGoogle, writeTimestamp as writeTimestampOfGoogle } from './google.ts';
+import { readAllStreamPosition as readAllStreamPositionOfShared, readEmpty as readEmptyOfShared, readStreamIdentifier as readStreamIdentifierOfShared, type AllStreamPosition as SharedAllStreamPosition, type Empty as SharedEmpty, type StreamIdentifier as SharedStreamIdentifier, writeAllStreamPosition as writeAllStreamPositionOfShared, writeEmpty as writeEmptyOfShared, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
+
+const NOTHING = {};
+
+/** `event_store.client.streams.Streams` */
+export const StreamsService = {
+  name: 'event_store.client.streams.Streams',
+  methods: {
+    Read: { path: '/event_store.client.streams.Streams/Read', hasManyRequests: false, hasManyResponses: true, readRequest: readReadReq, writeResponse: writeReadResp },
+    Append: { path: '/event_store.client.streams.Streams/Append', hasManyRequests: true, hasManyResponses: false, readRequest: readAppendReq, writeResponse: writeAppendResp },
+    Delete: { path: '/event_store.client.streams.Streams/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: writeDeleteResp },
+    Tombstone: { path: '/event_store.client.streams.Streams/Tombstone', hasManyRequests: false, hasManyResponses: false, readRequest: readTombstoneReq, writeResponse: writeTombstoneResp },
+    BatchAppend: { path: '/event_store.client.streams.Streams/BatchAppend', hasManyRequests: true, hasManyResponses: true, readRequest: readBatchAppendReq, writeResponse: writeBatchAppendResp },
+  },
+} as const;
+
+export interface ReadReq {
+  readonly options?: ReadReqOptions | undefined;
+}
+
+export function readReadReq(reader: Reader, end: number, depth: number): ReadReq {
+  const message = { options: undefined as ReadReqOptions | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.options = readReadReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadReq(message: ReadReq, writer: Writer): void {
+  if (message.options !== undefined) { writer.uint32(10).fork(); writeReadReqOptions(message.options, writer); writer.ldelim(); }
+}
+
+export interface ReadReqOptions {
+  readonly stream?: ReadReqOptionsStreamOptions | undefined;
+  readonly all?: ReadReqOptionsAllOptions | undefined;
+  readonly readDirection: number;
+  readonly resolveLinks: boolean;
+  readonly count?: number | undefined;
+  readonly subscription?: ReadReqOptionsSubscriptionOptions | undefined;
+  readonly filter?: ReadReqOptionsFilterOptions | undefined;
+  readonly noFilter?: SharedEmpty | undefined;
+  readonly uuidOption?: ReadReqOptionsUUIDOption | undefined;
+  readonly controlOption?: ReadReqOptionsControlOption | undefined;
+}
+
+export function readReadReqOptions(reader: Reader, end: number, depth: number): ReadReqOptions {
+  const message = { stream: undefined as ReadReqOptionsStreamOptions | undefined, all: undefined as ReadReqOptionsAllOptions | undefined, readDirection: 0, resolveLinks: false as boolean, count: undefined as number | undefined, subscription: undefined as ReadReqOptionsSubscriptionOptions | undefined, filter: undefined as ReadReqOptionsFilterOptions | undefined, noFilter: undefined as SharedEmpty | undefined, uuidOption: undefined as ReadReqOptionsUUIDOption | undefined, controlOption: undefined as ReadReqOptionsControlOption | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.stream = readReadReqOptionsStreamOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
+      case 18: message.all = readReadReqOptionsAllOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.stream = undefined; break;
+      case 24: message.readDirection = reader.int32(); break;
+      case 32: message.resolveLinks = reader.bool(); break;
+      case 40: message.count = wire.uint64(reader); message.subscription = undefined; break;
+      case 50: message.subscription = readReadReqOptionsSubscriptionOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.count = undefined; break;
+      case 58: message.filter = readReadReqOptionsFilterOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.noFilter = undefined; break;
+      case 66: message.noFilter = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.filter = undefined; break;
+      case 74: message.uuidOption = readReadReqOptionsUUIDOption(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 82: message.controlOption = readReadReqOptionsControlOption(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadReqOptions(message: ReadReqOptions, writer: Writer): void {
+  if (message.stream !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsStreamOptions(message.stream, writer); writer.ldelim(); }
+  if (message.all !== undefined) { writer.uint32(18).fork(); writeReadReqOptionsAllOptions(message.all, writer); writer.ldelim(); }
+  if (message.readDirection !== 0) { writer.uint32(24).int32(message.readDirection); }
+  if (message.resolveLinks !== false) { writer.uint32(32).bool(message.resolveLinks); }
+  if (message.count !== undefined) { writer.uint32(40); wire.writeUint64(writer, message.count); }
+  if (message.subscription !== undefined) { writer.uint32(50).fork(); writeReadReqOptionsSubscriptionOptions(message.subscription, writer); writer.ldelim(); }
+  if (message.filter !== undefined) { writer.uint32(58).fork(); writeReadReqOptionsFilterOptions(message.filter, writer); writer.ldelim(); }
+  if (message.noFilter !== undefined) { writer.uint32(66).fork(); writeEmptyOfShared(message.noFilter, writer); writer.ldelim(); }
+  if (message.uuidOption !== undefined) { writer.uint32(74).fork(); writeReadReqOptionsUUIDOption(message.uuidOption, writer); writer.ldelim(); }
+  if (message.controlOption !== undefined) { writer.uint32(82).fork(); writeReadReqOptionsControlOption(message.controlOption, writer); writer.ldelim(); }
+}
+
+export const ReadReqOptionsReadDirection = { Forwards: 0, Backwards: 1 } as const;
+
+export interface ReadReqOptionsStreamOptions {
+  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
+  readonly revision?: number | undefined;
+  readonly start?: SharedEmpty | undefined;
+  readonly end?: SharedEmpty | undefined;
+}
+
+export function readReadReqOptionsStreamOptions(reader: Reader, end: number, depth: number): ReadReqOptionsStreamOptions {
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as SharedEmpty | undefined, end: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 16: message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; break;
+      case 26: message.start = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
+      case 34: message.end = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadReqOptionsStreamOptions(message: ReadReqOptionsStreamOptions, writer: Writer): void {
+  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
+  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
+  if (message.start !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.start, writer); writer.ldelim(); }
+  if (message.end !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.end, writer); writer.ldelim(); }
+}
+
+export interface ReadReqOptionsAllOptions {
+  readonly position?: ReadReqOptionsPosition | undefined;
+  readonly start?: SharedEmpty | undefined;
+  readonly end?: SharedEmpty | undefined;
+}
+
+export function readReadReqOptionsAllOptions(reader: Reader, end: number, depth: number): ReadReqOptionsAllOptions {
+  const message = { position: undefined as ReadReqOptionsPosition | undefined, start: undefined as SharedEmpty | undefined, end: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.position = readReadReqOptionsPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.start = undefined; message.end = undefined; break;
+      case 18: message.start = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
+      case 26: message.end = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadReqOptionsAllOptions(message: ReadReqOptionsAllOptions, writer: Writer): void {
+  if (message.position !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
+  if (message.start !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.start, writer); writer.ldelim(); }
+  if (message.end !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.end, writer); writer.ldelim(); }
+}
+
+export interface ReadReqOptionsSubscriptionOptions {
+}
+
+export function readReadReqOptionsSubscriptionOptions(reader: Reader, end: number, depth: number): ReadReqOptionsSubscriptionOptions {
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    wire.skip(reader, tag, depth);
+  }
+  wire.atEnd(reader, end);
+  return NOTHING;
+}
+
+export function writeReadReqOptionsSubscriptionOptions(_message: ReadReqOptionsSubscriptionOptions, _writer: Writer): void {
+}
+
+export interface ReadReqOptionsPosition {
+  readonly commitPosition: number;
+  readonly preparePosition: number;
+}
+
+export function readReadReqOptionsPosition(reader: Reader, end: number, depth: number): ReadReqOptionsPosition {
+  const message = { commitPosition: 0, preparePosition: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.commitPosition = wire.uint64(reader); break;
+      case 16: message.preparePosition = wire.uint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadReqOptionsPosition(message: ReadReqOptionsPosition, writer: Writer): void {
+  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
+  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
+}
+
+export interface ReadReqOptionsFilterOptions {
+  readonly streamIdentifier?: ReadReqOptionsFilterOptionsExpression | undefined;
+  readonly eventType?: ReadReqOptionsFilterOptionsExpression | undefined;
+  readonly max?: number | undefined;
+  readonly count?: SharedEmpty | undefined;
+  readonly checkpointIntervalMultiplier: number;
+}
+
+export function readReadReqOptionsFilterOptions(reader: Reader, end: number, depth: number): ReadReqOptionsFilterOptions {
+  const message = { streamIdentifier: undefined as ReadReqOptionsFilterOptionsExpression | undefined, eventType: undefined as ReadReqOptionsFilterOptionsExpression | undefined, max: undefined as number | undefined, count: undefined as SharedEmpty | undefined, checkpointIntervalMultiplier: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.streamIdentifier = readReadReqOptionsFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.eventType = undefined; break;
+      case 18: message.eventType = readReadReqOptionsFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
+      case 24: message.max = reader.uint32(); message.count = undefined; break;
+      case 34: message.count = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.max = undefined; break;
+      case 40: message.checkpointIntervalMultiplier = reader.uint32(); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadReqOptionsFilterOptions(message: ReadReqOptionsFilterOptions, writer: Writer): void {
+  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsFilterOptionsExpression(message.streamIdentifier, writer); writer.ldelim(); }
+  if (message.eventType !== undefined) { writer.uint32(18).fork(); writeReadReqOptionsFilterOptionsExpression(message.eventType, writer); writer.ldelim(); }
+  if (message.max !== undefined) { writer.uint32(24).uint32(message.max); }
+  if (message.count !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.count, writer); writer.ldelim(); }
+  if (message.checkpointIntervalMultiplier !== 0) { writer.uint32(40).uint32(message.checkpointIntervalMultiplier); }
+}
+
+export interface ReadReqOptionsFilterOptionsExpression {
+  readonly regex: string;
+  readonly prefix: readonly string[];
+}
+
+export function readReadReqOptionsFilterOptionsExpression(reader: Reader, end: number, depth: number): ReadReqOptionsFilterOptionsExpression {
+  const message = { regex: '' as string, prefix: [] as string[] };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.regex = wire.text(reader); break;
+      case 18: message.prefix.push(wire.text(reader)); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadReqOptionsFilterOptionsExpression(message: ReadReqOptionsFilterOptionsExpression, writer: Writer): void {
+  if (message.regex !== '') { writer.uint32(10).string(message.regex); }
+  for (const one of message.prefix) { writer.uint32(18).string(one); }
+}
+
+export interface ReadReqOptionsUUIDOption {
+  readonly structured?: SharedEmpty | undefined;
+  readonly string?: SharedEmpty | undefined;
+}
+
+export function readReadReqOptionsUUIDOption(reader: Reader, end: number, depth: number): ReadReqOptionsUUIDOption {
+  const message = { structured: undefined as SharedEmpty | undefined, string: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.structured = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.string = undefined; break;
+      case 18: message.string = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.structured = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadReqOptionsUUIDOption(message: ReadReqOptionsUUIDOption, writer: Writer): void {
+  if (message.structured !== undefined) { writer.uint32(10).fork(); writeEmptyOfShared(message.structured, writer); writer.ldelim(); }
+  if (message.string !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.string, writer); writer.ldelim(); }
+}
+
+export interface ReadReqOptionsControlOption {
+  readonly compatibility: number;
+}
+
+export function readReadReqOptionsControlOption(reader: Reader, end: number, depth: number): ReadReqOptionsControlOption {
+  const message = { compatibility: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.compatibility = reader.uint32(); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadReqOptionsControlOption(message: ReadReqOptionsControlOption, writer: Writer): void {
+  if (message.compatibility !== 0) { writer.uint32(8).uint32(message.compatibility); }
+}
+
+export interface ReadResp {
+  readonly event?: ReadRespReadEvent | undefined;
+  readonly confirmation?: ReadRespSubscriptionConfirmation | undefined;
+  readonly checkpoint?: ReadRespCheckpoint | undefined;
+  readonly streamNotFound?: ReadRespStreamNotFound | undefined;
+  readonly firstStreamPosition?: number | undefined;
+  readonly lastStreamPosition?: number | undefined;
+  readonly lastAllStreamPosition?: SharedAllStreamPosition | undefined;
+  readonly caughtUp?: ReadRespCaughtUp | undefined;
+  readonly fellBehind?: ReadRespFellBehind | undefined;
+}
+
+export function readReadResp(reader: Reader, end: number, depth: number): ReadResp {
+  const message = { event: undefined as ReadRespReadEvent | undefined, confirmation: undefined as ReadRespSubscriptionConfirmation | undefined, checkpoint: undefined as ReadRespCheckpoint | undefined, streamNotFound: undefined as ReadRespStreamNotFound | undefined, firstStreamPosition: undefined as number | undefined, lastStreamPosition: undefined as number | undefined, lastAllStreamPosition: undefined as SharedAllStreamPosition | undefined, caughtUp: undefined as ReadRespCaughtUp | undefined, fellBehind: undefined as ReadRespFellBehind | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.event = readReadRespReadEvent(reader, wire.endOf(reader, depth + 1), depth + 1); message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
+      case 18: message.confirmation = readReadRespSubscriptionConfirmation(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
+      case 26: message.checkpoint = readReadRespCheckpoint(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
+      case 34: message.streamNotFound = readReadRespStreamNotFound(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
+      case 40: message.firstStreamPosition = wire.uint64(reader); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
+      case 48: message.lastStreamPosition = wire.uint64(reader); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
+      case 58: message.lastAllStreamPosition = readAllStreamPositionOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
+      case 66: message.caughtUp = readReadRespCaughtUp(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.fellBehind = undefined; break;
+      case 74: message.fellBehind = readReadRespFellBehind(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadResp(message: ReadResp, writer: Writer): void {
+  if (message.event !== undefined) { writer.uint32(10).fork(); writeReadRespReadEvent(message.event, writer); writer.ldelim(); }
+  if (message.confirmation !== undefined) { writer.uint32(18).fork(); writeReadRespSubscriptionConfirmation(message.confirmation, writer); writer.ldelim(); }
+  if (message.checkpoint !== undefined) { writer.uint32(26).fork(); writeReadRespCheckpoint(message.checkpoint, writer); writer.ldelim(); }
+  if (message.streamNotFound !== undefined) { writer.uint32(34).fork(); writeReadRespStreamNotFound(message.streamNotFound, writer); writer.ldelim(); }
+  if (message.firstStreamPosition !== undefined) { writer.uint32(40); wire.writeUint64(writer, message.firstStreamPosition); }
+  if (message.lastStreamPosition !== undefined) { writer.uint32(48); wire.writeUint64(writer, message.lastStreamPosition); }
+  if (message.lastAllStreamPosition !== undefined) { writer.uint32(58).fork(); writeAllStreamPositionOfShared(message.lastAllStreamPosition, writer); writer.ldelim(); }
+  if (message.caughtUp !== undefined) { writer.uint32(66).fork(); writeReadRespCaughtUp(message.caughtUp, writer); writer.ldelim(); }
+  if (message.fellBehind !== undefined) { writer.uint32(74).fork(); writeReadRespFellBehind(message.fellBehind, writer); writer.ldelim(); }
+}
+
+export interface ReadRespReadEvent {
+  readonly event?: ReadRespReadEventRecordedEvent | undefined;
+  readonly link?: ReadRespReadEventRecordedEvent | undefined;
+  readonly commitPosition?: number | undefined;
+  readonly noPosition?: SharedEmpty | undefined;
+}
+
+export function readReadRespReadEvent(reader: Reader, end: number, depth: number): ReadRespReadEvent {
+  const message = { event: undefined as ReadRespReadEventRecordedEvent | undefined, link: undefined as ReadRespReadEventRecordedEvent | undefined, commitPosition: undefined as number | undefined, noPosition: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.event = readReadRespReadEventRecordedEvent(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 18: message.link = readReadRespReadEventRecordedEvent(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 24: message.commitPosition = wire.uint64(reader); message.noPosition = undefined; break;
+      case 34: message.noPosition = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.commitPosition = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadRespReadEvent(message: ReadRespReadEvent, writer: Writer): void {
+  if (message.event !== undefined) { writer.uint32(10).fork(); writeReadRespReadEventRecordedEvent(message.event, writer); writer.ldelim(); }
+  if (message.link !== undefined) { writer.uint32(18).fork(); writeReadRespReadEventRecordedEvent(message.link, writer); writer.ldelim(); }
+  if (message.commitPosition !== undefined) { writer.uint32(24); wire.writeUint64(writer, message.commitPosition); }
+  if (message.noPosition !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.noPosition, writer); writer.ldelim(); }
+}
+
+export interface ReadRespReadEventRecordedEvent {
+  readonly id?: Uuid | undefined;
+  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
+  readonly streamRevision: number;
+  readonly preparePosition: number;
+  readonly commitPosition: number;
+  readonly metadata: ReadonlyMap<string, string>;
+  readonly customMetadata: Uint8Array;
+  readonly data: Uint8Array;
+}
+
+export function readReadRespReadEventRecordedEvent(reader: Reader, end: number, depth: number): ReadRespReadEventRecordedEvent {
+  const message = { id: undefined as Uuid | undefined, streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamRevision: 0, preparePosition: 0, commitPosition: 0, metadata: new Map() as Map<string, string>, customMetadata: wire.NO_BYTES as Uint8Array, data: wire.NO_BYTES as Uint8Array };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.id = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 18: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 24: message.streamRevision = wire.uint64(reader); break;
+      case 32: message.preparePosition = wire.uint64(reader); break;
+      case 40: message.commitPosition = wire.uint64(reader); break;
+      case 50: wire.textEntry(reader, message.metadata, depth + 1); break;
+      case 58: message.customMetadata = wire.bytes(reader); break;
+      case 66: message.data = wire.bytes(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadRespReadEventRecordedEvent(message: ReadRespReadEventRecordedEvent, writer: Writer): void {
+  if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
+  if (message.streamIdentifier !== undefined) { writer.uint32(18).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
+  if (message.streamRevision !== 0) { writer.uint32(24); wire.writeUint64(writer, message.streamRevision); }
+  if (message.preparePosition !== 0) { writer.uint32(32); wire.writeUint64(writer, message.preparePosition); }
+  if (message.commitPosition !== 0) { writer.uint32(40); wire.writeUint64(writer, message.commitPosition); }
+  wire.writeTextEntries(writer, 6, message.metadata);
+  if (message.customMetadata.length > 0) { writer.uint32(58).bytes(message.customMetadata); }
+  if (message.data.length > 0) { writer.uint32(66).bytes(message.data); }
+}
+
+export interface ReadRespSubscriptionConfirmation {
+  readonly subscriptionId: string;
+}
+
+export function readReadRespSubscriptionConfirmation(reader: Reader, end: number, depth: number): ReadRespSubscriptionConfirmation {
+  const message = { subscriptionId: '' as string };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.subscriptionId = wire.text(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadRespSubscriptionConfirmation(message: ReadRespSubscriptionConfirmation, writer: Writer): void {
+  if (message.subscriptionId !== '') { writer.uint32(10).string(message.subscriptionId); }
+}
+
+export interface ReadRespCheckpoint {
+  readonly commitPosition: number;
+  readonly preparePosition: number;
+  readonly timestamp?: GoogleTimestamp | undefined;
+}
+
+export function readReadRespCheckpoint(reader: Reader, end: number, depth: number): ReadRespCheckpoint {
+  const message = { commitPosition: 0, preparePosition: 0, timestamp: undefined as GoogleTimestamp | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.commitPosition = wire.uint64(reader); break;
+      case 16: message.preparePosition = wire.uint64(reader); break;
+      case 26: message.timestamp = readTimestampOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadRespCheckpoint(message: ReadRespCheckpoint, writer: Writer): void {
+  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
+  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
+  if (message.timestamp !== undefined) { writer.uint32(26).fork(); writeTimestampOfGoogle(message.timestamp, writer); writer.ldelim(); }
+}
+
+export interface ReadRespStreamNotFound {
+  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
+}
+
+export function readReadRespStreamNotFound(reader: Reader, end: number, depth: number): ReadRespStreamNotFound {
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadRespStreamNotFound(message: ReadRespStreamNotFound, writer: Writer): void {
+  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
+}
+
+export interface ReadRespPosition {
+  readonly commitPosition: number;
+  readonly preparePosition: number;
+}
+
+export function readReadRespPosition(reader: Reader, end: number, depth: number): ReadRespPosition {
+  const message = { commitPosition: 0, preparePosition: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.commitPosition = wire.uint64(reader); break;
+      case 16: message.preparePosition = wire.uint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadRespPosition(message: ReadRespPosition, writer: Writer): void {
+  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
+  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
+}
+
+export interface ReadRespCaughtUp {
+  readonly timestamp?: GoogleTimestamp | undefined;
+  readonly streamRevision?: number | bigint | undefined;
+  readonly position?: ReadRespPosition | undefined;
+}
+
+export function readReadRespCaughtUp(reader: Reader, end: number, depth: number): ReadRespCaughtUp {
+  const message = { timestamp: undefined as GoogleTimestamp | undefined, streamRevision: undefined as number | bigint | undefined, position: undefined as ReadRespPosition | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.timestamp = readTimestampOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 16: message.streamRevision = wire.int64(reader); break;
+      case 26: message.position = readReadRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadRespCaughtUp(message: ReadRespCaughtUp, writer: Writer): void {
+  if (message.timestamp !== undefined) { writer.uint32(10).fork(); writeTimestampOfGoogle(message.timestamp, writer); writer.ldelim(); }
+  if (message.streamRevision !== undefined) { writer.uint32(16); wire.writeInt64(writer, message.streamRevision); }
+  if (message.position !== undefined) { writer.uint32(26).fork(); writeReadRespPosition(message.position, writer); writer.ldelim(); }
+}
+
+export interface ReadRespFellBehind {
+  readonly timestamp?: GoogleTimestamp | undefined;
+  readonly streamRevision?: number | bigint | undefined;
+  readonly position?: ReadRespPosition | undefined;
+}
+
+export function readReadRespFellBehind(reader: Reader, end: number, depth: number): ReadRespFellBehind {
+  const message = { timestamp: undefined as GoogleTimestamp | undefined, streamRevision: undefined as number | bigint | undefined, position: undefined as ReadRespPosition | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.timestamp = readTimestampOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 16: message.streamRevision = wire.int64(reader); break;
+      case 26: message.position = readReadRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeReadRespFellBehind(message: ReadRespFellBehind, writer: Writer): void {
+  if (message.timestamp !== undefined) { writer.uint32(10).fork(); writeTimestampOfGoogle(message.timestamp, writer); writer.ldelim(); }
+  if (message.streamRevision !== undefined) { writer.uint32(16); wire.writeInt64(writer, message.streamRevision); }
+  if (message.position !== undefined) { writer.uint32(26).fork(); writeReadRespPosition(message.position, writer); writer.ldelim(); }
+}
+
+export interface AppendReq {
+  readonly options?: AppendReqOptions | undefined;
+  readonly proposedMessage?: AppendReqProposedMessage | undefined;
+}
+
+export function readAppendReq(reader: Reader, end: number, depth: number): AppendReq {
+  const message = { options: undefined as AppendReqOptions | undefined, proposedMessage: undefined as AppendReqProposedMessage | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.options = readAppendReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.proposedMessage = undefined; break;
+      case 18: message.proposedMessage = readAppendReqProposedMessage(reader, wire.endOf(reader, depth + 1), depth + 1); message.options = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendReq(message: AppendReq, writer: Writer): void {
+  if (message.options !== undefined) { writer.uint32(10).fork(); writeAppendReqOptions(message.options, writer); writer.ldelim(); }
+  if (message.proposedMessage !== undefined) { writer.uint32(18).fork(); writeAppendReqProposedMessage(message.proposedMessage, writer); writer.ldelim(); }
+}
+
+export interface AppendReqOptions {
+  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
+  readonly revision?: number | undefined;
+  readonly noStream?: SharedEmpty | undefined;
+  readonly any?: SharedEmpty | undefined;
+  readonly streamExists?: SharedEmpty | undefined;
+}
+
+export function readAppendReqOptions(reader: Reader, end: number, depth: number): AppendReqOptions {
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as SharedEmpty | undefined, any: undefined as SharedEmpty | undefined, streamExists: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 16: message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 26: message.noStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 34: message.any = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 42: message.streamExists = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendReqOptions(message: AppendReqOptions, writer: Writer): void {
+  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
+  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
+  if (message.noStream !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.noStream, writer); writer.ldelim(); }
+  if (message.any !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.any, writer); writer.ldelim(); }
+  if (message.streamExists !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.streamExists, writer); writer.ldelim(); }
+}
+
+export interface AppendReqProposedMessage {
+  readonly id?: Uuid | undefined;
+  readonly metadata: ReadonlyMap<string, string>;
+  readonly customMetadata: Uint8Array;
+  readonly data: Uint8Array;
+}
+
+export function readAppendReqProposedMessage(reader: Reader, end: number, depth: number): AppendReqProposedMessage {
+  const message = { id: undefined as Uuid | undefined, metadata: new Map() as Map<string, string>, customMetadata: wire.NO_BYTES as Uint8Array, data: wire.NO_BYTES as Uint8Array };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.id = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 18: wire.textEntry(reader, message.metadata, depth + 1); break;
+      case 26: message.customMetadata = wire.bytes(reader); break;
+      case 34: message.data = wire.bytes(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendReqProposedMessage(message: AppendReqProposedMessage, writer: Writer): void {
+  if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
+  wire.writeTextEntries(writer, 2, message.metadata);
+  if (message.customMetadata.length > 0) { writer.uint32(26).bytes(message.customMetadata); }
+  if (message.data.length > 0) { writer.uint32(34).bytes(message.data); }
+}
+
+export interface AppendResp {
+  readonly success?: AppendRespSuccess | undefined;
+  readonly wrongExpectedVersion?: AppendRespWrongExpectedVersion | undefined;
+}
+
+export function readAppendResp(reader: Reader, end: number, depth: number): AppendResp {
+  const message = { success: undefined as AppendRespSuccess | undefined, wrongExpectedVersion: undefined as AppendRespWrongExpectedVersion | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.success = readAppendRespSuccess(reader, wire.endOf(reader, depth + 1), depth + 1); message.wrongExpectedVersion = undefined; break;
+      case 18: message.wrongExpectedVersion = readAppendRespWrongExpectedVersion(reader, wire.endOf(reader, depth + 1), depth + 1); message.success = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendResp(message: AppendResp, writer: Writer): void {
+  if (message.success !== undefined) { writer.uint32(10).fork(); writeAppendRespSuccess(message.success, writer); writer.ldelim(); }
+  if (message.wrongExpectedVersion !== undefined) { writer.uint32(18).fork(); writeAppendRespWrongExpectedVersion(message.wrongExpectedVersion, writer); writer.ldelim(); }
+}
+
+export interface AppendRespPosition {
+  readonly commitPosition: number;
+  readonly preparePosition: number;
+}
+
+export function readAppendRespPosition(reader: Reader, end: number, depth: number): AppendRespPosition {
+  const message = { commitPosition: 0, preparePosition: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.commitPosition = wire.uint64(reader); break;
+      case 16: message.preparePosition = wire.uint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendRespPosition(message: AppendRespPosition, writer: Writer): void {
+  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
+  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
+}
+
+export interface AppendRespSuccess {
+  readonly currentRevision?: number | undefined;
+  readonly noStream?: SharedEmpty | undefined;
+  readonly position?: AppendRespPosition | undefined;
+  readonly noPosition?: SharedEmpty | undefined;
+}
+
+export function readAppendRespSuccess(reader: Reader, end: number, depth: number): AppendRespSuccess {
+  const message = { currentRevision: undefined as number | undefined, noStream: undefined as SharedEmpty | undefined, position: undefined as AppendRespPosition | undefined, noPosition: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.currentRevision = wire.uint64(reader); message.noStream = undefined; break;
+      case 18: message.noStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision = undefined; break;
+      case 26: message.position = readAppendRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.noPosition = undefined; break;
+      case 34: message.noPosition = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendRespSuccess(message: AppendRespSuccess, writer: Writer): void {
+  if (message.currentRevision !== undefined) { writer.uint32(8); wire.writeUint64(writer, message.currentRevision); }
+  if (message.noStream !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.noStream, writer); writer.ldelim(); }
+  if (message.position !== undefined) { writer.uint32(26).fork(); writeAppendRespPosition(message.position, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.noPosition, writer); writer.ldelim(); }
+}
+
+export interface AppendRespWrongExpectedVersion {
+  readonly currentRevision_20_6_0?: number | undefined;
+  readonly noStream_20_6_0?: SharedEmpty | undefined;
+  readonly expectedRevision_20_6_0?: number | undefined;
+  readonly any_20_6_0?: SharedEmpty | undefined;
+  readonly streamExists_20_6_0?: SharedEmpty | undefined;
+  readonly currentRevision?: number | undefined;
+  readonly currentNoStream?: SharedEmpty | undefined;
+  readonly expectedRevision?: number | undefined;
+  readonly expectedAny?: SharedEmpty | undefined;
+  readonly expectedStreamExists?: SharedEmpty | undefined;
+  readonly expectedNoStream?: SharedEmpty | undefined;
+}
+
+export function readAppendRespWrongExpectedVersion(reader: Reader, end: number, depth: number): AppendRespWrongExpectedVersion {
+  const message = { currentRevision_20_6_0: undefined as number | undefined, noStream_20_6_0: undefined as SharedEmpty | undefined, expectedRevision_20_6_0: undefined as number | undefined, any_20_6_0: undefined as SharedEmpty | undefined, streamExists_20_6_0: undefined as SharedEmpty | undefined, currentRevision: undefined as number | undefined, currentNoStream: undefined as SharedEmpty | undefined, expectedRevision: undefined as number | undefined, expectedAny: undefined as SharedEmpty | undefined, expectedStreamExists: undefined as SharedEmpty | undefined, expectedNoStream: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.currentRevision_20_6_0 = wire.uint64(reader); message.noStream_20_6_0 = undefined; break;
+      case 18: message.noStream_20_6_0 = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision_20_6_0 = undefined; break;
+      case 24: message.expectedRevision_20_6_0 = wire.uint64(reader); message.any_20_6_0 = undefined; message.streamExists_20_6_0 = undefined; break;
+      case 34: message.any_20_6_0 = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision_20_6_0 = undefined; message.streamExists_20_6_0 = undefined; break;
+      case 42: message.streamExists_20_6_0 = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision_20_6_0 = undefined; message.any_20_6_0 = undefined; break;
+      case 48: message.currentRevision = wire.uint64(reader); message.currentNoStream = undefined; break;
+      case 58: message.currentNoStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision = undefined; break;
+      case 64: message.expectedRevision = wire.uint64(reader); message.expectedAny = undefined; message.expectedStreamExists = undefined; message.expectedNoStream = undefined; break;
+      case 74: message.expectedAny = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision = undefined; message.expectedStreamExists = undefined; message.expectedNoStream = undefined; break;
+      case 82: message.expectedStreamExists = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision = undefined; message.expectedAny = undefined; message.expectedNoStream = undefined; break;
+      case 90: message.expectedNoStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision = undefined; message.expectedAny = undefined; message.expectedStreamExists = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeAppendRespWrongExpectedVersion(message: AppendRespWrongExpectedVersion, writer: Writer): void {
+  if (message.currentRevision_20_6_0 !== undefined) { writer.uint32(8); wire.writeUint64(writer, message.currentRevision_20_6_0); }
+  if (message.noStream_20_6_0 !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.noStream_20_6_0, writer); writer.ldelim(); }
+  if (message.expectedRevision_20_6_0 !== undefined) { writer.uint32(24); wire.writeUint64(writer, message.expectedRevision_20_6_0); }
+  if (message.any_20_6_0 !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.any_20_6_0, writer); writer.ldelim(); }
+  if (message.streamExists_20_6_0 !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.streamExists_20_6_0, writer); writer.ldelim(); }
+  if (message.currentRevision !== undefined) { writer.uint32(48); wire.writeUint64(writer, message.currentRevision); }
+  if (message.currentNoStream !== undefined) { writer.uint32(58).fork(); writeEmptyOfShared(message.currentNoStream, writer); writer.ldelim(); }
+  if (message.expectedRevision !== undefined) { writer.uint32(64); wire.writeUint64(writer, message.expectedRevision); }
+  if (message.expectedAny !== undefined) { writer.uint32(74).fork(); writeEmptyOfShared(message.expectedAny, writer); writer.ldelim(); }
+  if (message.expectedStreamExists !== undefined) { writer.uint32(82).fork(); writeEmptyOfShared(message.expectedStreamExists, writer); writer.ldelim(); }
+  if (message.expectedNoStream !== undefined) { writer.uint32(90).fork(); writeEmptyOfShared(message.expectedNoStream, writer); writer.ldelim(); }
+}
+
+export interface BatchAppendReq {
+  readonly correlationId?: Uuid | undefined;
+  readonly options?: BatchAppendReqOptions | undefined;
+  readonly proposedMessages: readonly BatchAppendReqProposedMessage[];
+  readonly isFinal: boolean;
+}
+
+export function readBatchAppendReq(reader: Reader, end: number, depth: number): BatchAppendReq {
+  const message = { correlationId: undefined as Uuid | undefined, options: undefined as BatchAppendReqOptions | undefined, proposedMessages: [] as BatchAppendReqProposedMessage[], isFinal: false as boolean };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.correlationId = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 18: message.options = readBatchAppendReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 26: message.proposedMessages.push(readBatchAppendReqProposedMessage(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 32: message.isFinal = reader.bool(); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeBatchAppendReq(message: BatchAppendReq, writer: Writer): void {
+  if (message.correlationId !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.correlationId, writer); writer.ldelim(); }
+  if (message.options !== undefined) { writer.uint32(18).fork(); writeBatchAppendReqOptions(message.options, writer); writer.ldelim(); }
+  for (const one of message.proposedMessages) { writer.uint32(26).fork(); writeBatchAppendReqProposedMessage(one, writer); writer.ldelim(); }
+  if (message.isFinal !== false) { writer.uint32(32).bool(message.isFinal); }
+}
+
+export interface BatchAppendReqOptions {
+  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
+  readonly streamPosition?: number | undefined;
+  readonly noStream?: GoogleEmpty | undefined;
+  readonly any?: GoogleEmpty | undefined;
+  readonly streamExists?: GoogleEmpty | undefined;
+  readonly deadline_21_10_0?: GoogleTimestamp | undefined;
+  readonly deadline?: GoogleDuration | undefined;
+}
+
+export function readBatchAppendReqOptions(reader: Reader, end: number, depth: number): BatchAppendReqOptions {
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamPosition: undefined as number | undefined, noStream: undefined as GoogleEmpty | undefined, any: undefined as GoogleEmpty | undefined, streamExists: undefined as GoogleEmpty | undefined, deadline_21_10_0: undefined as GoogleTimestamp | undefined, deadline: undefined as GoogleDuration | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 16: message.streamPosition = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 26: message.noStream = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 34: message.any = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 42: message.streamExists = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.any = undefined; break;
+      case 50: message.deadline_21_10_0 = readTimestampOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.deadline = undefined; break;
+      case 58: message.deadline = readDurationOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.deadline_21_10_0 = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeBatchAppendReqOptions(message: BatchAppendReqOptions, writer: Writer): void {
+  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
+  if (message.streamPosition !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.streamPosition); }
+  if (message.noStream !== undefined) { writer.uint32(26).fork(); writeEmptyOfGoogle(message.noStream, writer); writer.ldelim(); }
+  if (message.any !== undefined) { writer.uint32(34).fork(); writeEmptyOfGoogle(message.any, writer); writer.ldelim(); }
+  if (message.streamExists !== undefined) { writer.uint32(42).fork(); writeEmptyOfGoogle(message.streamExists, writer); writer.ldelim(); }
+  if (message.deadline_21_10_0 !== undefined) { writer.uint32(50).fork(); writeTimestampOfGoogle(message.deadline_21_10_0, writer); writer.ldelim(); }
+  if (message.deadline !== undefined) { writer.uint32(58).fork(); writeDurationOfGoogle(message.deadline, writer); writer.ldelim(); }
+}
+
+export interface BatchAppendReqProposedMessage {
+  readonly id?: Uuid | undefined;
+  readonly metadata: ReadonlyMap<string, string>;
+  readonly customMetadata: Uint8Array;
+  readonly data: Uint8Array;
+}
+
+export function readBatchAppendReqProposedMessage(reader: Reader, end: number, depth: number): BatchAppendReqProposedMessage {
+  const message = { id: undefined as Uuid | undefined, metadata: new Map() as Map<string, string>, customMetadata: wire.NO_BYTES as Uint8Array, data: wire.NO_BYTES as Uint8Array };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.id = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 18: wire.textEntry(reader, message.metadata, depth + 1); break;
+      case 26: message.customMetadata = wire.bytes(reader); break;
+      case 34: message.data = wire.bytes(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeBatchAppendReqProposedMessage(message: BatchAppendReqProposedMessage, writer: Writer): void {
+  if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
+  wire.writeTextEntries(writer, 2, message.metadata);
+  if (message.customMetadata.length > 0) { writer.uint32(26).bytes(message.customMetadata); }
+  if (message.data.length > 0) { writer.uint32(34).bytes(message.data); }
+}
+
+export interface BatchAppendResp {
+  readonly correlationId?: Uuid | undefined;
+  readonly error?: BatchAppendRespStatus | undefined;
+  readonly success?: BatchAppendRespSuccess | undefined;
+  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
+  readonly streamPosition?: number | undefined;
+  readonly noStream?: GoogleEmpty | undefined;
+  readonly any?: GoogleEmpty | undefined;
+  readonly streamExists?: GoogleEmpty | undefined;
+}
+
+export function readBatchAppendResp(reader: Reader, end: number, depth: number): BatchAppendResp {
+  const message = { correlationId: undefined as Uuid | undefined, error: undefined as BatchAppendRespStatus | undefined, success: undefined as BatchAppendRespSuccess | undefined, streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamPosition: undefined as number | undefined, noStream: undefined as GoogleEmpty | undefined, any: undefined as GoogleEmpty | undefined, streamExists: undefined as GoogleEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.correlationId = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 18: message.error = readBatchAppendRespStatus(reader, wire.endOf(reader, depth + 1), depth + 1); message.success = undefined; break;
+      case 26: message.success = readBatchAppendRespSuccess(reader, wire.endOf(reader, depth + 1), depth + 1); message.error = undefined; break;
+      case 34: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 40: message.streamPosition = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 50: message.noStream = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 58: message.any = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 66: message.streamExists = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.any = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeBatchAppendResp(message: BatchAppendResp, writer: Writer): void {
+  if (message.correlationId !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.correlationId, writer); writer.ldelim(); }
+  if (message.error !== undefined) { writer.uint32(18).fork(); writeBatchAppendRespStatus(message.error, writer); writer.ldelim(); }
+  if (message.success !== undefined) { writer.uint32(26).fork(); writeBatchAppendRespSuccess(message.success, writer); writer.ldelim(); }
+  if (message.streamIdentifier !== undefined) { writer.uint32(34).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
+  if (message.streamPosition !== undefined) { writer.uint32(40); wire.writeUint64(writer, message.streamPosition); }
+  if (message.noStream !== undefined) { writer.uint32(50).fork(); writeEmptyOfGoogle(message.noStream, writer); writer.ldelim(); }
+  if (message.any !== undefined) { writer.uint32(58).fork(); writeEmptyOfGoogle(message.any, writer); writer.ldelim(); }
+  if (message.streamExists !== undefined) { writer.uint32(66).fork(); writeEmptyOfGoogle(message.streamExists, writer); writer.ldelim(); }
+}
+
+export interface BatchAppendRespStatus {
+  readonly code: number;
+  readonly message: string;
+  readonly details?: GoogleAny | undefined;
+}
+
+export function readBatchAppendRespStatus(reader: Reader, end: number, depth: number): BatchAppendRespStatus {
+  const message = { code: 0, message: '' as string, details: undefined as GoogleAny | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.code = reader.int32(); break;
+      case 18: message.message = wire.text(reader); break;
+      case 26: message.details = readAnyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeBatchAppendRespStatus(message: BatchAppendRespStatus, writer: Writer): void {
+  if (message.code !== 0) { writer.uint32(8).int32(message.code); }
+  if (message.message !== '') { writer.uint32(18).string(message.message); }
+  if (message.details !== undefined) { writer.uint32(26).fork(); writeAnyOfGoogle(message.details, writer); writer.ldelim(); }
+}
+
+export const BatchAppendRespStatusCode = { OK: 0, CANCELLED: 1, UNKNOWN: 2, INVALID_ARGUMENT: 3, DEADLINE_EXCEEDED: 4, NOT_FOUND: 5, ALREADY_EXISTS: 6, PERMISSION_DENIED: 7, RESOURCE_EXHAUSTED: 8, FAILED_PRECONDITION: 9, ABORTED: 10, OUT_OF_RANGE: 11, UNIMPLEMENTED: 12, INTERNAL: 13, UNAVAILABLE: 14, DATA_LOSS: 15, UNAUTHENTICATED: 16 } as const;
+
+export interface BatchAppendRespSuccess {
+  readonly currentRevision?: number | undefined;
+  readonly noStream?: GoogleEmpty | undefined;
+  readonly position?: SharedAllStreamPosition | undefined;
+  readonly noPosition?: GoogleEmpty | undefined;
+}
+
+export function readBatchAppendRespSuccess(reader: Reader, end: number, depth: number): BatchAppendRespSuccess {
+  const message = { currentRevision: undefined as number | undefined, noStream: undefined as GoogleEmpty | undefined, position: undefined as SharedAllStreamPosition | undefined, noPosition: undefined as GoogleEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.currentRevision = wire.uint64(reader); message.noStream = undefined; break;
+      case 18: message.noStream = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision = undefined; break;
+      case 26: message.position = readAllStreamPositionOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.noPosition = undefined; break;
+      case 34: message.noPosition = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeBatchAppendRespSuccess(message: BatchAppendRespSuccess, writer: Writer): void {
+  if (message.currentRevision !== undefined) { writer.uint32(8); wire.writeUint64(writer, message.currentRevision); }
+  if (message.noStream !== undefined) { writer.uint32(18).fork(); writeEmptyOfGoogle(message.noStream, writer); writer.ldelim(); }
+  if (message.position !== undefined) { writer.uint32(26).fork(); writeAllStreamPositionOfShared(message.position, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(34).fork(); writeEmptyOfGoogle(message.noPosition, writer); writer.ldelim(); }
+}
+
+export interface DeleteReq {
+  readonly options?: DeleteReqOptions | undefined;
+}
+
+export function readDeleteReq(reader: Reader, end: number, depth: number): DeleteReq {
+  const message = { options: undefined as DeleteReqOptions | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.options = readDeleteReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeDeleteReq(message: DeleteReq, writer: Writer): void {
+  if (message.options !== undefined) { writer.uint32(10).fork(); writeDeleteReqOptions(message.options, writer); writer.ldelim(); }
+}
+
+export interface DeleteReqOptions {
+  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
+  readonly revision?: number | undefined;
+  readonly noStream?: SharedEmpty | undefined;
+  readonly any?: SharedEmpty | undefined;
+  readonly streamExists?: SharedEmpty | undefined;
+}
+
+export function readDeleteReqOptions(reader: Reader, end: number, depth: number): DeleteReqOptions {
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as SharedEmpty | undefined, any: undefined as SharedEmpty | undefined, streamExists: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 16: message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 26: message.noStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 34: message.any = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 42: message.streamExists = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeDeleteReqOptions(message: DeleteReqOptions, writer: Writer): void {
+  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
+  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
+  if (message.noStream !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.noStream, writer); writer.ldelim(); }
+  if (message.any !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.any, writer); writer.ldelim(); }
+  if (message.streamExists !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.streamExists, writer); writer.ldelim(); }
+}
+
+export interface DeleteResp {
+  readonly position?: DeleteRespPosition | undefined;
+  readonly noPosition?: SharedEmpty | undefined;
+}
+
+export function readDeleteResp(reader: Reader, end: number, depth: number): DeleteResp {
+  const message = { position: undefined as DeleteRespPosition | undefined, noPosition: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.position = readDeleteRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.noPosition = undefined; break;
+      case 18: message.noPosition = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeDeleteResp(message: DeleteResp, writer: Writer): void {
+  if (message.position !== undefined) { writer.uint32(10).fork(); writeDeleteRespPosition(message.position, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.noPosition, writer); writer.ldelim(); }
+}
+
+export interface DeleteRespPosition {
+  readonly commitPosition: number;
+  readonly preparePosition: number;
+}
+
+export function readDeleteRespPosition(reader: Reader, end: number, depth: number): DeleteRespPosition {
+  const message = { commitPosition: 0, preparePosition: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.commitPosition = wire.uint64(reader); break;
+      case 16: message.preparePosition = wire.uint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeDeleteRespPosition(message: DeleteRespPosition, writer: Writer): void {
+  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
+  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
+}
+
+export interface TombstoneReq {
+  readonly options?: TombstoneReqOptions | undefined;
+}
+
+export function readTombstoneReq(reader: Reader, end: number, depth: number): TombstoneReq {
+  const message = { options: undefined as TombstoneReqOptions | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.options = readTombstoneReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeTombstoneReq(message: TombstoneReq, writer: Writer): void {
+  if (message.options !== undefined) { writer.uint32(10).fork(); writeTombstoneReqOptions(message.options, writer); writer.ldelim(); }
+}
+
+export interface TombstoneReqOptions {
+  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
+  readonly revision?: number | undefined;
+  readonly noStream?: SharedEmpty | undefined;
+  readonly any?: SharedEmpty | undefined;
+  readonly streamExists?: SharedEmpty | undefined;
+}
+
+export function readTombstoneReqOptions(reader: Reader, end: number, depth: number): TombstoneReqOptions {
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as SharedEmpty | undefined, any: undefined as SharedEmpty | undefined, streamExists: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
+      case 16: message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 26: message.noStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 34: message.any = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 42: message.streamExists = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeTombstoneReqOptions(message: TombstoneReqOptions, writer: Writer): void {
+  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
+  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
+  if (message.noStream !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.noStream, writer); writer.ldelim(); }
+  if (message.any !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.any, writer); writer.ldelim(); }
+  if (message.streamExists !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.streamExists, writer); writer.ldelim(); }
+}
+
+export interface TombstoneResp {
+  readonly position?: TombstoneRespPosition | undefined;
+  readonly noPosition?: SharedEmpty | undefined;
+}
+
+export function readTombstoneResp(reader: Reader, end: number, depth: number): TombstoneResp {
+  const message = { position: undefined as TombstoneRespPosition | undefined, noPosition: undefined as SharedEmpty | undefined };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: message.position = readTombstoneRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.noPosition = undefined; break;
+      case 18: message.noPosition = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeTombstoneResp(message: TombstoneResp, writer: Writer): void {
+  if (message.position !== undefined) { writer.uint32(10).fork(); writeTombstoneRespPosition(message.position, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.noPosition, writer); writer.ldelim(); }
+}
+
+export interface TombstoneRespPosition {
+  readonly commitPosition: number;
+  readonly preparePosition: number;
+}
+
+export function readTombstoneRespPosition(reader: Reader, end: number, depth: number): TombstoneRespPosition {
+  const message = { commitPosition: 0, preparePosition: 0 };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: message.commitPosition = wire.uint64(reader); break;
+      case 16: message.preparePosition = wire.uint64(reader); break;
+      default: wire.skip(reader, tag, depth);
+    }
+  }
+  wire.atEnd(reader, end);
+  return message;
+}
+
+export function writeTombstoneRespPosition(message: TombstoneRespPosition, writer: Writer): void {
+  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
+  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
+}

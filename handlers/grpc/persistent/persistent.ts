@@ -1,0 +1,99 @@
+import { ALL_STREAM } from '../../../core/persistent/api.ts';
+import type { PersistentSubscriptions } from '../../../core/persistent/api.ts';
+import { notFoundError } from '../../../core/persistent/errors.ts';
+import type { App } from '../../http/context.ts';
+import { ACTIONS, create, remove, replayParked, truncateParked, update } from '../../persistent/changes.ts';
+import type { Group } from '../../persistent/changes.ts';
+import { streaming, unary } from '../call.ts';
+import type { GrpcCall, GrpcMethod, GrpcService } from '../call.ts';
+import { PersistentSubscriptionsService } from '../messages/persistent-subscriptions.ts';
+import type { CreateReq, DeleteReq, GetInfoReq, GetInfoResp, ListReq, ListResp, ReplayParkedReq, UpdateReq } from '../messages/persistent-subscriptions.ts';
+import { MalformedMessage } from '../messages/wire.ts';
+import { permit } from '../permission.ts';
+import { infoMessage } from './info.ts';
+import { read } from './read.ts';
+import { filterOf, groupOf, labelOf, settingsOf, startOf, streamOf } from './settings.ts';
+
+const { methods, name } = PersistentSubscriptionsService;
+const EMPTY = {};
+
+/** Groups whose consumers share out the events of a stream among themselves (grpc-api.md section 4). Null where there are none. Only the leader has them. */
+export function persistentSubscriptions({ features: { subscriptions } }: App): GrpcService | null {
+  return subscriptions === null || subscriptions === undefined ? null : { name, methods: methodsOf(subscriptions) };
+}
+
+function methodsOf(groups: PersistentSubscriptions): readonly GrpcMethod[] {
+  return [
+    unary(methods.Create, 'leader-only', (request, call) => created(groups, request, call)),
+    unary(methods.Update, 'leader-only', (request, call) => updated(groups, request, call)),
+    unary(methods.Delete, 'leader-only', (request, call) => deleted(groups, request, call)),
+    streaming(methods.Read, 'leader-only', (call, next) => read(groups, call, next)),
+    unary(methods.GetInfo, 'leader-only', (request, call) => info(groups, request, call)),
+    unary(methods.ReplayParked, 'leader-only', (request, call) => parked(request, call, ACTIONS.replay, (group, stopAt) => replayParked(call.call, groups, group, stopAt))),
+    unary(methods.List, 'leader-only', (request, call) => list(groups, request, call)),
+    unary(methods.RestartSubsystem, 'leader-only', (_, call) => restart(groups, call)),
+    unary(methods.TruncateParked, 'leader-only', (request, call) => parked(request, call, ACTIONS.truncate, (group, stopAt) => truncateParked(call.call, groups, group, stopAt))),
+  ];
+}
+
+/** What has to be set in every request. */
+function isSet<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new MalformedMessage(`${what} are not set`);
+  return value;
+}
+
+async function created(groups: PersistentSubscriptions, request: CreateReq, call: GrpcCall): Promise<object> {
+  permit(call, 'operators', ACTIONS.create, labelOf(request.options));
+  const options = isSet(request.options, 'options');
+  const { named, from } = startOf(options);
+  await create(call.call, groups, named, { settings: settingsOf(isSet(options.settings, 'settings')), from, filter: filterOf(options.all?.filter) });
+  return EMPTY;
+}
+
+async function updated(groups: PersistentSubscriptions, request: UpdateReq, call: GrpcCall): Promise<object> {
+  permit(call, 'operators', ACTIONS.update, labelOf(request.options));
+  const options = isSet(request.options, 'options');
+  const { named, from } = startOf(options);
+  await update(call.call, groups, named, { settings: settingsOf(isSet(options.settings, 'settings')), from });
+  return EMPTY;
+}
+
+async function deleted(groups: PersistentSubscriptions, { options }: DeleteReq, call: GrpcCall): Promise<object> {
+  permit(call, 'operators', ACTIONS.remove, labelOf(options));
+  await remove(call.call, groups, groupOf(isSet(options, 'options')));
+  return EMPTY;
+}
+
+async function info(groups: PersistentSubscriptions, { options }: GetInfoReq, call: GrpcCall): Promise<GetInfoResp> {
+  permit(call, 'authenticated');
+  const { stream, group } = groupOf(isSet(options, 'options'));
+  return { subscriptionInfo: infoMessage(await groups.info(stream, group)) };
+}
+
+/** Of one stream that has none: as if a group without a name were missing. */
+async function list(groups: PersistentSubscriptions, { options }: ListReq, call: GrpcCall): Promise<ListResp> {
+  permit(call, 'authenticated');
+  const { listAllSubscriptions, listForStream } = isSet(options, 'options');
+  if (listAllSubscriptions !== undefined) return { subscriptions: (await groups.list()).map(infoMessage) };
+  const { all, stream: identifier } = isSet(listForStream, 'options');
+  const stream = all === undefined ? streamOf(identifier) : ALL_STREAM;
+  const found = await groups.list(stream);
+  if (found.length === 0) throw notFoundError(stream, '');
+  return { subscriptions: found.map(infoMessage) };
+}
+
+async function parked({ options }: ReplayParkedReq, call: GrpcCall, action: typeof ACTIONS.replay | typeof ACTIONS.truncate, work: (group: Group, stopAt: number | null) => Promise<void>): Promise<object> {
+  permit(call, 'operators', action, labelOf(options));
+  const chosen = isSet(options, 'options');
+  const named = groupOf(chosen);
+  if (chosen.stopAt === undefined && chosen.noLimit === undefined) throw new MalformedMessage('it is not said where to stop');
+  await work(named, chosen.stopAt === undefined ? null : Number(chosen.stopAt));
+  return EMPTY;
+}
+
+/** Of two services: it is answered when all groups have begun anew. */
+export async function restart(groups: PersistentSubscriptions, call: GrpcCall): Promise<object> {
+  permit(call, 'operators', ACTIONS.restart);
+  await groups.restart();
+  return EMPTY;
+}

@@ -1,0 +1,187 @@
+/**
+ * Makes the messages of gRPC (`../messages/*.ts`) of the files beside this one: `npm run grpc:messages`. A message is a plain object whose fields are all there,
+ * `undefined` where a message, a member of a oneof or an optional field was not sent; what arrives wins over what came before it in the same oneof.
+ * Numbers of 64 bits, texts and identifiers are read as `../messages/wire.ts` says.
+ */
+import { readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import protobuf from 'protobufjs';
+
+const folder = dirname(fileURLToPath(import.meta.url));
+const into = join(folder, '..', 'messages');
+const files = readdirSync(folder).filter((name) => name.endsWith('.proto')).sort();
+const root = new protobuf.Root();
+root.resolvePath = (_, name) => join(folder, name);
+root.loadSync(files).resolveAll();
+
+const UUID = '.event_store.client.UUID';
+const SCALARS = {
+  bool: { type: 'boolean', none: 'false', read: 'reader.bool()', write: (value) => `.bool(${value})`, wire: 0 },
+  int32: { type: 'number', none: '0', read: 'reader.int32()', write: (value) => `.int32(${value})`, wire: 0 },
+  uint32: { type: 'number', none: '0', read: 'reader.uint32()', write: (value) => `.uint32(${value})`, wire: 0 },
+  double: { type: 'number', none: '0', read: 'reader.double()', write: (value) => `.double(${value})`, wire: 1 },
+  uint64: { type: 'number', none: '0', read: 'wire.uint64(reader)', call: (value) => `wire.writeUint64(writer, ${value})`, wire: 0 },
+  int64: { type: 'number | bigint', readType: 'number', none: '0', read: 'wire.int64(reader)', call: (value) => `wire.writeInt64(writer, ${value})`, wire: 0 },
+  sint64: { type: 'number', none: '0', read: 'wire.sint64(reader)', write: (value) => `.sint64(${value})`, wire: 0 },
+  string: { type: 'string', none: "''", read: 'wire.text(reader)', write: (value) => `.string(${value})`, wire: 2 },
+  bytes: { type: 'Uint8Array', none: 'wire.NO_BYTES', read: 'wire.bytes(reader)', write: (value) => `.bytes(${value})`, wire: 2 },
+};
+
+const moduleOf = (type) => type.filename.slice(folder.length + 1).replace('.proto', '');
+/** Names of messages within messages are joined. */
+const nameOf = (type) => (type.parent instanceof protobuf.Type ? `${nameOf(type.parent)}${type.name}` : type.name);
+
+function kindOf(field) {
+  if (field.map) return 'map';
+  if (field.resolvedType instanceof protobuf.Enum) return 'enum';
+  if (field.resolvedType?.fullName === UUID) return 'uuid';
+  return field.resolvedType === null ? 'scalar' : 'message';
+}
+
+class Module {
+  constructor(name) {
+    this.name = name;
+    this.imports = new Map();
+    this.lines = [];
+  }
+
+  ref(type, what) {
+    const module = moduleOf(type);
+    const name = what === 'type' ? nameOf(type) : what === 'read' ? `read${nameOf(type)}` : `write${nameOf(type)}`;
+    if (module === this.name) return name;
+    // Names of other packages get theirs, since packages have messages of one name.
+    const prefix = module.split('-').map((part) => part[0].toUpperCase() + part.slice(1)).join('');
+    const local = what === 'type' ? `${prefix}${name}` : `${name}Of${prefix}`;
+    this.imports.set(`${module} ${name}`, { module, text: what === 'type' ? `type ${name} as ${local}` : `${name} as ${local}` });
+    return local;
+  }
+
+  fieldType(field, isRead = false) {
+    const kind = kindOf(field);
+    if (kind === 'map') return field.type === 'string' ? 'ReadonlyMap<string, string>' : `ReadonlyMap<string, ${this.ref(field.resolvedType, 'type')}>`;
+    const one = kind === 'enum' ? 'number' : kind === 'uuid' ? 'Uuid' : kind === 'scalar' ? (isRead && SCALARS[field.type].readType) || SCALARS[field.type].type : this.ref(field.resolvedType, 'type');
+    return field.repeated ? `readonly ${one.includes(' ') ? `(${one})` : one}[]` : one;
+  }
+
+  isAbsentable(field) {
+    return !field.repeated && !field.map && (field.partOf !== null || field.hasPresence || ['message', 'uuid'].includes(kindOf(field)));
+  }
+
+  none(field) {
+    if (this.isAbsentable(field)) return 'undefined';
+    if (field.map) return 'new Map()';
+    if (field.repeated) return '[]';
+    return kindOf(field) === 'enum' ? '0' : SCALARS[field.type].none;
+  }
+
+  readOne(field) {
+    const kind = kindOf(field);
+    if (kind === 'uuid') return 'wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1)';
+    if (kind === 'enum') return 'reader.int32()';
+    return kind === 'scalar' ? SCALARS[field.type].read : `${this.ref(field.resolvedType, 'read')}(reader, wire.endOf(reader, depth + 1), depth + 1)`;
+  }
+
+  wireOf(field) {
+    const kind = kindOf(field);
+    return kind === 'enum' ? 0 : kind === 'scalar' ? SCALARS[field.type].wire : 2;
+  }
+
+  writeOne(field, value) {
+    const kind = kindOf(field);
+    const tag = ((field.id << 3) | this.wireOf(field)) >>> 0;
+    if (kind === 'uuid') return `writer.uint32(${tag}).fork(); wire.writeUuid(${value}, writer); writer.ldelim();`;
+    if (kind === 'message') return `writer.uint32(${tag}).fork(); ${this.ref(field.resolvedType, 'write')}(${value}, writer); writer.ldelim();`;
+    if (kind === 'enum') return `writer.uint32(${tag}).int32(${value});`;
+    const { write, call } = SCALARS[field.type];
+    return write === undefined ? `writer.uint32(${tag}); ${call(value)};` : `writer.uint32(${tag})${write(value)};`;
+  }
+
+  message(type) {
+    const name = nameOf(type);
+    const fields = type.fieldsArray.sort((a, b) => a.id - b.id);
+    this.lines.push(`export interface ${name} {`);
+    for (const field of fields) this.lines.push(`  readonly ${field.name}${this.isAbsentable(field) ? '?' : ''}: ${this.fieldType(field)}${this.isAbsentable(field) ? ' | undefined' : ''};`);
+    this.lines.push('}', '');
+    this.lines.push(`export function read${name}(reader: Reader, end: number, depth: number): ${name} {`);
+    if (fields.length > 0) {
+      const members = fields.map((field) => `${field.name}: ${this.none(field)}${field.map ? ` as Map<string, ${field.type === 'string' ? 'string' : this.ref(field.resolvedType, 'type')}>` : field.repeated ? ` as ${this.fieldType(field).replace('readonly ', '')}` : this.isAbsentable(field) ? ` as ${this.fieldType(field)} | undefined` : kindOf(field) === 'scalar' && ['bool', 'bytes', 'string', 'int64'].includes(field.type) ? ` as ${SCALARS[field.type].type}` : ''}`);
+      this.lines.push(`  const message = { ${members.join(', ')} };`);
+    }
+    this.lines.push('  while (reader.pos < end) {', '    const tag = reader.uint32();');
+    if (fields.length > 0) {
+      this.lines.push('    switch (tag) {');
+      for (const field of fields) {
+        const tag = ((field.id << 3) | this.wireOf(field)) >>> 0;
+        const others = field.partOf === null ? [] : field.partOf.fieldsArray.filter((other) => other !== field);
+        const cleared = others.map((other) => ` message.${other.name} = undefined;`).join('');
+        let line;
+        if (field.map && field.type === 'string') line = `wire.textEntry(reader, message.${field.name}, depth + 1);`;
+        else if (field.map) line = `wire.messageEntry(reader, message.${field.name}, ${this.ref(field.resolvedType, 'read')}, depth + 1);`;
+        else if (field.repeated) line = `message.${field.name}.push(${this.readOne(field)});`;
+        else line = `message.${field.name} = ${this.readOne(field)};${cleared}`;
+        this.lines.push(`      case ${tag}: ${line} break;`);
+      }
+      this.lines.push('      default: wire.skip(reader, tag, depth);', '    }');
+    } else this.lines.push('    wire.skip(reader, tag, depth);');
+    this.lines.push('  }', '  wire.atEnd(reader, end);', `  return ${fields.length > 0 ? 'message' : 'NOTHING'};`, '}', '');
+    if (fields.length === 0) this.needsNothing = true;
+    this.lines.push(`export function write${name}(${fields.length > 0 ? 'message' : '_message'}: ${name}, ${fields.length > 0 ? 'writer' : '_writer'}: Writer): void {`);
+    for (const field of fields) {
+      const value = `message.${field.name}`;
+      if (field.map && field.type === 'string') this.lines.push(`  wire.writeTextEntries(writer, ${field.id}, ${value});`);
+      else if (field.map) this.lines.push(`  wire.writeMessageEntries(writer, ${field.id}, ${value}, ${this.ref(field.resolvedType, 'write')});`);
+      else if (field.repeated) this.lines.push(`  for (const one of ${value}) { ${this.writeOne(field, 'one')} }`);
+      else if (this.isAbsentable(field)) this.lines.push(`  if (${value} !== undefined) { ${this.writeOne(field, value)} }`);
+      else this.lines.push(`  if (${field.type === 'bytes' ? `${value}.length > 0` : field.type === 'int64' ? `Number(${value}) !== 0` : `${value} !== ${this.none(field)}`}) { ${this.writeOne(field, value)} }`);
+    }
+    this.lines.push('}', '');
+  }
+
+  enumeration(type) {
+    this.lines.push(`export const ${nameOf(type)} = { ${Object.entries(type.values).map(([name, value]) => `${name}: ${value}`).join(', ')} } as const;`, '');
+  }
+
+  service(service) {
+    const full = service.fullName.slice(1);
+    this.lines.push(`/** \`${full}\` */`, `export const ${service.name}Service = {`, `  name: '${full}',`, '  methods: {');
+    for (const method of service.methodsArray) {
+      const request = method.resolvedRequestType;
+      const response = method.resolvedResponseType;
+      this.lines.push(`    ${method.name}: { path: '/${full}/${method.name}', hasManyRequests: ${method.requestStream === true}, hasManyResponses: ${method.responseStream === true}, readRequest: ${this.ref(request, 'read')}, writeResponse: ${this.ref(response, 'write')} },`);
+    }
+    this.lines.push('  },', '} as const;', '');
+  }
+
+  walk(parent) {
+    for (const nested of parent.nestedArray) {
+      if (nested instanceof protobuf.Type && nested.fullName !== UUID && !nested.fullName.startsWith(`${UUID}.`)) {
+        if (moduleOf(nested) === this.name) this.message(nested);
+        this.walk(nested);
+      } else if (nested instanceof protobuf.Enum && moduleOf(nested) === this.name) this.enumeration(nested);
+      else if (nested instanceof protobuf.Service && moduleOf(nested) === this.name) this.service(nested);
+      else if (nested instanceof protobuf.Namespace && !(nested instanceof protobuf.Type)) this.walk(nested);
+    }
+  }
+
+  text() {
+    const body = this.lines.join('\n');
+    const imports = new Map();
+    for (const { module, text } of this.imports.values()) imports.set(module, [...(imports.get(module) ?? []), text]);
+    return [
+      `// Made of ${this.name}.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.`,
+      ...(body.includes('wire.') ? ["import * as wire from './wire.ts';"] : []),
+      `import type { ${['Reader', ...([': Uuid', ' Uuid[]'].some((use) => body.includes(use)) ? ['Uuid'] : []), 'Writer'].join(', ')} } from './wire.ts';`,
+      ...[...imports].sort(([a], [b]) => (a < b ? -1 : 1)).map(([module, names]) => `import { ${names.sort().join(', ')} } from './${module}.ts';`),
+      '',
+      ...(this.needsNothing ? ['const NOTHING = {};', ''] : []),
+      body,
+    ].join('\n');
+  }
+}
+
+for (const file of files) {
+  const module = new Module(file.replace('.proto', ''));
+  module.walk(root);
+  writeFileSync(join(into, file.replace('.proto', '.ts')), module.text());
+}

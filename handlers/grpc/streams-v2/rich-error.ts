@@ -1,0 +1,109 @@
+import { SkuaError } from '../../../core/errors.ts';
+import type { NodeAddress } from '../../../core/ports/nodes.ts';
+import type { StreamViolation } from '../../../core/streams/api.ts';
+import { isAnonymous } from '../../../core/security/principal.ts';
+import { isForOthers } from '../../http/forwarded.ts';
+import { GrpcError, STATUS } from '../call.ts';
+import type { GrpcCall, GrpcEnding } from '../call.ts';
+import { notLeader } from '../errors.ts';
+import { writeAccessDeniedErrorDetails, writeNotLeaderNodeErrorDetails } from '../messages/errors-kurrent.ts';
+import {
+  writeAppendConsistencyViolationErrorDetails, writeAppendRecordSizeExceededErrorDetails, writeAppendTransactionSizeExceededErrorDetails, writeStreamAlreadyInAppendSessionErrorDetails, writeStreamDeletedErrorDetails,
+  writeStreamRevisionConflictErrorDetails, writeStreamTombstonedErrorDetails,
+} from '../messages/errors-v2.ts';
+import { writeBadRequest, writeStatus } from '../messages/rpc.ts';
+import type { BadRequestFieldViolation } from '../messages/rpc.ts';
+import { encode, MalformedMessage } from '../messages/wire.ts';
+import type { Writer } from '../messages/wire.ts';
+
+/**
+ * Errors of the second generation (grpc-api.md section 10.5): a status with one detail, whose type says what happened, in `grpc-status-details-bin`. One alone, as there are clients that
+ * read the list of details as if it had no more.
+ */
+
+const STREAMS = 'kurrentdb.protocol.v2.streams.errors';
+
+function rich<T>(code: number, message: string, type: string, detail: T, write: (detail: T, writer: Writer) => void, cause?: unknown, trailers: GrpcEnding['trailers'] = {}): GrpcError {
+  const status = { code, message, details: [{ typeUrl: `type.googleapis.com/${type}`, value: encode(detail, write) }] };
+  return new GrpcError(code, message, { ...trailers, 'grpc-status-details-bin': encode(status, writeStatus) }, cause);
+}
+
+/** With the trailers of the first generation, too: clients that call both go to the leader by those alone. */
+export function notLeaderNode(leader: NodeAddress): GrpcError {
+  const { message, ending } = notLeader(leader);
+  return rich(STATUS.failedPrecondition, message, 'kurrent.rpc.NotLeaderNodeErrorDetails', { currentLeader: { host: leader.address, port: leader.port } }, writeNotLeaderNodeErrorDetails, undefined, ending.trailers);
+}
+
+/** Fields that are not as they must be, all of them at once. */
+export function badRequest(fieldViolations: readonly BadRequestFieldViolation[]): GrpcError {
+  const { field, description } = fieldViolations[0]!;
+  return rich(STATUS.invalidArgument, `${field}: ${description}`, 'google.rpc.BadRequest', { fieldViolations }, writeBadRequest);
+}
+
+export function alreadyInSession(stream: string): GrpcError {
+  return rich(STATUS.aborted, `Stream '${stream}' is already in this append session: send all of its records in one request.`, `${STREAMS}.StreamAlreadyInAppendSessionErrorDetails`, { stream }, writeStreamAlreadyInAppendSessionErrorDetails);
+}
+
+export function sessionEmpty(): GrpcError {
+  return new GrpcError(STATUS.failedPrecondition, 'The append session has no requests: send at least one.');
+}
+
+export function recordTooLarge(stream: string, recordId: string, size: number, maxSize: number): GrpcError {
+  return rich(STATUS.invalidArgument, `Record ${recordId} for stream '${stream}' has ${size} bytes, and the limit is ${maxSize}.`, `${STREAMS}.AppendRecordSizeExceededErrorDetails`, { stream, recordId, size, maxSize }, writeAppendRecordSizeExceededErrorDetails);
+}
+
+/** Sizes have 32 bits there. */
+const SIZE_MAX = 2_147_483_647;
+
+export function transactionTooLarge(size: number, maxSize: number, cause?: unknown): GrpcError {
+  const detail = { size: Math.min(size, SIZE_MAX), maxSize: Math.min(maxSize, SIZE_MAX) };
+  return rich(STATUS.aborted, `The records have ${size} bytes together, and the limit is ${maxSize}: split them.`, `${STREAMS}.AppendTransactionSizeExceededErrorDetails`, detail, writeAppendTransactionSizeExceededErrorDetails, cause);
+}
+
+function accessDenied({ call }: GrpcCall, operation: string, cause: SkuaError): GrpcError {
+  const username = isAnonymous(call.principal) ? undefined : call.principal.name ?? undefined;
+  return rich(STATUS.permissionDenied, 'Access Denied', 'kurrent.rpc.AccessDeniedErrorDetails', { operation, username }, writeAccessDeniedErrorDetails, cause);
+}
+
+const UNAVAILABLE: ReadonlySet<string> = new Set([
+  'not_ready', 'store_closed', 'writer_stopped', 'sync_failed', 'too_busy', 'storage_unreachable', 'storage_throttled', 'commit_contended', 'no_leader',
+]);
+const INVALID: ReadonlyMap<string, string> = new Map([['invalid_stream_name', 'stream'], ['invalid_metadata', 'data'], ['invalid_event', 'records'], ['invalid_expected_version', 'expected_revision'], ['bad_request', 'records'], ['batch_empty', 'records']]);
+/** What the dispatcher tells in its own way. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['not_leader', 'aborted', 'disk_full']);
+
+/** What went wrong, as this service tells it; `operation` is what the caller wanted. Malfunctions are logged. */
+export function richErrorOf(error: unknown, grpc: GrpcCall, operation: string): unknown {
+  if (!(error instanceof SkuaError)) return error instanceof GrpcError || error instanceof MalformedMessage ? error : malfunction(error, grpc);
+  // The member that has passed the call on looks for the one that decides it.
+  if (grpc.call.passage !== null && isForOthers(error)) return error;
+  const { code, data, message } = error;
+  const stream = String(data['stream'] ?? '');
+  switch (code) {
+    case 'wrong_expected_version': {
+      const detail = { stream, expectedRevision: data['expected'] as number, actualRevision: data['actual'] as number };
+      return rich(STATUS.failedPrecondition, message, `${STREAMS}.StreamRevisionConflictErrorDetails`, detail, writeStreamRevisionConflictErrorDetails, error);
+    }
+    case 'consistency_violation': {
+      const violations = (data['violations'] as readonly StreamViolation[]).map(({ index, stream: name, expected, actual }) => ({ checkIndex: index, streamState: { stream: name, expectedState: expected, actualState: actual } }));
+      return rich(STATUS.failedPrecondition, message, `${STREAMS}.AppendConsistencyViolationErrorDetails`, { violations }, writeAppendConsistencyViolationErrorDetails, error);
+    }
+    case 'stream_deleted':
+      return data['isSoftDeleted'] === true
+        ? rich(STATUS.failedPrecondition, `Stream '${stream}' is deleted.`, `${STREAMS}.StreamDeletedErrorDetails`, { stream }, writeStreamDeletedErrorDetails, error)
+        : rich(STATUS.failedPrecondition, `Stream '${stream}' is tombstoned.`, `${STREAMS}.StreamTombstonedErrorDetails`, { stream }, writeStreamTombstonedErrorDetails, error);
+    case 'access_denied': case 'not_authenticated': return accessDenied(grpc, operation, error);
+    case 'batch_too_large': return transactionTooLarge(data['size'] as number, data['limit'] as number, error);
+    // Whether it was written nobody knows, as with a call that took too long.
+    case 'commit_outcome_unknown': return new GrpcError(STATUS.deadlineExceeded, message, {}, error);
+    default:
+      if (INVALID.has(code)) return badRequest([{ field: INVALID.get(code)!, description: message }]);
+      if (UNAVAILABLE.has(code)) return new GrpcError(STATUS.unavailable, message, {}, error);
+      return ELSEWHERE.has(code) ? error : malfunction(error, grpc);
+  }
+}
+
+function malfunction(error: unknown, { app, call }: GrpcCall): GrpcError {
+  app.world.log.error('a call of gRPC failed', { path: call.path, error });
+  return new GrpcError(STATUS.internal, 'The request failed for a reason that is in the log of the node.', {}, error);
+}

@@ -1,0 +1,149 @@
+import type { ByteBudget } from '../../../core/byte-budget.ts';
+import { SkuaError } from '../../../core/errors.ts';
+import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
+import type { AppendResult } from '../../../core/streams/api.ts';
+import { authorizeWrite, checkStream } from '../../streams/access.ts';
+import { auditWrite, noteMetadata } from '../../streams/audit-write.ts';
+import { GrpcError, send, STATUS } from '../call.ts';
+import type { GrpcCall, GrpcMethod } from '../call.ts';
+import { readAppendReqOptions, StreamsService } from '../messages/streams.ts';
+import type { AppendReqOptions, AppendResp, AppendRespWrongExpectedVersion } from '../messages/streams.ts';
+import { ALL_ONES, atEnd, decode, endOf, skip } from '../messages/wire.ts';
+import type { Reader } from '../messages/wire.ts';
+import { checkTarget, conflictOf, expectedOf, nameOf } from './expectation.ts';
+import { AppendSize, EVENT_OVERHEAD_BYTES, eventTooLarge, tooLarge } from './limits.ts';
+import { faultOf, readProposed, refuseProposed, unhandled } from './proposed.ts';
+import type { ProposedEvent } from './proposed.ts';
+
+const { Append } = StreamsService.methods;
+const CHOICE = 'AppendReq+Types+Options+ExpectedStreamRevisionOneofCase';
+
+/** Append: options, then events one a message, then one answer (grpc-api.md section 3.6). */
+export function appendMethod(budget: ByteBudget): GrpcMethod {
+  return { path: Append.path, place: 'append', isUnary: false, run: (call) => append(call, budget) };
+}
+
+/** What has to be waited for is waited for here, and all else done by `Proposal`: a function that waits keeps all that it has in memory, and there are many. */
+async function append(grpc: GrpcCall, budget: ByteBudget): Promise<void> {
+  const { transport } = grpc;
+  const proposal = new Proposal(grpc, await transport.read());
+  // Who may not write learns nothing of sizes and streams; what decides in the end is asked while the write takes its place.
+  const checking = checkStream(grpc.call, grpc.app, 'write', proposal.stream);
+  if (checking !== undefined) await checking;
+  const share = budget.share();
+  try {
+    for (let got = transport.read(); ; got = transport.read()) {
+      const bytes = got instanceof Promise ? await got : got;
+      if (bytes === null) break;
+      proposal.add(bytes);
+      if (!share.add(bytes.length + EVENT_OVERHEAD_BYTES)) await share.room();
+    }
+    const sending = send(grpc, await proposal.write(), Append.writeResponse);
+    if (sending !== null) await sending;
+  } finally {
+    share.close();
+  }
+}
+
+/** What one call has proposed so far. */
+class Proposal {
+  readonly stream: string;
+  readonly #grpc: GrpcCall;
+  readonly #options: AppendReqOptions;
+  readonly #expected: number;
+  readonly #events: ProposedEvent[] = [];
+  readonly #size: AppendSize;
+
+  /** Takes the first message. */
+  constructor(grpc: GrpcCall, first: Uint8Array | null) {
+    const options = first === null ? null : decode(first, readAppendReq).options;
+    if (options === null) throw unhandled();
+    this.#grpc = grpc;
+    this.#options = options;
+    this.stream = nameOf(options.streamIdentifier);
+    this.#expected = expectedOf(options, options.revision, CHOICE);
+    this.#size = new AppendSize(grpc.app);
+    checkTarget(grpc.call, this.stream);
+    if (grpc.app.audit !== null) auditWrite(grpc.call, this.stream);
+  }
+
+  /** Takes an event. */
+  add(message: Uint8Array): void {
+    const { event } = decode(message, readAppendReq);
+    if (event === null) throw unhandled();
+    const fault = faultOf(event);
+    if (fault !== null) throw refuseProposed(fault);
+    this.#events.push(event);
+    this.#size.addMessage(message.length);
+    this.#size.addData(event.data.length);
+    if (this.#size.exceeded !== null) throw tooLarge(this.#size.exceeded);
+  }
+
+  /** All of them have come. */
+  async write(): Promise<AppendResp> {
+    const { call, app } = this.#grpc;
+    const { stream } = this;
+    let authorize = authorizeWrite(call, app, 'write', stream);
+    if (authorize instanceof Promise) authorize = await authorize;
+    if (call.audited !== null && stream.startsWith('$$')) await noteMetadata(call, app, stream.slice(2), this.#events);
+    try {
+      return { success: successOf(await app.store.append(stream, this.#expected, this.#events, authorize ?? undefined)) };
+    } catch (error) {
+      const conflict = conflictOf(error);
+      if (conflict !== null) return { wrongExpectedVersion: wrongExpectedVersion(this.#options, conflict) };
+      throw namedError(error, this.#events);
+    }
+  }
+}
+
+/** Either part of an AppendReq; null for what is not there. */
+interface AppendPart {
+  readonly options: AppendReqOptions | null;
+  readonly event: ProposedEvent | null;
+}
+
+function readAppendReq(reader: Reader, end: number, depth: number): AppendPart {
+  let options: AppendReqOptions | null = null;
+  let event: ProposedEvent | null = null;
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    if (tag === 10) {
+      options = readAppendReqOptions(reader, endOf(reader, depth + 1), depth + 1);
+      event = null;
+    } else if (tag === 18) {
+      event = readProposed(reader, endOf(reader, depth + 1), depth + 1);
+      options = null;
+    } else skip(reader, tag, depth);
+  }
+  atEnd(reader, end);
+  return { options, event };
+}
+
+function successOf({ lastEventNumber, position }: AppendResult): NonNullable<AppendResp['success']> {
+  const at = { commitPosition: position, preparePosition: position };
+  return lastEventNumber < 0 ? { noStream: {}, position: at } : { currentRevision: lastEventNumber, position: at };
+}
+
+/** Both the fields of older clients and those of today; a number that means "no stream" comes back as that number. */
+function wrongExpectedVersion(options: AppendReqOptions, { expected, actual }: { readonly expected: number; readonly actual: number }): AppendRespWrongExpectedVersion {
+  const current = actual < 0 ? { noStream_20_6_0: {}, currentNoStream: {} } : { currentRevision_20_6_0: actual, currentRevision: actual };
+  switch (expected) {
+    case ANY: return { ...current, any_20_6_0: {}, expectedAny: {} };
+    case STREAM_EXISTS: return { ...current, streamExists_20_6_0: {}, expectedStreamExists: {} };
+    case NO_STREAM: return { ...current, expectedRevision_20_6_0: ALL_ONES, ...(options.revision === undefined ? { expectedNoStream: {} } : { expectedRevision: ALL_ONES }) };
+    default: return { ...current, expectedRevision_20_6_0: expected, expectedRevision: expected };
+  }
+}
+
+/** The names that this service has for what the store refuses with; other errors stay as they are. */
+function namedError(error: unknown, events: readonly ProposedEvent[]): unknown {
+  const large = eventTooLarge(error, events);
+  if (large !== null) {
+    const trailers = { 'maximum-append-event-size': String(large.limit), 'event-id': large.eventId, 'proposed-append-event-size': String(large.size) };
+    return new GrpcError(STATUS.invalidArgument, `Event ${large.eventId} has ${large.size} bytes, and the limit is ${large.limit}.`, { exception: 'maximum-append-event-size-exceeded', ...trailers }, error);
+  }
+  if (!(error instanceof SkuaError)) return error;
+  if (error.code === 'batch_too_large') return tooLarge(error.data['limit'] as number);
+  // An id that is none has the right length here: the recorded server knows no difference.
+  return error.code === 'invalid_event' ? unhandled() : error;
+}

@@ -1,0 +1,135 @@
+import { readBatchAppendReqOptions } from '../messages/streams.ts';
+import type { BatchAppendReqOptions } from '../messages/streams.ts';
+import { atEnd, endOf, PREFIX_BYTES, skip } from '../messages/wire.ts';
+import type { Reader, Uuid } from '../messages/wire.ts';
+import { readProposed, readUuid } from './proposed.ts';
+import type { ProposedEvent } from './proposed.ts';
+
+/** A BatchAppendReq: a part of one append. */
+export interface BatchChunk {
+  readonly correlationId: Uuid | undefined;
+  readonly options: BatchAppendReqOptions | undefined;
+  readonly events: ProposedEvent[];
+  readonly isFinal: boolean;
+}
+
+export function readBatchChunk(reader: Reader, end: number, depth: number): BatchChunk {
+  const chunk = { correlationId: undefined as Uuid | undefined, options: undefined as BatchAppendReqOptions | undefined, events: [] as ProposedEvent[], isFinal: false };
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: chunk.correlationId = readUuid(reader, endOf(reader, depth + 1), depth + 1); break;
+      case 18: chunk.options = readBatchAppendReqOptions(reader, endOf(reader, depth + 1), depth + 1); break;
+      case 26: chunk.events.push(readProposed(reader, endOf(reader, depth + 1), depth + 1)); break;
+      case 32: chunk.isFinal = reader.bool(); break;
+      default: skip(reader, tag, depth);
+    }
+  }
+  atEnd(reader, end);
+  return chunk;
+}
+
+/** Room at first for the answers of one block. */
+const ROOM_FIRST = 512;
+/** Bytes that an answer has beside its identifier and the name of its stream. */
+const ANSWER_BYTES = 96;
+
+/** Successful answers, one behind the other with their prefixes, as a transport sends them: a group commit answers many appends at once, and they travel as one block. */
+export class AnswerBlock {
+  #bytes = new Uint8Array(0);
+  #length = 0;
+
+  get isEmpty(): boolean { return this.#length === 0; }
+
+  /** What has been written so far, which is the caller's from here on. */
+  take(): Uint8Array {
+    const block = this.#bytes.subarray(0, this.#length);
+    this.#bytes = new Uint8Array(0);
+    this.#length = 0;
+    return block;
+  }
+
+  /** Adds a message that has its prefix already. */
+  addFrame(frame: Uint8Array): void {
+    this.#makeRoom(frame.length);
+    this.#bytes.set(frame, this.#length);
+    this.#length += frame.length;
+  }
+
+  /** Adds the answer to an append that was written: `revision` is negative for a stream without events. */
+  addSuccess(correlationId: Uint8Array, stream: Uint8Array, revision: number, position: number): void {
+    this.#makeRoom(ANSWER_BYTES + correlationId.length + stream.length);
+    const start = this.#length;
+    let at = start + PREFIX_BYTES;
+    const b = this.#bytes;
+    b[at++] = 10;
+    at = putBytes(b, at, correlationId);
+    b[at++] = 26;
+    const success = at++;
+    if (revision < 0) {
+      b[at++] = 18;
+      b[at++] = 0;
+    } else {
+      b[at++] = 8;
+      at = putVarint(b, at, revision);
+    }
+    b[at++] = 26;
+    const place = at++;
+    if (position > 0) {
+      b[at++] = 8;
+      at = putVarint(b, at, position);
+      b[at++] = 16;
+      at = putVarint(b, at, position);
+    }
+    // Both are shorter than 128 bytes, so that one byte holds their lengths.
+    b[place] = at - place - 1;
+    b[success] = at - success - 1;
+    b[at++] = 34;
+    // An identifier with an empty name has no field in it.
+    if (stream.length === 0) b[at++] = 0;
+    else {
+      at = putVarint(b, at, 1 + varintBytes(stream.length) + stream.length);
+      b[at++] = 26;
+      at = putBytes(b, at, stream);
+    }
+    const length = at - start - PREFIX_BYTES;
+    b[start] = 0;
+    b[start + 1] = length >>> 24;
+    b[start + 2] = length >>> 16;
+    b[start + 3] = length >>> 8;
+    b[start + 4] = length;
+    this.#length = at;
+  }
+
+  #makeRoom(bytes: number): void {
+    const need = this.#length + bytes;
+    if (need <= this.#bytes.length) return;
+    const larger = new Uint8Array(Math.max(need, ROOM_FIRST, this.#bytes.length * 2));
+    larger.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = larger;
+  }
+}
+
+function putBytes(out: Uint8Array, at: number, bytes: Uint8Array): number {
+  const start = putVarint(out, at, bytes.length);
+  out.set(bytes, start);
+  return start + bytes.length;
+}
+
+function putVarint(out: Uint8Array, at: number, value: number): number {
+  let rest = value;
+  while (rest >= 2_147_483_648) {
+    out[at++] = (rest % 128) | 128;
+    rest = Math.floor(rest / 128);
+  }
+  while (rest > 127) {
+    out[at++] = (rest & 127) | 128;
+    rest >>>= 7;
+  }
+  out[at++] = rest;
+  return at;
+}
+
+function varintBytes(value: number): number {
+  return value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x20_0000 ? 3 : value < 0x1000_0000 ? 4 : 5;
+}

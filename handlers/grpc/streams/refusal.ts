@@ -1,0 +1,12 @@
+import { isSkuaError } from '../../../core/errors.ts';
+import type { Audited } from '../../http/context.ts';
+import { auditWrite } from '../../streams/audit-write.ts';
+import type { GrpcCall } from '../call.ts';
+
+/** Tells the audit of an append of several in one call that was refused before anything of it was decided. */
+export function tellRefusal({ call, audit }: GrpcCall, stream: string, error: unknown): void {
+  if (audit == null || (!isSkuaError(error, 'access_denied') && !isSkuaError(error, 'not_authenticated'))) return;
+  const target: { audited: Audited | null } = { audited: null };
+  auditWrite(target, stream);
+  if (target.audited !== null) audit.failed({ ...call, audited: target.audited }, 403, error);
+}

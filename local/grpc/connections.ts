@@ -1,0 +1,198 @@
+import { constants, performServerHandshake } from 'node:http2';
+import type { ServerHttp2Stream, ServerOptions as SessionOptions, ServerHttp2Session, IncomingHttpHeaders } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { Log } from '../../core/ports/log.ts';
+import { STATUS } from '../../handlers/grpc/call.ts';
+import type { GrpcEnding } from '../../handlers/grpc/call.ts';
+import type { Grpc } from '../../handlers/grpc.ts';
+import type { Http2Parts, Http2Side } from '../http/server.ts';
+import { isGrpc, trailersOf } from './headers.ts';
+import { StreamCall } from './stream-call.ts';
+import type { CallWatch } from './watch.ts';
+
+/** Calls under way on one connection, of which each takes some kilobytes; a client learns of it and waits. */
+const STREAMS_MAX = 2_048;
+/** Calls and requests under way in all. */
+const CALLS_MAX = 20_000;
+/** Calls that are not read on at a time: the library holds up to 192 KiB of each, a window and a buffer of its own. */
+const PAUSED_MAX = 1_024;
+/** Names and values of the headers of a call, in bytes, and how many: the same as over HTTP/1.1. */
+const HEADER_BYTES_MAX = 32_768;
+const HEADER_PAIRS_MAX = 128;
+/** What a client may send ahead on one stream, in bytes. */
+const STREAM_WINDOW_BYTES = 131_072;
+/** And on a connection, all streams together. */
+const CONNECTION_WINDOW_BYTES = 1_048_576;
+/** What a connection may make the library hold, in megabytes: headers, frames that wait, answers to pings and settings. */
+const SESSION_MEGABYTES_MAX = 10;
+/** Streams that are reset: so many at once, and so many a second from then on; a connection with more of them is closed. */
+const RESETS_BURST = 1_000;
+const RESETS_PER_SECOND = 33;
+/** Frames that break the rules, and streams beyond the limit: a connection with more of them is closed. */
+const INVALID_FRAMES_MAX = 100;
+const REJECTED_STREAMS_MAX = 100;
+
+const OPTIONS: SessionOptions = {
+  maxSessionMemory: SESSION_MEGABYTES_MAX, maxHeaderListPairs: HEADER_PAIRS_MAX, maxSessionInvalidFrames: INVALID_FRAMES_MAX, maxSessionRejectedStreams: REJECTED_STREAMS_MAX,
+  streamResetBurst: RESETS_BURST, streamResetRate: RESETS_PER_SECOND,
+  settings: { maxConcurrentStreams: STREAMS_MAX, initialWindowSize: STREAM_WINDOW_BYTES, maxHeaderListSize: HEADER_BYTES_MAX, enablePush: false },
+};
+
+/** Connections are looked at so many times within an interval of KeepAliveInterval. */
+const LOOKS = 4;
+const LOOK_MS_MAX = 5_000;
+
+const BUSY: GrpcEnding = { status: STATUS.unavailable, message: 'Server Is Too Busy', trailers: {} };
+const NOT_READY: GrpcEnding = { status: STATUS.unavailable, message: 'Server Is Not Ready', trailers: {} };
+
+export interface GrpcOptions {
+  /** Answers calls, as they come. */
+  readonly grpc: Grpc;
+  readonly log: Log;
+  readonly watches?: readonly CallWatch[];
+  /** A connection from which nothing comes for so long is asked whether it lives (option KeepAliveInterval), and has so long to answer (KeepAliveTimeout). */
+  readonly keepAliveIntervalMs?: number;
+  readonly keepAliveTimeoutMs?: number;
+}
+
+interface Connection {
+  readonly session: ServerHttp2Session;
+  readonly socket: Socket;
+  readonly calls: Set<StreamCall>;
+  /** What is no gRPC, and since when. */
+  readonly requests: Map<ServerHttp2Stream, number>;
+  /** Bytes that had come when it was looked at last, and when that had changed. */
+  heardBytes: number;
+  heardMs: number;
+  /** Since when an answer to a ping is waited for; null for none. */
+  askedMs: number | null;
+}
+
+/** The connections that speak HTTP/2: calls of gRPC, and what else comes over them, which is plain HTTP. */
+export function http2Side(options: GrpcOptions): (parts: Http2Parts) => Http2Side {
+  return (parts) => new Connections(options, parts);
+}
+
+class Connections implements Http2Side {
+  readonly #options: GrpcOptions;
+  readonly #parts: Http2Parts;
+  readonly #serving: ConstructorParameters<typeof StreamCall>[4];
+  readonly #intervalMs: number;
+  readonly #timeoutMs: number;
+  readonly #connections = new Set<Connection>();
+  readonly #looking: NodeJS.Timeout;
+  #underWay = 0;
+  #isStopping = false;
+
+  constructor(options: GrpcOptions, parts: Http2Parts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#serving = { paused: 0, pausedMax: PAUSED_MAX, flow: parts.flow, watches: options.watches ?? [], requestMs: parts.requestMs };
+    this.#intervalMs = options.keepAliveIntervalMs ?? 10_000;
+    this.#timeoutMs = options.keepAliveTimeoutMs ?? 10_000;
+    this.#looking = setInterval(() => this.#look(), Math.min(this.#intervalMs, this.#timeoutMs, LOOK_MS_MAX) / LOOKS).unref();
+  }
+
+  take(socket: Socket): void {
+    const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
+    const connection: Connection = { session, socket, calls: new Set(), requests: new Map(), heardBytes: 0, heardMs: performance.now(), askedMs: null };
+    this.#connections.add(connection);
+    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, fields: string[]) => this.#begun(connection, stream, headers, fields));
+    // What breaks the rules ends the connection; the library tells the client.
+    session.on('error', (error: Error) => this.#options.log.debug('a connection of HTTP/2 failed', { address: socket.remoteAddress, reason: error.message }));
+    session.on('close', () => this.#connections.delete(connection));
+    if (this.#isStopping) session.close();
+  }
+
+  async stop(graceMs: number): Promise<boolean> {
+    this.#isStopping = true;
+    clearInterval(this.#looking);
+    const ended = [...this.#connections].map((connection) => {
+      const closed = new Promise<void>((resolve) => { connection.session.once('close', resolve); });
+      for (const call of connection.calls) call.stop();
+      connection.session.close();
+      return closed;
+    });
+    let isForced = false;
+    const grace = setTimeout(() => {
+      isForced = true;
+      for (const { session } of this.#connections) session.destroy();
+    }, graceMs);
+    await Promise.all(ended);
+    clearTimeout(grace);
+    return !isForced;
+  }
+
+  /** What fails here would end the process. */
+  #begun(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
+    // Reset in the same breath.
+    if (stream.destroyed || stream.closed) return;
+    try {
+      this.#stream(connection, stream, headers, fields);
+    } catch (error) {
+      this.#options.log.error('a stream of HTTP/2 failed', { path: headers[':path'], error });
+      stream.on('error', () => {});
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    }
+  }
+
+  #stream(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
+    const isCall = headers[':method'] === 'POST' && isGrpc(headers['content-type']);
+    if (this.#underWay >= CALLS_MAX || (isCall && this.#isStopping)) {
+      stream.on('error', () => {});
+      stream.respond(isCall ? trailersOf(this.#isStopping ? NOT_READY : BUSY, { ':status': '200', 'content-type': 'application/grpc', 'content-length': '0' }) : { ':status': 503, 'content-length': '0' }, { endStream: true });
+      return;
+    }
+    if (isCall) this.#call(connection, stream, headers[':path'] ?? '', fields);
+    else this.#request(connection, stream, headers, fields);
+  }
+
+  #call({ socket, calls }: Connection, stream: ServerHttp2Stream, path: string, fields: readonly string[]): void {
+    const call = new StreamCall(stream, socket, path, fields, this.#serving, () => {
+      this.#underWay--;
+      calls.delete(call);
+    });
+    this.#underWay++;
+    calls.add(call);
+    this.#options.grpc(call).then((ending) => call.finish(ending), (error: unknown) => {
+      this.#options.log.error('a call of gRPC failed', { path, error });
+      call.finish({ status: STATUS.unknown, message: 'Exception was thrown by handler.', trailers: {} });
+    });
+  }
+
+  #request({ socket, requests }: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
+    this.#underWay++;
+    requests.set(stream, performance.now());
+    stream.on('close', () => {
+      this.#underWay--;
+      requests.delete(stream);
+    });
+    this.#parts.respond(stream, socket, headers, fields);
+  }
+
+  /** Finds out who is not there any more, and who does not send what it owes. */
+  #look(): void {
+    const nowMs = performance.now();
+    const owedMs = nowMs - this.#serving.requestMs;
+    for (const connection of this.#connections) {
+      for (const call of connection.calls) if (call.owesSince(owedMs)) call.tooSlow();
+      for (const [stream, sinceMs] of connection.requests) if (sinceMs < owedMs && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
+      const { session, socket } = connection;
+      if (socket.bytesRead !== connection.heardBytes) {
+        connection.heardBytes = socket.bytesRead;
+        connection.heardMs = nowMs;
+        connection.askedMs = null;
+      } else if (connection.askedMs !== null) {
+        if (nowMs - connection.askedMs >= this.#timeoutMs) session.destroy();
+      } else if (nowMs - connection.heardMs >= this.#intervalMs && !session.destroyed) {
+        connection.askedMs = nowMs;
+        session.ping((error) => {
+          if (error !== null) return;
+          connection.heardMs = performance.now();
+          connection.askedMs = null;
+        });
+      }
+    }
+  }
+}
