@@ -17,15 +17,15 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Starts a program of this run's Node.js that prints its address, and waits for that. */
-export async function startServer(args: readonly string[]): Promise<Server> {
-  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+/** Starts a program of this run's Node.js that prints its address, and waits for that. `hasChannel`: it can be sent messages, and sends some. */
+export async function startServer(args: readonly string[], hasChannel = false): Promise<Server> {
+  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe', ...(hasChannel ? ['ipc' as const] : [])] });
   let printed = '';
-  child.stderr.on('data', (chunk: Buffer) => { printed = (printed + chunk.toString()).slice(-4_000); });
+  child.stderr!.on('data', (chunk: Buffer) => { printed = (printed + chunk.toString()).slice(-4_000); });
   const port = await new Promise<number>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`${args.join(' ')} printed no address.\n${printed}`)), START_MS_MAX);
     let out = '';
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout!.on('data', (chunk: Buffer) => {
       out = (out + chunk.toString()).slice(-4_000);
       const found = /https?:\/\/[^\s/"]+:(\d+)/.exec(out);
       if (found === null) return;

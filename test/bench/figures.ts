@@ -10,6 +10,10 @@ import { clusterCatchUp } from './figures/cluster-catch-up.ts';
 import { clusterFailover } from './figures/cluster-failover.ts';
 import { clusterLag } from './figures/cluster-lag.ts';
 import { clusterStart } from './figures/cluster-start.ts';
+import { grpcAppend } from './figures/grpc-append.ts';
+import { grpcPersistent } from './figures/grpc-persistent.ts';
+import { grpcRead } from './figures/grpc-read.ts';
+import { grpcSubscriptions } from './figures/grpc-subscriptions.ts';
 import { hostileInput } from './figures/hostile-input.ts';
 import { bytesInFlight } from './figures/bytes-in-flight.ts';
 import { hostileRequests } from './figures/hostile-requests.ts';
@@ -30,4 +34,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent];
