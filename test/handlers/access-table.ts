@@ -166,12 +166,30 @@ const BACKUPS: Record<string, OperationExpectation> = {
   'GET /admin/backup/files': is('backup', 200, { query: `hold=${HOLD_ID}` }), 'GET /admin/backup/files/:path+': is('backup', 200, { params: { 'path+': 'chunk-000000.000000' }, query: `hold=${HOLD_ID}` }),
 };
 
+const GROUP = { stream: 'shared', group: 'workers' };
+const MESSAGE_ID = '00000000-0000-4000-8000-000000000077';
+
+/** A fake's, which has one group, of a stream that everybody may read. */
+const SUBSCRIPTIONS: Record<string, OperationExpectation> = {
+  'GET /subscriptions': is('authenticated'), 'POST /subscriptions/restart': is('operators'), 'GET /subscriptions/restart': is('authenticated', 404), 'GET /subscriptions/:stream': is('authenticated', 200, { params: GROUP }),
+  'GET /subscriptions/:stream/:group/info': is('authenticated', 200, { params: GROUP }), 'GET /subscriptions/:stream/:group': is('authenticated', 200, { params: GROUP }),
+  'GET /subscriptions/:stream/:group/:count': is('authenticated', 200, { params: { ...GROUP, count: '2' } }),
+  'PUT /subscriptions/:stream/:group': is('operators', 201, { params: { ...GROUP, group: 'newcomers' }, body: {} }), 'POST /subscriptions/:stream/:group': is('operators', 200, { params: GROUP, body: {} }),
+  'DELETE /subscriptions/:stream/:group': is('operators', 200, { params: GROUP }), 'POST /subscriptions/:stream/:group/replayParked': is('operators', 200, { params: GROUP }), 'POST /subscriptions/:stream/:group/reset': is('operators', 200, { params: GROUP, query: 'from=start' }),
+  'POST /subscriptions/:stream/:group/ack': is('authenticated', 202, { params: GROUP, query: `ids=${MESSAGE_ID}` }), 'POST /subscriptions/:stream/:group/nack': is('authenticated', 202, { params: GROUP, query: `ids=${MESSAGE_ID}` }),
+  'POST /subscriptions/:stream/:group/ack/:id': is('authenticated', 202, { params: { ...GROUP, id: MESSAGE_ID } }), 'POST /subscriptions/:stream/:group/nack/:id': is('authenticated', 202, { params: { ...GROUP, id: MESSAGE_ID } }),
+  // Nothing was parked.
+  'GET /subscriptions/viewparkedmessages/:stream/:group/:event/backward/:count': is('authenticated', 404, { params: { ...GROUP, event: 'head', count: '2' } }),
+  'GET /subscriptions/viewparkedmessages/:stream/:group/:event/forward/:count': is('authenticated', 404, { params: { ...GROUP, event: '0', count: '2' } }),
+};
+
 /** For members only, who are none of the callers here. */
 const CLUSTER: Record<string, OperationExpectation> = {
   'POST /cluster/gossip': is('members', 200, { body: gossipOf(2) }), 'POST /cluster/lead': is('members', 200, { body: { logId: LOG_ID, epochNumber: 3 } }),
   'POST /cluster/append': is('members', 200, { body: { stream: '$$own', expectedVersion: -2, events: [{ id: '20000000-0000-4000-8000-ffffffffffff', type: '$metadata', isJson: true, data: '{}', metadata: '' }] } }),
+  'GET /cluster/frames': is('members', 204),
   'GET /cluster/commits': is('members', 204, { query: `log=${LOG_ID}&from=8&instance=${instanceOf(2)}&waitMs=0` }),
 };
 
 /** By method and path of the route table. */
-export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...BACKUPS, ...CLUSTER, ...NODE };
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...BACKUPS, ...SUBSCRIPTIONS, ...CLUSTER, ...NODE };

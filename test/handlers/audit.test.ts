@@ -7,6 +7,7 @@ import type { FlatContext } from '../support/app-context.ts';
 import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
 import { fakeBackups, HOLD_ID } from '../support/backup/fake-backups.ts';
 import { fakeConnectors, fakeIngest } from '../support/fake-connectors.ts';
+import { fakeGroups } from '../support/fake-subscriptions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { FakeNode } from '../support/fake-node.ts';
 import { EXPECTATIONS, SCAVENGE_ID } from './access-table.ts';
@@ -168,6 +169,7 @@ test('whatever changes something is told to the audit, or stands here with the r
     'POST /admin/backup/hold/:hold': 'keeps a hold that was told of', 'POST /connectors/:connector/test': 'writes nothing',
     'POST /connectors/:connector/start/:position': 'always refused', 'POST /connectors/:connector/reset/:position': 'always refused', 'POST /webhook/:connector': 'data, with a log of its own',
     'POST /cluster/gossip': 'tells, and changes nothing', 'POST /cluster/lead': 'the resign is told where it was asked for', 'POST /cluster/append': 'what a member writes for itself',
+    'POST /subscriptions/:stream/:group/ack': 'the work of consumers', 'POST /subscriptions/:stream/:group/nack': 'the same', 'POST /subscriptions/:stream/:group/ack/:id': 'the same', 'POST /subscriptions/:stream/:group/nack/:id': 'the same',
   };
   const untold = ROUTES.flatMap(({ path, operations }) => Object.entries(operations).filter(([method, { audit }]) => !['GET', 'HEAD'].includes(method) && audit === undefined).map(([method]) => `${method} ${path}`));
   expect(untold.sort()).toEqual(Object.keys(UNTOLD).sort());
@@ -175,12 +177,12 @@ test('whatever changes something is told to the audit, or stands here with the r
 });
 
 test('each operation that is told leaves one entry with its user, its target and no body', async () => {
-  const h = audited({ node: new FakeNode(), autoScavenge: new FakeAutoScavenge(), backups: await fakeBackups(new ManualClock(0), { isHeld: true }), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() } });
+  const h = audited({ node: new FakeNode(), autoScavenge: new FakeAutoScavenge(), backups: await fakeBackups(new ManualClock(0), { isHeld: true }), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, subscriptions: await fakeGroups('s') });
   await h.get('/', undefined, AS.admin);
   for (const { path, operations } of ROUTES) {
     for (const [method, { audit }] of Object.entries(operations)) {
       if (audit === undefined) continue;
-      const params: Record<string, string> = { login: 'sam', stream: 's', scavenge: SCAVENGE_ID, hold: HOLD_ID, connector: 'parcels', n: '3' };
+      const params: Record<string, string> = { login: 'sam', stream: 's', scavenge: SCAVENGE_ID, hold: HOLD_ID, connector: 'parcels', n: '3', group: 'workers' };
       h.entries.length = 0;
       await h.send(method, path.replace(/:(\w+)/g, (_, name: string) => params[name]!), { ...AS.admin, ...JSON_TYPE }, method === 'DELETE' ? null : '{"loginName":"sam","password":"hush-hush","newPassword":"hush-hush"}');
       expect(h.entries.map(({ user }) => user)).toEqual(['ada']);

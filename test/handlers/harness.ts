@@ -27,7 +27,8 @@ export function harness(context: Partial<FlatContext> = {}) {
   const ids = new SeededIds();
   const store = new ModelStore(clock, ids);
   const scavenger = new FakeScavenger();
-  const app = createApp(contextOf({ store, scavenger, clock, ids, log: silentLog, meter: silentMeter, security: null, node: null, ...context }));
+  const whole = contextOf({ store, scavenger, clock, ids, log: silentLog, meter: silentMeter, security: null, node: null, ...context });
+  const app = createApp(whole);
   let nextId = 0;
 
   const raw = async (method: string, path: string, headers: Record<string, string> = {}, body: BodyInitLike = null, signal?: AbortSignal): Promise<Response> =>
@@ -43,7 +44,7 @@ export function harness(context: Partial<FlatContext> = {}) {
   /** Appends events of type `made` with these data objects. */
   const fill = (stream: string, ...data: unknown[]) => send('POST', `/streams/${encodeURIComponent(stream)}`, { 'content-type': EVENTS },
     JSON.stringify(data.map((value) => ({ eventId: id(), eventType: 'made', data: value }))));
-  return { app, store, scavenger, clock, raw, send, get, fill, id };
+  return { app, context: whole, store, scavenger, clock, raw, send, get, fill, id };
 }
 
 type BodyInitLike = string | Uint8Array<ArrayBuffer> | ReadableStream | null;

@@ -12,6 +12,9 @@ const EXPECTED: Readonly<Record<Place, readonly string[]>> = {
     'POST /connectors/:connector', 'PUT /connectors/:connector', 'DELETE /connectors/:connector', 'PUT /connectors/:connector/settings', 'PUT /connectors/:connector/configuration', 'PUT /connectors/:connector/rename',
     'POST /connectors/:connector/start', 'POST /connectors/:connector/start/:position', 'POST /connectors/:connector/stop', 'POST /connectors/:connector/reset', 'POST /connectors/:connector/reset/:position',
     'POST /webhook/:connector', 'GET /auto-scavenge/status', 'POST /auto-scavenge/pause', 'POST /auto-scavenge/resume', 'POST /auto-scavenge/configure',
+    'GET /subscriptions', 'GET /subscriptions/restart', 'POST /subscriptions/restart', 'GET /subscriptions/:stream', 'GET /subscriptions/:stream/:group/info', 'POST /subscriptions/:stream/:group/replayParked', 'POST /subscriptions/:stream/:group/reset', 'POST /subscriptions/:stream/:group/ack',
+    'POST /subscriptions/:stream/:group/nack', 'POST /subscriptions/:stream/:group/ack/:id', 'POST /subscriptions/:stream/:group/nack/:id', 'GET /subscriptions/:stream/:group/:count', 'GET /subscriptions/:stream/:group',
+    'PUT /subscriptions/:stream/:group', 'POST /subscriptions/:stream/:group', 'DELETE /subscriptions/:stream/:group',
   ],
   here: [
     'GET /streams/%24all', 'GET /streams/%24all/filtered', 'GET /streams/%24all/filtered/:position/:count', 'GET /streams/%24all/filtered/:position/backward/:count', 'GET /streams/%24all/filtered/:position/forward/:count',
@@ -21,8 +24,9 @@ const EXPECTED: Readonly<Record<Place, readonly string[]>> = {
     'POST /admin/scavenge', 'GET /admin/scavenge/current', 'DELETE /admin/scavenge/current', 'GET /admin/scavenge/last', 'GET /admin/scavenge/progress', 'DELETE /admin/scavenge/:scavenge', 'GET /admin/scavenge/dry-run/:scavenge', 'GET /admin/scavenge/explain/:stream',
     'GET /auto-scavenge/enabled', 'POST /admin/backup', 'GET /admin/backups', 'GET /admin/backup/current', 'DELETE /admin/backup/current', 'POST /admin/backup/hold', 'POST /admin/backup/hold/:hold', 'DELETE /admin/backup/hold/:hold', 'GET /admin/backup/files', 'GET /admin/backup/files/:path+',
     'GET /users', 'GET /users/%24current', 'GET /users/:login', 'GET /connectors', 'GET /connectors/:connector', 'GET /connectors/:connector/settings', 'GET /connectors/:connector/configuration', 'POST /connectors/:connector/test',
-    'POST /cluster/gossip', 'GET /cluster/commits', 'POST /cluster/lead', 'POST /cluster/append',
+    'POST /cluster/gossip', 'GET /cluster/commits', 'GET /cluster/frames', 'POST /cluster/lead', 'POST /cluster/append',
     'POST /admin/shutdown', 'POST /admin/reloadconfig', 'POST /admin/mergeindexes', 'POST /admin/node/priority/:n', 'POST /admin/node/resign', 'GET /admin/login',
+    'GET /subscriptions/viewparkedmessages/:stream/:group/:event/backward/:count', 'GET /subscriptions/viewparkedmessages/:stream/:group/:event/forward/:count',
     'GET /health/live', 'GET /health/ready', 'GET /ping', 'GET /info', 'GET /info/options', 'GET /gossip', 'GET /metrics', 'GET /stats', 'GET /stats/replication', 'GET /stats/tcp', 'GET /stats/:path+', 'GET /sys/subsystems', 'GET /', 'GET /openapi.json',
   ],
 };

@@ -146,7 +146,7 @@ async function runContainer(command: string): Promise<void> {
 describe.skipIf(!has('curl'))('the README', () => {
   test('has commands, and every block says what it is', () => {
     expect(steps.length).toBeGreaterThan(65);
-    expect(README.match(/^```$/gm)).toHaveLength([...README.matchAll(/^```(?:sh|console)$/gm)].length);
+    expect(README.match(/^```$/gm)).toHaveLength([...README.matchAll(/^```(?:sh|console|js)$/gm)].length);
     for (const command of Object.keys(NOT_HERE)) expect(steps.map((step) => step.command)).toContain(command);
   });
 

@@ -21,6 +21,7 @@ beforeAll(async () => {
   node = await startedNode(['--db', at('db'), '--chunk-size', '131072']);
   const reply = await fetch(`${node.url}/streams/s`, { method: 'POST', headers: { 'content-type': 'application/json', 'es-eventtype': 'made', 'es-eventid': '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11' }, body: '{}' });
   expect(reply.status).toBe(201);
+  expect((await fetch(`${node.url}/subscriptions/s/g`, { method: 'PUT', headers: { 'content-type': 'application/json', authorization: `Basic ${btoa('admin:changeit')}` }, body: '{}' })).status).toBe(201);
 });
 
 afterAll(async () => {
@@ -61,6 +62,12 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
   { words: 'cluster reset --yes --from @restored-2 --storage @log', isSlow: true },
   { words: 'user reset-password kim --db @restored --administrator --password-file @password' },
   { words: 'user list --db @restored' },
+  { words: 'subscriptions list' },
+  { words: 'subscriptions info s g' },
+  { words: 'subscriptions replay-parked s g' },
+  { words: 'subscriptions reset s g --from start' },
+  { words: 'subscriptions restart' },
+  { words: 'subscriptions delete s g' },
   { words: 'webhook test @route.js @payload.json' },
   { words: 'webhook send @/webhook/none @payload.json', code: 1 },
   { words: 'license issuer @issuer' },
@@ -74,7 +81,7 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
 const ELSEWHERE = ['scavenge stop'];
 
 function wordsOf(text: string): string[] {
-  const takesNode = /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|demo)/.test(text) || text === 'explain s';
+  const takesNode = /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|subscriptions|demo)/.test(text) || text === 'explain s';
   const words = text.split(' ').map((word) => {
     if (word === '@cron') return '0 0 * * *';
     if (word.startsWith('@/')) return node.url + word.slice(1);

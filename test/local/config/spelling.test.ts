@@ -194,7 +194,7 @@ describe('variables that are no options', () => {
   });
   test('options of the reference database under our prefix, and in other places', () => {
     expect(warningsOf({ SERVER_RUN_PROJECTIONS: 'All', SERVER_NODE_TCP_PORT: '1113' })).toEqual([
-      'SERVER_NODE_TCP_PORT is ignored: the reference database has this option, and Skua has not: clients speak HTTP here, neither the TCP protocol nor gRPC.',
+      'SERVER_NODE_TCP_PORT is ignored: the reference database has this option, and Skua has not: clients speak gRPC and HTTP here, not the TCP protocol.',
       'SERVER_RUN_PROJECTIONS is ignored: the reference database has this option, and Skua has not: there are no projections.',
     ]);
     expect(problems(['--run-projections=All'])).toEqual(['Unknown option --run-projections. The reference database has this option, and Skua has not: there are no projections.', ALLOW]);

@@ -89,6 +89,22 @@ describe('spans', () => {
     expect(spans[2]!.statusCode).toBe(2);
   });
 
+  test('of calls of gRPC have their method and status, in the trace of the caller', async () => {
+    const collector = await startCollector();
+    vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', collector.url);
+    const tracing = (await startTracing({ env: process.env, version: '1', instanceId: 'instance', log: silentLog, routes: ROUTES, addressOf: () => '10.1.2.3' }))!;
+    const path = '/event_store.client.streams.Streams/Read';
+    const request = new Request(`${ORIGIN}${path}`, { method: 'POST', headers: { traceparent: `00-${TRACE}-${SPAN}-01`, 'user-agent': 'grpc-node-js/1' } });
+    const call = { path, request, received: 1, sent: 0 };
+    tracing.traceCalls(call)({ status: 5, message: '', trailers: {} });
+    tracing.traceCalls(call)({ status: 13, message: '', trailers: {} });
+    tracing.traceCalls(call)(null);
+    await tracing.close();
+    const spans = collector.spans();
+    expect(spans.map(({ name, traceId, parentSpanId, kind, statusCode }) => ({ name, traceId, parentSpanId, kind, statusCode }))).toEqual([0, 2, 0].map((statusCode) => ({ name: path.slice(1), traceId: TRACE, parentSpanId: SPAN, kind: 2, statusCode })));
+    for (const text of ['rpc.system', 'event_store.client.streams.Streams', 'rpc.grpc.status_code', 'grpc-node-js/1', '10.1.2.3']) expect(spans[0]!.text).toContain(text);
+  });
+
   test('that nobody takes cost a warning and no more', async () => {
     vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:9');
     vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '300');

@@ -1,0 +1,38 @@
+import * as http2 from 'node:http2';
+import { expect, test } from 'vitest';
+import { silentLog } from '../../core/ports/log.ts';
+import { http2Side } from '../../local/grpc/connections.ts';
+import { serve } from '../local/tls/clients.ts';
+import { DEVIATIONS } from './deviations.ts';
+import { replayed } from './recorded/node.ts';
+import { SocketCall } from './recorded/socket-call.ts';
+
+/** How a node that stops ends what is open is tested with whole nodes (`test/local/grpc`). */
+const OF_WHOLE_NODES = /^shutdown: /;
+
+test('over a connection the recorded calls are answered in the same way, and so are those that only a connection decides', async () => {
+  const { differences, compared, absent } = await replayed(async (grpc) => {
+    const server = await serve({ http2: http2Side({ log: silentLog, grpc }) });
+    let session: http2.ClientHttp2Session | null = null;
+    const connected = (): http2.ClientHttp2Session => {
+      if (session === null || session.closed || session.destroyed) {
+        // Of megabytes, for what a client holds that sends more than is taken: beyond them it refuses what it is sent.
+        session = http2.connect(server.url, { maxSessionMemory: 256 });
+        session.on('error', () => {});
+      }
+      return session;
+    };
+    return {
+      open: (path, metadata, deadlineMs) => new SocketCall(connected(), path, metadata, deadlineMs),
+      pause: () => new Promise((resolve) => { setTimeout(resolve, 20); }),
+      plays: ({ name }) => !OF_WHOLE_NODES.test(name),
+      // The server ends with the test.
+      close: async () => { session?.destroy(); },
+    };
+  });
+  const listed = new Map(DEVIATIONS.flatMap(({ calls }) => Object.entries(calls)));
+  for (const [name, found] of differences) if (JSON.stringify(found) !== JSON.stringify(listed.get(name))) console.log(`${name}\n${found.map((line) => `    ${line}`).join('\n')}`);
+  expect(compared).toBe(529);
+  expect([...absent]).toEqual([]);
+  expect(Object.fromEntries(differences)).toEqual(Object.fromEntries(listed));
+});

@@ -1,0 +1,217 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import protobuf from 'protobufjs';
+import { expect, test } from 'vitest';
+import * as google from '../../handlers/grpc/messages/google.ts';
+import * as streams from '../../handlers/grpc/messages/streams.ts';
+import { ALL_ONES, BEYOND, decode, DEPTH_MAX, encode, frame, MalformedMessage, MESSAGES_MAX, PREFIX_BYTES } from '../../handlers/grpc/messages/wire.ts';
+import type { Reader, Writer } from '../../handlers/grpc/messages/wire.ts';
+import { TOMBSTONE } from '../../core/log/records.ts';
+import { IS_LONG_RUN } from '../support/long-run.ts';
+import { Random } from '../support/random.ts';
+import { PROTOS, toBytes, toJson, typeOf, unframed } from './codec.ts';
+import type { Json } from './codec.ts';
+
+interface Ours {
+  readonly type: protobuf.Type;
+  readonly read: (reader: Reader, end: number, depth: number) => unknown;
+  readonly write: (message: never, writer: Writer) => void;
+}
+
+const UUID = 'event_store.client.UUID';
+const MESSAGES = fileURLToPath(new URL('../../handlers/grpc/messages', import.meta.url));
+const modules = new Map(await Promise.all(readdirSync(MESSAGES).map(async (name) => [name, await import(join(MESSAGES, name)) as Record<string, never>] as const)));
+
+function typesIn(space: protobuf.NamespaceBase): protobuf.Type[] {
+  return space.nestedArray.flatMap((item) => (item instanceof protobuf.Type ? [item, ...typesIn(item)] : item instanceof protobuf.Namespace ? typesIn(item) : []));
+}
+
+function nameIn(type: protobuf.Type): string {
+  return type.parent instanceof protobuf.Type ? nameIn(type.parent) + type.name : type.name;
+}
+
+/** Every message of the .proto files with its generated functions; identifiers have theirs in `wire.ts`, and are seen within others. */
+const OURS: readonly Ours[] = typesIn(PROTOS).filter(({ fullName }) => !fullName.startsWith(`.${UUID}`)).map((type) => {
+  const file = type.filename!.replace(/^.*\/(.*)\.proto$/, '$1');
+  const module = modules.get(`${file}.ts`) ?? {};
+  return { type, read: module[`read${nameIn(type)}`]!, write: module[`write${nameIn(type)}`]! };
+});
+
+/** The two largest safe integers stand for others (`wire.ts`). */
+const UINT64 = ['1', '127', '128', '4294967295', '4294967296', '9007199254740989', '9223372036854775807', '18446744073709551615'];
+const INT64 = ['1', '-1', '127', '-128', '2147483648', '-4294967297', '9007199254740991', '-9007199254740991'];
+const EVERY_INT64 = [...INT64, '9223372036854775807', '-9223372036854775808', '1311768467463790320'];
+const TEXTS = ['a', 'order-7', 'Straße am Fluß', '日本 🦅', '\u0000', '\uFEFFmark', 'x'.repeat(47), 'é'.repeat(24), 'y'.repeat(48), `${'z'.repeat(60)}ü`];
+
+/** What one field may hold that is not its default. */
+function valueOf(field: protobuf.Field, random: Random, depth: number): unknown {
+  const { resolvedType } = field;
+  if (resolvedType instanceof protobuf.Enum) return random.chance(0.1) ? 77 : random.pick(Object.entries(resolvedType.values).filter(([, value]) => value !== 0 || field.partOf !== null))[0];
+  if (resolvedType instanceof protobuf.Type) return messageOf(resolvedType, random, depth + 1);
+  const isInUuid = field.parent!.fullName.startsWith(`.${UUID}`);
+  switch (field.type) {
+    case 'bool': return true;
+    case 'int32': return random.pick([1, -1, 2_147_483_647, -2_147_483_648, random.int(1, 100_000)]);
+    case 'uint32': return random.pick([1, 127, 128, 4_294_967_295, random.int(1, 100_000)]);
+    case 'double': return random.pick([1, -1.5, 1e300, 5e-324, random.next()]);
+    case 'uint64': return random.chance(0.5) ? random.pick(UINT64) : String(random.next());
+    case 'int64': return isInUuid ? random.pick(EVERY_INT64) : random.pick(INT64);
+    case 'sint64': return random.pick(INT64);
+    case 'string': return isInUuid ? random.pick(['00000000-0000-4000-8000-00000000001f', 'no identifier', 'x']) : random.pick(TEXTS);
+    case 'bytes': return Buffer.from(random.bytes(random.pick([1, 3, 48, 300]))).toString('base64');
+    default: throw new Error(`no value for ${field.type}`);
+  }
+}
+
+/** A message with some of its fields, as JSON; deep ones get few. */
+function messageOf(type: protobuf.Type, random: Random, depth = 0): Json {
+  const message: Json = {};
+  const isUuid = type.fullName === `.${UUID}`;
+  const chosen = new Map(type.oneofsArray.map((oneof) => [oneof, isUuid || random.chance(0.7) ? random.pick(oneof.fieldsArray) : null]));
+  for (const field of type.fieldsArray) {
+    if (field.partOf === null ? !random.chance(depth > 4 ? 0.1 : 0.6) : chosen.get(field.partOf) !== field || (depth > 8 && field.resolvedType instanceof protobuf.Type && !isUuid)) continue;
+    if (field.map) message[field.name] = Object.fromEntries(Array.from({ length: random.int(1, 3) }, (_, i) => [`${random.pick(TEXTS)}${i}`, valueOf(field, random, depth)]));
+    else if (field.repeated) message[field.name] = Array.from({ length: random.int(1, 3) }, () => valueOf(field, random, depth));
+    else message[field.name] = valueOf(field, random, depth);
+  }
+  return message;
+}
+
+function throughOurs({ read, write }: Ours, bytes: Uint8Array): Uint8Array {
+  return encode(decode(bytes, read) as never, write);
+}
+
+test('every message of the .proto files has its functions', () => {
+  expect(OURS.length).toBeGreaterThan(150);
+  for (const { type, read, write } of OURS) expect([type.fullName, typeof read, typeof write]).toEqual([type.fullName, 'function', 'function']);
+});
+
+test('what another codec writes, ours reads, and the other way round: nothing is lost and nothing is added', () => {
+  const random = new Random(2001);
+  for (const ours of OURS) {
+    for (let round = 0; round < (IS_LONG_RUN ? 2_000 : 20); round++) {
+      const json = messageOf(ours.type, random);
+      const bytes = toBytes(ours.type, json);
+      const back = throughOurs(ours, bytes);
+      expect(toJson(ours.type, back), ours.type.fullName).toEqual(toJson(ours.type, bytes));
+      expect(unframed(frame(decode(bytes, ours.read) as never, ours.write)).map((message) => [...message])).toEqual([[...back]]);
+    }
+  }
+});
+
+test('defaults that were sent are the same as none where a field has no presence, and unknown fields change nothing wherever they stand', () => {
+  const random = new Random(2002);
+  // Fields 1000 to 1003 with each type of the wire, and a group with one in it.
+  const unknown = Buffer.from('c03e01' + 'c93e0102030405060708' + 'd23e03616263' + 'dd3e01020304' + 'e33e' + 'c03e01' + 'e43e', 'hex');
+  for (const ours of OURS) {
+    for (let round = 0; round < 5; round++) {
+      const json = messageOf(ours.type, random);
+      const bytes = toBytes(ours.type, json);
+      const defaults = ours.type.fieldsArray.filter((field) => field.partOf === null && !field.repeated && !field.map && !field.hasPresence && !(field.name in json));
+      const zeros = Buffer.concat(defaults.map((field) => Buffer.from([...new protobuf.Writer().uint32((field.id << 3) | protobuf.types.basic[field.resolvedType === null ? field.type as 'bool' : 'int32']!).finish(), ...Buffer.alloc(field.type === 'double' ? 8 : 1)])));
+      const back = throughOurs(ours, Buffer.concat([unknown, bytes, zeros, unknown]));
+      expect(toJson(ours.type, back), ours.type.fullName).toEqual(toJson(ours.type, bytes));
+    }
+  }
+});
+
+test('of the members of a oneof the last one counts', () => {
+  const stream = toBytes('event_store.client.streams.ReadReq.Options', { stream: { start: {} }, count: '7', filter: { max: 1 } });
+  const all = toBytes('event_store.client.streams.ReadReq.Options', { all: { end: {} }, subscription: {}, no_filter: {} });
+  const last = decode(Buffer.concat([stream, all]), streams.readReadReqOptions);
+  expect([last.stream, last.count, last.filter]).toEqual([undefined, undefined, undefined]);
+  expect([last.all?.end, last.subscription, last.noFilter]).toEqual([{}, {}, {}]);
+  const first = decode(Buffer.concat([all, stream]), streams.readReadReqOptions);
+  expect([first.all, first.subscription, first.noFilter, first.count]).toEqual([undefined, undefined, undefined, 7]);
+});
+
+test('numbers of 64 bits at their edges', () => {
+  const revision = (value: string): number | undefined => decode(toBytes('event_store.client.streams.ReadReq.Options.StreamOptions', { revision: value }), streams.readReadReqOptionsStreamOptions).revision;
+  const edges: readonly (readonly [string, number])[] = [
+    ['0', 0], ['4294967295', 4_294_967_295], ['4294967296', 4_294_967_296], ['9007199254740989', 9_007_199_254_740_989], ['9007199254740991', BEYOND], ['9007199254740992', BEYOND], ['9007199254740993', BEYOND],
+    ['9223372036854775806', BEYOND], ['9223372036854775807', TOMBSTONE], ['9223372036854775808', Number.NaN], ['18446744073709551614', Number.NaN], ['18446744073709551615', ALL_ONES],
+  ];
+  for (const [text, expected] of edges) expect(revision(text), text).toBe(expected);
+  const seconds = (value: string): number | bigint => decode(toBytes('google.protobuf.Timestamp', { seconds: value }), google.readTimestamp).seconds;
+  for (const text of ['0', '-1', '9007199254740991', '-9007199254740991']) expect(seconds(text), text).toBe(Number(text));
+  for (const text of ['9223372036854775807', '-9223372036854775808']) {
+    expect(seconds(text), text).toBeCloseTo(Number(text), -3);
+    expect(toJson('google.protobuf.Timestamp', encode({ seconds: BigInt(text), nanos: 0 }, google.writeTimestamp))).toEqual({ seconds: text });
+  }
+});
+
+test('what is cut off anywhere, or has a byte changed, is read or refused as malformed, and nothing else happens', () => {
+  const random = new Random(2003);
+  let refused = 0;
+  const tryIt = (ours: Ours, bytes: Uint8Array): void => {
+    try {
+      throughOurs(ours, bytes);
+    } catch (error) {
+      if (!(error instanceof MalformedMessage)) throw new Error(`${ours.type.fullName}: ${Buffer.from(bytes).toString('hex')}`, { cause: error });
+      refused++;
+    }
+  };
+  for (const ours of OURS) {
+    for (let round = 0; round < (IS_LONG_RUN ? 200 : 3); round++) {
+      const bytes = toBytes(ours.type, messageOf(ours.type, random));
+      const step = Math.max(1, Math.floor(bytes.length / 60));
+      for (let length = 0; length < bytes.length; length += step) tryIt(ours, bytes.subarray(0, length));
+      for (let change = 0; change < 30 && bytes.length > 0; change++) {
+        const other = bytes.slice();
+        other[random.int(0, other.length - 1)] = random.next();
+        tryIt(ours, other);
+      }
+      tryIt(ours, random.bytes(random.int(1, 200)));
+    }
+  }
+  expect(refused).toBeGreaterThan(1_000);
+});
+
+const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
+const readAppend = streams.readAppendReq;
+
+test.each([
+  ['a message longer than what arrived', '0a 7f'],
+  ['a message of 4 GiB', '0a ff ff ff ff 0f'],
+  ['a length of 64 bits', '0a ff ff ff ff ff ff ff ff ff 01'],
+  ['a number that does not end', '0a ff ff ff ff ff ff ff ff ff ff ff ff'],
+  ['bytes longer than their message', '12 03 22 7f 00'],
+  ['a text longer than its message', '12 06 12 04 0a 7f 61 61'],
+  ['field 0', '00 00'],
+  ['a type of the wire that there is not', '0f 00'],
+  ['the end of a group that was not begun', '1c'],
+  ['a group that does not end', '1b'],
+  ['a text that is no UTF-8', '12 08 12 06 0a 01 61 12 01 ff'],
+  ['a text that is half a pair', '12 0a 12 08 0a 01 61 12 03 ed a0 80'],
+  ['a long text that is no UTF-8', `12 3a 12 38 0a 01 61 12 33 ${'61'.repeat(50)}c3`],
+])('malformed: %s', (_, bytes) => {
+  expect(() => decode(hex(bytes), readAppend)).toThrow(MalformedMessage);
+});
+
+test('bytes may be anything, also what is no UTF-8', () => {
+  const { proposedMessage } = decode(hex('12 04 22 02 ff fe'), readAppend);
+  expect([...proposedMessage!.data]).toEqual([0xff, 0xfe]);
+});
+
+test('messages within messages have a limit, and so have groups within groups and the number of messages in one', () => {
+  const lists = (depth: number): Uint8Array => {
+    let json: Json = { null_value: 'NULL_VALUE' };
+    for (let i = 0; i < depth; i++) json = { list_value: { values: [json] } };
+    return toBytes('google.protobuf.Value', json);
+  };
+  // A list within a list is two messages deeper.
+  expect(decode(lists(DEPTH_MAX / 2), google.readValue)).toMatchObject({ listValue: {} });
+  expect(() => decode(lists(DEPTH_MAX / 2 + 1), google.readValue)).toThrow(/deep/);
+  expect(() => decode(Buffer.alloc(100_000, 0x1b), google.readValue)).toThrow(MalformedMessage);
+  const empty = typeOf('event_store.client.streams.BatchAppendReq').fields['proposed_messages']!;
+  const many = (count: number): Buffer => Buffer.alloc(count * 2, Buffer.from([(empty.id << 3) | 2, 0]));
+  expect(decode(many(1_000), streams.readBatchAppendReq).proposedMessages).toHaveLength(1_000);
+  expect(() => decode(many(MESSAGES_MAX + 1), streams.readBatchAppendReq)).toThrow(/more than/);
+});
+
+test('a message is framed with its length', () => {
+  const block = frame({ text: 'x'.repeat(300) }, ({ text }, writer) => writer.uint32(10).string(text));
+  expect([...block.subarray(0, PREFIX_BYTES)]).toEqual([0, 0, 0, 1, 47]);
+  expect(block).toHaveLength(PREFIX_BYTES + 303);
+});
