@@ -10,8 +10,8 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** A test that hangs ends after this time; none depends on it, however busy the machine is. */
 const HANG_MS = 600_000;
 
-/** What files have in them that leave something behind in the modules that they share with others, or run the tests of another file. */
-const KEEPS_TO_ITSELF = /vi\.mock\(|World\.elsewhere =|import\(?\s*'[^']*\.test\.ts'/;
+/** What files have in them that leave something behind in the modules that they share with others or in what is global, or run the tests of another file. */
+const KEEPS_TO_ITSELF = /vi\.mock\(|World\.elsewhere =|import\(?\s*'[^']*\.test\.ts'|from '@(eventstore|kurrent|event-driven-io)\//;
 
 /**
  * The files in two groups. Most share a process with others, one after another, and what it has loaded: a process of its own, with all

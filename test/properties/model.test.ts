@@ -26,7 +26,9 @@ async function expectSame(script: readonly Command[], storage: Storage, options:
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const model = new ModelStore(clock, new SeededIds(3));
   const modelled = new Player(async () => ({ store: model, close: async () => {} }), async () => {});
-  const real = new Player(async () => openTestStore({ storage, clock, ...SMALL, ...options }), (ms) => clock.advance(ms), (ms) => clock.setNow(clock.nowMs() - ms));
+  // Each opening goes on with the ids of the one before: they name files, of which some are there.
+  const ids = new SeededIds(4);
+  const real = new Player(async () => openTestStore({ storage, clock, ids, ...SMALL, ...options }), (ms) => clock.advance(ms), (ms) => clock.setNow(clock.nowMs() - ms));
   await modelled.start();
   await real.start();
   for (const [i, command] of script.entries()) {

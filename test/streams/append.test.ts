@@ -83,7 +83,6 @@ describe('what is refused', () => {
 
   it('bad events and versions', async () => {
     const { store, log } = setUp({ capacity: 65_536 });
-    expect(await codeOf(store.append('s', ANY, []))).toBe('batch_empty');
     expect(await codeOf(store.append('s', ANY, [event('', { type: '' })]))).toBe('invalid_event');
     expect(await codeOf(store.append('s', ANY, [event('', { type: '\udfff' })]))).toBe('invalid_event');
     expect(await codeOf(store.append('s', ANY, [event('', { id: 'x' })]))).toBe('invalid_event');

@@ -20,6 +20,11 @@ export async function findLosses(store: EventStore, requests: readonly Request[]
     if (request.refusedWith === null || undecided.includes(request.refusedWith)) continue;
     if (request.events.some((event) => ids.has(event.id))) wrong.push(`${request.kind} of round ${request.round} on ${request.stream} was refused with ${request.refusedWith} and is there`);
   }
+  for (const request of requests) {
+    if (request.together === undefined || request.together === null) continue;
+    const there = [request, ...request.together].filter(({ events }) => events.some(({ id }) => ids.has(id)));
+    if (there.length > 0 && there.length <= request.together.length) wrong.push(`of an append to ${request.together.length + 1} streams in round ${request.round}, only those to ${there.map(({ stream }) => stream).join(', ')} are there`);
+  }
   checkRest(all.filter((event) => !claimed.has(event)), requests, wrong);
   checkOrder(requests, wrong);
   checkNumbers(all, wrong);

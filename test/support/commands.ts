@@ -3,6 +3,8 @@ import fc from 'fast-check';
 /** Random commands for the property test. Streams and earlier appends are named by small numbers. */
 export type Command =
   | { readonly do: 'append'; readonly stream: number; readonly expected: Expected; readonly sizes: readonly number[]; readonly isJson: boolean }
+  | { readonly do: 'together'; readonly writes: readonly TogetherWrite[]; readonly checks: readonly TogetherCheck[]; readonly isRepeatable: boolean }
+  | { readonly do: 'together-again'; readonly earlier: number; readonly how: 'same' | 'shorter' | 'longer' | 'unchecked' }
   | { readonly do: 'repeat'; readonly earlier: number; readonly expected: Expected; readonly how: 'same' | 'shorter' | 'longer' | 'other-stream' }
   | { readonly do: 'metadata'; readonly stream: number; readonly expected: Expected; readonly text: string; readonly isJson: boolean }
   | { readonly do: 'delete'; readonly stream: number; readonly expected: Expected; readonly kind: 'soft' | 'hard' }
@@ -17,6 +19,10 @@ export type Command =
 
 /** A constant of the interface, a number, or one that is `last` plus something at the time. */
 export type Expected = { readonly fixed: number } | { readonly fromLast: number };
+
+/** A part of a write to several streams. Its expectation counts where the stream occurs in one part only. */
+export interface TogetherWrite { readonly stream: number; readonly expected: Expected; readonly sizes: readonly number[]; readonly meta: number }
+export interface TogetherCheck { readonly stream: number; readonly expected: Expected }
 
 const stream = fc.integer({ min: 0, max: 3 });
 const expected: fc.Arbitrary<Expected> = fc.oneof(
@@ -35,8 +41,13 @@ const metadataText = fc.oneof(
 );
 const count = fc.oneof(fc.integer({ min: 1, max: 7 }), fc.constantFrom(100, 4096));
 
+const togetherWrite = fc.record({ stream, expected, sizes: fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 3 }), meta: fc.integer({ min: 0, max: 11 }) });
+const togetherCheck = fc.record({ stream, expected });
+
 const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 10, arbitrary: fc.record({ do: fc.constant('append' as const), stream, expected, sizes: fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 5 }), isJson: fc.boolean() }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('together' as const), writes: fc.array(togetherWrite, { minLength: 1, maxLength: 4 }), checks: fc.array(togetherCheck, { maxLength: 2 }), isRepeatable: fc.integer({ min: 0, max: 5 }).map((n) => n > 0) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('together-again' as const), earlier: fc.nat({ max: 10 }), how: fc.constantFrom('same' as const, 'same' as const, 'shorter' as const, 'longer' as const, 'unchecked' as const) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('repeat' as const), earlier: fc.nat({ max: 30 }), expected, how: fc.constantFrom('same' as const, 'same' as const, 'shorter' as const, 'longer' as const, 'other-stream' as const) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('metadata' as const), stream, expected, text: metadataText, isJson: fc.integer({ min: 0, max: 9 }).map((n) => n > 0) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('delete' as const), stream, expected, kind: fc.constantFrom('soft' as const, 'soft' as const, 'soft' as const, 'hard' as const) }) },

@@ -65,7 +65,7 @@ export async function workOn(storage: FaultyStorage, options: WorkOptions): Prom
     if (code === null) throw error;
     return { storage, requests, opened: null, openError: code, nowMs: clock.nowMs() };
   }
-  for (const round of planWorkload({ ...options, dataBytesMax: DATA_BYTES_MAX })) {
+  for (const round of planWorkload({ ...options, dataBytesMax: DATA_BYTES_MAX, togetherChance: 0.3 })) {
     if (storage.isCrashed) break;
     requests.push(...round);
     await Promise.all(round.map((request) => perform(opened.store, request, () => storage.ops.length)));

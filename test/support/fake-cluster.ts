@@ -44,6 +44,7 @@ export class FakeMembership implements Membership, Pick<RunningMembership, 'onGo
   feed: (request: CommitsRequest, signal: AbortSignal) => Promise<CommitsReply> = () => Promise.resolve({ kind: 'commits', bytes: new Uint8Array(0) });
 
   get self(): ClusterMember { return this.list[this.index]!; }
+  get instanceId(): string { return this.self.instanceId; }
   get state(): MemberState { return this.self.state; }
   members(): readonly ClusterMember[] { return this.list; }
   leader(): ClusterMember | null { return this.list.find(({ state }) => state === 'Leader') ?? null; }
@@ -88,6 +89,7 @@ export class FakeMemberLog implements MemberLog {
   onEpoch(): void {}
   onApplied(): void {}
   lead(): Promise<Epoch> { return Promise.resolve(EPOCH); }
+  async hold(): Promise<void> {}
   async refresh(): Promise<void> {}
   async proveFresh(): Promise<void> {}
   takePushed(): Promise<number> { return Promise.resolve(this.applied); }

@@ -91,7 +91,7 @@ export class FakeSecurity implements Security {
       if (loginName === '') throw new SkuaError('invalid_user', 'A user needs a name.');
       const known = this.entries.get(loginName);
       if (known === undefined) this.add(loginName, password, groups, { fullName });
-      else if (known.password !== password || [...known.user.groups].sort().join() !== [...groups].sort().join()) throw new SkuaError('user_exists', 'There is another one.');
+      else if (known.password !== password || [...known.user.groups].sort().join() !== [...groups].sort().join()) throw new SkuaError('user_exists', 'There is another one.', { loginName });
     },
     update: async (loginName, change) => {
       this.#keepAdministrator(loginName);
@@ -123,7 +123,7 @@ export class FakeSecurity implements Security {
 
   #entry(loginName: string): Entry {
     const entry = this.entries.get(loginName);
-    if (entry === undefined) throw new SkuaError('user_not_found', `There is no user '${loginName}'.`);
+    if (entry === undefined) throw new SkuaError('user_not_found', `There is no user '${loginName}'.`, { loginName });
     return entry;
   }
 

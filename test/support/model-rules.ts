@@ -42,7 +42,7 @@ export function deleted(stream: string): SkuaError {
 }
 
 export function conflict(stream: string, expected: number, actual: number): SkuaError {
-  return new SkuaError('wrong_expected_version', `Stream '${stream}' is at version ${actual}, not ${expected}. Read it again and retry.`, { expected, actual });
+  return new SkuaError('wrong_expected_version', `Stream '${stream}' is at version ${actual}, not ${expected}. Read it again and retry.`, { stream, expected, actual });
 }
 
 /** Expected versions that mean nothing: below -4, and -3. */

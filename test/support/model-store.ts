@@ -1,12 +1,21 @@
 import { SkuaError } from '../../core/errors.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
-import { ANY, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
-import type { AllPage, AllPosition, AppendResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage } from '../../core/streams/api.ts';
+import { ANY, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
+import type { AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamCheck, StreamMetadata, StreamOutcome, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from '../../core/streams/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import { modelMetadata } from './model-metadata.ts';
 import { checkCount, checkEvent, checkExpectedForm, checkMeaning, checkName, compare, conflict, deleted, matches } from './model-rules.ts';
+
+/** One stream of a write to several. */
+interface ModelPart {
+  readonly stream: string;
+  readonly expected: number;
+  readonly repeat: AppendResult | null;
+  /** Why an append of its events alone would be refused. */
+  readonly error: unknown;
+}
 
 type ModelEvent = StoredEvent & { readonly end: number };
 
@@ -47,6 +56,79 @@ export class ModelStore implements EventStore {
     if (revival !== null) this.#write(`$$${stream}`, revival);
     this.#wake();
     return { firstEventNumber: last + 1, lastEventNumber: last + events.length, position: written.at(-1)?.position ?? this.end, isRepeat: false };
+  }
+
+  /** Says first, stream by stream, what an append of all its events would say; then writes. Nothing else has a turn in between. */
+  async appendToStreams(writes: readonly StreamWrite[], { checks = [], isRepeatable = true }: AppendToStreamsOptions = {}): Promise<AppendToStreamsResult> {
+    if (writes.length === 0 || writes.some(({ events }) => events.length === 0)) throw new SkuaError('batch_empty', 'There is nothing to write.');
+    for (const { stream, events, expectedVersion } of writes) {
+      checkName(stream);
+      checkMeaning(stream, events);
+      checkExpectedForm(expectedVersion);
+      for (const event of events) checkEvent(event);
+      if (expectedVersion !== ANY && writes.filter((other) => other.stream === stream).length > 1) throw new SkuaError('bad_request', 'Several expectations.');
+    }
+    for (const { expectedVersion } of checks) checkExpectedForm(expectedVersion);
+    const parts = [...new Set(writes.map(({ stream }) => stream))].map((stream) => this.#part(stream, writes, checks, isRepeatable));
+    if (parts.every(({ repeat }) => repeat !== null)) {
+      const streams = parts.map(({ stream, repeat }) => ({ stream, lastEventNumber: repeat!.lastEventNumber, position: repeat!.position }));
+      return { streams, position: Math.max(...streams.map(({ position }) => position)), isRepeat: true };
+    }
+    this.#assertAllowed(parts, checks);
+    const outcomes = new Map<string, StreamOutcome>();
+    let pending: NewEvent | null = null;
+    for (const [i, { stream, events }] of writes.entries()) {
+      const revival = this.#metadataOf(stream).truncateBefore === TOMBSTONE ? this.#metadataEvent(String(this.#last(stream) + 1), stream) : null;
+      for (const event of events) outcomes.set(stream, { stream, lastEventNumber: this.#last(stream) + 1, position: this.#write(stream, event).position });
+      pending = pending ?? revival;
+      // What follows in the same stream is written with it.
+      if (pending === null || writes[i + 1]?.stream === stream) continue;
+      this.#write(`$$${stream}`, pending);
+      pending = null;
+    }
+    this.#wake();
+    return { streams: parts.map(({ stream }) => outcomes.get(stream)!), position: Math.max(...[...outcomes.values()].map(({ position }) => position)), isRepeat: false };
+  }
+
+  #part(stream: string, writes: readonly StreamWrite[], checks: readonly StreamCheck[], isRepeatable: boolean): ModelPart {
+    const own = writes.filter((write) => write.stream === stream);
+    const check = checks.findLast((one) => one.stream === stream && one.expectedVersion !== ANY);
+    const expected = check?.expectedVersion ?? own[0]!.expectedVersion;
+    const part = { stream, expected, repeat: null, error: null };
+    if (this.#isTombstoned(stream)) return { ...part, error: deleted(stream) };
+    const isDeleted = this.#metadataOf(stream).truncateBefore === TOMBSTONE;
+    if (expected === STREAM_EXISTS && isDeleted) return { ...part, error: new SkuaError('stream_deleted', 'It is deleted.', { stream, isSoftDeleted: true }) };
+    try {
+      const repeat = isRepeatable ? this.#repeat(stream, expected, this.#last(stream), own.flatMap(({ events }) => events)) : null;
+      if (repeat === null) this.#checkExpected(stream, expected, this.#last(stream));
+      return { ...part, repeat };
+    } catch (error) {
+      return { ...part, error };
+    }
+  }
+
+  #assertAllowed(parts: readonly ModelPart[], checks: readonly StreamCheck[]): void {
+    const violations = checks.map((check, index) => ({ index, stream: check.stream, expected: check.expectedVersion, actual: this.#actual(check.stream) }))
+      .filter(({ stream, expected, actual }) => !this.#holds(expected, actual, parts.some((part) => part.stream === stream), stream));
+    if (violations.length > 0) throw new SkuaError('consistency_violation', 'The checks do not hold.', { violations });
+    for (const { stream, expected, repeat, error } of parts) {
+      if (error !== null) throw error;
+      if (repeat !== null) throw conflict(stream, expected, this.#last(stream));
+    }
+  }
+
+  #actual(stream: string): number {
+    if (this.#isTombstoned(stream)) return IS_TOMBSTONED;
+    return this.#metadataOf(stream).truncateBefore === TOMBSTONE ? IS_SOFT_DELETED : this.#last(stream);
+  }
+
+  #holds(expected: number, actual: number, isWritten: boolean, stream: string): boolean {
+    switch (expected) {
+      case ANY: return true;
+      case NO_STREAM: return actual === NO_STREAM || actual === IS_SOFT_DELETED || (actual === IS_TOMBSTONED && !isWritten);
+      case STREAM_EXISTS: return actual >= 0 || (actual === NO_STREAM && this.#last(`$$${stream}`) >= 0);
+      default: return actual === expected;
+    }
   }
 
   async deleteStream(stream: string, expected: number, kind: 'soft' | 'hard'): Promise<{ readonly position: number }> {
@@ -149,6 +231,14 @@ export class ModelStore implements EventStore {
         await this.#wait(() => this.log.length > next, options.signal);
       }
     }
+  }
+
+  followStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionPage<number>> {
+    return pagesOf(this.subscribeToStream(stream, options), () => this.#last(stream) < 0 || this.#metadataOf(stream).truncateBefore === TOMBSTONE);
+  }
+
+  followAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionPage<AllPosition>> {
+    return pagesOf(this.subscribeToAll(options), () => false);
   }
 
   waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
@@ -277,5 +367,15 @@ export class ModelStore implements EventStore {
     if (found.some((e) => e === undefined)) throw conflict(stream, expected, last);
     const original = found.at(-1)!;
     return { firstEventNumber: found[0]!.number, lastEventNumber: original.number, position: original.position, isRepeat: true };
+  }
+}
+
+/** A page for each message. */
+async function* pagesOf<Place>(messages: AsyncIterable<SubscriptionMessage<Place>>, isAwaited: () => boolean): AsyncGenerator<SubscriptionPage<Place>> {
+  for await (const message of messages) {
+    const page = { events: [], checkpoints: [], isCaughtUp: false, after: null, isAwaited: isAwaited() };
+    if (message.kind === 'event') yield { ...page, events: [message.event] };
+    else if (message.kind === 'checkpoint') yield { ...page, checkpoints: [{ behind: 0, after: message.after }] };
+    else yield { ...page, isCaughtUp: true, after: message.after };
   }
 }

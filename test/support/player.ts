@@ -1,5 +1,6 @@
 import { isSkuaError } from '../../core/errors.ts';
-import type { AllPosition, AppendResult, EventStore, NewEvent, StoredEvent, StreamPage } from '../../core/streams/api.ts';
+import { ANY } from '../../core/streams/api.ts';
+import type { AllPosition, AppendResult, AppendToStreamsOptions, EventStore, NewEvent, StoredEvent, StreamPage, StreamWrite } from '../../core/streams/api.ts';
 import type { EventStoreInternals } from '../../core/streams/event-store.ts';
 import { readWholeStream } from './oracle.ts';
 import type { Command, Expected } from './commands.ts';
@@ -23,6 +24,7 @@ export class Player {
   readonly #stepBack: (ms: number) => void;
   #opened!: { store: EventStore; close(): Promise<void> };
   #earlier: Earlier[] = [];
+  readonly #together: { readonly writes: readonly StreamWrite[]; readonly options: AppendToStreamsOptions }[] = [];
   #ids = 0;
   readonly #isOpen: boolean;
 
@@ -47,6 +49,7 @@ export class Player {
       return JSON.stringify(await this.#perform(command), sorted);
     } catch (error) {
       if (!isSkuaError(error)) throw error;
+      if (error.code === 'consistency_violation') return `${error.code} ${JSON.stringify(error.data['violations'])}`;
       return error.code === 'wrong_expected_version' ? `${error.code} ${String(error.data['expected'])} ${String(error.data['actual'])}` : error.code;
     }
   }
@@ -58,6 +61,8 @@ export class Player {
         const events = command.sizes.map((size) => this.#newEvent(size, command.isJson));
         return this.#append(STREAMS[command.stream]!, command.expected, events);
       }
+      case 'together': return this.#appendTogether(command);
+      case 'together-again': return this.#appendAgain(command);
       case 'repeat': return this.#repeat(command);
       case 'metadata': return this.#setMetadata(command);
       case 'delete': {
@@ -83,6 +88,34 @@ export class Player {
       case 'info': return store.streamInfo(STREAMS[command.stream]!);
       case 'all': return (await wholeAll(store, command.direction, command.count, command.resolveLinks)).map(eventOf);
     }
+  }
+
+  async #appendTogether({ writes, checks, isRepeatable }: Command & { do: 'together' }): Promise<unknown> {
+    const named = writes.map((write) => ({ ...write, stream: write.meta === 0 ? `$$${STREAMS[write.stream]!}` : STREAMS[write.stream]! }));
+    const made: StreamWrite[] = [];
+    for (const { stream, expected, sizes, meta } of named) {
+      const isAlone = checks.length === 0 && named.filter((other) => other.stream === stream).length === 1;
+      const events = meta === 0 ? [{ id: this.#newId(), type: '$metadata', isJson: true, data: text.encode(`{"$tb":${sizes[0]! % 3 === 0 ? '9223372036854775807' : sizes[0]! % 9}}`), metadata: new Uint8Array(0) }] : sizes.map((size) => this.#newEvent(size, true));
+      made.push({ stream, events, expectedVersion: isAlone && meta !== 0 ? await this.#versionOf(stream, expected) : ANY });
+    }
+    const asked = [];
+    for (const { stream, expected } of checks) asked.push({ stream: STREAMS[stream]!, expectedVersion: await this.#versionOf(STREAMS[stream]!, expected) });
+    this.#together.push({ writes: made, options: { checks: asked, isRepeatable } });
+    return this.#toStreams(made, { checks: asked, isRepeatable });
+  }
+
+  async #appendAgain({ earlier, how }: Command & { do: 'together-again' }): Promise<unknown> {
+    if (this.#together.length === 0) return 'nothing yet';
+    const { writes, options } = this.#together[earlier % this.#together.length]!;
+    const more = how === 'longer' ? [{ stream: 'more', expectedVersion: ANY, events: [this.#newEvent(4, true)] }] : [];
+    return this.#toStreams(how === 'shorter' && writes.length > 1 ? writes.slice(1) : [...writes, ...more], how === 'unchecked' ? {} : { ...options, isRepeatable: true });
+  }
+
+  async #toStreams(writes: readonly StreamWrite[], options: AppendToStreamsOptions): Promise<unknown> {
+    const { store } = this.#opened;
+    const { streams, position, isRepeat } = await store.appendToStreams(writes, options);
+    if (position >= store.end || !streams.some((one) => one.position === position)) throw new Error(`${position} is not the position of the last event.`);
+    return { streams: streams.map(({ stream, lastEventNumber }) => [stream, lastEventNumber]), isRepeat };
   }
 
   async #repeat(command: Command & { do: 'repeat' }): Promise<unknown> {

@@ -5,12 +5,15 @@ export const IMAGE_BLOCK_BYTES = 4_096;
 export class SparseImage {
   readonly #blocks = new Map<number, Uint8Array>();
   size = 0;
+  /** What was read last, while nothing has been written since. */
+  #last: { readonly position: number; readonly bytes: Uint8Array } | null = null;
 
   get allocatedBytes(): number { return this.#blocks.size * IMAGE_BLOCK_BYTES; }
 
-  /** Always a copy. */
+  /** A copy, which nobody may write to: the next one to read the same gets it, too, as long as nothing has been written. */
   read(position: number, length: number): Uint8Array {
     const end = Math.max(position, Math.min(position + length, this.size));
+    if (this.#last !== null && this.#last.position === position && this.#last.bytes.length === end - position) return this.#last.bytes;
     const out = new Uint8Array(end - position);
     for (let at = position; at < end;) {
       const index = Math.floor(at / IMAGE_BLOCK_BYTES);
@@ -19,11 +22,13 @@ export class SparseImage {
       if (block !== undefined) out.set(block.subarray(at - index * IMAGE_BLOCK_BYTES, to - index * IMAGE_BLOCK_BYTES), at - position);
       at = to;
     }
+    this.#last = { position, bytes: out };
     return out;
   }
 
   write(position: number, bytes: Uint8Array): void {
     const end = position + bytes.length;
+    this.#last = null;
     for (let at = position; at < end;) {
       const index = Math.floor(at / IMAGE_BLOCK_BYTES);
       const to = Math.min(end, (index + 1) * IMAGE_BLOCK_BYTES);
@@ -49,6 +54,7 @@ export class SparseImage {
   }
 
   truncate(size: number): void {
+    this.#last = null;
     if (size < this.size) {
       for (const [index, block] of this.#blocks) {
         const start = index * IMAGE_BLOCK_BYTES;
@@ -62,6 +68,7 @@ export class SparseImage {
   copy(): SparseImage {
     const copy = new SparseImage();
     copy.size = this.size;
+    copy.#last = this.#last;
     for (const [index, block] of this.#blocks) copy.#blocks.set(index, block.slice());
     return copy;
   }

@@ -18,6 +18,8 @@ export interface Request {
   acknowledged: { firstEventNumber: number; lastEventNumber: number; position: number; operations: number } | null;
   /** Code of the error it ended with. */
   refusedWith: string | null;
+  /** Appends to other streams that are made in the same commit, all or none; each stands among the requests of the round, too, with null here. Absent for a request of its own. */
+  readonly together?: readonly Request[] | null;
 }
 
 export interface WorkloadOptions {
@@ -27,6 +29,8 @@ export interface WorkloadOptions {
   /** Largest payload of one event in bytes. */
   readonly dataBytesMax?: number;
   readonly prefix?: string;
+  /** Chance that an append is one to several streams. */
+  readonly togetherChance?: number;
   /** Number of the first round, for a workload that goes on after another one. */
   readonly firstRound?: number;
 }
@@ -43,7 +47,8 @@ export function planWorkload(options: WorkloadOptions): Request[][] {
   const first = options.firstRound ?? 0;
   for (let round = first; round < first + options.rounds; round++) {
     const count = random.int(1, 4);
-    rounds.push(Array.from({ length: count }, () => planRequest(random, random.pick(streams), round, options.dataBytesMax ?? 900)));
+    const requests = Array.from({ length: count }, () => planRequest(random, random.pick(streams), round, options.dataBytesMax ?? 900));
+    rounds.push(options.togetherChance === undefined ? requests : requests.flatMap((request) => joined(request, random, streams, options.togetherChance!)));
   }
   return rounds;
 }
@@ -57,6 +62,15 @@ function planRequest(random: Random, stream: string, round: number, dataBytesMax
   if (choice < 16 && /-[01]$/.test(stream)) return request('hard-delete', stream, []);
   const count = choice < 60 ? 1 : random.int(2, 12);
   return request('append', stream, Array.from({ length: count }, () => newEvent(random, `type-${random.int(0, 4)}`, null, dataBytesMax)));
+}
+
+/** The append with others to other streams, which share its fate. */
+function joined(request: Request, random: Random, streams: readonly string[], chance: number): readonly Request[] {
+  if (request.kind !== 'append' || !random.chance(chance)) return [request];
+  const others = streams.filter((stream) => stream !== request.stream && random.chance(0.4)).map((stream): Request => ({
+    ...request, stream, target: stream, events: Array.from({ length: random.int(1, 4) }, () => newEvent(random, 'together', null, 400)), together: null,
+  }));
+  return others.length === 0 ? [request] : [{ ...request, together: others }, ...others];
 }
 
 export function newEvent(random: Random, type: string, json: string | null, dataBytesMax = 900): NewEvent {
@@ -77,8 +91,16 @@ export function randomUuid(random: Random): Uint8Array {
 
 /** Makes one request and notes its outcome. `operations` counts what the storage has done so far. */
 export async function perform(store: EventStore, request: Request, operations: () => number): Promise<void> {
+  if (request.together === null) return;
   try {
-    if (request.kind === 'append' || request.kind === 'metadata') {
+    if (request.together !== undefined) {
+      const all = [request, ...request.together];
+      const { streams } = await store.appendToStreams(all.map(({ stream, expectedVersion, events }) => ({ stream, expectedVersion, events })));
+      for (const [i, one] of all.entries()) {
+        const { lastEventNumber, position } = streams[i]!;
+        one.acknowledged = { firstEventNumber: lastEventNumber - one.events.length + 1, lastEventNumber, position, operations: operations() };
+      }
+    } else if (request.kind === 'append' || request.kind === 'metadata') {
       const result = await store.append(request.target, request.expectedVersion, request.events);
       request.acknowledged = { firstEventNumber: result.firstEventNumber, lastEventNumber: result.lastEventNumber, position: result.position, operations: operations() };
     } else {
@@ -88,6 +110,6 @@ export async function perform(store: EventStore, request: Request, operations: (
   } catch (error) {
     const code = codeOf(error);
     if (code === null) throw error;
-    request.refusedWith = code;
+    for (const one of [request, ...request.together ?? []]) one.refusedWith = code;
   }
 }

@@ -125,6 +125,33 @@ describe('a sound directory', () => {
     expect(summary.indexEntries).toBeGreaterThanOrEqual(320);
     expect(await everything(storage)).toEqual(before);
   });
+
+  it('of writes to several streams, before and after a scavenge, which keeps what it would keep of single ones', async () => {
+    const storage = new MemoryStorage();
+    let n = 0;
+    const event = (type: string, data: Uint8Array, isJson = false) => ({ id: `00000000-0000-4000-8000-${String(++n).padStart(12, '0')}`, type, isJson, data, metadata: new Uint8Array(0) });
+    const open = () => openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 75 });
+    const opened = await open();
+    await opened.store.append('$$few', -2, [event('$metadata', new TextEncoder().encode('{"$maxCount":3}'), true)]);
+    for (let i = 0; i < 150; i++) {
+      const write = (stream: string) => ({ stream, expectedVersion: -2, events: [event('placed', new Uint8Array(300).fill(i))] });
+      await opened.store.appendToStreams([write('few'), write('all'), write('few'), write(`one-${i}`)]);
+      if (i % 5 === 0) await opened.store.deleteStream(`one-${i}`, -2, i % 2 === 0 ? 'hard' : 'soft');
+    }
+    await opened.close();
+    expect((await verify(storage)).findings).toEqual([]);
+    const again = await open();
+    await again.scavenger.start({ threshold: 0 });
+    await again.scavenger.idle();
+    const numbers = async (stream: string) => (await again.store.readStream(stream, { direction: 'forward', from: 0, count: 400 })).events.map(({ number }) => number);
+    expect(await numbers('few')).toEqual([297, 298, 299]);
+    expect(await numbers('all')).toEqual(Array.from({ length: 150 }, (_, i) => i));
+    const left = (await again.store.readAll({ direction: 'forward', from: 'start', count: 4_000 })).events.filter(({ stream }) => stream === 'few' || stream.startsWith('one-'));
+    expect(left.filter(({ stream }) => stream === 'few').length).toBeLessThan(20);
+    expect(left.filter(({ type }) => type === 'placed').length).toBeLessThan(150);
+    await again.close();
+    expect((await verify(storage)).findings.filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
 });
 
 /** What is done to the directory, and the file, code and offset that must be named. */

@@ -8,7 +8,7 @@ import { Cluster, event } from './kit.ts';
 // Found by the simulation of members.
 
 describe('a subscriber who comes from another member', () => {
-  test('with a place that this copy has not reached is sent nothing twice, and misses nothing', async () => {
+  test.each(['messages', 'pages'])('with a place that this copy has not reached is sent nothing twice, and misses nothing: %s', async (form) => {
     const cluster = new Cluster();
     const [one, two] = [await cluster.open(), await cluster.open()];
     for (const type of ['first', 'second', 'third']) await one.store.append('s', ANY, [event(type)]);
@@ -16,9 +16,16 @@ describe('a subscriber who comes from another member', () => {
     const after: AllPosition = { commit: events[1]!.position, prepare: events[1]!.preparePosition };
     expect(two.log.end).toBeLessThan(after.commit);
     const seen: string[] = [];
-    for await (const message of two.store.subscribeToAll({ after })) {
-      if (message.kind === 'event') seen.push(message.event.type);
-      else if (message.kind === 'caught-up') break;
+    if (form === 'messages') {
+      for await (const message of two.store.subscribeToAll({ after })) {
+        if (message.kind === 'event') seen.push(message.event.type);
+        else if (message.kind === 'caught-up') break;
+      }
+    } else {
+      for await (const page of two.store.followAll({ after })) {
+        seen.push(...page.events.map(({ type }) => type));
+        if (page.isCaughtUp) break;
+      }
     }
     expect(seen).toEqual(['third']);
     await Promise.all([one.close(), two.close()]);

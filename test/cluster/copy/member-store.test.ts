@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { recordsOf } from './records.ts';
 import { CHUNK_BYTES, Cluster, event } from './kit.ts';
+import { SkuaError } from '../../../core/errors.ts';
+import { HookedObjects } from '../../object-log/setup.ts';
 import { ANY } from '../../../core/streams/api.ts';
 
 const SIGNAL = new AbortController().signal;
+
+/** Whoever waits for nothing else goes on. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 1_000; turn++) await Promise.resolve();
+}
 
 describe('a member', () => {
   test('sees its own writes at once, and others\' when it asks', async () => {
@@ -22,6 +29,48 @@ describe('a member', () => {
     await one.close();
     await two.close();
     expect(await recordsOf(one.storage)).toEqual(await recordsOf(two.storage));
+  });
+
+  test('asks the bucket before it tells a refusal, but for one that nothing of others could change', async () => {
+    const cluster = new Cluster();
+    const counted = new HookedObjects(cluster.objects);
+    const one = await cluster.open(undefined, { through: () => counted });
+    let asked = 0;
+    counted.onGet = (_, get) => { asked++; return get(); };
+    const final = new SkuaError('not_leader', 'No.', { isFinal: true });
+    await expect(one.store.append('s', ANY, [event('e')], () => final)).rejects.toBe(final);
+    expect(asked).toBe(0);
+    const passing = new SkuaError('not_leader', 'No.', { isFinal: false });
+    // One of the two may be decided otherwise by what others have committed: then both are asked for together.
+    await Promise.all([final, passing].map((error) => expect(one.store.append('s', ANY, [event('e')], () => error)).rejects.toBe(error)));
+    expect(asked).toBe(1);
+    await one.close();
+  });
+
+  test('is opened again where a commit goes into files while it is being opened, at whichever read', async () => {
+    const cluster = new Cluster();
+    const one = await cluster.open();
+    for (let i = 0; i < 5; i++) await one.store.append('s', ANY, [event('e')]);
+    const copy = await cluster.open();
+    await copy.log.refresh();
+    await copy.close();
+    for (let at = 1, isHit = true; isHit; at++) {
+      isHit = false;
+      let reads = 0;
+      const opened = await cluster.open(copy.storage, { through: (objects) => {
+        const hooked = new HookedObjects(objects);
+        hooked.onGet = async (key, get) => {
+          if (!key.startsWith('log/') || ++reads !== at) return get();
+          isHit = true;
+          return null;
+        };
+        return hooked;
+      } });
+      await opened.log.refresh();
+      expect(opened.log).toMatchObject({ applied: one.log.applied, end: one.log.end });
+      await opened.close();
+    }
+    await one.close();
   });
 
   test('is fed by commits that are sent', async () => {
@@ -78,7 +127,7 @@ describe('a member', () => {
 describe('a chunk that is full to its last byte', () => {
   test('ends where it ends, and the next commit begins the next one, in every copy', async () => {
     const cluster = new Cluster();
-    const [one, two] = [await cluster.open(), await cluster.open()];
+    const [one, two, late] = [await cluster.open(), await cluster.open(), await cluster.open()];
     const text = (length: number) => `"${'x'.repeat(length - 2)}"`;
     await one.store.append('s', ANY, [event('t', text(1_000))]);
     const overhead = one.log.end - 1_000;
@@ -95,12 +144,55 @@ describe('a chunk that is full to its last byte', () => {
     await one.store.append('s', ANY, [event('t', text(100))]);
     await back.log.refresh();
     expect(back.log).toMatchObject({ applied: applied + 2, end: CHUNK_BYTES + 2 * (100 + overhead) });
-    await Promise.all([one.close(), back.close()]);
+    // Commits of both chunks are pushed to this one at once.
+    await late.log.takePushed(one.log.recent(late.log.applied + 1, 1_048_576)!);
+    expect(late.log).toMatchObject({ applied: back.log.applied, end: back.log.end });
+    await Promise.all([one.close(), back.close(), late.close()]);
     expect(await recordsOf(two.storage)).toEqual(await recordsOf(one.storage));
+    expect(await recordsOf(late.storage)).toEqual(await recordsOf(one.storage));
   });
 });
 
 describe('epochs', () => {
+  test('a member that is held begins no commit, and takes in those of others', async () => {
+    const cluster = new Cluster();
+    const letGo = Promise.withResolvers<void>();
+    const slow = new HookedObjects(cluster.objects);
+    let refusal: SkuaError | null = null;
+    const [one, two] = [await cluster.open(undefined, { through: () => slow, refusal: () => refusal }), await cluster.open()];
+    slow.onCreate = async (_, create) => { await letGo.promise; return create(); };
+    const told: string[] = [];
+    const noting = async (name: string, what: Promise<unknown>): Promise<void> => { await what; told.push(name); };
+    const before = noting('before', one.store.append('s', ANY, [event('before')]));
+    await turns();
+    const holding = new AbortController();
+    const held = noting('held', one.log.hold(holding.signal));
+    const behind = noting('behind', one.store.append('s', ANY, [event('behind')]));
+    await turns();
+    expect(told).toEqual([]);
+    letGo.resolve();
+    await Promise.all([before, held]);
+    // However long it waits, the next number is free for others.
+    await turns();
+    await two.log.refresh();
+    await noting('epoch', two.log.lead('22222222-2222-4222-8222-222222222222', -1));
+    await one.log.refresh();
+    expect([one.log.applied, one.log.epoch?.number]).toEqual([2, 0]);
+    expect(told.toSorted()).toEqual(['before', 'epoch', 'held']);
+    holding.abort();
+    await behind;
+    expect(one.log.applied).toBe(3);
+    // What has come up meanwhile counts behind it.
+    const again = new AbortController();
+    await one.log.hold(again.signal);
+    const late = one.store.append('s', ANY, [event('late')]);
+    await turns();
+    refusal = new SkuaError('format_too_new', 'No.', {});
+    again.abort();
+    await expect(late).rejects.toBe(refusal);
+    await Promise.all([one.close(), two.close()]);
+  });
+
   test('each names the one before; who is late is refused; all members hear of them', async () => {
     const cluster = new Cluster();
     const [one, two] = [await cluster.open(), await cluster.open()];

@@ -4,10 +4,13 @@ import { SkuaError } from '../../../core/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { Meter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';
+import { passedOnCalls } from '../../../handlers/grpc.ts';
 import type { ClusterFeature } from '../../../handlers/http/context.ts';
 import type { Forwarder, ReplyParts, RequestParts } from '../../../handlers/http/cluster.ts';
 import { MEMBER_HEADER } from '../../../handlers/http/forwarded.ts';
 import { EpochFence } from '../../../local/cluster/fence.ts';
+import { clientFor } from '../../grpc/harness.ts';
+import type { GrpcClient } from '../../grpc/harness.ts';
 import { contextOf } from '../../support/app-context.ts';
 import type { FlatContext } from '../../support/app-context.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
@@ -22,7 +25,7 @@ export function instanceOf(index: number): string {
 }
 
 /** Who leads, as one member knows it: the test says so. */
-export class KnownLead implements Pick<Membership, 'isLeader' | 'leader' | 'lost' | 'newerEpoch' | 'onChange'> {
+export class KnownLead implements Pick<Membership, 'instanceId' | 'isLeader' | 'leader' | 'lost' | 'newerEpoch' | 'onChange'> {
   readonly lostInstances: string[] = [];
   readonly self: ClusterMember;
   isLeader = false;
@@ -37,6 +40,7 @@ export class KnownLead implements Pick<Membership, 'isLeader' | 'leader' | 'lost
     log.onEpoch(() => { for (const look of this.#waiting) look(); });
   }
 
+  get instanceId(): string { return this.self.instanceId; }
   leader(): ClusterMember | null { return this.#leader; }
 
   knows(leader: ClusterMember | null): void {
@@ -78,6 +82,7 @@ export interface TestMember {
   readonly lead: KnownLead;
   readonly counts: Map<string, number>;
   readonly app: (request: Request) => Promise<Response>;
+  readonly grpc: GrpcClient;
   send(method: string, path: string, headers?: Record<string, string>, body?: string | null): Promise<Answer>;
   append(stream: string, id: string, headers?: Record<string, string>): Promise<Answer>;
   types(stream: string): Promise<string[]>;
@@ -114,17 +119,18 @@ export class Members {
     } as Meter;
     const fence = new EpochFence(store.log, instanceOf(index));
     const forward: Forwarder = { scheme: 'http', send: (leader, request, timeoutMs, signal) => this.wire(() => (this.over === null ? this.#deliver(leader, request, store) : this.#sendOver(this.over, leader, request, timeoutMs, signal, store)), request, signal) };
-    const app = createApp(contextOf({
+    const context = contextOf({
       store: fence.storeOf(store.store), scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
-      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, isSecret: (text) => text === SECRET, forward, fence }, ...contextFor(store, index),
-    }));
+      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, isSecret: (text) => text === SECRET, forward, fence, grpc: passedOnCalls() }, ...contextFor(store, index),
+    });
+    const app = createApp(context);
     this.#apps.push(app);
     const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null): Promise<Answer> => {
       const response = await app(new Request(originOf(index) + path, { method, headers: { host: originOf(index).slice('http://'.length), ...headers }, body }));
       return { status: response.status, reason: response.statusText, headers: response.headers, text: await response.text() };
     };
     const member: TestMember = {
-      index, store, lead, counts, app, send,
+      index, store, lead, counts, app, send, grpc: clientFor(context),
       append: (stream, id, headers = {}) => send('POST', `/streams/${stream}`, { 'content-type': EVENTS, ...headers }, JSON.stringify([{ eventId: id, eventType: 't', data: { a: 1 } }])),
       types: async (stream) => {
         await store.log.refresh();

@@ -40,6 +40,8 @@ export class FakeCopy implements MemberLog {
   asked = 0;
   #silentSinceMs: number | null = null;
   #provedMs = -Infinity;
+  #held: Promise<void> = Promise.resolve();
+  #committing: Promise<void> = Promise.resolve();
 
   constructor(shared: SharedLog, clock: Clock, random: Random, link: BucketLink) {
     this.#shared = shared;
@@ -70,11 +72,25 @@ export class FakeCopy implements MemberLog {
     throw new SkuaError('commit_contended', 'Others were always faster.', {});
   }
 
+  async hold(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    this.#held = new Promise((resolve) => { signal.addEventListener('abort', () => { resolve(); }); });
+    await this.#committing;
+  }
+
   /** As a client's append at this member: a commit that is no epoch. */
   async commit(by: string): Promise<void> {
+    await this.#held;
+    const committing = this.#commit(by);
+    this.#committing = committing.catch(() => {});
+    await committing;
+  }
+
+  async #commit(by: string): Promise<void> {
     for (let tries = 0; tries < LEAD_TRIES_MAX; tries++) {
-      if (await this.#create(this.applied + 1, null, by)) {
-        this.#take(this.applied + 1);
+      const number = this.applied + 1;
+      if (await this.#create(number, null, by)) {
+        this.#take(number);
         return;
       }
       await this.refresh();

@@ -292,6 +292,49 @@ describe('giving the lead away', () => {
     expect(net.leaderOf([old])).toBe(old);
   });
 
+  test.each([1, 2, 3, 4, 5])('under load its own commits give way to the epoch of the next one, for a moment (%d)', async (seed) => {
+    const net = new Net(seed);
+    const processes = await cluster(net, 3);
+    await net.clock.advance(5_000);
+    const old = net.leaderOf()!;
+    let lastMs = net.clock.monotonicMs();
+    let pauseMs = 0;
+    const load = new AbortController();
+    void (async () => {
+      while (!load.signal.aborted) {
+        await old.copy.commit('client');
+        pauseMs = Math.max(pauseMs, net.clock.monotonicMs() - lastMs);
+        lastMs = net.clock.monotonicMs();
+      }
+    })();
+    await net.clock.advance(500);
+    const sentMs = net.clock.monotonicMs();
+    expect(await ended(net, old.membership.resign())).toContain('epoch 1');
+    expect(net.clock.monotonicMs() - sentMs).toBeLessThan(120);
+    await net.clock.advance(100);
+    const next = net.leaderOf()!;
+    // Where nobody takes it, the load is held up no longer than that.
+    load.abort();
+    await net.clock.advance(100);
+    for (const { bucket } of otherThan(processes, next)) bucket.isCut = true;
+    pauseMs = 0;
+    lastMs = net.clock.monotonicMs();
+    let commits = 0;
+    const keeping = next.membership.resign();
+    const appending = (async () => {
+      for (; next.membership.state === 'ResigningLeader'; commits++) {
+        await next.copy.commit('client');
+        pauseMs = Math.max(pauseMs, net.clock.monotonicMs() - lastMs);
+        lastMs = net.clock.monotonicMs();
+      }
+    })();
+    expect(await ended(net, keeping)).toMatch(/still leads/);
+    await ended(net, appending);
+    expect(pauseMs).toBeGreaterThan(150);
+    expect(pauseMs).toBeLessThan(300);
+    expect(commits).toBeGreaterThan(50);
+  });
+
   test('where nobody can take it the leader keeps it, and says why', async () => {
     const net = new Net();
     const processes = await cluster(net, 3);

@@ -61,8 +61,8 @@ export function openStoreOf(store: TickingStore): OpenStore {
 
 /** What a node's store has, and nothing that is for parts of the node itself. */
 function facadeOf({ store }: TickingStore): OpenStore['store'] {
-  const { append, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, waitForStream, waitForLog } = store;
-  return { append, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, waitForStream, waitForLog, get end() { return store.end; } };
+  const { append, appendToStreams, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, followStream, followAll, waitForStream, waitForLog } = store;
+  return { append, appendToStreams, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, followStream, followAll, waitForStream, waitForLog, get end() { return store.end; } };
 }
 
 /** Scavenges by ticks, one after the other, as soon as somebody waits for the end. Dry runs are those of a node, which can be made on the same objects. */

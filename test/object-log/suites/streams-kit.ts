@@ -36,6 +36,9 @@ const INSIDE: readonly string[] = [
   'are answered when the original is in the same group',
   'are written again',
   'fill groups',
+  'writes all in the order of the request',
+  'fits into one chunk, or is refused',
+  'takes as many streams as it may',
   'packs states that are not used, and unpacks them as they were',
 ];
 

@@ -46,9 +46,9 @@ export interface TickingOptions {
 
 interface Held { readonly go: () => void; readonly reject: (error: unknown) => void }
 
-const CALLS: readonly (keyof EventStoreInternals)[] = ['append', 'deleteStream', 'readStream', 'readEvent', 'readAll', 'streamInfo'];
+const CALLS: readonly (keyof EventStoreInternals)[] = ['append', 'appendToStreams', 'deleteStream', 'readStream', 'readEvent', 'readAll', 'streamInfo'];
 const WAITS: readonly (keyof EventStoreInternals)[] = ['waitForStream', 'waitForLog'];
-const SUBSCRIPTIONS: readonly (keyof EventStoreInternals)[] = ['subscribeToStream', 'subscribeToAll'];
+const SUBSCRIPTIONS: readonly (keyof EventStoreInternals)[] = ['subscribeToStream', 'subscribeToAll', 'followStream', 'followAll'];
 const INTERNAL: readonly (keyof EventStoreInternals)[] = ['appendInternal', 'completeChunk', 'writeEpoch', 'primeRecentIds'];
 
 type Method = (...args: unknown[]) => Promise<unknown>;

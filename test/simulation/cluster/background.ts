@@ -91,11 +91,15 @@ export async function follow(world: World, members: readonly SimMember[], member
   }
 }
 
-/** Members begin epochs, far more often and with less reason than they would. */
+/** Longest that a member begins no commit while another one takes the lead. */
+const HOLD_MS_MAX = 3_000;
+
+/** Members begin epochs, far more often and with less reason than they would; others hold their commits meanwhile, as one that resigns does. */
 export async function lead(world: World, members: readonly SimMember[]): Promise<void> {
   const { random, judge } = world;
   while (!world.isPeace) {
     await world.wait(random.int(500, 20_000));
+    if (random.chance(0.5)) hold(world, random.pick(members));
     for (const member of random.chance(0.7) ? [random.pick(members)] : members) {
       const { opened, run } = member;
       if (opened === null || !opened.log.isCaughtUp) continue;
@@ -109,6 +113,16 @@ export async function lead(world: World, members: readonly SimMember[]): Promise
       });
     }
   }
+}
+
+function hold(world: World, { opened, run }: SimMember): void {
+  if (opened === null) return;
+  const holding = new AbortController();
+  world.timeline.in(world.random.int(1, HOLD_MS_MAX), () => { holding.abort(); });
+  run.process.deliver(() => {
+    world.judge.count('holds');
+    opened.log.hold(holding.signal).catch((error: unknown) => isEnd(world, `a hold of ${run.process.name}`, error));
+  });
 }
 
 /** Copies are scavenged, each by itself, now and then, and stopped now and then. */

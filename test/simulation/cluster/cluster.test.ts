@@ -20,7 +20,7 @@ describe('members of a cluster over one bucket', () => {
     expect(bad?.problems ?? [], bad?.history.slice(-60).join('\n')).toEqual([]);
     const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
     expect(sum('commits')).toBeGreaterThan(40 * SEEDS);
-    for (const name of ['acknowledged', 'refused', 'reads', 'messages', 'forwarded', 'epochs', 'crashes', 'powerLosses', 'openings', 'compactions', 'pushed']) expect(sum(name), name).toBeGreaterThan(SEEDS);
+    for (const name of ['acknowledged', 'refused', 'reads', 'messages', 'forwarded', 'epochs', 'holds', 'crashes', 'powerLosses', 'openings', 'compactions', 'pushed']) expect(sum(name), name).toBeGreaterThan(SEEDS);
     for (const name of ['unknown', 'repeats', 'fenced', 'anew', 'late', 'freezes', 'cuts', 'fullDisks', 'failedSyncs', 'restored', 'emptied', 'scavenges', 'scavenged', 'sharedScavenges']) expect(sum(name), name).toBeGreaterThan(0);
   });
 

@@ -1,6 +1,7 @@
 import { streamHasher } from '../../../core/stream-hash.ts';
 import { checkClosed } from '../../scavenge/random-check.ts';
 import { readRawLog } from '../../scavenge/raw-log.ts';
+import { isCrash } from '../../support/crash.ts';
 import type { SimMember } from './sim-member.ts';
 import { textOf } from './judge.ts';
 import type { World } from './world.ts';
@@ -17,8 +18,8 @@ export async function checkCopy(world: World, member: SimMember): Promise<void> 
   const there = new Set<number>();
   const who = run.process.name;
   const raw = await readRawLog(member.storage).catch((error: unknown) => {
-    // A chunk is cut to its length while it is completed.
-    if (!(error instanceof RangeError)) throw error;
+    // A chunk is cut to its length while it is completed, and the power may fail at this read as at any other.
+    if (!(error instanceof RangeError || isCrash(error))) throw error;
     return null;
   });
   if (raw === null) return;

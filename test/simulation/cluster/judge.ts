@@ -6,7 +6,7 @@ import { TrueLog, type TrueRecord } from './truth.ts';
 const HISTORY_MAX = 20_000;
 
 const COUNTED = [
-  'commits', 'ghosts', 'acknowledged', 'repeats', 'refused', 'unknown', 'failed', 'reads', 'messages', 'forwarded', 'fenced', 'anew', 'epochs', 'crashes', 'powerLosses', 'freezes', 'cuts', 'fullDisks', 'failedSyncs', 'openings', 'restored', 'emptied',
+  'commits', 'ghosts', 'acknowledged', 'repeats', 'refused', 'unknown', 'failed', 'reads', 'messages', 'forwarded', 'fenced', 'anew', 'epochs', 'holds', 'crashes', 'powerLosses', 'freezes', 'cuts', 'fullDisks', 'failedSyncs', 'openings', 'restored', 'emptied',
   'compactions', 'sharedScavenges', 'scavenges', 'scavenged', 'pushed', 'diverged', 'late', 'cutBack',
 ] as const;
 export type Counted = typeof COUNTED[number];

@@ -94,11 +94,20 @@ export class SimMember {
     if (this.run !== run) return;
     judge.note(`${run.process.name} can't be opened: ${String(error)}`);
     if (isSkuaError(error) && DIVERGED.includes(error.code)) {
-      this.#failed(error);
+      if (error.message.includes('no record that could be compared')) void this.#replaceUnknown(run, error);
+      else this.#failed(error);
       return;
     }
     if (!isSkuaError(error) || !PASSING.includes(error.code)) judge.problem(`${run.process.name} could not be opened: ${String((error as Error).stack)}`);
     timeline.in(RETRY_MS, () => { if (this.run === run) this.restart('clean'); });
+  }
+
+  /** A directory without its log-id that holds nothing of the log's: it is moved away, as the error says. */
+  async #replaceUnknown(run: Run, error: SkuaError): Promise<void> {
+    const hasId = (await this.storage.list('')).includes('log-id');
+    if (this.run !== run) return;
+    if (hasId) this.#failed(error);
+    else this.empty();
   }
 
   /** The files that come may hold what a scavenge of this copy had removed: those of the bucket may have been scavenged to an older point, or by a higher threshold. */

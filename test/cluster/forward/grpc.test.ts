@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SkuaError } from '../../../core/errors.ts';
+import type { AuditEntry } from '../../../core/ports/audit.ts';
+import type { Security } from '../../../core/security/api.ts';
+import { SYSTEM } from '../../../core/security/principal.ts';
+import { LEADER_WAIT_MS } from '../../../handlers/forward.ts';
+import { FakeNode } from '../../support/fake-node.ts';
+import { Members, newId, silent, unreachable } from './kit.ts';
+import type { TestMember } from './kit.ts';
+
+const STREAMS = '/event_store.client.streams.Streams';
+const named = (stream: string) => ({ stream_identifier: { stream_name: Buffer.from(stream).toString('base64') } });
+const event = (id: string) => ({ id: { string: id }, metadata: { type: 't', 'content-type': 'application/json' }, data: Buffer.from('{"a":1}').toString('base64') });
+const appending = (stream: string, id: string, expected: object = { any: {} }) => [{ options: { ...named(stream), ...expected } }, { proposed_message: event(id) }];
+
+let members: Members;
+let leader: TestMember;
+let follower: TestMember;
+
+beforeEach(async () => {
+  members = new Members();
+  leader = await members.open();
+  follower = await members.open();
+  await members.leads(leader, follower);
+});
+
+afterEach(() => members.close());
+
+describe('a call at a member that does not lead', () => {
+  test('is decided by the one that does, and answered as there', async () => {
+    const id = newId();
+    const seen = await follower.grpc.call(`${STREAMS}/Append`, appending('s', id));
+    expect(seen).toMatchObject({ status: 0, received: [{ success: { current_revision: '0' } }] });
+    expect(members.forwarded).toHaveLength(1);
+    expect(follower.store.log.lag.commits).toBe(0);
+    expect(await leader.types('s')).toEqual([id]);
+    const conflict = await follower.grpc.call(`${STREAMS}/Append`, appending('s', newId(), { no_stream: {} }));
+    expect(conflict).toMatchObject({ status: 0, received: [{ wrong_expected_version: { current_revision: '0', expected_no_stream: {} } }] });
+    const deleted = await follower.grpc.call(`${STREAMS}/Tombstone`, { options: { ...named('s'), any: {} } });
+    expect(deleted).toMatchObject({ status: 0 });
+    const after = await follower.grpc.call(`${STREAMS}/Append`, appending('s', newId()));
+    expect(after).toMatchObject({ status: 9, trailers: { exception: 'stream-deleted', 'stream-name': 's' }, received: [] });
+  });
+
+  test('is decided here where nobody leads any more, and was not there', async () => {
+    members.wire = () => Promise.reject(unreachable());
+    const id = newId();
+    expect(await follower.grpc.call(`${STREAMS}/Append`, appending('s', id))).toMatchObject({ status: 0, received: [{ success: {} }] });
+    expect(await leader.types('s')).toEqual([id]);
+  });
+
+  test('has an unknown outcome where nobody knows whether it was carried out, and is no append', async () => {
+    await follower.grpc.call(`${STREAMS}/Append`, appending('s', newId()));
+    members.wire = () => Promise.reject(silent());
+    expect(await follower.grpc.call(`${STREAMS}/Delete`, { options: { ...named('s'), any: {} } })).toMatchObject({ status: 10 });
+  });
+
+  test('is refused with the address of the leader where it is for the leader alone', async () => {
+    const metadata = { 'requires-leader': 'True' };
+    for (const [path, requests] of [['Append', appending('s', newId())], ['Tombstone', { options: { ...named('s'), any: {} } }]] as const) {
+      expect(await follower.grpc.call(`${STREAMS}/${path}`, requests, metadata)).toEqual({
+        status: 5, message: 'Leader info available', trailers: { exception: 'not-leader', 'leader-endpoint-host': '127.0.0.1', 'leader-endpoint-port': '2113' }, received: [],
+      });
+    }
+    expect(await leader.grpc.call(`${STREAMS}/Append`, appending('s', newId()), metadata)).toMatchObject({ status: 0 });
+    expect(await follower.grpc.call(`${STREAMS}/Append`, appending('s', newId()), { 'requires-leader': 'perhaps' })).toMatchObject({ status: 0 });
+  });
+
+  test('of the second generation goes there, too, and is sent there in the words of both', async () => {
+    const path = '/kurrentdb.protocol.v2.streams.StreamsService/AppendSession';
+    const record = (id: string) => ({ record_id: id, schema: { format: 1, name: 't' }, data: Buffer.from('{}').toString('base64') });
+    const ids = [newId(), newId()];
+    const seen = await follower.grpc.call(path, [{ stream: 'a', records: [record(ids[0]!)] }, { stream: 'b', records: [record(ids[1]!)] }]);
+    expect(seen).toMatchObject({ status: 0, received: [{ output: [{ stream: 'a' }, { stream: 'b' }] }] });
+    expect([await leader.types('a'), await leader.types('b'), members.forwarded.length]).toEqual([[ids[0]], [ids[1]], 1]);
+    const conflict = await follower.grpc.call(path, [{ stream: 'a', expected_revision: 7, records: [record(newId())] }]);
+    expect(conflict).toEqual(await leader.grpc.call(path, [{ stream: 'a', expected_revision: 7, records: [record(newId())] }]));
+    expect(conflict.status).toBe(9);
+    const referred = await follower.grpc.call(path, [{ stream: 'a', records: [record(newId())] }], { 'requires-leader': 'true' });
+    expect(referred).toMatchObject({ status: 9, trailers: { exception: 'not-leader', 'leader-endpoint-port': '2113' } });
+    expect(Buffer.from(referred.trailers['grpc-status-details-bin']!, 'base64').toString('latin1')).toContain('kurrent.rpc.NotLeaderNodeErrorDetails');
+    // It names no epoch that still counts: the leader has written nothing, and the next one is asked.
+    const third = await members.open();
+    await members.leads(third, leader);
+    members.wire = async (deliver) => {
+      const reply = await deliver();
+      await follower.store.log.refresh();
+      follower.lead.knows(third.lead.self);
+      return reply;
+    };
+    expect(await follower.grpc.call(path, [{ stream: 'c', records: [record(newId())] }])).toMatchObject({ status: 0 });
+    expect((await third.types('c')).length).toBe(1);
+  });
+
+  test('is a call of the leader alone where it asks for it there: reads are answered from what was proved a moment ago', async () => {
+    const metadata = { 'requires-leader': 'true' };
+    const read = { options: { stream: { ...named('s'), start: {} }, count: 10, no_filter: {}, uuid_option: { string: {} } } };
+    await leader.grpc.call(`${STREAMS}/Append`, appending('s', newId()));
+    expect(await follower.grpc.call(`${STREAMS}/Read`, read, metadata)).toMatchObject({ status: 5, trailers: { exception: 'not-leader' }, received: [] });
+    expect((await leader.grpc.call(`${STREAMS}/Read`, read, metadata)).received).toHaveLength(1);
+    // The bucket does not answer the leader any more: somebody else may lead, and have written.
+    const { objects, clock } = members.cluster;
+    objects.get = () => Promise.reject(new SkuaError('storage_unreachable', 'The test has cut it off.'));
+    await clock.advance(2_000);
+    expect(await leader.grpc.call(`${STREAMS}/Read`, read, metadata)).toMatchObject({ status: 14, received: [] });
+    expect((await leader.grpc.call(`${STREAMS}/Read`, read)).received).toHaveLength(1);
+  });
+
+  test('is about the member that has it where clients look for the leader, also when they ask for that with all calls', async () => {
+    const seen = await follower.grpc.call('/event_store.client.server_features.ServerFeatures/GetSupportedMethods', {}, { 'requires-leader': 'true' });
+    expect(seen).toMatchObject({ status: 0, received: [expect.anything()] });
+    const node = new FakeNode();
+    const there = await members.open(() => ({ node }));
+    await members.leads(leader, there);
+    expect(await there.grpc.call('/event_store.client.gossip.Gossip/Read', {}, { 'requires-leader': 'true' })).toMatchObject({ status: 0 });
+    expect(await there.grpc.call('/event_store.client.operations.Operations/MergeIndexes', {}, { 'requires-leader': 'true' })).toMatchObject({ status: 0 });
+  });
+
+  test('waits a moment for somebody who leads, where it is for that one alone', async () => {
+    follower.lead.knows(null);
+    const call = follower.grpc.call(`${STREAMS}/Append`, appending('s', newId()), { 'requires-leader': 'true' });
+    await members.cluster.clock.advance(LEADER_WAIT_MS);
+    expect(await call).toMatchObject({ status: 14, message: 'No leader info available in response', trailers: {} });
+  });
+
+  test('waits until this member shows what was written, so that a read behind it finds it', async () => {
+    members.isFed = false;
+    const call = follower.grpc.open(`${STREAMS}/Append`, appending('s', newId()));
+    await members.cluster.clock.advance(1_000);
+    expect(call.ending).toBe(null);
+    await follower.store.log.refresh();
+    expect(await call.ended).toMatchObject({ status: 0 });
+  });
+
+  test('is decided anew with its ids where the leader was lost with the answer', async () => {
+    const third = await members.open();
+    const id = newId();
+    members.wire = async (deliver) => {
+      members.wire = (again) => again();
+      await deliver();
+      await members.leads(third, follower, leader);
+      throw silent();
+    };
+    expect(await follower.grpc.call(`${STREAMS}/Append`, appending('s', id))).toMatchObject({ status: 0, received: [{ success: { current_revision: '0' } }] });
+    expect([await third.types('s'), members.forwarded.map(({ to }) => to)]).toEqual([[id], [0, 2]]);
+  });
+
+  test('goes to the next leader where the one that was asked finds that it leads no more', async () => {
+    const third = await members.open();
+    const ids = [newId(), newId()];
+    members.wire = async (deliver) => {
+      // It asks the log, and meets the epoch of another: nothing is written, and that is certain.
+      if (members.forwarded.length === 0) await members.leads(third, third);
+      const reply = await deliver();
+      await follower.store.log.refresh();
+      follower.lead.knows(third.lead.self);
+      return reply;
+    };
+    expect(await follower.grpc.call(`${STREAMS}/Append`, appending('s', ids[0]!))).toMatchObject({ status: 0 });
+    expect([await third.types('s'), members.forwarded.map(({ to }) => to)]).toEqual([[ids[0]], [0, 2]]);
+  });
+
+  test('is carried out as it would be here when its client leaves behind the last message, and not before', async () => {
+    let arrived = (): void => {};
+    let goOn = (): void => {};
+    const isThere = new Promise<void>((resolve) => { arrived = resolve; });
+    const may = new Promise<void>((resolve) => { goOn = resolve; });
+    members.wire = async (deliver) => { arrived(); await may; return deliver(); };
+    const early = follower.grpc.open(`${STREAMS}/Append`, appending('early', newId()), { isOpen: true });
+    early.cancel();
+    expect(await early.ended).toMatchObject({ status: 1 });
+    const late = follower.grpc.open(`${STREAMS}/Append`, appending('late', newId()));
+    await isThere;
+    late.cancel();
+    goOn();
+    await late.ended;
+    expect([await leader.types('late'), members.forwarded.length]).toEqual([[expect.any(String)], 1]);
+  });
+
+  test('is told by the leader who may not call, not by a member that may know users of before', async () => {
+    const security = (known: boolean) => ({
+      security: { authenticator: { login: () => { if (known) return SYSTEM; throw new SkuaError('not_authenticated', 'Unknown.'); } }, access: { check: () => {}, authorizeWrite: () => null } } as unknown as Security,
+      audit: { record: (entry: AuditEntry) => told.push(`${known ? 'there' : 'here'} ${entry.action} ${entry.target}`) },
+    });
+    const told: string[] = [];
+    const [there, here] = [await members.open(() => security(true)), await members.open(() => security(false))];
+    await members.leads(there, here);
+    const metadata = { authorization: 'Basic YTpi' };
+    expect(await here.grpc.call(`${STREAMS}/Append`, appending('$$s', newId()), metadata)).toMatchObject({ status: 0 });
+    expect(await here.grpc.call(`${STREAMS}/Tombstone`, { options: { ...named('s'), any: {} } }, metadata)).toMatchObject({ status: 0 });
+    expect(told).toEqual(['there login null', 'there stream.tombstone s']);
+    there.lead.knows(null);
+    here.lead.knows(null);
+    expect(await here.grpc.call(`${STREAMS}/Append`, appending('s', newId()), metadata)).toMatchObject({ status: 16 });
+  });
+
+  test('has the limits that it has at the leader, and errors longer than a header can be', async () => {
+    const small = await members.open(() => ({ options: { bodyBytesMax: 500 } }));
+    await members.leads(leader, small);
+    expect(await small.grpc.call(`${STREAMS}/Append`, appending('s'.repeat(500), newId()))).toMatchObject({ status: 3, trailers: { exception: 'maximum-append-size-exceeded', 'maximum-append-size': '500' } });
+    const name = 'ü'.repeat(4_000);
+    expect(await follower.grpc.call(`${STREAMS}/Delete`, { options: { ...named(name), any: {} } })).toEqual(await leader.grpc.call(`${STREAMS}/Delete`, { options: { ...named(name), any: {} } }));
+  });
+
+  test('is none where somebody names its type in a request of HTTP', async () => {
+    const headers = { 'content-type': 'application/grpc' };
+    const [there, here] = [await leader.send('POST', '/streams/s', headers, 'x'), await follower.send('POST', '/streams/s', headers, 'x')];
+    expect([here.status, here.text]).toEqual([there.status, there.text]);
+    expect((await follower.send('POST', `${STREAMS}/Append`, headers, '')).status).toBe(404);
+  });
+});
