@@ -1,7 +1,9 @@
+import * as http2 from 'node:http2';
 import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { COMMANDS } from '../../local/commands/all.ts';
+import { SocketCall } from '../grpc/recorded/socket-call.ts';
 import { issueNode, issueRoot } from '../support/certificates.ts';
 import { InProcessS3 } from '../support/s3/in-process-s3.ts';
 import { ok, packed } from './packed.ts';
@@ -34,6 +36,9 @@ const ENDS: Readonly<Record<string, readonly [number, string]>> = {
 
 /** Commands that look into a store on object storage. */
 const LOOKS_INTO = /^skua (?:explain|prove-erased|verify) .*--storage s3:\/\/bucket/;
+
+const AUTHORIZATION = `Basic ${btoa('admin:changeit')}`;
+const GROUP_SETTINGS = { message_timeout_ms: 30_000, checkpoint_after_ms: 2_000, max_retry_count: 10, min_checkpoint_count: 10, max_checkpoint_count: 1_000, live_buffer_size: 500, read_batch_size: 20, history_buffer_size: 500, consumer_strategy: 'RoundRobin' };
 
 let all: Packed;
 let template: string;
@@ -87,13 +92,28 @@ async function makeTemplate(): Promise<void> {
 }
 
 async function request(method: string, to: string, body?: unknown, type = 'application/json', headers: Record<string, string> = {}): Promise<void> {
-  const reply = await fetch(node.url + to, { method, headers: { authorization: `Basic ${btoa('admin:changeit')}`, 'content-type': type, ...headers }, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  const reply = await fetch(node.url + to, { method, headers: { authorization: AUTHORIZATION, 'content-type': type, ...headers }, ...(body !== undefined && { body: JSON.stringify(body) }) });
   if (!reply.ok) throw new Error(`${to}: ${reply.status} ${await reply.text()}`);
 }
 
 async function connector(id: string, settings: object): Promise<void> {
   await request('POST', `/connectors/${id}`, { settings: { instanceTypeName: 'webhook-source', ...settings } });
   await request('POST', `/connectors/${id}/start`);
+}
+
+/** The groups that examples name, unless one before has left them. */
+async function groups(): Promise<void> {
+  await fetch(`${node.url}/subscriptions/orders/workers`, { method: 'PUT', headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' }, body: '{}' });
+  // One of $all is made over gRPC alone, and clients send no credentials without TLS.
+  const session = http2.connect(node.url);
+  try {
+    const creation = new SocketCall(session, '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Create', { authorization: AUTHORIZATION }, null);
+    creation.push({ options: { all: { end: {}, no_filter: {} }, group_name: 'audit', settings: GROUP_SETTINGS } });
+    creation.halfClose();
+    await vi.waitFor(() => { expect(creation.ending).not.toBeNull(); });
+  } finally {
+    session.close();
+  }
 }
 
 async function run(words: string, cwd: string): Promise<void> {
@@ -117,6 +137,7 @@ async function workFor(line: string): Promise<string> {
   // What an example before has started is over then; where none was there is nothing to watch.
   if (line.startsWith('skua scavenge start')) await all.shell('skua scavenge watch', { cwd: work, env }).ended;
   if (line.includes('--db /var/lib/skua') && !line.startsWith('skua start')) await rename(path.join(work, 'data'), path.join(work, 'lib'));
+  if (line.startsWith('skua subscriptions ')) await groups();
   if (line.includes('/mnt/large')) await mkdir(path.join(work, 'large'));
   return work;
 }
@@ -125,7 +146,7 @@ async function workFor(line: string): Promise<string> {
 async function makeStore(work: string, hasStream: boolean): Promise<void> {
   await whileServing('skua start --storage s3://bucket/prefix --disable-tls --node-port 0', work, async (url) => {
     if (!hasStream) return;
-    const { status } = await fetch(`${url}/streams/parcels`, { method: 'POST', headers: { authorization: `Basic ${btoa('admin:changeit')}`, 'content-type': 'application/json', 'es-eventtype': 'weighed', 'es-eventid': crypto.randomUUID() }, body: '{}' });
+    const { status } = await fetch(`${url}/streams/parcels`, { method: 'POST', headers: { authorization: AUTHORIZATION, 'content-type': 'application/json', 'es-eventtype': 'weighed', 'es-eventid': crypto.randomUUID() }, body: '{}' });
     expect(status).toBe(201);
   });
 }

@@ -5,7 +5,7 @@ import { toBytes, typeOf } from '../codec.ts';
 import { loadGrpcExchanges, pathOf, requestOf, timeOf, trailersOf } from './exchange.ts';
 import type { Exchange } from './exchange.ts';
 import { Likeness } from './likeness.ts';
-import { Recorder } from './unrecorded.ts';
+import { Recorder, idOf } from './unrecorded.ts';
 
 /** A call as its client sees it. */
 export interface ClientCall {
@@ -39,6 +39,9 @@ export interface Replayed {
 }
 
 const AT_END = 1_000;
+
+/** The event of 'append: deadline 1 ms': over a connection it is there before the deadline or isn't. */
+const APPENDED_IN_TIME_OR_NOT = '00000000-0000-4000-8000-000000000070';
 
 /** Calls that were made while another one was open: by its name, how many messages it had received by then, and their names. */
 const WITHIN: Readonly<Record<string, readonly (readonly [number, readonly string[]])[]>> = {
@@ -169,8 +172,7 @@ export class Replay {
     const isAbsent = ending !== null && ('httpStatus' in ending ? ending.httpStatus === 404 : ending.message === 'Method is unimplemented.');
     if (isAbsent && exchange.code !== 12) this.#absent.add(pathOf(exchange));
     const received = sampled(exchange, call.received);
-    // One that falls behind and catches up says so each time.
-    const count = name === 'sub: slow consumer while live' ? call.received.filter((message, i) => i < 2 || message['caught_up'] === undefined).length : call.received.length;
+    const count = call.received.filter((message, i) => isCounted(name, message, i)).length;
     if (exchange.responses_total !== undefined && count !== exchange.responses_total) found.push(`${count} messages instead of ${exchange.responses_total}`);
     // Within a millisecond anything can arrive.
     if (exchange.client_deadline_ms === 1) return found;
@@ -189,6 +191,14 @@ export class Replay {
     for (const name of new Set([...Object.keys(theirs), ...Object.keys(trailers)])) if (trailers[name] !== theirs[name]) found.push(`trailer ${name}: ${name === 'scavenge-id' ? 'one' : String(trailers[name])} instead of ${theirs[name]}`);
     return found;
   }
+}
+
+/** Whether a message comes in every replay. */
+function isCounted(name: string, message: Json, index: number): boolean {
+  // One that falls behind and catches up says so each time.
+  if (name === 'sub: slow consumer while live') return index < 2 || message['caught_up'] === undefined;
+  const event = message['event']?.['event'] as Json | undefined;
+  return event === undefined || idOf(event) !== APPENDED_IN_TIME_OR_NOT;
 }
 
 function isSame(one: unknown, other: unknown): boolean {
