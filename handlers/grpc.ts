@@ -41,8 +41,8 @@ export function servicesOf(app: App): readonly GrpcService[] {
   return [...services, serverFeatures(services)];
 }
 
-/** What a node answers while its store is being opened. */
-export const startingGrpc: Grpc = () => Promise.resolve({ status: STATUS.unavailable, message: 'Server Is Not Ready', trailers: {} });
+/** What a node answers while its store is being opened, and once it is about to end. */
+export const notReadyGrpc: Grpc = () => Promise.resolve({ status: STATUS.unavailable, message: 'Server Is Not Ready', trailers: {} });
 
 /** The whole gRPC interface as one function (grpc-api.md). */
 export function createGrpc(context: AppContext): Grpc {

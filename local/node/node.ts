@@ -9,7 +9,7 @@ import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import type { AppContext, AppOptions } from '../../handlers/http/context.ts';
-import { createGrpc, startingGrpc } from '../../handlers/grpc.ts';
+import { createGrpc, notReadyGrpc } from '../../handlers/grpc.ts';
 import type { Grpc } from '../../handlers/grpc.ts';
 import { createStartingApp } from '../../handlers/starting.ts';
 import { toResponse } from '../http/reply.ts';
@@ -134,7 +134,7 @@ class Node implements RunningNode {
   #member: OpenMember | null = null;
   #ticking: Promise<void> = Promise.resolve();
   #fetch: Fetch;
-  #grpc: Grpc = startingGrpc;
+  #grpc: Grpc = notReadyGrpc;
 
   constructor(options: NodeOptions) {
     const { config, log } = options;
@@ -163,6 +163,8 @@ class Node implements RunningNode {
       reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null,
     };
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
+    // For a member another one takes over first.
+    if (!this.#isMember) void this.#control.shutdownAsked.then(() => this.#refuseCalls());
     this.#fetch = createStartingApp({
       startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
       allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp, toResponse,
@@ -356,16 +358,23 @@ class Node implements RunningNode {
     };
   }
 
+  /** What begins from here on is sent elsewhere; what is under way goes on. */
+  #refuseCalls(): void {
+    this.#grpc = notReadyGrpc;
+  }
+
   /**
    * The backup comes first: what it has paused goes on, in the log if nowhere else. Then the scavenge: whoever waits for its end has
    * an answer before connections are closed.
    */
   async stop(): Promise<void> {
+    if (!this.#isMember) this.#refuseCalls();
     // While what its groups have done can still be written, and told to their consumers.
     await this.#subscriptions?.close();
     await this.#backups?.close();
     // Another member leads before this one ends its requests.
     await this.#member?.membership.leave();
+    this.#refuseCalls();
     this.#stopping.abort();
     this.#control.stopping();
     await this.#node?.open.scavenger.close();

@@ -3,12 +3,10 @@ import { expect, test } from 'vitest';
 import { silentLog } from '../../core/ports/log.ts';
 import { http2Side } from '../../local/grpc/connections.ts';
 import { serve } from '../local/tls/clients.ts';
-import { DEVIATIONS } from './deviations.ts';
+import { isOfWholeNode, listedDeviations, tellUnlisted } from './deviations.ts';
+import { loadGrpcExchanges } from './recorded/exchange.ts';
 import { replayed } from './recorded/node.ts';
 import { SocketCall } from './recorded/socket-call.ts';
-
-/** How a node that stops ends what is open is tested with whole nodes (`test/local/grpc`). */
-const OF_WHOLE_NODES = /^shutdown: /;
 
 test('over a connection the recorded calls are answered in the same way, and so are those that only a connection decides', async () => {
   const { differences, compared, absent } = await replayed(async (grpc) => {
@@ -25,14 +23,16 @@ test('over a connection the recorded calls are answered in the same way, and so 
     return {
       open: (path, metadata, deadlineMs) => new SocketCall(connected(), path, metadata, deadlineMs),
       pause: () => new Promise((resolve) => { setTimeout(resolve, 20); }),
-      plays: ({ name }) => !OF_WHOLE_NODES.test(name),
+      plays: ({ name }) => !isOfWholeNode(name),
       // The server ends with the test.
       close: async () => { session?.destroy(); },
     };
   });
-  const listed = new Map(DEVIATIONS.flatMap(({ calls }) => Object.entries(calls)));
-  for (const [name, found] of differences) if (JSON.stringify(found) !== JSON.stringify(listed.get(name))) console.log(`${name}\n${found.map((line) => `    ${line}`).join('\n')}`);
+  const listed = listedDeviations((name) => !isOfWholeNode(name));
+  tellUnlisted(differences, listed);
   expect(compared).toBe(529);
+  // The others are played with a whole node (`shutdown.test.ts`).
+  expect(compared + loadGrpcExchanges().filter(({ name }) => isOfWholeNode(name)).length).toBe(536);
   expect([...absent]).toEqual([]);
   expect(Object.fromEntries(differences)).toEqual(Object.fromEntries(listed));
 });

@@ -1,4 +1,3 @@
-import type { EventStore } from '../../../core/streams/api.ts';
 import type { Ending } from '../../../handlers/grpc/call.ts';
 import type { Json } from '../codec.ts';
 import { toBytes, typeOf } from '../codec.ts';
@@ -6,6 +5,7 @@ import { loadGrpcExchanges, pathOf, requestOf, timeOf, trailersOf } from './exch
 import type { Exchange } from './exchange.ts';
 import { Likeness } from './likeness.ts';
 import { Recorder, idOf } from './unrecorded.ts';
+import type { Writes } from './unrecorded.ts';
 
 /** A call as its client sees it. */
 export interface ClientCall {
@@ -18,7 +18,7 @@ export interface ClientCall {
 }
 
 export interface World {
-  readonly store: EventStore;
+  readonly store: Writes;
   open(path: string, metadata: Readonly<Record<string, string>>, deadlineMs: number | null): ClientCall;
   /** Lets the server work until this holds, or it has become clear that it never will. */
   until(holds: () => boolean): Promise<boolean>;
@@ -56,7 +56,7 @@ const WITHIN: Readonly<Record<string, readonly (readonly [number, readonly strin
   'shutdown: subscription to $all, open': [[2, ['shutdown: persistent subscription, open']]],
   'shutdown: persistent subscription, open': [[1, ['shutdown: batch append, open']]],
   'shutdown: batch append, open': [[1, ['shutdown: stats, open']]],
-  'shutdown: stats, open': [[0, ['shutdown: as ops', 'shutdown: read 0 ms after the answer']]],
+  'shutdown: stats, open': [[AT_END, ['shutdown: as ops', 'shutdown: read 0 ms after the answer']]],
 };
 
 /** Calls whose client kept its side open. */
@@ -66,7 +66,7 @@ function staysOpen({ name, service, method }: Exchange): boolean {
 }
 
 /** Calls that the recorder made once what they tell of had been done: it waited. */
-const AFTER_A_WHILE = /^ps: info (after|of the|with parked)/;
+const AFTER_A_WHILE = /^(ps: info (after|of the|with parked)|shutdown: as ops)/;
 
 /** Which of many messages were recorded. */
 function sampled(exchange: Exchange, received: readonly Json[]): readonly Json[] {

@@ -4,19 +4,22 @@ import type { Json } from '../codec.ts';
 import { loadGrpcExchanges, textOf } from './exchange.ts';
 import { textOfStructured } from './likeness.ts';
 
+/** For what was written beside the recorded calls. */
+export type Writes = Pick<EventStore, 'append' | 'deleteStream'>;
+
 /**
  * What the recorder did between the recorded calls, as far as the answers show it: events whose identifiers it chose and no recorded request has,
  * and what had to be there for a call to mean what its name says.
  */
 export class Recorder {
-  readonly #store: EventStore;
+  readonly #store: Writes;
   readonly #onWritten: (recorded: string, position: number) => void;
   readonly #sent = new Set<string>();
   readonly #written = new Set<string>();
   #next = 0;
 
   /** `onWritten` is told at which position an event lies here that has another one in the recording. */
-  constructor(store: EventStore, onWritten: (recorded: string, position: number) => void) {
+  constructor(store: Writes, onWritten: (recorded: string, position: number) => void) {
     this.#store = store;
     this.#onWritten = onWritten;
     for (const { requests } of loadGrpcExchanges()) for (const id of idsIn(requests)) this.#sent.add(id);

@@ -4,7 +4,7 @@ import { startServer } from '../../../local/http/server.ts';
 import { http2Side } from '../../../local/grpc/connections.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { startNode } from '../../../local/node/node.ts';
-import { startingGrpc } from '../../../handlers/grpc.ts';
+import { notReadyGrpc } from '../../../handlers/grpc.ts';
 import { writeStatsReq } from '../../../handlers/grpc/messages/monitoring.ts';
 import { writeReadReq } from '../../../handlers/grpc/messages/streams.ts';
 import { frame } from '../../../handlers/grpc/messages/wire.ts';
@@ -119,7 +119,7 @@ describe('a node', () => {
   });
 
   test('that starts says that it is not ready', async () => {
-    const call = await called(connect(await serveGrpc(startingGrpc)), ['']);
+    const call = await called(connect(await serveGrpc(notReadyGrpc)), ['']);
     expect(call.headers).toMatchObject({ 'grpc-status': '14', 'grpc-message': READY, 'content-length': '0' });
   });
 });
