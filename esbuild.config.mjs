@@ -1,5 +1,5 @@
 // Bundles for an installed package, where Node.js does not run TypeScript: the command line, in parts that are loaded when a command
-// needs them, and the entry points of worker threads; and the functions. Packages are inside, so that nothing has to be installed
+// needs them, and the entry points of worker threads; the page for browsers; and the functions. Packages are inside, so that nothing has to be installed
 // beside them. `--functions` builds only the functions, beside what is there.
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -8,6 +8,7 @@ import { gzip } from 'node:zlib';
 import { build } from 'esbuild';
 import { buildFunctions, REQUIRE, sizeLines, sizeProblems } from './infra/aws/build.mjs';
 import { noticesOf } from './infra/packaging/notices.mjs';
+import { writePage } from './local/ui/write.mjs';
 
 const pathOf = createRequire(import.meta.url).resolve;
 const sources = ['node_modules/@octokit/webhooks-examples/package.json', 'node_modules/quickjs-wasi/package.json'];
@@ -52,6 +53,15 @@ if (isAll) {
   await writeFile('dist/demo-webhooks.json.gz', await promisify(gzip)(await readFile(pathOf('@octokit/webhooks-examples/api.github.com/index.json')), { level: 9 }));
 }
 
+const page = isAll ? await writePage('dist/ui') : null;
+if (page !== null) {
+  sources.push(...page.sources);
+  console.error(`\n  dist/ui ${(page.bytes / 1_000).toFixed(1)} kB compressed`);
+  if (page.bytes > page.bytesMax) {
+    console.error(`The page has ${page.bytes} bytes compressed, more than ${page.bytesMax}.`);
+    process.exitCode = 1;
+  }
+}
 const sizes = await buildFunctions();
 if (isAll) await writeFile('dist/THIRD-PARTY.txt', await noticesOf([...sources, ...sizes.flatMap((size) => size.sources)]));
 // On stderr: stdout is that of `npm pack`.

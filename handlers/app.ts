@@ -19,7 +19,7 @@ import { placesOf } from './http/places.ts';
 import type { Placed } from './http/places.ts';
 import { encoded } from './http/encoding.ts';
 import type { App, AppContext, AppOptions, Call, Reply } from './http/context.ts';
-import { isConnectorPath, isIngestPath, isPresent } from './http/presence.ts';
+import { isConnectorPath, isIngestPath, isPagePath, isPresent } from './http/presence.ts';
 import { failure } from './http/problem.ts';
 import { empty, headOf, redirect, webResponse } from './http/reply.ts';
 import type { Route } from './http/route.ts';
@@ -32,6 +32,7 @@ import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge.ts';
 import { SCAVENGE_ROUTES } from './scavenging/scavenge.ts';
 import { appendTo } from './streams/append.ts';
 import { STREAM_ROUTES } from './streams/routes.ts';
+import { PAGE_ROUTES } from './ui/routes.ts';
 import { USERS_ROUTES } from './users/users.ts';
 
 export type { AppContext, AppOptions } from './http/context.ts';
@@ -195,11 +196,11 @@ function targetOf({ params }: Call): string | null {
 }
 
 /** Every path, in the order in which they are tried; the first that matches answers. */
-export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor)];
+export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];
 
 /** The paths that a node with these options has. */
 export function routesFor(options: AppOptions): readonly Route[] {
-  const isOff = (path: string) => (options.disableAdminUi && (path === '/' || path.startsWith('/admin/')))
+  const isOff = (path: string) => (options.disableAdminUi && (path === '/' || path.startsWith('/admin/') || isPagePath(path)))
     || (options.disableStatsOnHttp && (path === '/metrics' || path.startsWith('/stats')))
     || (options.disableGossipOnHttp && path === '/gossip')
     || (options.disableAtomPub && path.startsWith('/streams/') && !path.startsWith('/streams/%24scavenges'));

@@ -6,7 +6,8 @@ import { SkuaError } from '../../core/errors.ts';
 const ABSENT: readonly { readonly path: RegExp; readonly what: string }[] = [
   { path: /^\/projections?(?:\/|$)/, what: 'Projections are not here. Read the streams with GET, or follow them with Accept: text/event-stream, and project outside' },
   { path: /^\/subscriptions(?:\/|$)/, what: 'Persistent subscriptions have nothing at this path, and functions have none at all. Follow a stream with Accept: text/event-stream, and keep the id that was seen last' },
-  { path: /^\/(?:web|ui)(?:\/|$)/, what: 'The web page is not here yet. GET / tells what is' },
+  { path: /^\/ui(?:\/|$)/, what: 'The web page is not here: the option DisableAdminUi takes it away, and functions have none' },
+  { path: /^\/web(?:\/|$)/, what: 'The web page is not at this address. It is at /ui' },
   { path: /^\/histogram(?:\/|$)/, what: 'Histograms are not here. GET /metrics has some' },
   { path: /^\/(?:event_store|eventstore|kurrentdb|kurrent)\.[a-z]/i, what: 'gRPC is spoken over HTTP/2 only. GET / tells where the HTTP interface is' },
 ];

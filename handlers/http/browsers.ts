@@ -78,3 +78,9 @@ function isOfPage(headers: Headers): boolean {
   const accept = headers.get('accept');
   return accept !== null && !accept.includes('text/html') && headers.has('accept-language') && headers.get('user-agent')?.startsWith('Mozilla/') === true;
 }
+
+/** Whether somebody opens an address in a browser, and wants to see a page: programs that take anything do not ask for HTML. */
+export function isOpenedInBrowser(headers: Headers): boolean {
+  const mode = headers.get('sec-fetch-mode');
+  return (mode === null || mode === 'navigate') && headers.get('accept')?.includes('text/html') === true;
+}

@@ -20,6 +20,7 @@ import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/ingest/arrivals.ts'
 import type { ArrivalLimits } from '../../core/webhook/ingest/arrivals.ts';
 import type { Fence, Forwarded, Forwarder, Passage } from './cluster.ts';
 import type { NodeControl } from './node-control.ts';
+import type { PageFiles } from './page-files.ts';
 
 export interface AppOptions {
   /** Largest request body in bytes; a larger one is 413. */
@@ -94,6 +95,8 @@ export interface AppFeatures {
   readonly subscriptions?: PersistentSubscriptions | null;
   /** Null where the node is a member of no cluster. */
   readonly cluster?: ClusterFeature | null;
+  /** The page for browsers; null where there is none, as in functions. */
+  readonly page?: PageFiles | null;
 }
 
 /** This node as a member of a cluster. */

@@ -10,6 +10,7 @@ export function isPresent(app: App, path: string): boolean {
   if (isAutoScavengePath(path)) return app.features.autoScavenge != null;
   if (isSubscriptionPath(path)) return app.features.subscriptions != null;
   if (isClusterPath(path)) return app.features.cluster != null;
+  if (isPagePath(path)) return app.features.page != null;
   return !isBackupPath(path) || app.features.backups != null;
 }
 
@@ -41,6 +42,11 @@ function isBackupPath(path: string): boolean {
 /** Whether the path is there only where there are persistent subscriptions. */
 export function isSubscriptionPath(path: string): boolean {
   return path === '/subscriptions' || path.startsWith('/subscriptions/');
+}
+
+/** Whether the path is one of the page for browsers. */
+export function isPagePath(path: string): boolean {
+  return path === '/ui' || path.startsWith('/ui/');
 }
 
 /** Whether the path is one by which members speak with each other. */

@@ -120,6 +120,7 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   bad_option: BAD_REQUEST,
   store_closed: { status: 503, reason: 'Server Is Not Ready', headers: { 'retry-after': '5' } },
   disk_full: { status: 507, reason: 'Insufficient Storage' },
+  page_unavailable: WORK_FAILED,
   aborted: { status: 503, reason: 'Server was unable to handle request in time' },
 };
 

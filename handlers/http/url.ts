@@ -53,16 +53,18 @@ export function hasDotSegment(path: string): boolean {
 }
 
 const USERS = '/users/';
+const PAGE = '/ui/';
 /** Segments that routes name, in the form in which these do. */
 const STREAM_LITERALS: ReadonlyMap<string, string> = new Map([['$all', '%24all'], ['$scavenges', '%24scavenges']]);
 const USER_LITERALS: ReadonlyMap<string, string> = new Map([['$current', '%24current']]);
 
 /**
  * `$all`, `$scavenges` and `$current` may come escaped in any way; routes know the forms `%24all`, `%24scavenges` and
- * `%24current`. The list of users may be asked for with a slash at its end (http-api.md section 6).
+ * `%24current`. The list of users may be asked for with a slash at its end (http-api.md section 6), and so may the page, which people type.
  */
 export function normaliseLiterals(path: string): string {
   if (path.startsWith(STREAMS)) return withLiteral(path, STREAMS, STREAM_LITERALS);
+  if (path.startsWith(PAGE)) return withoutTrailing(path, '/');
   if (!path.startsWith(USERS)) return path;
   return path === USERS ? '/users' : withLiteral(path, USERS, USER_LITERALS);
 }

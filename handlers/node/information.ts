@@ -2,7 +2,8 @@ import { timestampText } from '../../core/time.ts';
 import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import type { AuditView, ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
-import { ASK_AGAIN, adminJson, adminReply, commonHeaders, document } from '../http/reply.ts';
+import { isOpenedInBrowser } from '../http/browsers.ts';
+import { ASK_AGAIN, adminJson, adminReply, commonHeaders, document, redirect } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { baseOf } from '../http/url.ts';
@@ -49,9 +50,10 @@ function workOf(app: App): StartUpWork | null {
   return app.node?.startUpWork() ?? null;
 }
 
-/** `GET /`: where a newcomer finds things. */
+/** `GET /`: where a newcomer finds things; who opens it in a browser is led to the page. */
 const welcome: Handler = (call, app) => {
   const base = baseOf(call);
+  if (app.features.page != null && isOpenedInBrowser(call.request.headers)) return redirect(call, `${base}/ui`, 'Moved', 'no-store');
   const { disableStatsOnHttp, disableGossipOnHttp, version } = app.options;
   const node = app.node === null ? {} : {
     ready: `${base}/health/ready`,

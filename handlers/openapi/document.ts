@@ -46,6 +46,7 @@ const TAGS: readonly { readonly name: string; readonly description: string; read
   { name: 'Users', description: 'Who may log in, and the groups they are in.', prefixes: ['/users'] },
   { name: 'Subscriptions', description: 'Groups whose consumers share out the events of a stream among themselves.', prefixes: ['/subscriptions'] },
   { name: 'Connectors', description: 'Sources of webhooks.', prefixes: ['/connectors'] },
+  { name: 'Page', description: 'The page for browsers.', prefixes: ['/ui'] },
   { name: 'Cluster', description: 'What members of a cluster ask of each other.', prefixes: ['/cluster/'] },
   { name: 'Administration', description: 'Directing the node.', prefixes: ['/admin/'] },
   { name: 'Node', description: 'Health, information, statistics.', prefixes: ['/'] },

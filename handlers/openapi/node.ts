@@ -67,5 +67,8 @@ export const NODE_DOCS = {
   replication: { summary: 'Replicas that follow this node', responses: { 200: NO_CONNECTIONS, ...problems(400, 406) } },
   tcp: { summary: 'Connections of the TCP protocol', responses: { 200: NO_CONNECTIONS, ...problems(400, 406) } },
   subsystems: { summary: 'Subsystems of the node', responses: { 200: ok('There are none.', json(arrayOf(TEXT))), ...problems(400, 406) } },
-  welcome: { summary: 'Where things are', responses: { 200: ok('The addresses to begin with.', json(ref('Welcome'))) } },
+  welcome: {
+    summary: 'Where things are',
+    responses: { 200: ok('The addresses to begin with.', json(ref('Welcome'))), 307: ok('To the page, for browsers.', media(TEXT, 'text/plain'), { Location: { description: 'Of the page.', required: true, schema: TEXT } }) },
+  },
 } as const satisfies Readonly<Record<string, OperationDoc>>;

@@ -65,6 +65,7 @@ import type { Tracing } from '../tracing/tracing.ts';
 import { VERSION } from '../cli/version.ts';
 import { openSubscriptions } from '../persistent/open.ts';
 import type { OpenSubscriptions } from '../persistent/open.ts';
+import { pageFiles } from '../ui/page-files.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
 
@@ -225,7 +226,7 @@ class Node implements RunningNode {
       store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
       world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       audit: this.#audit,
-      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null, subscriptions: this.#subscriptions?.groups ?? null },
+      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null, subscriptions: this.#subscriptions?.groups ?? null, page: this.#values.DisableAdminUi ? null : pageFiles(this.#log) },
       server: { ...this.#proxySide, readBody, certificateOf, peerOf, isOfMember, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     };
     this.#fetch = createApp(context);

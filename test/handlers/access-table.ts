@@ -1,6 +1,7 @@
 import type { Access } from '../../handlers/http/route.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import { HOLD_ID } from '../support/backup/fake-backups.ts';
+import { SCRIPT_NAME } from '../support/fake-page.ts';
 import { gossipOf, instanceOf, LOG_ID } from '../support/fake-cluster.ts';
 
 /**
@@ -153,6 +154,11 @@ const NODE: Record<string, OperationExpectation> = {
   'GET /stats/:path+': is('statistics', 200, { params: { 'path+': 'proc' } }),
 };
 
+/** A fake's, of one script. */
+const PAGE: Record<string, OperationExpectation> = {
+  'GET /ui': is('anyone'), 'GET /ui/:path+': is('anyone', 200, { params: { 'path+': 'streams' } }), 'GET /ui/assets/:name': is('anyone', 200, { params: { name: SCRIPT_NAME } }),
+};
+
 /** A fake's, which is on. */
 const AUTO_SCAVENGE: Record<string, OperationExpectation> = {
   'GET /auto-scavenge/enabled': is('authenticated'), 'GET /auto-scavenge/status': is('authenticated'), 'POST /auto-scavenge/pause': is('operators'), 'POST /auto-scavenge/resume': is('operators'),
@@ -192,4 +198,4 @@ const CLUSTER: Record<string, OperationExpectation> = {
 };
 
 /** By method and path of the route table. */
-export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...BACKUPS, ...SUBSCRIPTIONS, ...CLUSTER, ...NODE };
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...BACKUPS, ...SUBSCRIPTIONS, ...CLUSTER, ...NODE, ...PAGE };

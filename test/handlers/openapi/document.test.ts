@@ -20,6 +20,7 @@ import { SCAVENGE_ID } from '../access-table.ts';
 import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts';
 import { CLUSTER_SECRET, fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeConnectors, fakeIngest } from '../../support/fake-connectors.ts';
+import { fakePage } from '../../support/fake-page.ts';
 import { fakeGroups } from '../../support/fake-subscriptions.ts';
 import { FakeNode } from '../../support/fake-node.ts';
 import { FakeSecurity } from '../../support/fake-security.ts';
@@ -96,7 +97,7 @@ describe('the document', () => {
       built++;
       return routesFor(options);
     });
-    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, features: { webhooks: {}, autoScavenge: {}, backups: {}, cluster: {}, subscriptions: {} } } as never;
+    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, features: { webhooks: {}, autoScavenge: {}, backups: {}, cluster: {}, subscriptions: {}, page: {} } } as never;
     const call = { methods: route.methods } as never;
     expect([route.path, route.operations['GET']!.access]).toEqual(['/openapi.json', 'anyone']);
     for (let i = 0; i < 2; i++) {
@@ -132,7 +133,7 @@ async function world(more: Partial<FlatContext> = {}) {
   const scavengeOrders = new ScavengeOrders({ scavenger: open.scavenger, store: open.store, clock, log: silentLog, leadsOthers: () => false, leaseMs: null });
   // Whatever the document's example orders comes late.
   await scavengeOrders.stop({ clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 100 }, null).catch(() => {});
-  const context = contextOf({ store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 200, 204, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, cluster, subscriptions: await fakeGroups('orders-42'), isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' }, ...more });
+  const context = contextOf({ store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 200, 204, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, cluster, subscriptions: await fakeGroups('orders-42'), page: fakePage(), isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' }, ...more });
   const app = createApp(context);
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null) =>
     app(new Request(ORIGIN + path, { method, headers: { ...basic(CALLERS.admin), ...headers }, body }));
@@ -160,7 +161,7 @@ interface Case {
 }
 
 const WRONG_SEGMENTS: Readonly<Record<string, readonly string[]>> = {
-  stream: ['missing', 'gone', '$$other'], event: ['x', '999', 'head'], count: ['0', '9999'], position: ['x', '7'.repeat(32)], guid: ['x'], scavenge: ['missing'], login: ['nobody'], connector: ['nobody', 'x', 'unused'], group: ['nobody'], id: ['x'], n: ['x', '99999999999'], path: ['nothing'], hold: ['missing'],
+  stream: ['missing', 'gone', '$$other'], event: ['x', '999', 'head'], count: ['0', '9999'], position: ['x', '7'.repeat(32)], guid: ['x'], scavenge: ['missing'], login: ['nobody'], connector: ['nobody', 'x', 'unused'], group: ['nobody'], name: ['nothing'], id: ['x'], n: ['x', '99999999999'], path: ['nothing'], hold: ['missing'],
 };
 
 /** The calls of one operation: its examples, each alone and in each format, and what can be wrong with a call. */
@@ -214,6 +215,7 @@ function casesOf(method: string, template: string, operation: OperationObject, {
   }
   for (const parameter of parameters.filter(({ in: place, required }) => place === 'query' && required === true)) add(`without ${parameter.name}`, { ...base, query: { ...base.query, [parameter.name]: '' } });
   add('XML', withHeaders({ accept: 'application/xml' }));
+  if (template === '/') add('in a browser', withHeaders({ accept: 'text/html' }));
   add('unknown format', { ...base, query: { ...base.query, format: 'nothing' } });
   add('conflict', withHeaders({ 'es-expectedversion': '77' }));
   add('anonymous', { ...base, headers: Object.fromEntries(Object.entries(base.headers!).filter(([name]) => name !== 'authorization')) });

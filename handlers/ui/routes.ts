@@ -1,0 +1,14 @@
+import { operation } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
+import { PAGE_DOCS } from '../openapi/page.ts';
+import { asset, page } from './page.ts';
+
+const GET = 'GET, OPTIONS';
+const PAGE = operation('anyone', 'here', page, PAGE_DOCS.page);
+
+/** The paths of the page. Those that are no file of it all get the page itself, which shows the view of its address. */
+export const PAGE_ROUTES: readonly Route[] = [
+  { path: '/ui', methods: GET, operations: { GET: PAGE } },
+  { path: '/ui/assets/:name', methods: GET, operations: { GET: operation('anyone', 'here', asset, PAGE_DOCS.asset) } },
+  { path: '/ui/:path+', methods: GET, operations: { GET: operation('anyone', 'here', page, PAGE_DOCS.view) } },
+];

@@ -1,0 +1,18 @@
+// Writes the page into the package: each file as it is, and compressed beside it.
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import * as path from 'node:path';
+import { buildPage, compressed, PAGE_BYTES_MAX } from './build.mjs';
+
+/** Into `outdir`: `index.html` and the folder `assets`. Resolves with the size, `bytes` compressed by gzip and their limit, and `sources`, the files that it was made of. */
+export async function writePage(outdir) {
+  await rm(outdir, { recursive: true, force: true });
+  await mkdir(path.join(outdir, 'assets'), { recursive: true });
+  const { page, assets, sources } = await buildPage();
+  let bytes = 0;
+  for (const [name, content] of [['index.html', page], ...Array.from(assets, ([name, content]) => [path.join('assets', name), content])]) {
+    const { br, gzip } = await compressed(content, true);
+    bytes += gzip.length;
+    await Promise.all([['', content], ['.br', br], ['.gz', gzip]].map(([suffix, data]) => writeFile(path.join(outdir, name + suffix), data)));
+  }
+  return { bytes, bytesMax: PAGE_BYTES_MAX, sources };
+}

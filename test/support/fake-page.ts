@@ -1,0 +1,18 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import type { PageFile, PageFiles } from '../../handlers/http/page-files.ts';
+
+export const PAGE_HTML = '<!doctype html><title>Skua</title>';
+export const SCRIPT_NAME = 'main-ABCDEFGH.js';
+export const SCRIPT = 'console.log("Skua");';
+
+/** A page of one HTML and one script. */
+export function fakePage(): PageFiles {
+  const page = fileOf(PAGE_HTML, 'text/html; charset=utf-8', 'page');
+  const script = fileOf(SCRIPT, 'text/javascript; charset=utf-8', 'script');
+  return { page: async () => page, asset: async (name) => (name === SCRIPT_NAME ? script : null) };
+}
+
+function fileOf(text: string, contentType: string, etag: string): PageFile {
+  const bytes = new TextEncoder().encode(text);
+  return { contentType, etag, bytes, encoded: { br: Uint8Array.from(brotliCompressSync(bytes)), gzip: Uint8Array.from(gzipSync(bytes)) } };
+}
