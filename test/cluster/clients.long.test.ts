@@ -21,7 +21,7 @@ describe.each(['eventstore', 'kurrent'])('applications over the official client 
       expect(Object.values(faults)).toHaveLength(4);
       expect(acknowledged).toBeGreaterThan(100);
       expect(given).toBeGreaterThan(acknowledged);
-      // Each of them follows a stream twice, `$all`, and consumes a group; most have lost their member at least once.
+      // Each of them follows a stream twice, `$all`, and consumes a group of a stream and one of `$all`; most have lost their member at least once.
       expect(subscriptions).toBeGreaterThan(20);
       expect(Object.keys(told)).toContain('append: unavailable');
     } finally {

@@ -225,18 +225,36 @@ export function followAll(place: Place, stream: string): Following {
   });
 }
 
-/** A consumer of a group: events may come again, and none is left out. */
+/** A consumer of a group of a stream: events may come again, and none is left out. */
 export async function consume(place: Place, stream: string, group: string): Promise<Following> {
   const { client, lib } = place;
+  await made(place, () => client.createPersistentSubscriptionToStream(stream, group, lib.persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: lib.START })));
+  return consuming(place, { name: `${place.name}, of ${group} at ${stream}`, stream }, () => client.subscribeToPersistentSubscriptionToStream(stream, group));
+}
+
+/** A consumer of a group of `$all` that one stream is chosen from by a filter. */
+export async function consumeAll(place: Place, stream: string, group: string): Promise<Following> {
+  const { client, lib } = place;
+  const filter = lib.streamNameFilter({ prefixes: [stream] });
+  await made(place, () => client.createPersistentSubscriptionToAll(group, lib.persistentSubscriptionToAllSettingsFromDefaults({ startFrom: lib.START }), { filter }));
+  return consuming(place, { name: `${place.name}, of ${group} at ${stream} in $all`, stream }, () => client.subscribeToPersistentSubscriptionToAll(group));
+}
+
+async function made(place: Place, create: () => Promise<void>): Promise<void> {
   for (let isMade = false; !isMade;) {
-    isMade = await client.createPersistentSubscriptionToStream(stream, group, lib.persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: lib.START })).then(() => true, (error: unknown) => {
+    isMade = await create().then(() => true, (error: unknown) => {
       if (!isRetried(error, place, 'create')) throw error;
       return false;
     });
   }
+}
+
+type Consumption = kurrent.PersistentSubscriptionToStream | kurrent.PersistentSubscriptionToAll;
+
+function consuming(place: Place, of: Pick<Following, 'name' | 'stream'>, subscribe: () => Consumption): Following {
   const known = new Set<string>();
-  let current: kurrent.PersistentSubscriptionToStream | null = null;
-  return follow(place, { name: `${place.name}, of ${group} at ${stream}`, stream, isGroup: true }, () => (current = client.subscribeToPersistentSubscriptionToStream(stream, group)), async (resolved) => {
+  let current: Consumption | null = null;
+  return follow(place, { ...of, isGroup: true }, () => (current = subscribe()), async (resolved) => {
     await current!.ack(resolved);
     const { id } = resolved.event!;
     if (known.has(id)) return null;

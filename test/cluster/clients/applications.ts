@@ -1,5 +1,5 @@
 // The applications of one process, all with the same node preference: a process may load one generation of the client only, and the former one mixes up appends of several clients.
-import { appendInTurn, appendMany, consume, EVENTS, followAll, followStream, idsOf, newReport } from './application.ts';
+import { appendInTurn, appendMany, consume, consumeAll, EVENTS, followAll, followStream, idsOf, newReport } from './application.ts';
 import type { Client, Following, Library, Place, Report } from './application.ts';
 
 /** What a process is told by the one that has started it. */
@@ -38,7 +38,7 @@ async function work({ library, connectionString, name, isSecure }: Work, over: P
   const [writer, reader, follower] = [place('writer'), place('reader'), place('follower of $all')];
   const writing = [appendInTurn(writer, turn), appendMany(writer, many)];
   if (isSecure) writing.push(appendInTurn(place('writer at the leader'), leading, { requiresLeader: true, credentials: CREDENTIALS }));
-  const following = [followStream(reader, turn), followStream(reader, many), followAll(follower, isSecure ? leading : turn), await consume(place('consumer'), many, GROUP)];
+  const following = [followStream(reader, turn), followStream(reader, many), followAll(follower, isSecure ? leading : turn), await consume(place('consumer'), many, GROUP), await consumeAll(place('consumer of $all'), many, `${GROUP}-${name}`)];
   process.send!('begun');
   await over;
   isOver = true;
