@@ -1,3 +1,4 @@
+import type { ChunkMap } from '../log/chunk-map.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -71,6 +72,8 @@ export interface ObjectInstance {
   /** Takes in all commits there are, and a newer manifest where this one is old. */
   refresh(): Promise<void>;
   readonly figures: () => ObjectFigures;
+  /** The chunk files that it reads now, all of which are objects. */
+  readonly chunkMap: ChunkMap;
   close(): Promise<void>;
 }
 

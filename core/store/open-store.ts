@@ -9,6 +9,7 @@ import { replayLog } from '../index/replay.ts';
 import type { StreamHasher } from '../stream-hash.ts';
 import { StreamIndex } from '../index/stream-index.ts';
 import { findLastEpoch } from '../log/epochs.ts';
+import { ChunkMap, type ChunkMapView } from '../log/chunk-map.ts';
 import { openLog } from '../log/open-log.ts';
 import { type ChunkProofFigures, ChunkProofs, proofFigures } from '../log/chunk-proofs.ts';
 import type { TransactionLog } from '../log/transaction-log.ts';
@@ -148,6 +149,8 @@ export interface OpenStore {
   readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;
   status(): StoreStatus;
+  /** The chunk files in force, from memory; `since` is the version that the caller knows. */
+  chunkMap(since: string | null): ChunkMapView;
   /** Settles only when the store can't go on (the writer stopped, a chunk proved damaged): the process should end. */
   readonly failed: Promise<SkuaError>;
   /** Merges all index tables into one in the background (http-api.md section 3.6). Returns the id of the work, which is the same until it has ended. */
@@ -268,6 +271,7 @@ class RunningStore implements OpenStore {
   #fail: (error: SkuaError) => void = () => {};
   #closing: Promise<void> | null = null;
   readonly #holds = new Set<StoreHold>();
+  readonly #chunkMap: ChunkMap;
 
   constructor(options: OpenStoreOptions, { log, cache, index, store, scavenger }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
     this.store = store;
@@ -279,6 +283,7 @@ class RunningStore implements OpenStore {
     this.#index = index;
     this.#internals = store;
     this.#undo = undo;
+    this.#chunkMap = new ChunkMap({ table: () => log.table, isCold: false, ids: options.world.ids });
     this.failed = new Promise((resolve) => { this.#fail = resolve; });
     log.onStop((error) => this.#fail(error));
     this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#proveChunks() : null]);
@@ -292,6 +297,8 @@ class RunningStore implements OpenStore {
       await this.#index.flushExistence().catch((error: unknown) => this.#world.log.warn('the stream existence filter could not be written', { error: String(error) }));
     }
   }
+
+  chunkMap(since: string | null): ChunkMapView { return this.#chunkMap.view(since); }
 
   #proveChunks(): Promise<void> {
     return new ChunkProofs({ ...this.#world, table: this.#log.table, onDamage: (error) => this.#fail(error) }).run(this.#stopping.signal);

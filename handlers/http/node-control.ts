@@ -1,5 +1,6 @@
 /** What the handlers need of the node that they run in, beyond its store. */
 
+import type { ChunkMapView } from '../../core/log/chunk-map.ts';
 import type { MemberState } from '../../core/ports/peers.ts';
 
 /** State names of http-api.md 4.1, as `/gossip` writes them; `/info` has them in lower case. */
@@ -119,6 +120,8 @@ export interface NodeControl {
   chunkProofs(): ChunkProofView | null;
   /** Null where there is no audit. */
   audit(): AuditView | null;
+  /** The files of the log; without the files where `since` is their version. */
+  chunkMap(since: string | null): ChunkMapView;
   /** The statistics collected last. */
   stats(): StatsTree;
   /** The metrics in the format that suits `accept`. */

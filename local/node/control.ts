@@ -1,5 +1,6 @@
 import { isSkuaError } from '../../core/errors.ts';
 import type { SkuaError } from '../../core/errors.ts';
+import type { ChunkMapView } from '../../core/log/chunk-map.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
@@ -80,6 +81,7 @@ export class SingleNode implements NodeControl {
 
   startUpWork(): StartUpWork | null { return this.#parts.startUpWork(); }
   audit(): AuditView | null { return this.#parts.audit(); }
+  chunkMap(since: string | null): ChunkMapView { return this.#open!.chunkMap(since); }
   stats(): StatsTree { return this.#parts.stats(); }
   metrics(accept: string | null): ReturnType<NodeControl['metrics']> { return this.#parts.metrics(accept); }
   shutdown(): void { this.#shutdown.resolve('POST /admin/shutdown'); }

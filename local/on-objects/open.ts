@@ -114,6 +114,7 @@ function onObjects(instance: ObjectInstance, scavenger: Scavenger, held: HeldObj
   return {
     store: instance.store, scavenger, chunkSizeBytes: instance.chunkSizeBytes, failed: new Promise(() => {}),
     status: () => statusOf(instance),
+    chunkMap: (since) => instance.chunkMap.view(since),
     mergeIndexes: () => {
       kick();
       return newGuid(systemIds);

@@ -197,5 +197,10 @@ const CLUSTER: Record<string, OperationExpectation> = {
   'GET /cluster/commits': is('members', 204, { query: `log=${LOG_ID}&from=8&instance=${instanceOf(2)}&waitMs=0` }),
 };
 
+/** What shows a node from inside. */
+const INSPECTION: Record<string, OperationExpectation> = {
+  'GET /admin/chunks': is('operators'),
+};
+
 /** By method and path of the route table. */
-export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...BACKUPS, ...SUBSCRIPTIONS, ...CLUSTER, ...NODE, ...PAGE };
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = { ...STREAMS, ...ADMIN, ...USERS, ...CONNECTORS, ...AUTO_SCAVENGE, ...BACKUPS, ...SUBSCRIPTIONS, ...CLUSTER, ...NODE, ...PAGE, ...INSPECTION };

@@ -1,4 +1,5 @@
 import { SkuaError } from '../../core/errors.ts';
+import type { ChunkMapView } from '../../core/log/chunk-map.ts';
 import type { AuditView, ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
 
 export const FAKE_INSTANCE_ID = '6f1c8f4e-2b0d-4f3a-9c57-0d4c1a2b3e4f';
@@ -14,6 +15,12 @@ export class FakeNode implements NodeControl {
   proofs: ChunkProofView | null = null;
   auditNow: AuditView | null = null;
   tree: StatsTree = { proc: { id: 4711, cpu: 1.5, drive: { '/data': { usage: '40%', usedBytes: 4000, totalBytes: 10_000, availableBytes: 6000 } } }, sys: { freeMem: 1024 }, es: { checksum: 100 } };
+  chunks: ChunkMapView = {
+    version: 'aabbccdd-1', chunkSize: 65_536, logEnd: 70_000, chunks: [
+      { file: 'chunk-000000.000001', start: 0, end: 0, startPosition: 0, endPosition: 65_536, bytes: 4_096, dataBytes: 3_000, isOngoing: false, isScavenged: true, isCold: false, records: 12 },
+      { file: 'chunk-000001.000000', start: 1, end: 1, startPosition: 65_536, endPosition: 131_072, bytes: 65_792, dataBytes: 4_464, isOngoing: true, isScavenged: false, isCold: false, records: null },
+    ],
+  };
   metricsText = '# TYPE eventstore_up gauge\neventstore_up 1\n';
   reloadResult: ReloadResult = { options: [], ignoredOptions: [], certificatesChanged: false, certificates: [] };
   /** When set, `reload` rejects with it. */
@@ -35,6 +42,11 @@ export class FakeNode implements NodeControl {
   chunkProofs(): ChunkProofView | null { return this.proofs; }
   audit(): AuditView | null { return this.auditNow; }
   stats(): StatsTree { return this.tree; }
+
+  chunkMap(since: string | null): ChunkMapView {
+    return since === this.chunks.version ? { ...this.chunks, chunks: null } : this.chunks;
+  }
+
 
   async metrics(accept: string | null): Promise<{ readonly contentType: string; readonly body: string }> {
     this.calls.push(`metrics ${accept ?? ''}`);

@@ -97,6 +97,7 @@ class Member implements MemberStore {
 
   get chunkSizeBytes(): number { return this.#chunkSizeBytes; }
   status(): ReturnType<OpenStore['status']> { return this.#current().status(); }
+  chunkMap(since: string | null): ReturnType<OpenStore['chunkMap']> { return this.#current().chunkMap(since); }
   mergeIndexes(): string { return this.#current().mergeIndexes(); }
   async hold(): ReturnType<OpenStore['hold']> { return this.#current().hold(); }
   shippableLog(): ReturnType<OpenStore['shippableLog']> { return this.#current().shippableLog(); }

@@ -1,6 +1,8 @@
 import type { ByteShare } from '../../byte-budget.ts';
 import { BlockCache } from '../../cache/block-cache.ts';
 import { SkuaError } from '../../errors.ts';
+import { ChunkMap } from '../../log/chunk-map.ts';
+import type { Ids } from '../../ports/ids.ts';
 import { streamHasher } from '../../stream-hash.ts';
 import type {
   AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions,
@@ -47,7 +49,7 @@ export async function openObjectStore(world: ObjectWorld, options: ObjectLogOpti
   head.listener = internals;
   internals.forgetStreams(head.view.table.end);
   await refresher.catchUp();
-  return new Instance(head, refresher, internals, cache, new Poller(refresher, clock, log));
+  return new Instance(head, refresher, internals, cache, new Poller(refresher, clock, log), ids);
 }
 
 class Instance implements ObjectInstance {
@@ -58,8 +60,9 @@ class Instance implements ObjectInstance {
   readonly #refresher: Refresher;
   readonly #poller: Poller;
   readonly figures: () => ObjectFigures;
+  readonly chunkMap: ChunkMap;
 
-  constructor(head: ViewHead, refresher: Refresher, internals: EventStoreInternals, cache: BlockCache, poller: Poller) {
+  constructor(head: ViewHead, refresher: Refresher, internals: EventStoreInternals, cache: BlockCache, poller: Poller, ids: Ids) {
     this.internals = internals;
     this.chunkSizeBytes = head.view.chunkSizeBytes;
     this.store = new ObjectEventStore(internals, refresher, poller);
@@ -67,6 +70,7 @@ class Instance implements ObjectInstance {
     this.#refresher = refresher;
     this.#poller = poller;
     this.figures = () => figuresOf(head.view, cache);
+    this.chunkMap = new ChunkMap({ table: () => head.view.table, isCold: true, ids });
   }
 
   get isCluster(): boolean { return this.#head.view.manifest.cluster === true; }

@@ -55,7 +55,7 @@ export function openStoreOf(store: TickingStore): OpenStore {
   const notHere = (): never => { throw new SkuaError('bad_request', 'There is none of this on objects.'); };
   return {
     store: facadeOf(store), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES, failed: new Promise(() => {}),
-    status: notHere, mergeIndexes: notHere, hold: notHere, shippableLog: notHere, close: () => store.close(),
+    status: notHere, chunkMap: notHere, mergeIndexes: notHere, hold: notHere, shippableLog: notHere, close: () => store.close(),
   };
 }
 
