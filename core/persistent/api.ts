@@ -121,10 +121,11 @@ export interface GroupInfo {
   readonly totalInFlightMessages: number;
   readonly outstandingMessagesCount: number;
   readonly parkedMessageCount: number;
-  /** When the oldest message that is parked was parked, in milliseconds since 1970; null for none, and in `figures`. */
+  /** When the oldest message that is parked was parked, in milliseconds since 1970; null for none, and in `figures` where that can't be read just now. */
   readonly oldestParkedMs: number | null;
-  /** Messages put up for replay, parked for a consumer's answer, and parked for their retries, since the group was loaded. */
+  /** Messages put up for replay, times that parked ones were forgotten, messages parked for a consumer's answer, and for their retries, since the group was loaded. */
   readonly parkedReplays: number;
+  readonly parkedTruncations: number;
   readonly parkedByClient: number;
   readonly parkedByRetries: number;
 }
@@ -186,8 +187,8 @@ export interface PersistentSubscriptionsEngine extends PersistentSubscriptions {
   start(): void;
   /** The node leads no more, or ends: consumers are dropped, what may be is checkpointed, and nothing is written afterwards. */
   stop(): Promise<void>;
-  /** What all groups are at, without the age of parked messages; it does not count as a measurement. For metrics. */
-  figures(): readonly GroupInfo[];
+  /** What all groups are at; it does not count as a measurement. For metrics. */
+  figures(): Promise<readonly GroupInfo[]>;
 }
 
 /** Stream with the checkpoints of a group. */

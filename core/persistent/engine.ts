@@ -293,8 +293,8 @@ class Engine implements PersistentSubscriptionsEngine {
     return Promise.all(groups.map((group) => group.info()));
   }
 
-  figures(): readonly GroupInfo[] {
-    return [...this.#groups.values()].map((group) => group.figures());
+  figures(): Promise<readonly GroupInfo[]> {
+    return Promise.all([...this.#groups.values()].map((group) => group.figures()));
   }
 
   async replayParked(stream: string, group: string, stopAt: number | null): Promise<void> {

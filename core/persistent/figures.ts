@@ -22,7 +22,7 @@ interface FiguresParts {
 }
 
 /** What a group is at; `isAsked`: the next measurement begins now. */
-export function figuresOf(of: FiguresParts, store: GroupStore, isAsked: boolean): GroupInfo {
+export function figuresOf(of: FiguresParts, store: GroupStore, isAsked: boolean, oldestParkedMs: number | null): GroupInfo {
   const { kept: { stream, group, settings, filter, startPosition }, sender, intake, parked, checkpoints } = of;
   const isAll = stream === ALL_STREAM;
   const { total, sinceLast, perSecond } = sender.measurement.figures(isAsked);
@@ -38,7 +38,7 @@ export function figuresOf(of: FiguresParts, store: GroupStore, isAsked: boolean)
     stream, group, settings, filter, startFrom: startPosition, connections, status: !intake.isLoaded ? 'NotReady' : intake.isReading && state === 'Behind' ? 'Behind, OutstandingPageRequest' : state,
     averagePerSecond: perSecond, totalItems: total, countSinceLastMeasurement: sinceLast, lastCheckpointedPosition: textOf(checkpoints.last), lastKnownPosition: textOf(known), readBufferCount: sender.backlog.count,
     liveBufferCount: Math.min(live, Math.max(0, settings.liveBufferSize)), retryBufferCount: sender.retries.count + parked.toReplay, totalInFlightMessages: connections.reduce((sum, { inFlightMessages }) => sum + inFlightMessages, 0),
-    outstandingMessagesCount: sender.sent.count, parkedMessageCount: parked.count, oldestParkedMs: null, parkedReplays: parked.replays, parkedByClient: of.parkedByClient, parkedByRetries: of.parkedByRetries,
+    outstandingMessagesCount: sender.sent.count, parkedMessageCount: parked.count, oldestParkedMs, parkedReplays: parked.replays, parkedTruncations: parked.truncations, parkedByClient: of.parkedByClient, parkedByRetries: of.parkedByRetries,
   };
 }
 

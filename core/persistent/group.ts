@@ -215,11 +215,13 @@ export class Group implements ConsumerGroup {
   }
 
   async info(): Promise<GroupInfo> {
-    return { ...figuresOf(this, this.#parts.store, true), oldestParkedMs: await this.parked.oldestMs() };
+    const oldestParkedMs = await this.parked.oldestMs();
+    return figuresOf(this, this.#parts.store, true, oldestParkedMs);
   }
 
-  /** What can be told at once. */
-  figures(): GroupInfo {
-    return figuresOf(this, this.#parts.store, false);
+  /** Never rejects. */
+  async figures(): Promise<GroupInfo> {
+    const oldestParkedMs = await this.parked.oldestMs().catch(() => null);
+    return figuresOf(this, this.#parts.store, false, oldestParkedMs);
   }
 }

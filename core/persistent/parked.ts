@@ -53,6 +53,9 @@ export class ParkedMessages {
   #retryAtMs = -Infinity;
   #isStopped = false;
   replays = 0;
+  truncations = 0;
+  /** The message that was the oldest when that was asked last, by its number. */
+  #oldest: { readonly number: number; readonly createdMs: number } | null = null;
 
   constructor(of: ParkedParts) {
     this.#of = of;
@@ -79,9 +82,12 @@ export class ParkedMessages {
 
   /** When the oldest was parked, in milliseconds since 1970; null for none. */
   async oldestMs(): Promise<number | null> {
+    const number = this.#replayTo;
     if (this.count === 0) return null;
+    if (this.#oldest?.number === number) return this.#oldest.createdMs;
     try {
-      const { events } = await this.#parts.store.readStream(this.#stream, { direction: 'forward', from: this.#replayTo, count: 1, payloads: false });
+      const { events } = await this.#parts.store.readStream(this.#stream, { direction: 'forward', from: number, count: 1, payloads: false });
+      if (events.length > 0) this.#oldest = { number, createdMs: events[0]!.createdMs };
       return events[0]?.createdMs ?? null;
     } catch (error) {
       if (isSkuaError(error) && ABSENT.has(error.code)) return null;
@@ -114,6 +120,7 @@ export class ParkedMessages {
     this.#replayTo = Math.max(this.#replayTo, to);
     await this.#hiding;
     if (this.#lowest() > this.#hiddenTo) await this.#writeHidden(this.#lowest());
+    this.truncations++;
   }
 
   /** The next messages to be replayed; none when all have been read. */

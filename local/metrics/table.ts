@@ -93,6 +93,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   // Persistent subscriptions, where the node leads
   eventstore_persistent_sub_connections: { kind: 'gauge', help: 'Consumers that are connected to a persistent subscription.', labels: ['event_stream_id', 'group_name'] },
   eventstore_persistent_sub_parked_messages: { kind: 'gauge', help: 'Messages that a persistent subscription has parked.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_oldest_parked_message_seconds: { kind: 'gauge', help: 'Age of the oldest message that a persistent subscription has parked; 0 without one.', labels: ['event_stream_id', 'group_name'] },
   eventstore_persistent_sub_in_flight_messages: { kind: 'gauge', help: 'Messages that were sent to consumers and not answered yet.', labels: ['event_stream_id', 'group_name'] },
   eventstore_persistent_sub_last_known_event_number: { kind: 'gauge', help: 'Number of the last event of the stream that a persistent subscription knows of.', labels: ['event_stream_id', 'group_name'] },
   eventstore_persistent_sub_last_known_event_commit_position: { kind: 'gauge', help: 'Position of the last event that a persistent subscription to $all knows of.', labels: ['event_stream_id', 'group_name'] },
@@ -100,6 +101,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_persistent_sub_checkpointed_event_commit_position: { kind: 'gauge', help: 'Position of the event up to which all is done, as the checkpoint of a persistent subscription to $all says.', labels: ['event_stream_id', 'group_name'] },
   eventstore_persistent_sub_items_processed_total: { kind: 'counter', help: 'Messages that a persistent subscription has sent.', labels: ['event_stream_id', 'group_name'] },
   eventstore_persistent_sub_parked_message_replays_total: { kind: 'counter', help: 'Parked messages that were put up to be sent again.', labels: ['event_stream_id', 'group_name'] },
+  eventstore_persistent_sub_parked_message_truncations_total: { kind: 'counter', help: 'Times that parked messages of a persistent subscription were forgotten because somebody asked for it.', labels: ['event_stream_id', 'group_name'] },
   eventstore_persistent_sub_park_message_requests_total: { kind: 'counter', help: 'Messages that were parked: for the answer of a consumer (client-nak), or for their retries (max-retries).', labels: ['event_stream_id', 'group_name', 'reason'] },
 
   // Webhooks

@@ -37,12 +37,12 @@ export function openSubscriptions({ store, cluster, log }: OpenSubscriptionsOpti
   const matcherOf = (expression: string) => expressionOf(expression, owner);
   if (cluster === null) {
     const engine = createPersistentSubscriptions({ ...parts, writes: store, matcherOf });
-    return { groups: engine, metrics: subscriptionMetrics(() => engine.figures()), start: () => engine.start(), close: () => engine.stop() };
+    return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), systemClock), start: () => engine.start(), close: () => engine.stop() };
   }
   const writes = new LeaderWrites(store, cluster.membership);
   const engine = createPersistentSubscriptions({ ...parts, writes, matcherOf });
   const lead = new Lead(engine, cluster, writes);
-  return { groups: engine, metrics: subscriptionMetrics(() => engine.figures()), start: () => lead.follow(), close: () => lead.close() };
+  return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), systemClock), start: () => lead.follow(), close: () => lead.close() };
 }
 
 /** Writes that take their place in the log only under the epoch by which the member has begun to lead. */

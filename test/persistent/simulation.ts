@@ -432,7 +432,7 @@ class Simulation {
       const parked = this.#parkedKeys();
       return this.#wanted().find(({ stream, number }) => !this.#answered.has(`${stream}/${number}`) && !parked.has(`${stream}/${number}`));
     };
-    const isEmpty = () => this.#engine.figures().every(({ outstandingMessagesCount, retryBufferCount, readBufferCount }) => outstandingMessagesCount + retryBufferCount + readBufferCount === 0);
+    const isEmpty = async () => (await this.#engine.figures()).every(({ outstandingMessagesCount, retryBufferCount, readBufferCount }) => outstandingMessagesCount + retryBufferCount + readBufferCount === 0);
     for (let turn = 0; turn < 300; turn++) {
       this.#pull(reader);
       await settle();
@@ -444,14 +444,14 @@ class Simulation {
       await settle();
       if (turn % 4 === 3) {
         await this.#advance(500);
-        if (turn > 8 && reader.held.length === 0 && isLeft() === undefined && isEmpty()) break;
+        if (turn > 8 && reader.held.length === 0 && isLeft() === undefined && await isEmpty()) break;
       }
     }
     const left = isLeft();
     if (left !== undefined) throw new Error(`${left.stream}/${left.number} was left out`);
     await this.#advance(3_000);
     const info = await this.#engine.info(this.#source, GROUP);
-    if (!isEmpty()) throw new Error(`${JSON.stringify(info)} is not empty`);
+    if (!await isEmpty()) throw new Error(`${JSON.stringify(info)} is not empty`);
     await this.#call(() => this.#engine.stop());
   }
 }

@@ -48,7 +48,7 @@ export class FakeSubscriptions implements PersistentSubscriptions {
     return {
       stream, group, status: 'Live', averagePerSecond: 4.6, totalItems: 9, countSinceLastMeasurement: 6, lastCheckpointedPosition: '8', lastKnownPosition: '9', startFrom: from === 'end' ? '-1' : from === 'start' ? '0' : String(from),
       settings, filter: filter ?? null, readBufferCount: 1, liveBufferCount: 2, retryBufferCount: 3, totalInFlightMessages: 4, outstandingMessagesCount: 5, parkedMessageCount: waiting.length, oldestParkedMs: null,
-      parkedReplays: 0, parkedByClient: 0, parkedByRetries: 0,
+      parkedReplays: 0, parkedTruncations: 0, parkedByClient: 0, parkedByRetries: 0,
       connections: [...consumers].map(({ options: { from: address, username, connectionName, bufferSize } }) => ({
         from: address, username, connectionName, averageItemsPerSecond: 4.6, totalItems: 9, countSinceLastMeasurement: 6, availableSlots: bufferSize, inFlightMessages: 0, observedMeasurements: [{ key: 'Mean', value: 7 }],
       })),
