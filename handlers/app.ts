@@ -32,6 +32,7 @@ import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
 import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge.ts';
 import { SCAVENGE_ROUTES } from './scavenging/scavenge.ts';
 import { appendTo } from './streams/append.ts';
+import { STREAM_NAMES_ROUTES } from './streams/names.ts';
 import { STREAM_ROUTES } from './streams/routes.ts';
 import { PAGE_ROUTES } from './ui/routes.ts';
 import { USERS_ROUTES } from './users/users.ts';
@@ -197,7 +198,7 @@ function targetOf({ params }: Call): string | null {
 }
 
 /** What shows a node from inside. */
-const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES];
+const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES];
 
 /** Every path, in the order in which they are tried; the first that matches answers. */
 export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...INSPECTION_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];

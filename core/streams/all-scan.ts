@@ -68,12 +68,12 @@ export abstract class AllScan {
   /** How far the scan has come, in bytes of the log. */
   get passedBytes(): number { return Math.abs(this.position - this.#start); }
 
-  /** HIT when the page is full, END at the end of the log in this direction; at most `slice` records are looked at, and fewer where the filter's expression has much to do. */
-  step(slice: number): Outcome | typeof PAUSE {
+  /** HIT when the page is full, END at the end of the log in this direction; at most `slice` records are looked at, and fewer where the filter's expression has much to do, or the scan has passed over more than `bytesMax`. */
+  step(slice: number, bytesMax: number): Outcome | typeof PAUSE {
     const stop = this.examined + slice;
     const stopMatching = this.matchingSteps + MATCHING_STEPS_PER_SLICE;
     while (!this.isFull) {
-      if (this.examined >= stop || this.matchingSteps >= stopMatching) return PAUSE;
+      if (this.examined >= stop || this.matchingSteps >= stopMatching || this.passedBytes > bytesMax) return PAUSE;
       const outcome = this.transaction === null ? this.readRecord() : this.readInner(this.transaction);
       if (outcome !== HIT) return outcome;
       this.examined++;

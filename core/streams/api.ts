@@ -234,6 +234,15 @@ export interface ReadAllOptions extends PageOptions {
   readonly count: number;
   readonly resolveLinks?: boolean;
   readonly filter?: AllFilter;
+  /** What one page looks at, whether or not it keeps it; less than the store's own limits. The page then ends early, and leads on. */
+  readonly scan?: ScanLimits;
+}
+
+export interface ScanLimits {
+  /** Records of the log. */
+  readonly recordsMax: number;
+  /** Bytes of the log, as far as some records more. */
+  readonly bytesMax: number;
 }
 
 /** `Place` is what `after` of a subscription takes: who goes on after it misses nothing and gets nothing twice. */

@@ -1,7 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import { END, HIT, isMiss, untilHit } from '../cache/step.ts';
 import { COMMIT, RecordFrame } from '../log/records.ts';
-import type { AllPage, AllPosition, ReadAllOptions, StoredEvent } from './api.ts';
+import type { AllPage, AllPosition, ReadAllOptions, ScanLimits, StoredEvent } from './api.ts';
 import { type AllScan, type AllScanPage, BackwardScan, ForwardScan } from './all-scan.ts';
 import { resolveLinks } from './links.ts';
 import { PageBytes } from './page-bytes.ts';
@@ -33,7 +33,7 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
   const page = { count, filter, bytes };
   for (;;) {
     const scan = isForward ? new ForwardScan(lookup, from, page, false) : new BackwardScan(lookup, from, page);
-    const part = await readPart(context, scan, bytes, options.resolveLinks === true, isForward);
+    const part = await readPart(context, scan, bytes, options.resolveLinks === true, isForward, limitsOf(context, options.scan));
     if (part === null) {
       await bytes.waitForRoom();
       continue;
@@ -75,18 +75,24 @@ interface SubscribedPart extends AllPart {
  * filtered one looks at a limited number of records. Null where the budget lacks room for it: wait, and read it again.
  */
 export async function readAllPart(context: StoreContext, { from, isAfter, page, withLinks }: NextPart): Promise<SubscribedPart | null> {
-  const { checkpointRecords, allScanRecordsMax } = context.options;
+  const { checkpointRecords, allScanRecordsMax, readScanBytesMax } = context.options;
   page.checkpoints?.begin(withLinks);
   const scan = new ForwardScan(context.lookup, from, page, isAfter);
-  const part = await readPart(context, scan, page.bytes, withLinks, true, page.filter === undefined ? allScanRecordsMax : Math.min(checkpointRecords, allScanRecordsMax));
+  const part = await readPart(context, scan, page.bytes, withLinks, true, { recordsMax: page.filter === undefined ? allScanRecordsMax : Math.min(checkpointRecords, allScanRecordsMax), bytesMax: readScanBytesMax });
   if (part === null) page.checkpoints?.rewind();
   else if (part.isCut) page.checkpoints?.cut(part.events.length);
   // A part that ends early, where there was no room for the target of a link, has come as far as its last event.
   return part === null ? null : { ...part, examined: scan.examined, last: part.isCut ? placeOf(part.events.at(-1)!) : scan.last() };
 }
 
-async function readPart(context: StoreContext, scan: AllScan, bytes: PageBytes, withLinks: boolean, isForward: boolean, recordsMax = context.options.allScanRecordsMax): Promise<AllPart & { readonly isCut: boolean } | null> {
-  const isEnd = await runScan(context, scan, bytes, recordsMax);
+/** The store's own, or fewer. */
+function limitsOf({ options: { allScanRecordsMax, readScanBytesMax } }: StoreContext, scan: ScanLimits | undefined): ScanLimits {
+  if (scan === undefined) return { recordsMax: allScanRecordsMax, bytesMax: readScanBytesMax };
+  return { recordsMax: Math.min(scan.recordsMax, allScanRecordsMax), bytesMax: Math.min(scan.bytesMax, readScanBytesMax) };
+}
+
+async function readPart(context: StoreContext, scan: AllScan, bytes: PageBytes, withLinks: boolean, isForward: boolean, limits: ScanLimits): Promise<AllPart & { readonly isCut: boolean } | null> {
+  const isEnd = await runScan(context, scan, bytes, limits);
   if (bytes.lacksRoom) return null;
   const { events } = scan;
   countRead(context.meter, events);
@@ -103,13 +109,13 @@ function placeOf(event: StoredEvent): AllPosition {
 }
 
 /** Runs a scan until its page is full, the log ends (true), or it has looked at as many records, or passed as many bytes, as one page may. */
-async function runScan(context: StoreContext, scan: AllScan, bytes: PageBytes, recordsMax: number): Promise<boolean> {
-  const { readScanBytesMax, readSliceEvents } = context.options;
+async function runScan(context: StoreContext, scan: AllScan, bytes: PageBytes, { recordsMax, bytesMax }: ScanLimits): Promise<boolean> {
+  const { readSliceEvents } = context.options;
   for (;;) {
-    const outcome = scan.step(Math.min(readSliceEvents, recordsMax - scan.examined));
+    const outcome = scan.step(Math.min(readSliceEvents, recordsMax - scan.examined), bytesMax);
     if (outcome === HIT) return false;
     if (outcome === END) return true;
-    if (scan.passedBytes > readScanBytesMax) return false;
+    if (scan.passedBytes > bytesMax) return false;
     if (isMiss(outcome)) await outcome;
     else {
       if (scan.examined >= recordsMax || scan.matchingSteps >= MATCHING_STEPS_MAX) return false;

@@ -15,6 +15,7 @@ import type { Scavenger } from '../../core/scavenge/api.ts';
 import type { Security } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { EventStore } from '../../core/streams/api.ts';
+import { StreamNames } from '../../core/streams/stream-names.ts';
 import type { Connectors, WebhookIngest } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/ingest/arrivals.ts';
 import type { ArrivalLimits } from '../../core/webhook/ingest/arrivals.ts';
@@ -194,6 +195,7 @@ export interface App extends AppContext {
   readonly origins: Origins | null;
   /** Bodies of webhook calls that are arriving. */
   readonly arrivals: Arrivals;
+  readonly streamNames: StreamNames;
 }
 
 /** As browsers write them, in lower case. */
@@ -204,7 +206,7 @@ export function appOf(context: AppContext): App {
   const { features = {}, server = {}, world } = context;
   const options = { ...DEFAULT_OPTIONS, ...context.options };
   const arrivals = new Arrivals(world.clock, { ...ARRIVAL_LIMITS, ...features.webhooks?.limits });
-  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals };
+  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals, streamNames: new StreamNames(context.store, world.clock) };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */

@@ -1,4 +1,4 @@
-import { arrayOf, BOOLEAN, COUNT, json, object, ok, problems, query, ref, TEXT } from './parts.ts';
+import { arrayOf, BOOLEAN, COUNT, json, object, ok, oneOf, problems, query, ref, TEXT, TIME } from './parts.ts';
 import type { OperationDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of what shows a node from inside: its files, names of streams, its log, and how it is. */
@@ -9,6 +9,15 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
     logEnd: { ...COUNT, description: 'Position in the log.' },
     chunks: { anyOf: [{ type: 'null' }, arrayOf(ref('ChunkFile'))], description: 'In log order; null where `since` is the version that holds.' },
   }),
+  StreamNames: object({
+    streams: { ...arrayOf(object({
+      stream: TEXT, lastEventNumber: { type: 'integer', minimum: -1, description: '-1 without events, 9223372036854775807 after a hard delete.' }, isDeleted: { ...BOOLEAN, description: 'It may be written again unless it was deleted for ever.' },
+      position: { ...COUNT, description: 'In the log, of the event by which it was found.' }, eventNumber: { ...COUNT, description: 'Of the same event.' }, writtenAt: TIME,
+    })), description: 'Newest first.' },
+    hidden: { ...COUNT, description: 'Streams that were found and that the caller may not read.' },
+    from: { ...COUNT, description: 'Position in the log at which this slice began.' }, to: { ...COUNT, description: 'Everything from here on has been looked at.' }, logEnd: COUNT,
+    next: { type: ['string', 'null'], description: 'To go on with, as `from`; null when the beginning of the log was reached.' },
+  }, 'A slice may find nothing and lead on.'),
   ChunkFile: object({
     file: TEXT, start: { ...COUNT, description: 'First logical chunk.' }, end: { ...COUNT, description: 'Last logical chunk: a merged file holds several.' }, startPosition: COUNT, endPosition: COUNT,
     bytes: { ...COUNT, description: 'Of the file.' }, dataBytes: { ...COUNT, description: 'Of the records in it.' }, isOngoing: { ...BOOLEAN, description: 'It is being written.' }, isScavenged: BOOLEAN,
@@ -20,4 +29,13 @@ export const CHUNK_MAP_DOC: OperationDoc = {
   summary: 'The chunk files of the log', description: 'From memory, so that it may be asked again and again. What a scavenge would remove of each file, a dry run says.',
   parameters: [query('since', 'The version of an earlier answer: the files are left out while it holds.', TEXT, '3f0c9a1e-7')],
   responses: { 200: ok('The files.', json(ref('ChunkMap'))), ...problems(400, 406) },
+};
+
+export const STREAM_NAMES_DOC: OperationDoc = {
+  summary: 'Names of streams', description: 'Those written or created lately, or with a text in their names. The index knows no names, so the log is read backward, at most 16 MiB or a quarter of a second for one answer, which says how far it has come and how to go on. A stream may come again in a later slice. Names of streams that the caller may not read are left out.',
+  parameters: [
+    query('recent', 'By their last events (`written`), or by their first ones (`created`).', oneOf('written', 'created'), 'written'), query('search', 'A text in the name, in any case, of at most 200 characters.', TEXT, 'order'), query('match', 'Where in the name.', oneOf('substring', 'prefix'), 'prefix'),
+    query('system', 'Names that begin with `$`, too.', BOOLEAN, true), query('count', 'Most streams of an answer.', { type: 'integer', minimum: 1, maximum: 200 }, 50), query('from', 'What an earlier answer gave as `next`.', { type: 'string', pattern: '^\\d{1,15}-\\d{1,15}$' }, '0-0'),
+  ],
+  responses: { 200: ok('The streams of one slice of the log.', json(ref('StreamNames'))), ...problems(400, 406) },
 };

@@ -78,7 +78,8 @@ function targetStreamOf(event: StoredEvent): string | null {
   return event.linkTargetMissing ? parseLink(event.data)?.stream ?? null : null;
 }
 
-async function mayRead(call: Call, app: App, stream: string): Promise<boolean> {
+/** Whether the caller may read a stream, where the answer hides what he may not. */
+export async function mayRead(call: Call, app: App, stream: string): Promise<boolean> {
   try {
     await checkStream(call, app, 'read', stream);
     return true;

@@ -199,7 +199,7 @@ const CLUSTER: Record<string, OperationExpectation> = {
 
 /** What shows a node from inside. */
 const INSPECTION: Record<string, OperationExpectation> = {
-  'GET /admin/chunks': is('operators'),
+  'GET /admin/chunks': is('operators'), 'GET /admin/streams': is('operators'),
 };
 
 /** By method and path of the route table. */
