@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { simulate } from './simulation.ts';
 
 test('every message is answered, parked or sent again as the rules say, whatever consumers and the node do; nothing is left out', async () => {
-  const sum = { delivered: 0, parked: 0, crashes: 0, replayed: 0 };
+  const sum = { delivered: 0, parked: 0, crashes: 0, replayed: 0, resets: 0, resetsCutShort: 0 };
   for (let seed = 1; seed <= 90; seed++) {
     const figures = await simulate(seed).catch((error: unknown) => { throw new Error(`seed ${seed}: ${String(error)}`, { cause: error }); });
     for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += figures[key];
   }
   // It has seen what it is about.
   expect(sum.delivered).toBeGreaterThan(2_000);
-  expect(Math.min(sum.parked, sum.crashes, sum.replayed)).toBeGreaterThan(40);
+  expect(Math.min(sum.parked, sum.crashes, sum.replayed, sum.resets, sum.resetsCutShort)).toBeGreaterThan(40);
 });

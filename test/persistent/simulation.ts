@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import { ALL_STREAM, answerId, checkpointStreamOf, parkedStreamOf, STRATEGIES } from '../../core/persistent/api.ts';
-import type { Delivery, GroupConsumer, GroupSettings, NackAction, PersistentSubscriptionsEngine } from '../../core/persistent/api.ts';
+import type { Delivery, GroupConsumer, GroupSettings, NackAction, PersistentSubscriptionsEngine, StartFrom } from '../../core/persistent/api.ts';
 import { isAfter, parsePlace } from '../../core/persistent/positions.ts';
 import type { EngineParts, GroupStore } from '../../core/persistent/parts.ts';
 import { decodeCheckpoint, decodeInitialMark } from '../../core/persistent/stored-forms.ts';
@@ -35,7 +35,16 @@ interface Reader {
 
 interface PendingWrite { readonly life: number; readonly apply: () => Promise<unknown>; readonly resolve: (value: unknown) => void; readonly reject: (error: unknown) => void }
 
-export interface SimulationFigures { readonly delivered: number; readonly parked: number; readonly crashes: number; readonly replayed: number }
+export interface SimulationFigures { readonly delivered: number; readonly parked: number; readonly crashes: number; readonly replayed: number; readonly resets: number; readonly resetsCutShort: number }
+
+/** From where on a group works, and since when: what was answered or parked before does not count. */
+interface Beginning {
+  readonly wants: (event: StoredEvent, at: number) => boolean;
+  /** A reset to the end that was cut short may begin at the end of a later moment: what is written until it is asked for again can be left out. */
+  readonly owesNothing?: boolean;
+  readonly answersFrom: number;
+  readonly logFrom: number;
+}
 
 class Simulation {
   readonly #random: Random;
@@ -45,8 +54,8 @@ class Simulation {
   readonly #source: string;
   readonly #settings: GroupSettings;
   readonly #fromEnd: boolean;
-  /** Events before the group was made, of a group from the end: never wanted. */
-  #firstWanted = 0;
+  /** Where the group has begun. Several where a reset was cut short: it is at one of them, and that is not known. */
+  #beginnings: readonly Beginning[] = [];
   #engine!: PersistentSubscriptionsEngine;
   /** Goes up with each process; `#life` with whatever makes a group start anew. */
   #process = 0;
@@ -58,8 +67,9 @@ class Simulation {
   #writes: PendingWrite[] = [];
   #holdsWrites = false;
   #readers: Reader[] = [];
-  /** Keys of events that a client has acknowledged or skipped. */
-  readonly #answered = new Set<string>();
+  /** Keys of events that a client has acknowledged or skipped, with the number of the last such answer. */
+  readonly #answered = new Map<string, number>();
+  #answers = 0;
   readonly #replayAnswered = new Set<number>();
   /** Last retry count that was handed out, by life and key. */
   readonly #handed = new Map<string, number>();
@@ -71,6 +81,8 @@ class Simulation {
   #delivered = 0;
   #crashes = 0;
   #replayed = 0;
+  #resets = 0;
+  #resetsCutShort = 0;
 
   constructor(seed: number) {
     const random = new Random(seed);
@@ -89,10 +101,10 @@ class Simulation {
     await this.#append(this.#random.int(0, 12));
     this.#boot();
     await this.#call(() => this.#engine.create(this.#source, GROUP, { settings: { ...this.#settings, readBatchSize: this.#random.int(1, this.#settings.historyBufferSize - 1) }, from: this.#fromEnd ? 'end' : 'start', ...(this.#kind === 'all' && { filter: { on: 'stream', prefixes: ['jobs'] } }) }, 'admin'));
-    if (this.#fromEnd) this.#firstWanted = this.#model.log.length;
+    this.#beginnings = [this.#beginning(this.#fromEnd ? 'end' : 'start')];
     for (let steps = this.#random.int(30, 120); steps > 0; steps--) await this.#step();
     await this.#heal();
-    return { delivered: this.#delivered, parked: this.#parkedIn.size, crashes: this.#crashes, replayed: this.#replayed };
+    return { delivered: this.#delivered, parked: this.#parkedIn.size, crashes: this.#crashes, replayed: this.#replayed, resets: this.#resets, resetsCutShort: this.#resetsCutShort };
   }
 
   async #step(): Promise<void> {
@@ -101,7 +113,9 @@ class Simulation {
     if (choice < 16) await this.#append(random.int(1, 6));
     else if (choice < 28) await this.#connect(random.pick([1, 2, 5, 20]));
     else if (choice < 33) this.#close();
-    else if (choice < 72) await this.#answer();
+    else if (choice < 69) await this.#answer();
+    else if (choice < 70) await this.#restart();
+    else if (choice < 72) await this.#reset();
     else if (choice < 84) await this.#advance(random.pick([10, 100, 500, 2_000]));
     else if (choice < 87) this.#holdsWrites = !this.#holdsWrites;
     else if (choice < 88) this.#writeFaults = random.int(1, 3);
@@ -157,8 +171,8 @@ class Simulation {
   }
 
   /** Writes that wait get their outcome, in order. */
-  async #release(): Promise<void> {
-    for (let turns = 0; this.#writes.length > 0 && turns < 200; turns++) {
+  async #release(most = 200): Promise<void> {
+    for (let turns = 0; this.#writes.length > 0 && turns < most; turns++) {
       const { life, apply, resolve, reject } = this.#writes.shift()!;
       if (!this.#isLeading) reject(new SkuaError('not_leader', 'Chosen by the simulation.'));
       else if (this.#writeFaults > 0) {
@@ -232,9 +246,73 @@ class Simulation {
     this.#writeFaults = 0;
     this.#readFaults = 0;
     this.#life++;
-    if (this.#random.chance(0.3)) await this.#call(() => this.#engine.restart());
-    else await this.#call(() => this.#engine.update(this.#source, GROUP, { settings: { ...this.#settings, readBatchSize: this.#random.int(1, historyBufferSize - 1) } }, 'admin'));
+    await this.#call(() => this.#engine.update(this.#source, GROUP, { settings: { ...this.#settings, readBatchSize: this.#random.int(1, historyBufferSize - 1) } }, 'admin'));
     await this.#checkDropped();
+  }
+
+  /** Whatever fails meanwhile, all groups begin again from what is stored. */
+  async #restart(): Promise<void> {
+    if (this.#random.chance(0.3)) this.#writeFaults = this.#random.int(1, 2);
+    this.#life++;
+    await this.#call(() => this.#engine.restart());
+    await this.#checkDropped();
+  }
+
+  async #reset(): Promise<void> {
+    const from = await this.#someStart();
+    this.#readFaults = 0;
+    this.#writeFaults = this.#random.chance(0.3) ? this.#random.int(1, 3) : 0;
+    if (this.#random.chance(0.3)) await this.#resetCutShort(from);
+    else await this.#resetTo(from);
+  }
+
+  /** The group begins anew: where it is told to, or, if a write fails meanwhile, there or where it was. */
+  async #resetTo(from: StartFrom): Promise<void> {
+    const chosen = this.#mayBegin(from);
+    this.#life++;
+    if (await this.#call(() => this.#engine.reset(this.#source, GROUP, from, 'admin'))) {
+      this.#beginnings = [chosen];
+      this.#resets++;
+    } else {
+      this.#resetsCutShort++;
+      await this.#advance(1_000);
+    }
+    await this.#checkDropped();
+  }
+
+  async #resetCutShort(from: StartFrom): Promise<void> {
+    this.#mayBegin(from);
+    this.#resetsCutShort++;
+    this.#engine.reset(this.#source, GROUP, from, 'admin').catch(() => {});
+    for (let turns = this.#random.int(0, 4); turns > 0; turns--) {
+      await settle();
+      await this.#release(1);
+    }
+    await this.#crash();
+  }
+
+  #mayBegin(from: StartFrom): Beginning {
+    const chosen = this.#beginning(from);
+    this.#beginnings = [...this.#beginnings, from === 'end' ? { ...chosen, owesNothing: true } : chosen];
+    return chosen;
+  }
+
+  async #someStart(): Promise<StartFrom> {
+    const which = this.#random.int(0, 3);
+    if (which < 2) return which === 0 ? 'start' : 'end';
+    if (this.#kind !== 'all') return this.#random.int(0, (await this.#model.streamInfo(this.#source)).lastEventNumber + 2);
+    if (this.#model.log.length === 0) return 'start';
+    const { position, preparePosition } = this.#random.pick(this.#model.log);
+    return { commit: position, prepare: preparePosition };
+  }
+
+  #beginning(from: StartFrom): Beginning {
+    const logFrom = this.#model.log.length;
+    const answersFrom = this.#answers + 1;
+    if (from === 'start') return { wants: () => true, answersFrom, logFrom };
+    if (from === 'end') return { wants: (_, at) => at >= logFrom, answersFrom, logFrom };
+    if (typeof from === 'number') return { wants: ({ number }) => number >= from, answersFrom, logFrom };
+    return { wants: ({ position, preparePosition }) => !isAfter(from.commit, from.prepare, { commit: position, prepare: preparePosition }), answersFrom, logFrom };
   }
 
   async #checkDropped(): Promise<void> {
@@ -302,7 +380,7 @@ class Simulation {
 
   #done(key: string, life: number): void {
     if (key.startsWith('parked/')) this.#replayAnswered.add(Number(key.slice(7)));
-    else this.#answered.add(key);
+    else this.#answered.set(key, ++this.#answers);
     // With no timeout nothing takes the message from its holder, so the answer counted.
     if (this.#settings.messageTimeoutMs === 0) this.#settled.add(`${life} ${key}`);
   }
@@ -347,23 +425,38 @@ class Simulation {
     if (retryCount !== before + 1) throw new Error(`${key} came with ${retryCount} after ${before}`);
     if (retryCount > Math.max(0, this.#settings.maxRetryCount)) throw new Error(`${key} came ${retryCount} times again`);
     if (this.#settled.has(`${life} ${key}`)) throw new Error(`${key} came again after it had been answered`);
-    if (!isReplay && !this.#wanted().some(({ stream, number }) => stream === source.stream && number === source.number) && source.number >= this.#hiddenBelow) throw new Error(`${key} is no event of the group`);
+    // What was on its way when the group began anew was of the group that it was before.
+    if (!isReplay && life === this.#life && source.number >= this.#hiddenBelow && !this.#isWanted(source)) throw new Error(`${key} is no event of the group`);
     this.#handed.set(`${life} ${key}`, retryCount);
     return { delivery, key };
   }
 
-  /** Events that the group must do something with, in order. */
-  #wanted(): StoredEvent[] {
-    return this.#model.log.slice(this.#firstWanted).filter(({ stream, number }) => (this.#kind === 'all' ? stream.startsWith('jobs') : stream === this.#source) && number >= (this.#kind === 'all' ? 0 : this.#hiddenBelow));
+  /** Whether an event is of the group, wherever it has begun. */
+  #isWanted({ stream, number }: StoredEvent): boolean {
+    const at = this.#model.log.findIndex((event) => event.stream === stream && event.number === number);
+    return at >= 0 && this.#isOfGroup(this.#model.log[at]!) && this.#beginnings.some(({ wants }) => wants(this.#model.log[at]!, at));
   }
 
-  #parkedKeys(): Set<string> {
-    const keys = new Set<string>();
-    for (const { stream, data, metadata } of this.#model.log) {
+  #isOfGroup({ stream, number }: StoredEvent): boolean {
+    return this.#kind === 'all' ? stream.startsWith('jobs') : stream === this.#source && number >= this.#hiddenBelow;
+  }
+
+  /** Events that the group must still do something with, wherever it has begun, in order. */
+  #due(): StoredEvent[] {
+    const parked = this.#parkedKeys();
+    return this.#model.log.filter((event, at) => {
+      const key = `${event.stream}/${event.number}`;
+      return this.#isOfGroup(event) && this.#beginnings.every(({ wants, owesNothing = false, answersFrom, logFrom }) => wants(event, at) && !owesNothing && (this.#answered.get(key) ?? 0) < answersFrom && (parked.get(key) ?? -1) < logFrom);
+    });
+  }
+
+  /** Events that were parked, with the place in the log where that was written last. */
+  #parkedKeys(): Map<string, number> {
+    const keys = new Map<string, number>();
+    for (const [at, { stream, data, metadata }] of this.#model.log.entries()) {
       if (stream !== parkedStreamOf(this.#source, GROUP)) continue;
       const [number, target] = decodeText(data).split('@');
-      if (this.#kind === 'links') keys.add(`links/${(JSON.parse(decodeText(metadata)) as { subscriptionEventNumber?: number }).subscriptionEventNumber ?? 0}`);
-      else keys.add(`${target}/${number}`);
+      keys.set(this.#kind === 'links' ? `links/${(JSON.parse(decodeText(metadata)) as { subscriptionEventNumber?: number }).subscriptionEventNumber ?? 0}` : `${target}/${number}`, at);
     }
     return keys;
   }
@@ -380,11 +473,9 @@ class Simulation {
   /** A checkpoint never stands beyond an event that was neither answered nor parked. */
   #checkCheckpoint(text: string): void {
     const place = parsePlace(text, this.#kind === 'all')!;
-    const parked = this.#parkedKeys();
-    for (const { stream, number, position, preparePosition } of this.#wanted()) {
-      const key = `${stream}/${number}`;
+    for (const { stream, number, position, preparePosition } of this.#due()) {
       const isBeyond = this.#kind === 'all' ? isAfter(position, preparePosition, place) : number > place.commit;
-      if (!isBeyond && !this.#answered.has(key) && !parked.has(key)) throw new Error(`the checkpoint ${text} leaves ${key} out`);
+      if (!isBeyond) throw new Error(`the checkpoint ${text} leaves ${stream}/${number} out`);
     }
   }
 
@@ -424,14 +515,14 @@ class Simulation {
     await this.#release();
     for (const { consumer } of this.#readers) consumer.close();
     this.#readers = [];
+    // Whoever was told that a reset has failed asks for it again.
+    for (let tries = 0; this.#beginnings.length > 1 && tries < 20; tries++) await this.#resetTo(await this.#someStart());
+    if (this.#beginnings.length > 1) throw new Error(`a reset can't be asked for again: ${String(this.#refusal)}`);
     await this.#advance(this.#settings.messageTimeoutMs === 0 ? 31_000 : 2_000);
     await this.#connect(20);
     const reader = this.#readers.at(-1);
     if (reader === undefined) throw new Error(`nobody can connect at the end: ${String(this.#refusal)}`);
-    const isLeft = () => {
-      const parked = this.#parkedKeys();
-      return this.#wanted().find(({ stream, number }) => !this.#answered.has(`${stream}/${number}`) && !parked.has(`${stream}/${number}`));
-    };
+    const isLeft = (): StoredEvent | undefined => this.#due()[0];
     const isEmpty = async () => (await this.#engine.figures()).every(({ outstandingMessagesCount, retryBufferCount, readBufferCount }) => outstandingMessagesCount + retryBufferCount + readBufferCount === 0);
     for (let turn = 0; turn < 300; turn++) {
       this.#pull(reader);
