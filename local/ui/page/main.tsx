@@ -1,3 +1,10 @@
 import { render } from 'preact';
+import { loadSession } from './api/session.ts';
+import { applyTheme } from './lib/theme.ts';
+import { startRouter } from './lib/router.ts';
+import { Shell } from './shell/shell.tsx';
 
-render(<h1>Skua</h1>, document.body);
+applyTheme();
+startRouter();
+render(<Shell />, document.getElementById('page')!);
+void loadSession();

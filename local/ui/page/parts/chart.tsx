@@ -1,0 +1,136 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import { bytesText, clockText, durationText, numberText, percentText, shortText } from '../lib/format.ts';
+import { colourOf, paintedTheme } from '../lib/theme.ts';
+
+export type Unit = 'count' | 'perSecond' | 'bytes' | 'bytesPerSecond' | 'ms' | 'share';
+
+export interface Series {
+  readonly label: string;
+  /** As many as there are times; null for what is not known. */
+  readonly values: readonly (number | null)[];
+}
+
+export interface ChartProps {
+  readonly title: string;
+  /** Unix milliseconds, rising. */
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+  readonly unit?: Unit;
+  /** In pixels, without the heading. */
+  readonly height?: number;
+  readonly actions?: ComponentChildren;
+  /** The span that is shown, in milliseconds up to the last time; what there is without. */
+  readonly spanMs?: number;
+  /** Charts with the same key show the same place under the pointer. */
+  readonly syncKey?: string;
+}
+
+const HEIGHT = 150;
+const SERIES_COLOURS = 6;
+
+export function unitText(value: number | null | undefined, unit: Unit): string {
+  if (value == null) return '–';
+  switch (unit) {
+    case 'count': return Math.abs(value) < 10_000 ? (Number.isInteger(value) ? numberText(value) : shortText(value)) : shortText(value);
+    case 'perSecond': return `${shortText(value)}/s`;
+    case 'bytes': return bytesText(value);
+    case 'bytesPerSecond': return `${bytesText(value)}/s`;
+    case 'ms': return durationText(value);
+    case 'share': return percentText(value);
+  }
+}
+
+/** Lines over time. Those who can't see them get the same as a table. */
+export function Chart({ title, times, series, unit = 'count', height = HEIGHT, actions, spanMs, syncKey }: ChartProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const legend = useRef<HTMLUListElement>(null);
+  const painted = paintedTheme.value;
+  const labels = series.map(({ label }) => label).join('\n');
+  const data = useRef<uPlot.AlignedData>([[]]);
+  data.current = [times.map((ms) => ms / 1_000), ...series.map(({ values }) => values as (number | null)[])];
+  const span = useRef(spanMs);
+  span.current = spanMs;
+
+  useEffect(() => {
+    const element = host.current!;
+    const made = new uPlot(optionsFor(element, { series, unit, height, ...(syncKey !== undefined && { syncKey }) }, span, (index) => showAt(legend.current, data.current, index, unit)), data.current, element);
+    plot.current = made;
+    const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    watch.observe(element);
+    return () => {
+      watch.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [painted, labels, unit, height]);
+  useEffect(() => {
+    plot.current?.setData(data.current);
+    if (plot.current?.cursor.idx == null) showAt(legend.current, data.current, null, unit);
+  }, [times, series]);
+
+  return (
+    <figure class="chart">
+      <figcaption class="chart-head"><span class="chart-title">{title}</span>
+        <ul class="legend" ref={legend} aria-hidden="true">{series.map(({ label }, i) => <li key={label}><span class={`key fill-${(i % SERIES_COLOURS) + 1}`} />{series.length > 1 && <span class="truncate">{label}</span>}<output class="legend-value" /></li>)}</ul>
+        {actions}
+      </figcaption>
+      <div ref={host} class="chart-host" aria-hidden="true" style={{ height: `${height}px` }} />
+      <table class="hidden-visually">
+        <caption>{title}{times.length > 0 && `, ${clockText(times[0]!)} to ${clockText(times.at(-1)!)}`}</caption>
+        <thead><tr><th scope="col">Line</th><th scope="col">Last</th><th scope="col">Lowest</th><th scope="col">Highest</th></tr></thead>
+        <tbody>{series.map(({ label, values }) => {
+          const known = values.filter((value) => value !== null);
+          return <tr key={label}><th scope="row">{label}</th><td>{unitText(known.at(-1), unit)}</td><td>{unitText(least(known), unit)}</td><td>{unitText(most(known), unit)}</td></tr>;
+        })}</tbody>
+      </table>
+    </figure>
+  );
+}
+
+function least(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((one, other) => Math.min(one, other));
+}
+
+function most(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((one, other) => Math.max(one, other));
+}
+
+/** The values under the pointer, or the last ones. */
+function showAt(legend: HTMLUListElement | null, data: uPlot.AlignedData, index: number | null, unit: Unit): void {
+  if (legend === null) return;
+  const at = index ?? data[0].length - 1;
+  for (const [i, item] of [...legend.children].entries()) item.querySelector('output')!.textContent = unitText(data[i + 1]?.[at], unit);
+}
+
+function optionsFor(element: HTMLElement, { series, unit, height, syncKey }: { readonly series: readonly Series[]; readonly unit: Unit; readonly height: number; readonly syncKey?: string }, span: { readonly current: number | undefined }, onMove: (index: number | null) => void): uPlot.Options {
+  const axis = { stroke: colourOf('--text-3'), grid: { stroke: colourOf('--line'), width: 1 }, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
+  return {
+    width: Math.max(1, element.clientWidth), height, pxAlign: 1, padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false }, ...(syncKey !== undefined && { sync: { key: syncKey } }) },
+    scales: {
+      x: { time: true, range: (_, from, to) => (span.current === undefined || !Number.isFinite(to) ? [from, to] : [to - span.current / 1_000, to]) },
+      // Zero is always in sight, so that a small change looks small.
+      y: { range: (_, from, to) => [Math.min(0, from ?? 0), to === null || to <= 0 ? 1 : to * 1.1] },
+    },
+    axes: [
+      { ...axis, size: 24, space: 70, gap: 4, values: (_, ticks) => ticks.map((tick) => shortClock.format(tick * 1_000)) },
+      { ...axis, size: 62, space: 28, gap: 6, values: (_, ticks) => ticks.map((tick) => unitText(tick, unit)) },
+    ],
+    series: [{}, ...series.map(({ label }, i) => {
+      const colour = colourOf(`--series-${(i % SERIES_COLOURS) + 1}`);
+      return { label, stroke: colour, width: 1.5, points: { show: false }, spanGaps: false, ...(series.length === 1 && { fill: faded(colour) }) };
+    })],
+    hooks: { setCursor: [(plot) => onMove(plot.cursor.idx ?? null)] },
+  };
+}
+
+const shortClock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+
+/** The colour, nearly transparent. */
+function faded(colour: string): string {
+  return colour.startsWith('rgb(') ? `rgba(${colour.slice(4, -1)}, 0.12)` : 'transparent';
+}

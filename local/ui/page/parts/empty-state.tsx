@@ -1,0 +1,39 @@
+import type { ComponentChildren } from 'preact';
+import type { ApiError } from '../api/problem.ts';
+import { Button } from './button.tsx';
+import { Icon } from './icon.tsx';
+import type { IconName } from './icon.tsx';
+
+/** Where nothing is: why, and what to do next. */
+export function EmptyState({ icon = 'info', title, action, children }: { readonly icon?: IconName; readonly title: string; readonly action?: ComponentChildren; readonly children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <span class="empty-icon"><Icon name={icon} size={24} /></span>
+      <p class="empty-title">{title}</p>
+      {children !== undefined && <div class="muted prose">{children}</div>}
+      {action}
+    </div>
+  );
+}
+
+/** What happened, in the node's words, and a way on. */
+export function ErrorState({ error, what = 'This', onRetry }: { readonly error: ApiError; readonly what?: string; readonly onRetry?: () => void }) {
+  return (
+    <div role="alert">
+      <EmptyState icon={error.isPassing ? 'clock' : 'error'} title={`${what} can't be shown`} action={onRetry !== undefined && <Button icon="refresh" onClick={onRetry}>Try again</Button>}>
+        <span class="break">{error.message}{error.hint !== null && ` ${error.hint}`}</span>{error.status > 0 && <><br /><code class="faint">{error.code}</code></>}
+      </EmptyState>
+    </div>
+  );
+}
+
+/** Something to be done about, within a view. */
+export function Notice({ tone = 'info', title, action, children }: { readonly tone?: 'info' | 'warn' | 'bad' | 'ok'; readonly title?: ComponentChildren; readonly action?: ComponentChildren; readonly children?: ComponentChildren }) {
+  return (
+    <div class={`notice ${tone}`}>
+      <Icon name={tone === 'info' ? 'info' : tone === 'ok' ? 'check' : tone === 'warn' ? 'warning' : 'error'} />
+      <div class="grow prose">{title !== undefined && <strong>{title}</strong>}{children !== undefined && <div>{children}</div>}</div>
+      {action}
+    </div>
+  );
+}

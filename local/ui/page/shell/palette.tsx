@@ -1,0 +1,82 @@
+import { signal, useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { mayUse } from '../api/session.ts';
+import { goTo, pathTo } from '../lib/router.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { Icon } from '../parts/icon.tsx';
+import type { IconName } from '../parts/icon.tsx';
+import { VIEWS, viewAt } from '../views.ts';
+
+export const paletteIsOpen = signal(false);
+
+interface Choice {
+  readonly label: string;
+  readonly hint: string;
+  readonly icon: IconName;
+  readonly path: string;
+}
+
+/** Views whose names hold the words, and the stream of that name. */
+function choicesFor(text: string): Choice[] {
+  const wanted = text.trim().toLowerCase();
+  const views = VIEWS.filter((view) => view.isInMenu !== false && mayUse(view.needs) && `${view.title} ${view.group}`.toLowerCase().includes(wanted))
+    .map(({ title, group, icon, path }): Choice => ({ label: title, hint: group, icon, path }));
+  const stream = pathTo('streams', text.trim());
+  if (wanted !== '' && viewAt(stream) !== null) views.push({ label: text.trim(), hint: 'Open this stream', icon: 'streams', path: stream });
+  return views;
+}
+
+/** Ctrl+K: to any view or stream without a hand on the mouse. */
+export function Palette() {
+  const isOpen = paletteIsOpen.value;
+  return <Dialog title="Go to" isOpen={isOpen} onClose={() => (paletteIsOpen.value = false)} size="palette">{isOpen && <Chooser />}</Dialog>;
+}
+
+function Chooser() {
+  const text = useSignal('');
+  const at = useSignal(0);
+  const list = useRef<HTMLUListElement>(null);
+  const choices = choicesFor(text.value);
+  const chosen = Math.min(at.value, choices.length - 1);
+  useEffect(() => list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }), [chosen]);
+
+  const take = (choice: Choice | undefined) => {
+    if (choice === undefined) return;
+    paletteIsOpen.value = false;
+    goTo(choice.path);
+  };
+  const pressed = (event: KeyboardEvent) => {
+    const moves: Readonly<Record<string, number>> = { ArrowDown: chosen + 1, ArrowUp: chosen - 1, Home: 0, End: choices.length - 1 };
+    const to = moves[event.key];
+    if (event.key === 'Enter') take(choices[chosen]);
+    else if (to === undefined || ((event.key === 'Home' || event.key === 'End') && text.value !== '')) return;
+    else at.value = choices.length === 0 ? 0 : (to + choices.length) % choices.length;
+    event.preventDefault();
+  };
+  return (
+    <div class="palette">
+      <div class="palette-input">
+        <Icon name="search" />
+        <input
+          type="text" role="combobox" aria-label="View or stream" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-activedescendant={chosen >= 0 ? `palette-${chosen}` : undefined}
+          placeholder="View, or name of a stream" autocomplete="off" spellcheck={false} autofocus value={text.value} onKeyDown={pressed}
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+            at.value = 0;
+          }}
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <ul id="palette-list" role="listbox" aria-label="Matches" ref={list}>
+        {choices.map((choice, i) => (
+          <li key={choice.path} id={`palette-${i}`} role="option" aria-selected={i === chosen} onClick={() => take(choice)} onMouseMove={() => (at.value = i)}>
+            <Icon name={choice.icon} />
+            <span class="truncate grow">{choice.label}</span>
+            <span class="small faint nowrap">{choice.hint}</span>
+          </li>
+        ))}
+      </ul>
+      {choices.length === 0 && <p class="palette-none muted">No view is called that.</p>}
+    </div>
+  );
+}

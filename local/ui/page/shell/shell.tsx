@@ -1,0 +1,95 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
+import { connection, returns, startingUp } from '../api/connection.ts';
+import { loadSession, session, sessionFailure } from '../api/session.ts';
+import { announcement } from '../lib/announce.ts';
+import { percentText } from '../lib/format.ts';
+import { place } from '../lib/router.ts';
+import { ConfirmHost } from '../parts/confirm.tsx';
+import { ErrorState } from '../parts/empty-state.tsx';
+import { Icon } from '../parts/icon.tsx';
+import { Toasts } from '../parts/toast.tsx';
+import { Header } from './header.tsx';
+import { Login } from './login.tsx';
+import { Palette, paletteIsOpen } from './palette.tsx';
+import { Sidebar } from './sidebar.tsx';
+import { Stage } from './stage.tsx';
+
+/** What stands around every view. */
+export function Shell() {
+  const isMenuOpen = useSignal(false);
+  const { path } = place.value;
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+
+  // Who has gone to another view hears of it, and goes on from its beginning.
+  useEffect(() => {
+    isMenuOpen.value = false;
+    if (isFirst.current) {
+      isFirst.current = false;
+      return;
+    }
+    main.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, [path]);
+
+  // After a restart it may be another session, or none.
+  const back = returns.value;
+  useEffect(() => {
+    if (back > 0) void loadSession();
+  }, [back]);
+
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === 'k') {
+        event.preventDefault();
+        paletteIsOpen.value = !paletteIsOpen.peek();
+      } else if (event.key === 'Escape') isMenuOpen.value = false;
+    };
+    addEventListener('keydown', pressed);
+    return () => removeEventListener('keydown', pressed);
+  }, []);
+
+  return (
+    <div class={`shell${isMenuOpen.value ? ' menu-open' : ''}`}>
+      <a class="skip" href="#main" onClick={(event) => {
+        event.preventDefault();
+        main.current?.focus();
+      }}>Skip to the content</a>
+      <Sidebar isOpen={isMenuOpen} />
+      <div class="frame">
+        <Header isMenuOpen={isMenuOpen} />
+        <Banner />
+        <main id="main" ref={main} tabIndex={-1}>
+          {session.value === null ? <Waiting /> : <Stage />}
+        </main>
+      </div>
+      <Login />
+      <Palette />
+      <ConfirmHost />
+      <Toasts />
+      <div class="hidden-visually" role="status" aria-live="polite">{announcement}</div>
+    </div>
+  );
+}
+
+function Waiting() {
+  const failure = sessionFailure.value;
+  if (failure !== null) return <div class="stage"><ErrorState error={failure} what="The page" onRetry={() => void loadSession()} /></div>;
+  return <div class="stage" aria-busy="true"><span class="hidden-visually">Loading</span></div>;
+}
+
+/** Says that the node is away, for as long as it is. */
+function Banner() {
+  if (connection.value === 'ok') return null;
+  const isStarting = connection.value === 'starting';
+  const work = startingUp.value;
+  return (
+    <div class={`banner ${isStarting ? 'info' : 'bad'}`} role="alert">
+      <Icon name={isStarting ? 'clock' : 'warning'} />
+      {isStarting
+        ? <span>The node is starting{work === null ? '' : `: ${work.phase}${work.done === null ? '' : `, ${percentText(work.done)}`}`}. The page goes on when it is ready.</span>
+        : <span>The node is gone; trying again. What is shown is the last that was known.</span>}
+    </div>
+  );
+}

@@ -1,0 +1,74 @@
+import type { ComponentType } from 'preact';
+import { Component } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { mayUse, session } from '../api/session.ts';
+import { announce } from '../lib/announce.ts';
+import { place } from '../lib/router.ts';
+import { Button } from '../parts/button.tsx';
+import { EmptyState } from '../parts/empty-state.tsx';
+import { Locked } from '../parts/locked.tsx';
+import { viewAt } from '../views.ts';
+import type { Found, View, ViewProps } from '../views.ts';
+
+/** The view of the address: loaded when it is first looked at. */
+export function Stage() {
+  const { path } = place.value;
+  const found = viewAt(path);
+  const title = found?.view.title ?? 'Nothing here';
+  useEffect(() => {
+    const name = found === null ? '' : Object.values(found.params).at(-1) ?? '';
+    document.title = `${name === '' ? '' : `${name} · `}${title} · Skua`;
+    announce(title);
+  }, [path]);
+
+  if (found === null) return <div class="stage"><EmptyState icon="search" title="There is nothing here" action={<Button href="/">To the overview</Button>}>The page has no view at this address. It may have moved, or the address was cut.</EmptyState></div>;
+  if (!mayUse(found.view.needs)) return <div class="stage"><Locked needs={found.view.needs} what={found.view.title} /></div>;
+  // Another user sees the view from its beginning.
+  return <Loaded key={`${found.view.path} ${session.value?.user ?? ''}`} found={found} />;
+}
+
+const loaded = new Map<View, ComponentType<ViewProps>>();
+
+function Loaded({ found: { view, params } }: { readonly found: Found }) {
+  const [state, setState] = useState<ComponentType<ViewProps> | 'loading' | 'failed'>(() => loaded.get(view) ?? 'loading');
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    if (typeof state === 'function') return;
+    view.load().then(({ default: made }) => {
+      loaded.set(view, made);
+      setState(() => made);
+    }, () => setState('failed'));
+  }, [attempt]);
+
+  if (state === 'loading') return <div class="stage" aria-busy="true"><span class="hidden-visually">Loading</span></div>;
+  if (state === 'failed') {
+    return (
+      <div class="stage">
+        <EmptyState icon="refresh" title="This part of the page can't be loaded" action={<div class="row"><Button onClick={() => location.reload()} kind="primary">Load the page again</Button><Button onClick={() => setAttempt(attempt + 1)}>Try again</Button></div>}>
+          The node may be away, or it has been updated since the page was opened.
+        </EmptyState>
+      </div>
+    );
+  }
+  const Shown = state;
+  return <Guard><div class="stage"><Shown params={params} query={place.value.query} /></div></Guard>;
+}
+
+/** A view that fails takes nothing else along. */
+class Guard extends Component<{ children: preact.ComponentChildren }, { failed: Error | null }> {
+  override state = { failed: null };
+
+  static override getDerivedStateFromError(failed: Error) {
+    return { failed };
+  }
+
+  override componentDidCatch(failed: Error): void {
+    console.error(failed);
+  }
+
+  override render() {
+    const { failed } = this.state as { failed: Error | null };
+    if (failed === null) return this.props.children;
+    return <div class="stage"><EmptyState icon="error" title="This view failed" action={<Button onClick={() => this.setState({ failed: null })}>Show it again</Button>}>That is a fault of the page: {failed.message}</EmptyState></div>;
+  }
+}

@@ -1,0 +1,51 @@
+import type { ComponentType } from 'preact';
+import type { Need } from './api/session.ts';
+import { match } from './lib/router.ts';
+import type { IconName } from './parts/icon.tsx';
+
+/** What a view is given: the variables of its path, decoded, and the query. */
+export interface ViewProps {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+}
+
+export interface View {
+  /** Behind `/ui`; `:name` is a variable of one segment. */
+  readonly path: string;
+  /** In the menu, as heading and in the title of the window. */
+  readonly title: string;
+  readonly group: Group;
+  readonly icon: IconName;
+  readonly needs: Need;
+  /** False: it is reached from other views, and stands in no menu. */
+  readonly isInMenu?: boolean;
+  load(): Promise<{ readonly default: ComponentType<ViewProps> }>;
+}
+
+/** The groups of the menu, in their order. */
+export const GROUPS = ['Node', 'Data', 'Delivery', 'Upkeep', 'Access', 'System'] as const;
+export type Group = (typeof GROUPS)[number];
+
+/** Every view, in the order of the menu; the first that fits a path is shown. */
+export const VIEWS: readonly View[] = [
+  { path: '/', title: 'Overview', group: 'Node', icon: 'overview', needs: 'operators', load: () => import('./views/overview/overview.tsx') },
+];
+
+export interface Found {
+  readonly view: View;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+export function viewAt(path: string): Found | null {
+  for (const view of VIEWS) {
+    const params = match(view.path, path);
+    if (params !== null) return { view, params };
+  }
+  return null;
+}
+
+/** The view in whose place of the menu a path belongs: its own, or that of the view it was reached from. */
+export function menuViewAt(path: string): View | null {
+  const first = path.split('/')[1];
+  return VIEWS.find((view) => view.isInMenu !== false && view.path.split('/')[1] === first) ?? null;
+}
