@@ -6,6 +6,11 @@ export function notFoundError(stream: string, group: string): SkuaError {
   return new SkuaError('persistent_subscription_not_found', `Subscription group ${group} on stream ${stream} does not exist.`, { stream, group });
 }
 
+/** Of a stream as a whole; over gRPC, where the reference names a group without a name, that is told. */
+export function noneError(stream: string): SkuaError {
+  return new SkuaError('persistent_subscription_not_found', `Stream ${stream} has no persistent subscription.`, { stream });
+}
+
 export function existsError(stream: string, group: string): SkuaError {
   return new SkuaError('persistent_subscription_exists', `Subscription group ${group} on stream ${stream} exists.`, { stream, group });
 }

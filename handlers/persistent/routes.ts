@@ -1,5 +1,5 @@
 import { ALL_STREAM } from '../../core/persistent/api.ts';
-import { notFoundError } from '../../core/persistent/errors.ts';
+import { noneError } from '../../core/persistent/errors.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler, Reply } from '../http/context.ts';
@@ -51,7 +51,7 @@ const listOfStream: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const stream = decodeSegment(call.params['stream']!);
   const found = await groups.list(stream);
-  if (found.length === 0) throw notFoundError(stream, '');
+  if (found.length === 0) throw noneError(stream);
   return adminJson(call, 200, found.map((info) => summaryDocument(call, info)));
 };
 

@@ -41,7 +41,7 @@ describe('skua subscriptions', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^stream +group +status +consumers +in flight +parked +checkpoint +last event\njobs +workers +Live +0 +0 +0 +2\nmails +senders +Live +0 +0 +0\n$/);
     expect((await json('list --stream jobs')).subscriptions).toMatchObject([{ eventStreamId: 'jobs', groupName: 'workers' }]);
-    expect(await run('list --stream nothing')).toMatchObject({ code: 1, err: expect.stringContaining('persistent_subscription_not_found') });
+    expect(await run('list --stream nothing')).toMatchObject({ code: 1, err: expect.stringContaining('error persistent_subscription_not_found: Stream nothing has no persistent subscription.') });
   });
 
   test('shows one with its settings', async () => {

@@ -33,6 +33,7 @@ describe('the life of a group', () => {
       const reply = await h.order(method, path, method === 'POST' ? {} : null);
       expect([reply.status, reply.json().code], path).toEqual([404, 'persistent_subscription_not_found']);
     }
+    expect((await h.order('GET', '/subscriptions/jobs', null)).json().detail).toBe('Stream jobs has no persistent subscription.');
   });
 
   test('with every setting', async () => {
