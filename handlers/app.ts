@@ -26,6 +26,7 @@ import type { Route } from './http/route.ts';
 import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, pathOf, routedUrl, pathStart, streamSegment } from './http/url.ts';
 import { ADMIN_ROUTES } from './node/administration.ts';
 import { CHUNK_MAP_ROUTES } from './node/chunk-map.ts';
+import { LOG_ROUTES } from './node/log.ts';
 import { NODE_ROUTES } from './node/information.ts';
 import { openApiRoute } from './openapi/document.ts';
 import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
@@ -198,7 +199,7 @@ function targetOf({ params }: Call): string | null {
 }
 
 /** What shows a node from inside. */
-const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES];
+const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES, ...LOG_ROUTES];
 
 /** Every path, in the order in which they are tried; the first that matches answers. */
 export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...INSPECTION_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];

@@ -77,6 +77,43 @@ export interface AuditView {
   readonly entriesLost: number;
 }
 
+/** Levels of lines, the least severe first. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLineLevel = (typeof LOG_LEVELS)[number];
+
+/** Which lines of the log are wanted. */
+export interface LogQuery {
+  readonly count: number;
+  /** Of this level, and more severe ones. */
+  readonly level: LogLineLevel;
+  /** Those behind the line of this number, oldest first; null for the newest ones. */
+  readonly since: number | null;
+}
+
+export interface LogLineView {
+  /** Grows by one from line to line, from the start of the process on. */
+  readonly sequence: number;
+  /** ISO 8601, UTC. */
+  readonly time: string;
+  readonly level: LogLineLevel;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Where an error came from. */
+  readonly exception?: string;
+}
+
+export interface LogView {
+  /** What is logged at all: lines that are less severe are not. */
+  readonly level: LogLineLevel | 'off';
+  /** Numbers of the oldest line in memory and of the newest one. */
+  readonly first: number;
+  readonly last: number;
+  /** Lines behind `since` that are not in memory any more. */
+  readonly missed: number;
+  /** In their order. */
+  readonly lines: readonly LogLineView[];
+}
+
 export interface LoadedCertificate {
   /** `node`, `intermediate` or `root`. */
   readonly kind: 'node' | 'intermediate' | 'root';
@@ -122,6 +159,10 @@ export interface NodeControl {
   audit(): AuditView | null;
   /** The files of the log; without the files where `since` is their version. */
   chunkMap(since: string | null): ChunkMapView;
+  /** The last lines of the log. */
+  log(query: LogQuery): LogView;
+  /** Until the node is restarted, or its configuration loaded with another level. */
+  setLogLevel(level: LogLineLevel): void;
   /** The statistics collected last. */
   stats(): StatsTree;
   /** The metrics in the format that suits `accept`. */

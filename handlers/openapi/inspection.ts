@@ -1,4 +1,5 @@
 import { arrayOf, BOOLEAN, COUNT, json, object, ok, oneOf, problems, query, ref, TEXT, TIME } from './parts.ts';
+import { LOG_LEVELS } from '../http/node-control.ts';
 import type { OperationDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of what shows a node from inside: its files, names of streams, its log, and how it is. */
@@ -18,6 +19,15 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
     from: { ...COUNT, description: 'Position in the log at which this slice began.' }, to: { ...COUNT, description: 'Everything from here on has been looked at.' }, logEnd: COUNT,
     next: { type: ['string', 'null'], description: 'To go on with, as `from`; null when the beginning of the log was reached.' },
   }, 'A slice may find nothing and lead on.'),
+  LogLines: object({
+    level: { ...oneOf(...LOG_LEVELS, 'off'), description: 'What is logged at all: this level, and more severe ones.' }, first: { ...COUNT, description: 'Number of the oldest line in memory.' },
+    last: { ...COUNT, description: 'Number of the newest line.' }, missed: { ...COUNT, description: 'Lines behind `since` that are not in memory any more.' },
+    lines: arrayOf(object({
+      sequence: { type: 'integer', minimum: 1, description: 'Grows by one from line to line, from the start of the node on.' }, time: TIME, level: oneOf(...LOG_LEVELS), message: TEXT, fields: { type: 'object' },
+      'exception?': { type: 'string', description: 'Where an error came from.' },
+    })),
+  }),
+  LogLevel: object({ level: oneOf(...LOG_LEVELS) }),
   ChunkFile: object({
     file: TEXT, start: { ...COUNT, description: 'First logical chunk.' }, end: { ...COUNT, description: 'Last logical chunk: a merged file holds several.' }, startPosition: COUNT, endPosition: COUNT,
     bytes: { ...COUNT, description: 'Of the file.' }, dataBytes: { ...COUNT, description: 'Of the records in it.' }, isOngoing: { ...BOOLEAN, description: 'It is being written.' }, isScavenged: BOOLEAN,
@@ -39,3 +49,18 @@ export const STREAM_NAMES_DOC: OperationDoc = {
   ],
   responses: { 200: ok('The streams of one slice of the log.', json(ref('StreamNames'))), ...problems(400, 406) },
 };
+
+export const LOG_DOCS = {
+  lines: {
+    summary: 'The last lines of the log', description: 'Of the node that is asked, from memory, which holds 1 MiB of them. They name users, addresses and streams.',
+    parameters: [
+      query('count', 'Most lines.', { type: 'integer', minimum: 1, maximum: 1_000 }, 200), query('level', 'Lines of this level, and more severe ones.', oneOf(...LOG_LEVELS), 'warn'),
+      query('since', 'The lines behind the one of this number, oldest first. Without it the newest ones.', COUNT, 3),
+    ],
+    responses: { 200: ok('The lines, in their order.', json(ref('LogLines'))), ...problems(400, 406) },
+  },
+  level: {
+    summary: 'Set what is logged', description: 'Until the node is restarted, or its configuration is loaded with another level.', body: { required: true, content: json(ref('LogLevel'), { level: 'debug' }) },
+    responses: { 200: ok('It counts from the next line on.', json(ref('LogLevel'))), ...problems(400, 406, 413, 415) },
+  },
+} as const satisfies Readonly<Record<string, OperationDoc>>;

@@ -1,10 +1,12 @@
 import pino from 'pino';
 import type { Log } from '../../core/ports/log.ts';
+import type { LogQuery, LogView } from '../../handlers/http/node-control.ts';
 import type { Io } from '../cli/io.ts';
 import { LogFiles } from './log-files.ts';
 import type { LogFileSettings } from './log-files.ts';
 import { jsonLine, plainLine, terminalLine } from './log-line.ts';
 import type { LineLevel, LogEvent, LogLevel } from './log-line.ts';
+import { LogRing } from './log-ring.ts';
 
 export type { LogLevel } from './log-line.ts';
 export { logFolder } from './log-files.ts';
@@ -28,6 +30,8 @@ export interface NodeLog extends Log {
   readonly level: LogLevel;
   /** Takes effect with the next line. */
   setLevel(level: LogLevel): void;
+  /** The last lines, from memory. */
+  recent(query: LogQuery): LogView;
   /** A line of statistics, which goes into the file of statistics only. */
   stats(values: Readonly<Record<string, unknown>>): void;
   /** Writes out what waits for the log files, in bounded time. What is logged afterwards goes to stderr only. */
@@ -51,6 +55,7 @@ class ConsoleAndFiles implements NodeLog {
   readonly #nowMs: () => number;
   readonly #writeConsole: (event: LogEvent, line: () => string) => void;
   #files: LogFiles | null;
+  readonly #ring = new LogRing();
   #level: LogLevel;
 
   constructor(io: LogIo, { level, format = null, files = null, nowMs = Date.now }: LogSettings) {
@@ -62,6 +67,7 @@ class ConsoleAndFiles implements NodeLog {
 
   get level(): LogLevel { return this.#level; }
   setLevel(level: LogLevel): void { this.#level = level; }
+  recent(query: LogQuery): LogView { return this.#ring.view(this.#level, query); }
 
   debug(message: string, fields?: Record<string, unknown>): void { this.#log('debug', message, fields); }
   info(message: string, fields?: Record<string, unknown>): void { this.#log('info', message, fields); }
@@ -94,6 +100,7 @@ class ConsoleAndFiles implements NodeLog {
     const line = () => made ??= jsonLine(event);
     this.#writeConsole(event, line);
     this.#files?.write(event, line());
+    this.#ring.add({ atMs: event.atMs, level: event.level, text: line() });
   }
 
   #warnOfFiles(file: string, error: unknown): void {

@@ -5,7 +5,8 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
-import type { AuditView, ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
+import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
+import type { NodeLog } from '../log/logger.ts';
 
 export interface NodeControlParts {
   readonly version: string;
@@ -22,6 +23,7 @@ export interface NodeControlParts {
   readonly metrics: NodeControl['metrics'];
   readonly reload: () => Promise<ReloadResult>;
   readonly audit: () => AuditView | null;
+  readonly log: Pick<NodeLog, 'recent' | 'setLevel'>;
 }
 
 /** A single node, which leads from its start on. */
@@ -82,6 +84,8 @@ export class SingleNode implements NodeControl {
   startUpWork(): StartUpWork | null { return this.#parts.startUpWork(); }
   audit(): AuditView | null { return this.#parts.audit(); }
   chunkMap(since: string | null): ChunkMapView { return this.#open!.chunkMap(since); }
+  log(query: LogQuery): LogView { return this.#parts.log.recent(query); }
+  setLogLevel(level: LogLineLevel): void { this.#parts.log.setLevel(level); }
   stats(): StatsTree { return this.#parts.stats(); }
   metrics(accept: string | null): ReturnType<NodeControl['metrics']> { return this.#parts.metrics(accept); }
   shutdown(): void { this.#shutdown.resolve('POST /admin/shutdown'); }

@@ -161,7 +161,7 @@ class Node implements RunningNode {
       host: values.NodeHostAdvertiseAs ?? values.NodeIp, port: () => values.NodePortAdvertiseAs || this.#server!.port,
       isSecure: !values.Insecure && !values.DisableTls, priority: values.NodePriority, options: () => this.#config.views,
       startUpWork: () => this.#readiness.work(), stats: () => this.#stats.current(), metrics: (accept) => this.#metrics.render(accept),
-      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null,
+      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null, log,
     };
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
     // For a member another one takes over first.

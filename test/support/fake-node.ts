@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { ChunkMapView } from '../../core/log/chunk-map.ts';
-import type { AuditView, ChunkProofView, GossipMember, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
+import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
 
 export const FAKE_INSTANCE_ID = '6f1c8f4e-2b0d-4f3a-9c57-0d4c1a2b3e4f';
 
@@ -15,6 +15,7 @@ export class FakeNode implements NodeControl {
   proofs: ChunkProofView | null = null;
   auditNow: AuditView | null = null;
   tree: StatsTree = { proc: { id: 4711, cpu: 1.5, drive: { '/data': { usage: '40%', usedBytes: 4000, totalBytes: 10_000, availableBytes: 6000 } } }, sys: { freeMem: 1024 }, es: { checksum: 100 } };
+  logLevel: LogView['level'] = 'info';
   chunks: ChunkMapView = {
     version: 'aabbccdd-1', chunkSize: 65_536, logEnd: 70_000, chunks: [
       { file: 'chunk-000000.000001', start: 0, end: 0, startPosition: 0, endPosition: 65_536, bytes: 4_096, dataBytes: 3_000, isOngoing: false, isScavenged: true, isCold: false, records: 12 },
@@ -51,6 +52,17 @@ export class FakeNode implements NodeControl {
   async metrics(accept: string | null): Promise<{ readonly contentType: string; readonly body: string }> {
     this.calls.push(`metrics ${accept ?? ''}`);
     return { contentType: 'text/plain; version=0.0.4; charset=utf-8', body: this.metricsText };
+  }
+
+  log({ count, level, since }: LogQuery): LogView {
+    this.calls.push(`log ${count} ${level} ${since}`);
+    const lines = [{ sequence: 3, time: '2031-04-02T09:15:30.000Z', level: 'warn', message: 'low space', fields: { bytes: 5 } }, { sequence: 4, time: '2031-04-02T09:15:31.000Z', level: 'error', message: 'failed', fields: {}, exception: 'Error: No.' }] as const;
+    return { level: this.logLevel, first: 3, last: 4, missed: since === null ? 0 : Math.max(0, 2 - since), lines };
+  }
+
+  setLogLevel(level: LogLineLevel): void {
+    this.calls.push(`setLogLevel ${level}`);
+    this.logLevel = level;
   }
 
   shutdown(): void { this.calls.push('shutdown'); }

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
+import type { LogView } from '../../../handlers/http/node-control.ts';
 import type { NodeLog } from '../../../local/log/logger.ts';
 import { startNode } from '../../../local/node/node.ts';
 import type { RunningNode } from '../../../local/node/node.ts';
@@ -12,6 +13,7 @@ import { load } from '../config/support.ts';
 export class NodeLines extends LogLines implements NodeLog {
   readonly level = 'info';
   setLevel(): void {}
+  recent(): LogView { return { level: this.level, first: 1, last: 0, missed: 0, lines: [] }; }
   stats(): void {}
   async close(): Promise<void> {}
 }
