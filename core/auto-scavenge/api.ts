@@ -28,6 +28,18 @@ export interface NodeOutcome {
   readonly result: 'Success' | 'Stopped' | 'Errored' | null;
 }
 
+/** When a schedule comes round next. */
+export interface ScheduledTimes {
+  /** White space normalised. */
+  readonly schedule: string;
+  readonly zone: string;
+  /** Milliseconds since 1970, ascending; fewer than were asked for where it does not come round so often. */
+  readonly timesMs: readonly number[];
+}
+
+/** Most times that are told at once: each takes about a millisecond. */
+export const TIMES_MAX = 20;
+
 /**
  * Errors of the commands: `auto_scavenge_off` (data: reason), `not_leader` (data: leader `host:port` or null), `invalid_schedule`,
  * `auto_scavenge_pausing` (resume while pausing), `auto_scavenge_busy` (too many commands wait).
@@ -36,6 +48,8 @@ export interface AutoScavenge {
   /** Whether it is on, and if not, why. */
   enabled(): { readonly enabled: boolean; readonly reason: string | null };
   status(): Promise<AutoScavengeStatus>;
+  /** When a schedule that need not be the configured one would start cycles, in its own zone or another; also while all is off. Errors: `invalid_schedule`. */
+  times(schedule: string, count: number, zone?: string): ScheduledTimes;
   configure(schedule: string): Promise<void>;
   /** Waits up to a second for a running node scavenge to stop. */
   pause(): Promise<'paused' | 'pausing'>;

@@ -1,5 +1,5 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
-import type { AutoScavenge, AutoScavengeStatus } from './api.ts';
+import type { AutoScavenge, AutoScavengeStatus, ScheduledTimes } from './api.ts';
 import { note } from './decision.ts';
 import { perform } from './effects.ts';
 import { Lead, NoteLog } from './lead.ts';
@@ -51,6 +51,14 @@ class Driver implements AutoScavenge {
 
   status(): Promise<AutoScavengeStatus> {
     return this.#command(async (state) => statusOf(state, this.#lead.nowMs(), (schedule, afterMs) => this.#lead.next(schedule, afterMs)));
+  }
+
+  times(given: string, count: number, zone = this.#config.zone): ScheduledTimes {
+    const { schedule } = this.#parts;
+    const { text, expression } = parseSchedule(given, schedule, this.#lead.nowMs(), zone);
+    const timesMs: number[] = [];
+    for (let next = schedule.next(expression, this.#lead.nowMs(), zone); next !== null && timesMs.length < count; next = schedule.next(expression, next, zone)) timesMs.push(next);
+    return { schedule: text, zone, timesMs };
   }
 
   configure(schedule: string): Promise<void> {

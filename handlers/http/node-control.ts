@@ -18,6 +18,16 @@ export interface OptionView {
   readonly deprecationMessage: string | null;
   readonly possibleValues: readonly string[] | null;
   readonly schema: { readonly type: 'boolean' | 'integer' | 'string' };
+  /** As people write it; empty for none. */
+  readonly defaultValue: string;
+  /** The value is never shown. */
+  readonly isSecret: boolean;
+  /** A reload puts a new value into force. */
+  readonly isReloadable: boolean;
+  /** How it is spelt behind `skua start`; null for what may only be given in the environment. */
+  readonly commandLine: string | null;
+  /** The name of its variable. */
+  readonly environment: string;
 }
 
 /** The node as `/gossip` shows it (http-api.md 4.4). */

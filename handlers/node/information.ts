@@ -97,11 +97,11 @@ export const info: Handler = (call, app) => {
   });
 };
 
-/** GET `/info/options` (http-api.md section 4.2): every option, with the members of both generations. */
+/** GET `/info/options` (http-api.md section 4.2): every option, with the members of both generations, and behind them what is ours. */
 const infoOptions: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, nodeOf(call, app).options.map(({ name, description, group, value, configurationSource, deprecationMessage, possibleValues, schema }) => (
-    { name, description, group, value, possibleValues, configurationSource, deprecationMessage, schema: { type: schema.type } })));
+  return adminJson(call, 200, nodeOf(call, app).options.map(({ name, description, group, value, configurationSource, deprecationMessage, possibleValues, schema, defaultValue, isSecret, isReloadable, commandLine, environment }) => (
+    { name, description, group, value, possibleValues, configurationSource, deprecationMessage, schema: { type: schema.type }, defaultValue, isSecret, isReloadable, commandLine, environment })));
 };
 
 /** GET `/sys/subsystems`: the reference runs projections as one; there are none here. */

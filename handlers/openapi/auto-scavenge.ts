@@ -1,4 +1,4 @@
-import { arrayOf, BOOLEAN, failing, json, object, ok, oneOf, problems, ref, TIME, UUID } from './parts.ts';
+import { arrayOf, BOOLEAN, failing, json, object, ok, oneOf, problems, query, ref, TIME, UUID } from './parts.ts';
 import type { OperationDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of auto-scavenge (auto-scavenge.md section 3). */
@@ -20,6 +20,7 @@ export const AUTO_SCAVENGE_SCHEMAS: Readonly<Record<string, Schema>> = {
     lastCycle: orNull(object({ clusterScavengeId: UUID, completedAt: TIME, nodes: arrayOf(NODE) }, 'The cycle that was completed last.')),
     'waiting?': { ...ref('OlderScavengePoint'), description: 'Of a scavenge of the node that was asked, which did not end: the next cycle goes on with it, up to this point, and leaves the rest to the cycle after it.' },
   }),
+  AutoScavengeTimes: object({ schedule: { type: 'string', description: 'In single spaces.' }, zone: { type: 'string', description: 'Name of the time zone.' }, times: { ...arrayOf(TIME), description: 'Fewer than were asked for where it does not come round so often.' } }),
   AutoScavengeSchedule: object({ schedule: { type: 'string', description: 'Minute, hour, day of month, month, day of week: numbers, names, `*`, `,`, `-`, `/`.' } }),
 };
 
@@ -31,6 +32,14 @@ const LEADER = 'Answered by the leader of the cluster, whichever member is asked
 export const AUTO_SCAVENGE_DOCS = {
   enabled: { summary: 'Whether scavenges can be scheduled', description: 'On the member that is asked.', responses: { 200: ok('Whether it is on, and if not, why.', json(ref('AutoScavengeEnabled'))), ...problems(400, 406) } },
   status: { summary: 'The schedule, and the cycle under way', description: LEADER, responses: { 200: ok('The status.', json(ref('AutoScavengeStatus'))), ...COMMON } },
+  times: {
+    summary: 'When a schedule comes round next', description: 'Of any expression; it need not be the one that is configured, and nothing is saved.',
+    parameters: [
+      { ...query('schedule', 'Minute, hour, day of month, month, day of week.', { type: 'string' }, '30 2 * * 0'), required: true }, query('zone', 'Name of a time zone; that of the node where it is left out.', { type: 'string' }, 'Europe/Oslo'),
+      query('count', 'How many times.', { type: 'integer', minimum: 1, maximum: 20 }, 5),
+    ],
+    responses: { 200: ok('The times.', json(ref('AutoScavengeTimes'))), ...problems(400, 406) },
+  },
   pause: {
     summary: 'Start no more scavenges until resumed', description: `The scavenge that is running on a node is stopped; the answer waits up to a second for its end. ${LEADER}`,
     responses: { 200: ok('Nothing runs any more.', json(EMPTY)), 202: ok('A scavenge is still being stopped.'), ...COMMON },

@@ -17,6 +17,8 @@ export const NODE_SCHEMAS: Readonly<Record<string, Schema>> = {
   Option: object({
     name: TEXT, description: TEXT, group: TEXT, value: { type: 'string', description: '`********` for what is secret.' }, possibleValues: { anyOf: [{ type: 'null' }, arrayOf(TEXT)] },
     configurationSource: TEXT, deprecationMessage: TEXT_OR_NULL, schema: object({ type: oneOf('boolean', 'integer', 'string') }),
+    defaultValue: { type: 'string', description: 'As people write it; empty for none.' }, isSecret: BOOLEAN, isReloadable: { ...BOOLEAN, description: 'A reload puts a new value into force.' },
+    commandLine: { type: ['string', 'null'], description: 'How it is spelt on the command line; null for what is given in the environment only.' }, environment: { type: 'string', description: 'The name of its variable.' },
   }),
   Gossip: object({ members: arrayOf(ref('Member')), serverIp: TEXT, serverPort: COUNT }),
   Member: object({

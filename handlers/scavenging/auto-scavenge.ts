@@ -1,9 +1,10 @@
+import { TIMES_MAX } from '../../core/auto-scavenge/api.ts';
 import type { AutoScavenge, AutoScavengeStatus, NodeOutcome } from '../../core/auto-scavenge/api.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { timeSpanText, timestampText } from '../../core/time.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
 import { readJson } from '../http/body.ts';
-import { noteForAudit } from '../http/context.ts';
+import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { autoScavengeOf } from '../http/presence.ts';
@@ -30,6 +31,47 @@ const autoScavengeStatus: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
   return answered(async () => jsonReply(call, { ...statusDocument(await autoScavenge.status()), ...await waitingMember(app) }));
 };
+
+/** Times of an answer where nothing is said. */
+const TIMES_DEFAULT = 5;
+/** Longest name of a zone, in characters; those that there are are shorter. */
+const ZONE_LENGTH_MAX = 64;
+
+/** GET `/auto-scavenge/times?schedule=`: when an expression would come round that need not be saved. */
+const scheduledTimes: Handler = (call, app) => {
+  const autoScavenge = autoScavengeOf(call, app);
+  negotiate(call, JSON_ONLY);
+  const given = queryOf(call, 'schedule');
+  if (given === undefined || given === '') throw new SkuaError('bad_request', 'The query must name a schedule, such as schedule=30 2 * * 0.');
+  return answered(async () => {
+    const { schedule, zone, timesMs } = autoScavenge.times(given, timesCountOf(call), zoneOf(call));
+    return jsonReply(call, { schedule, zone, times: timesMs.map(momentText) });
+  });
+};
+
+function timesCountOf(call: Call): number {
+  const text = queryOf(call, 'count');
+  if (text === undefined) return TIMES_DEFAULT;
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (count < 1 || count > TIMES_MAX) throw new SkuaError('bad_request', `count must be 1 to ${TIMES_MAX}.`);
+  return count;
+}
+
+/** Undefined: that of the node. */
+function zoneOf(call: Call): string | undefined {
+  const zone = queryOf(call, 'zone');
+  if (zone === undefined || (zone.length <= ZONE_LENGTH_MAX && isZone(zone))) return zone;
+  throw new SkuaError('bad_request', 'zone must be the name of a time zone, such as UTC or Europe/Oslo.');
+}
+
+function isZone(name: string): boolean {
+  try {
+    Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** POST `/auto-scavenge/pause`: 200 when nothing runs any more, 202 while a node scavenge is being stopped. A body is ignored. */
 const pauseAutoScavenge: Handler = (call, app) => {
@@ -137,6 +179,7 @@ function momentText(ms: number): string {
 export const AUTO_SCAVENGE_ROUTES: readonly Route[] = [
   { path: '/auto-scavenge/enabled', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', autoScavengeEnabled, AUTO_SCAVENGE_DOCS.enabled) } },
   { path: '/auto-scavenge/status', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'leader', autoScavengeStatus, AUTO_SCAVENGE_DOCS.status) } },
+  { path: '/auto-scavenge/times', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', scheduledTimes, AUTO_SCAVENGE_DOCS.times) } },
   command('pause', pauseAutoScavenge, AUTO_SCAVENGE_DOCS.pause, 'auto-scavenge.pause'),
   command('resume', resumeAutoScavenge, AUTO_SCAVENGE_DOCS.resume, 'auto-scavenge.resume'),
   command('configure', configureAutoScavenge, AUTO_SCAVENGE_DOCS.configure, 'auto-scavenge.configure'),

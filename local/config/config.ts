@@ -1,4 +1,5 @@
 import type { OptionView } from '../../handlers/http/node-control.ts';
+import { commandLineName, environmentName } from './names.ts';
 import type { Setting } from './merge.ts';
 import type { OptionName, Values } from './options.ts';
 
@@ -44,6 +45,7 @@ export function viewOf(setting: Setting): OptionView {
   return {
     name, group, description: option.description, value: valueText(setting), configurationSource: source, deprecationMessage: option.deprecated,
     possibleValues: option.kind.words, schema: { type: option.kind.schema },
+    defaultValue: option.fallbackText, isSecret: option.isSensitive, isReloadable: option.isReloadable, commandLine: option.isEnvironmentOnly ? null : commandLineName(name), environment: environmentName(name),
   };
 }
 

@@ -59,6 +59,21 @@ describe('a single node over the real store and scavenger', () => {
     await open.close();
   });
 
+  test('tells when any expression comes round, in any zone, and saves nothing', async () => {
+    const { open, driver } = await world();
+    const { schedule, zone, timesMs } = driver.times(' 30  2 * * sun ', 3);
+    expect([schedule, zone, timesMs.length]).toEqual(['30 2 * * sun', 'UTC', 3]);
+    for (const [i, ms] of timesMs.entries()) {
+      const time = new Date(ms).toISOString();
+      expect([time.slice(11), new Date(ms).getUTCDay(), i === 0 || ms - timesMs[i - 1]! === 7 * 24 * HOUR]).toEqual(['02:30:00.000Z', 0, true]);
+    }
+    expect(driver.times('30 2 * * *', 1, 'Asia/Kolkata').timesMs.map((ms) => new Date(ms).toISOString().slice(11, 16))).toEqual(['21:00']);
+    expect(() => driver.times('0 0 30 2 *', 5)).toThrow('Invalid CRON expression');
+    expect(() => driver.times('* * * *', 5)).toThrow('Invalid CRON expression');
+    expect((await driver.status()).schedule).toBeNull();
+    await open.close();
+  });
+
   test('waits for a backup that reads its files, as for any other work', async () => {
     const { clock, open, driver } = await world();
     await driver.configure('0 * * * *');

@@ -162,6 +162,7 @@ const PAGE: Record<string, OperationExpectation> = {
 /** A fake's, which is on. */
 const AUTO_SCAVENGE: Record<string, OperationExpectation> = {
   'GET /auto-scavenge/enabled': is('authenticated'), 'GET /auto-scavenge/status': is('authenticated'), 'POST /auto-scavenge/pause': is('operators'), 'POST /auto-scavenge/resume': is('operators'),
+  'GET /auto-scavenge/times': is('authenticated', 200, { query: 'schedule=0%20*%20*%20*%20*' }),
   'POST /auto-scavenge/configure': is('operators', 200, { body: { schedule: '0 * * * *' } }),
 };
 

@@ -1,4 +1,4 @@
-import type { AutoScavenge, AutoScavengeStatus } from '../../core/auto-scavenge/api.ts';
+import type { AutoScavenge, AutoScavengeStatus, ScheduledTimes } from '../../core/auto-scavenge/api.ts';
 import { SkuaError } from '../../core/errors.ts';
 
 export const CYCLE_ID = '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001';
@@ -46,6 +46,11 @@ export class FakeAutoScavenge implements AutoScavenge {
   async status(): Promise<AutoScavengeStatus> {
     this.#called('status');
     return this.statusNow;
+  }
+
+  times(schedule: string, count: number, zone = 'UTC'): ScheduledTimes {
+    this.#called(`times ${schedule} ${count} ${zone}`);
+    return { schedule, zone, timesMs: Array.from({ length: count }, (_, i) => Date.UTC(2031, 3, 6 + 7 * i, 2, 30)) };
   }
 
   async configure(schedule: string): Promise<void> {

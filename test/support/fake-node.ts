@@ -90,5 +90,5 @@ export class FakeNode implements NodeControl {
 }
 
 export function fakeOption(name: string, value: string, type: OptionView['schema']['type'], configurationSource = '<DEFAULT>'): OptionView {
-  return { name, description: `The ${name}.`, group: 'Database Options', value, configurationSource, deprecationMessage: null, possibleValues: null, schema: { type } };
+  return { name, description: `The ${name}.`, group: 'Database Options', value, configurationSource, deprecationMessage: null, possibleValues: null, schema: { type }, defaultValue: value, isSecret: value === '********', isReloadable: false, commandLine: `--${name.toLowerCase()}`, environment: `SERVER_${name.toUpperCase()}` };
 }

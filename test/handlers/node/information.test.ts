@@ -46,8 +46,8 @@ describe('/info', () => {
     node.options = [fakeOption('ChunkSize', '1024', 'integer', 'Command Line'), { ...fakeOption('LogLevel', 'Debug', 'string'), possibleValues: ['Debug', 'Error'], deprecationMessage: 'No more.' }];
     const reply = await get('/info/options');
     expect(reply.json()).toEqual([
-      { name: 'ChunkSize', description: 'The ChunkSize.', group: 'Database Options', value: '1024', possibleValues: null, configurationSource: 'Command Line', deprecationMessage: null, schema: { type: 'integer' } },
-      { name: 'LogLevel', description: 'The LogLevel.', group: 'Database Options', value: 'Debug', possibleValues: ['Debug', 'Error'], configurationSource: '<DEFAULT>', deprecationMessage: 'No more.', schema: { type: 'string' } },
+      { name: 'ChunkSize', description: 'The ChunkSize.', group: 'Database Options', value: '1024', possibleValues: null, configurationSource: 'Command Line', deprecationMessage: null, schema: { type: 'integer' }, defaultValue: '1024', isSecret: false, isReloadable: false, commandLine: '--chunksize', environment: 'SERVER_CHUNKSIZE' },
+      { name: 'LogLevel', description: 'The LogLevel.', group: 'Database Options', value: 'Debug', possibleValues: ['Debug', 'Error'], configurationSource: '<DEFAULT>', deprecationMessage: 'No more.', schema: { type: 'string' }, defaultValue: 'Debug', isSecret: false, isReloadable: false, commandLine: '--loglevel', environment: 'SERVER_LOGLEVEL' },
     ]);
   });
 

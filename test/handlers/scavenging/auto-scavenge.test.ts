@@ -171,3 +171,27 @@ describe('what commands can end with', () => {
     expect(log.lines).toMatchObject([{ level: 'error', message: 'request failed' }]);
   });
 });
+
+describe('times of an expression', () => {
+  test('are told to whoever has logged in, also while all is off', async () => {
+    const { send, autoScavenge } = world();
+    autoScavenge.off = 'There is no licence.';
+    const reply = await send('GET', 'times?schedule=30%202%20*%20*%200&count=2', null, AS.plain);
+    expect(reply.json()).toEqual({ schedule: '30 2 * * 0', zone: 'UTC', times: ['2031-04-06T02:30:00Z', '2031-04-13T02:30:00Z'] });
+    expect((await send('GET', 'times?schedule=30%202%20*%20*%200&zone=Europe/Oslo', null, AS.plain)).json().times).toHaveLength(5);
+    expect(autoScavenge.calls).toEqual(['times 30 2 * * 0 2 UTC', 'times 30 2 * * 0 5 Europe/Oslo']);
+    expect((await send('GET', 'times?schedule=x', null, AS.anonymous)).status).toBe(401);
+  });
+
+  test.each(['', '?schedule=', '?schedule=x&count=0', '?schedule=x&count=21', '?schedule=x&count=-1', '?schedule=x&zone=', '?schedule=x&zone=Nowhere/Land', `?schedule=x&zone=${'A'.repeat(100)}`, '?schedule=x&zone=../etc'])('are refused for %j', async (query) => {
+    const { send, autoScavenge } = world();
+    expect((await send('GET', `times${query}`)).json()).toMatchObject({ code: 'bad_request' });
+    expect(autoScavenge.calls).toEqual([]);
+  });
+
+  test('of what is none say what is wrong', async () => {
+    const { send, autoScavenge } = world();
+    autoScavenge.error = new SkuaError('invalid_schedule', 'Invalid CRON expression', { hint: 'Give five fields.' });
+    expect((await send('GET', 'times?schedule=x')).json()).toMatchObject({ code: 'invalid_schedule', detail: 'Invalid CRON expression', hint: 'Give five fields.' });
+  });
+});

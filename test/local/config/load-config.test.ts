@@ -142,7 +142,10 @@ test('views of options', () => {
   expect(view('ChunkSize')).toEqual({
     name: 'ChunkSize', description: OPTIONS.ChunkSize.description, group: 'Database Options', value: '67108864', configurationSource: 'Command Line',
     deprecationMessage: null, possibleValues: null, schema: { type: 'integer' },
+    defaultValue: OPTIONS.ChunkSize.fallbackText, isSecret: false, isReloadable: false, commandLine: '--chunk-size', environment: 'SERVER_CHUNK_SIZE',
   });
+  expect(view('LogLevel')).toMatchObject({ isReloadable: true });
+  expect(view('DefaultAdminPassword')).toMatchObject({ isSecret: true, value: '********', commandLine: null, environment: 'SERVER_DEFAULT_ADMIN_PASSWORD' });
   expect(view('MemDb')).toMatchObject({ value: 'true', configurationSource: 'Yaml', schema: { type: 'boolean' } });
   expect(view('LogLevel')).toMatchObject({ value: 'Warning', possibleValues: expect.arrayContaining(['Verbose', 'None']), schema: { type: 'string' } });
   expect(view('Index')).toMatchObject({ value: '', configurationSource: '<DEFAULT>' });
