@@ -21,7 +21,7 @@ import { encoded } from './http/encoding.ts';
 import type { App, AppContext, AppOptions, Call, Reply } from './http/context.ts';
 import { isConnectorPath, isIngestPath, isPagePath, isPresent } from './http/presence.ts';
 import { failure } from './http/problem.ts';
-import { empty, headOf, redirect, webResponse } from './http/reply.ts';
+import { empty, headOf, redirect, webResponse, withVary } from './http/reply.ts';
 import type { Route } from './http/route.ts';
 import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, pathOf, routedUrl, pathStart, streamSegment } from './http/url.ts';
 import { ADMIN_ROUTES } from './node/administration.ts';
@@ -57,7 +57,8 @@ export function createApp(context: AppContext): (request: Request) => Promise<Re
   return async (request) => {
     const call = callOf(request, app);
     const reply = call.forwarded === null ? await answer(call, edge) : await answerForwarded(call, edge, call.forwarded.epoch);
-    const sent = encoded(app.origins === null ? reply : withOrigin(reply, call, app.origins), call, app);
+    const own = call.session === null ? reply : withVary(reply, 'Cookie');
+    const sent = encoded(app.origins === null ? own : withOrigin(own, call, app.origins), call, app);
     const whole = sent instanceof Promise ? await sent : sent;
     return toResponse(request.method === 'HEAD' ? headOf(whole) : whole);
   };
@@ -94,10 +95,11 @@ async function answer(call: Call, { app, router, audit, forwarding }: Edge): Pro
       if (answered !== null) return answered;
     }
     const caller = authenticate(call, app);
-    call.principal = caller instanceof Promise ? await caller : caller;
+    const known = call.principal = caller instanceof Promise ? await caller : caller;
     isKnown = true;
     audit?.loggedIn(call);
     const reply = await answerKnown(call, app, router);
+    if (call.principal !== known) audit?.loggedIn(call);
     audit?.done(call, reply.status);
     return reply;
   } catch (thrown) {
@@ -131,7 +133,7 @@ function callOf(request: Request, app: App): Call {
   return {
     // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
     request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path: pathOf(url, start),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, body: null,
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, session: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, body: null,
   };
 }
 

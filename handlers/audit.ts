@@ -59,8 +59,9 @@ export class RequestAudit {
     this.#record(call, { action: 'login', outcome: 'success', details: { by: this.#meansOf(call) } });
   }
 
-  #meansOf({ request, principal }: Call): string {
+  #meansOf({ request, principal, session, forwarded }: Call): string {
     if (this.#app.server.peerOf?.(request) === principal) return 'certificate';
+    if (session !== null || forwarded?.session != null) return 'page';
     const authorization = request.headers.get('authorization');
     return authorization === null ? 'proxy' : authorization.startsWith('Basic') ? 'password' : 'secret';
   }

@@ -1,21 +1,21 @@
-import { isSkuaError, SkuaError } from '../core/errors.ts';
-import type { Security } from '../core/security/api.ts';
+import { SkuaError } from '../core/errors.ts';
+import type { Security, Session, Sessions } from '../core/security/api.ts';
 import { isEmptyPassword } from '../core/security/limits.ts';
 import { ANONYMOUS, SYSTEM } from '../core/security/principal.ts';
 import type { Principal } from '../core/security/principal.ts';
 import { decodeText } from '../core/text.ts';
 import { memberBySecret } from './cluster/members.ts';
 import type { App, Call } from './http/context.ts';
+import { login } from './http/login.ts';
+import type { Credentials } from './http/login.ts';
 import { isIngestPath } from './http/presence.ts';
-
-/** Characters of a user name that the log shows. */
-const LOGGED_NAME_LENGTH_MAX = 64;
+import { sessionValuesOf } from './http/session-cookie.ts';
 
 /** Answered before anyone looks at credentials: a probe must not fail because of a password that was changed. */
 const PROBES: ReadonlySet<string> = new Set(['/health/live', '/health/ready']);
 
 /**
- * Who is calling (options-and-security.md section 6.1): Basic credentials, else the caller whom the connection proves,
+ * Who is calling (options-and-security.md section 6.1): Basic credentials, else the session of the page, else the caller whom the connection proves,
  * else the one whom a trusted proxy names, else the anonymous caller. Credentials that are there and wrong are refused
  * on every path but those of probes and of senders. A member proves itself by
  * the secret of the cluster, too; what it passes on for somebody else never has its rights. Errors: `not_authenticated`, `not_a_member`, `too_many_failures`, `not_ready`.
@@ -32,7 +32,46 @@ export function authenticate(call: Call, app: App): Principal | Promise<Principa
     const caller = (call.forwarded === null ? memberBySecret(authorization, app) : null) ?? loginOf(authorization, call, app, security);
     if (caller !== null) return caller;
   }
+  const session = call.forwarded === null ? sessionOf(call, security) : resumed(call, security);
+  if (session instanceof Promise) return session.then((found) => found ?? unasked(call, app));
+  return session ?? unasked(call, app);
+}
+
+/** Who calls without a word of his own. */
+function unasked(call: Call, app: App): Principal {
   return app.server.peerOf?.(call.request) ?? trustedPrincipalOf(call.request, app) ?? ANONYMOUS;
+}
+
+/** The user of the session that the request brings, which the call is told of; null for none. */
+function sessionOf(call: Call, { sessions }: Security): Principal | null | Promise<Principal | null> {
+  if (sessions == null) return null;
+  const values = sessionValuesOf(call);
+  const [value] = values;
+  if (value === undefined) return null;
+  const found = values.length === 1 ? sessions.find(value) : firstOf(values, sessions);
+  const told = (session: Session | null): Principal | null => {
+    call.session = session;
+    return session?.principal ?? null;
+  };
+  return found instanceof Promise ? found.then(told) : told(found);
+}
+
+async function firstOf(values: readonly string[], sessions: Sessions): Promise<Session | null> {
+  for (const value of values) {
+    const session = await sessions.find(value);
+    if (session !== null) return session;
+  }
+  return null;
+}
+
+/** The user of a session that the member has verified which has passed the request on. The cookie itself stays there: only that member knows where it came from. */
+function resumed({ forwarded }: Call, { sessions }: Security): Promise<Principal | null> | null {
+  return sessions == null || forwarded?.session == null ? null : sessions.resume(forwarded.session);
+}
+
+/** For the member that will decide a request in the place of this one: finds the session that it brings, where it brings no other credentials. */
+export async function findSession(call: Call, { security }: App): Promise<void> {
+  if (security !== null && call.session === null && !isIngestPath(call.path) && !call.request.headers.has('authorization')) await sessionOf(call, security);
 }
 
 /**
@@ -70,41 +109,8 @@ function loginOf(header: string, call: Call, app: App, security: Security): Prin
   return caller instanceof Promise ? caller.then(remember) : remember(caller);
 }
 
-/** Where credentials come from. */
-interface Origin {
-  readonly address: string | null;
-  /** From this machine, which is asked for only where it matters. */
-  readonly isLocal: boolean;
-}
-
-function login(app: App, security: Security, { name, password }: Credentials, { address, isLocal }: Origin): Principal | Promise<Principal> {
-  if (!app.options.logFailedAuthenticationAttempts) return security.authenticator.login(name, password, address, isLocal);
-  try {
-    const caller = security.authenticator.login(name, password, address, isLocal);
-    if (!(caller instanceof Promise)) return caller;
-    return caller.catch((error: unknown) => {
-      throw noted(error, app, name, address);
-    });
-  } catch (error) {
-    throw noted(error, app, name, address);
-  }
-}
-
-/** One line for a failed attempt. A name is often a password that was typed into the wrong field, so it is cut. */
-function noted(error: unknown, app: App, name: string, address: string | null): unknown {
-  if (isSkuaError(error, 'not_authenticated') || isSkuaError(error, 'too_many_failures')) {
-    app.world.log.warn('authentication failed', { user: name.slice(0, LOGGED_NAME_LENGTH_MAX).toWellFormed(), address, reason: (error as SkuaError).code });
-  }
-  return error;
-}
-
 /** Longest `Authorization` header that is looked at, in characters. */
 export const CREDENTIALS_LENGTH_MAX = 8_192;
-
-interface Credentials {
-  readonly name: string;
-  readonly password: string;
-}
 
 const SCHEME = 'Basic';
 const COLON = 58;

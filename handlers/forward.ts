@@ -1,6 +1,6 @@
 import type { ClusterMember } from '../core/cluster/api.ts';
 import { isSkuaError, SkuaError } from '../core/errors.ts';
-import { provedCaller } from './authentication.ts';
+import { findSession, provedCaller } from './authentication.ts';
 import { readBody } from './http/body.ts';
 import type { Passage, ReplyParts, RequestParts } from './http/cluster.ts';
 import type { App, Call, ClusterFeature, Reply } from './http/context.ts';
@@ -36,9 +36,9 @@ const DURATION = 'eventstore_forwarded_request_duration_seconds';
 /** How an attempt ended, as the metric names it. */
 type Outcome = 'answered' | 'not-leader' | 'unreachable' | 'silent' | 'here' | 'unknown';
 
-/** Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: who may ask (`origin`), and how replies are packed. */
+/** Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: who may ask (`origin`, `cookie`), and how replies are packed. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
-  'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'accept-encoding', 'origin',
+  'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'accept-encoding', 'origin', 'cookie',
 ]);
 /** Why a member was not reached where that says nothing of it: others were before this request. */
 const WAITED: ReadonlySet<unknown> = new Set(['time', 'given-up']);
@@ -133,6 +133,7 @@ export class Forwarding {
   async passOn(call: Call, isAppend: boolean, body: Uint8Array): Promise<Reply | null> {
     const { clock, meter } = this.#app.world;
     const startMs = clock.monotonicMs();
+    await findSession(call, this.#app);
     const reply = await this.#decided(call, isAppend, body);
     if (reply === null) this.#count('here');
     else meter.observe(DURATION, (clock.monotonicMs() - startMs) / 1_000);
@@ -223,6 +224,7 @@ export class Forwarding {
     for (const [name, value] of request.headers) if (!LEFT_OUT.has(name) && !name.startsWith(OURS) && !named.includes(name)) headers[name] = value;
     headers[FORWARDED_HEADER] = forwardedText({
       epoch, base: baseOf(call), address: server.addressOf?.(request) ?? null, isLocal: server.isLocal?.(request) ?? false, caller: provedCaller(call, this.#app), certificate: server.certificateOf?.(request) ?? null,
+      ...(call.session !== null && { session: call.session.proof }),
     });
     return { method: call.method, target: targetOf(call), headers, body };
   }

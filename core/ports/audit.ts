@@ -4,7 +4,7 @@ import { timestampText } from '../time.ts';
 
 export type AuditAction =
   // Who came in, or tried to; sampled
-  | 'login'
+  | 'login' | 'logout'
   // Users and rights
   | 'user.create' | 'user.update' | 'user.delete' | 'user.enable' | 'user.disable' | 'user.reset-password' | 'user.change-password'
   /** Written to the stream of a user, past the routes of users. */

@@ -8,6 +8,8 @@ export interface Security {
   readonly authenticator: Authenticator;
   readonly access: StreamAccess;
   readonly users: Users;
+  /** Of the page for browsers; null, or left out, where there is none, as in functions. */
+  readonly sessions?: Sessions | null;
 }
 
 export interface Authenticator {
@@ -26,8 +28,41 @@ export interface Authenticator {
    * that it is remembered for longer.
    */
   stillKnows(principal: Principal, address: string | null): boolean;
-  /** Whether the user of a principal that `login` has given out has changed since; false for every other principal. */
+  /** Whether the user of a principal that `login`, or a session, has given out has changed since, or the session has ended; false for every other principal. */
   hasChanged?(principal: Principal): boolean | Promise<boolean>;
+}
+
+/** Sessions of users: a text that the node has signed stands for a login, until it ends, its user changes, or somebody logs out. */
+export interface Sessions {
+  /** Begins a session of a user whom `login` has given out. Errors: `not_authenticated` where the user has changed since, those of an append for the key that the first session of a day needs. */
+  begin(principal: Principal): Promise<BegunSession>;
+  /** The session that a text stands for; null for one that was forged, has ended, or does not count any more. At once where it was verified before and nothing has changed since. */
+  find(value: string): Session | null | Promise<Session | null>;
+  /** Ends a session, here and at all members. False where there was none. Errors: as an append. */
+  end(value: string): Promise<boolean>;
+  /** The user of a session that another member has verified, as the user is here; null where the user is another by now. */
+  resume(proof: SessionProof): Promise<Principal | null>;
+}
+
+export interface Session {
+  /** The user, with the groups of now. */
+  readonly principal: Principal;
+  /** UTC milliseconds. */
+  readonly endsMs: number;
+  /** What a member tells another of it. */
+  readonly proof: SessionProof;
+}
+
+export interface BegunSession extends Session {
+  /** Letters, digits, `-`, `_` and dots. */
+  readonly value: string;
+}
+
+/** Whose session it is, and where the user's stream ended when it was begun. */
+export interface SessionProof {
+  readonly user: string;
+  readonly lastEventNumber: number;
+  readonly metadataVersion: number;
 }
 
 /** `$r`, `$w`, `$d`, `$mr`, `$mw`. */

@@ -12,6 +12,9 @@ import { isBlankPassword } from './limits.ts';
 import { Passwords, storedFormatOf } from './passwords.ts';
 import type { PasswordFormat } from './passwords.ts';
 import { ADMINISTRATORS, OPERATORS } from './principal.ts';
+import type { SealedSecrets } from './sealed-secrets.ts';
+import { SessionKeys } from './session-keys.ts';
+import { UserSessions } from './sessions.ts';
 import { AccessLists } from './stream-access.ts';
 import { userStream, UserStreams } from './user-streams.ts';
 import { UserManager } from './users.ts';
@@ -25,6 +28,16 @@ interface SecurityParts {
   readonly meter: Meter;
   /** Where several processes answer for the same users and know of each other by nothing else. */
   readonly sharedFailures?: SharedFailures;
+  /** Null, or left out, where nobody begins sessions. */
+  readonly sessions?: SessionsParts | null;
+}
+
+/** What sessions need beside what all of security does. */
+export interface SessionsParts {
+  /** Under which the keys of sessions are kept; asked for when the first session is begun or comes. */
+  readonly secrets: () => Promise<SealedSecrets>;
+  /** What the node writes for itself, where that takes another way. */
+  readonly written?: Pick<EventStore, 'append'>;
 }
 
 export interface SecurityConfig {
@@ -60,8 +73,16 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   const users = new UserManager({ streams, passwords, failures, log });
   const defaults = defaultUsers(config.adminPassword, config.opsPassword);
   const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, log, meter });
+  const sessions = parts.sessions == null ? null : new UserSessions({
+    store, streams, keys, clock, authenticator, sessionKeys: new SessionKeys({ store, keys, clock, ids, log, written: parts.sessions.written ?? store, secrets: parts.sessions.secrets }),
+  });
   return {
-    authenticator,
+    authenticator: sessions === null ? authenticator : {
+      login: (name, password, address, isLocal) => authenticator.login(name, password, address, isLocal),
+      stillKnows: (principal, address) => authenticator.stillKnows(principal, address),
+      hasChanged: (principal) => sessions.hasEnded(principal) ?? authenticator.hasChanged(principal),
+    },
+    sessions,
     users,
     access: new AccessLists({ store, clock, log, meter, allowAnonymous: config.allowAnonymousStreamAccess }),
     async start() {

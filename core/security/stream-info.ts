@@ -18,6 +18,6 @@ export interface StreamMark {
   readonly metadataVersion: number;
 }
 
-export function isUnchanged(mark: StreamMark, info: StreamInfo): boolean {
+export function isUnchanged(mark: StreamMark, info: StreamMark): boolean {
   return mark.lastEventNumber === info.lastEventNumber && mark.metadataVersion === info.metadataVersion;
 }

@@ -29,6 +29,20 @@ export function refuseForeign(call: Call, app: App): void {
   throw new SkuaError('foreign_origin', 'A page of another origin may not change anything here. An operator can name the origin in the option CorsOrigins; a proxy in front of the node must pass on the host that was asked for in X-Forwarded-Host, and be one of TrustedProxies where there are some.');
 }
 
+/**
+ * Whether the browser says that our own page sends a request, or the address was typed. Only then a cookie counts: it goes along with what a program at another
+ * port of the host makes the browser send, since hosts, and not ports, have cookies. Over plain HTTP browsers say so only to the machine that they run on; elsewhere
+ * a request that changes something has the origin of the page, or else a header that no form can send.
+ */
+export function isFromOwnPage(call: Call): boolean {
+  const { headers } = call.request;
+  const site = headers.get('sec-fetch-site');
+  if (site !== null) return site === 'same-origin' || site === 'none';
+  const origin = headers.get('origin');
+  if (origin !== null) return isOwn(origin, call);
+  return !isChange(call.method) || headers.has('x-requested-with');
+}
+
 /** Schemes are not compared: a proxy may end TLS without a word. */
 function isOwn(origin: string, call: Call): boolean {
   const host = hostOf(origin);

@@ -1,4 +1,5 @@
 import type { ClusterMember } from '../../core/cluster/api.ts';
+import type { SessionProof } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 
@@ -65,4 +66,6 @@ export interface Forwarded {
   readonly caller: Principal | null;
   /** The name in the client's certificate. */
   readonly certificate: string | null;
+  /** The session of the page that the member has verified, and from where it came; null, or left out, for none. */
+  readonly session?: SessionProof | null;
 }

@@ -12,7 +12,7 @@ import type { Ids } from '../../core/ports/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { Scavenger } from '../../core/scavenge/api.ts';
-import type { Security } from '../../core/security/api.ts';
+import type { Security, Session } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { StreamNames } from '../../core/streams/stream-names.ts';
@@ -233,6 +233,8 @@ export interface Call {
   /** What `Access-Control-Allow-Methods` says for this path; empty when no route knows the path. */
   methods: string;
   principal: Principal;
+  /** The session of the page by which the caller is known; null where it is known otherwise, or not at all. */
+  session: Session | null;
   /** Beginning of every generated link; filled in by url.ts when first needed, and at once where forwarding headers do not count. */
   base: string | null;
   /** What the audit is told of the call; null for what it is not told of. The route says so, and its handler adds to it. */
@@ -250,6 +252,8 @@ export interface Audited {
   readonly action: AuditAction;
   readonly target: string | null;
   readonly details: AuditDetails | null;
+  /** The name that was tried, where a login is what is told of. */
+  readonly user?: string;
 }
 
 /** Adds to what the audit is told of a call, where it is told of it at all. */

@@ -1,5 +1,6 @@
 import { isSkuaError } from '../../core/errors.ts';
 import type { ErrorCode } from '../../core/errors.ts';
+import type { SessionProof } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { notAMember } from './authorization.ts';
 import type { Forwarded } from './cluster.ts';
@@ -40,9 +41,9 @@ export function parseForwarded(text: string): Forwarded | null {
     return null;
   }
   if (typeof value !== 'object' || value === null) return null;
-  const { epoch, base, address, isLocal, caller, certificate } = value;
-  if (!Number.isSafeInteger(epoch) || (epoch as number) < 0 || typeof base !== 'string' || typeof isLocal !== 'boolean' || !isText(address) || !isText(certificate) || !isCaller(caller)) return null;
-  return { epoch: epoch as number, base, address, isLocal, caller, certificate };
+  const { epoch, base, address, isLocal, caller, certificate, session = null } = value;
+  if (!Number.isSafeInteger(epoch) || (epoch as number) < 0 || typeof base !== 'string' || typeof isLocal !== 'boolean' || !isText(address) || !isText(certificate) || !isCaller(caller) || !isProof(session)) return null;
+  return { epoch: epoch as number, base, address, isLocal, caller, certificate, session };
 }
 
 function isText(value: unknown): value is string | null {
@@ -53,6 +54,12 @@ function isCaller(value: unknown): value is Principal | null {
   if (value === null) return true;
   const { name, roles } = value as Partial<Principal>;
   return isText(name) && Array.isArray(roles) && roles.every((role) => typeof role === 'string');
+}
+
+function isProof(value: unknown): value is SessionProof | null {
+  if (value === null) return true;
+  const { user, lastEventNumber, metadataVersion } = value as Partial<SessionProof>;
+  return typeof user === 'string' && Number.isSafeInteger(lastEventNumber) && Number.isSafeInteger(metadataVersion);
 }
 
 /** Requests that another member has passed on, with what it says of them. */

@@ -34,6 +34,13 @@ export function headOf(reply: Reply): Reply {
   return { ...reply, headers: { 'content-length': String(length), ...headers }, body: null };
 }
 
+/** A reply that caches keep for requests with the same value of a header only. */
+export function withVary(reply: Reply, name: string): Reply {
+  const { vary } = reply.headers;
+  if (vary?.split(', ').includes(name) === true) return reply;
+  return { ...reply, headers: { ...reply.headers, vary: vary === undefined ? name : `${vary}, ${name}` } };
+}
+
 /** A reply without a body. */
 export function empty(call: Call, status: number, reason: string): Reply {
   const headers: Record<string, string> = { ...commonHeaders(call.methods), 'content-type': PLAIN };

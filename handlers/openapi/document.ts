@@ -11,6 +11,7 @@ import { CLUSTER_SCHEMAS } from './cluster.ts';
 import { CONNECTOR_SCHEMAS, connectorFailures, webhookFailures } from './connectors.ts';
 import { INSPECTION_SCHEMAS } from './inspection.ts';
 import { NODE_SCHEMAS } from './node.ts';
+import { PAGE_SCHEMAS } from './page.ts';
 import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './parts.ts';
 import { STREAM_SCHEMAS } from './streams.ts';
 import { SUBSCRIPTION_SCHEMAS } from './subscriptions.ts';
@@ -101,7 +102,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     tags: TAGS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description })),
     paths,
     components: {
-      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...CONNECTOR_SCHEMAS, ...CLUSTER_SCHEMAS, ...NODE_SCHEMAS, ...INSPECTION_SCHEMAS },
+      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...CONNECTOR_SCHEMAS, ...CLUSTER_SCHEMAS, ...PAGE_SCHEMAS, ...NODE_SCHEMAS, ...INSPECTION_SCHEMAS },
       parameters: Object.fromEntries(Object.entries(PARAMETERS).map(([name, parameter]) => [name, parameterObject(parameter)])),
       responses: Object.fromEntries(Object.entries(PROBLEMS).map(([name, response]) => [name, responseObject(response)])),
       securitySchemes: { basic: { type: 'http', scheme: 'basic', description: 'Login name and password, in UTF-8.' } },

@@ -1,5 +1,5 @@
-import { BINARY, media, ok, problems, segment, TEXT } from './parts.ts';
-import type { HeaderDoc, OperationDoc, ResponseDoc } from '../http/route.ts';
+import { arrayOf, BINARY, BOOLEAN, json, media, object, ok, problems, ref, segment, TEXT } from './parts.ts';
+import type { HeaderDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of the page. */
 
@@ -11,12 +11,32 @@ const HEADERS: Readonly<Record<string, HeaderDoc>> = {
 const NOT_MODIFIED: ResponseDoc = { description: 'What the caller has is the newest.', headers: HEADERS };
 const PAGE: Readonly<Record<number, ResponseDoc>> = { 200: ok('The page.', media(TEXT, 'text/html'), HEADERS), 304: NOT_MODIFIED };
 
+export const PAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
+  Session: object({
+    user: { type: ['string', 'null'], description: 'Null: nobody has logged in, or the node runs without users.' }, groups: arrayOf(TEXT),
+    endsAt: { type: ['string', 'null'], format: 'date-time', description: 'Null for who is known otherwise, such as by Basic credentials.' },
+    security: { ...BOOLEAN, description: 'False: everybody may do everything, and nobody logs in.' }, insecure: { ...BOOLEAN, description: 'The opposite.' },
+    canLogOut: BOOLEAN, encrypted: { ...BOOLEAN, description: 'The node itself is reached over TLS.' },
+    changesNeed: { type: 'string', description: 'A header, of whatever value, that requests which change something have to bring with a session, unless the browser names their origin.' },
+    isOperator: BOOLEAN, isAdministrator: BOOLEAN, isBackupKeeper: BOOLEAN,
+  }, 'Who uses the page, and what that allows.'),
+};
+
+const COOKIE: HeaderDoc = { description: 'The cookie `skua-session`, over TLS `__Host-skua-session`.', schema: TEXT };
+
 export const PAGE_DOCS = {
   page: { summary: 'The page for browsers', responses: PAGE },
   view: {
     summary: 'The page, at the address of one of its views', description: 'The page itself shows the view of its address, so that it is the same for all of them.',
     parameters: [segment('path', 'Names the view.', { type: 'string', minLength: 1 }, 'streams')], responses: PAGE,
   },
+  session: { summary: 'Who uses the page', responses: { 200: ok('Whoever it is.', json(ref('Session')), { 'Set-Cookie': COOKIE }) } },
+  logIn: {
+    summary: 'Log in for the page', description: 'The cookie lasts for 12 hours, and ends when the user is changed in any way. It counts for requests of the page only.',
+    body: { required: true, content: json(object({ user: TEXT, password: TEXT }), { user: 'ops', password: 'o' }) },
+    responses: { 200: ok('The session has begun.', json(ref('Session')), { 'Set-Cookie': { ...COOKIE, required: true } }), ...problems(400, 413, 415) },
+  },
+  logOut: { summary: 'Log out of the page', responses: { 204: ok('There is no session any more, at no member.', undefined, { 'Set-Cookie': { ...COOKIE, required: true } }) } },
   asset: {
     summary: 'A file of the page',
     parameters: [segment('name', 'The file\'s name, as the page has it.', TEXT, 'main-ABCDEFGH.js')],

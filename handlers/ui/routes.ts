@@ -2,6 +2,7 @@ import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { PAGE_DOCS } from '../openapi/page.ts';
 import { asset, page } from './page.ts';
+import { logIn, logOut, session } from './session.ts';
 
 const GET = 'GET, OPTIONS';
 const PAGE = operation('anyone', 'here', page, PAGE_DOCS.page);
@@ -10,5 +11,9 @@ const PAGE = operation('anyone', 'here', page, PAGE_DOCS.page);
 export const PAGE_ROUTES: readonly Route[] = [
   { path: '/ui', methods: GET, operations: { GET: PAGE } },
   { path: '/ui/assets/:name', methods: GET, operations: { GET: operation('anyone', 'here', asset, PAGE_DOCS.asset) } },
+  {
+    path: '/ui/session', methods: 'GET, POST, DELETE, OPTIONS',
+    operations: { GET: operation('anyone', 'here', session, PAGE_DOCS.session), POST: operation('anyone', 'here', logIn, PAGE_DOCS.logIn, 'login'), DELETE: operation('anyone', 'here', logOut, PAGE_DOCS.logOut, 'logout') },
+  },
   { path: '/ui/:path+', methods: GET, operations: { GET: operation('anyone', 'here', page, PAGE_DOCS.view) } },
 ];

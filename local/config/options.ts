@@ -75,11 +75,11 @@ const network = {
   KeepAliveTimeout: option(integer('MS', 1_000, 3_600_000), 10_000, 'Time in which it must answer, or it is closed'),
   CompressionMinSize: option(size({ min: 0, max: 1_073_741_824, or: -1 }), 1_024, 'Answers of at least so many bytes are compressed for clients that take that; -1 to compress none'),
   EnableAtomPubOverHttp: option(boolean, true, 'Serve streams over HTTP'),
-  DisableAdminUi: flag(boolean, 'Remove / and all routes below /admin: a reload is then ordered by SIGHUP only'),
+  DisableAdminUi: flag(boolean, 'Remove the page at /ui, / and all routes below /admin: a reload is then ordered by SIGHUP only'),
   DisableStatsOnHttp: flag(boolean, 'Remove /stats and /metrics'),
   DisableGossipOnHttp: flag(boolean, 'Remove /gossip'),
   MaxConnectionsPerAddress: option(integer('COUNT', 1, 10_000), 2_500, 'Connections that one address, or one IPv6 network of /64, may have open; those of TrustedProxies are not counted. All together have 10000'),
-  CorsOrigins: option(origins, [], 'Origins of web pages, such as https://events.example.test, which browsers let in with their credentials, and which may write. * lets the pages of all origins read, without credentials', { fallbackText: 'none: only pages of the node itself' }),
+  CorsOrigins: option(origins, [], 'Origins of web pages, such as https://events.example.test, which browsers let in with their credentials, and which may write; a login of the page at /ui is not theirs. * lets the pages of all origins read, without credentials', { fallbackText: 'none: only pages of the node itself' }),
   TrustedProxies: option(addressRanges, [], 'Proxies in front of the node, by address or range. What they say of their clients counts: addresses (X-Forwarded-For or Forwarded, which each of them must write), and how links begin (X-Forwarded-Host, -Proto, -Port, -Prefix). From others nothing of that counts', { fallbackText: 'none; anybody may say how links begin' }),
   EnableTrustedAuth: flag(boolean, 'Believe the header TrustedAuthHeader, in which one of TrustedProxies names the user and the groups'),
   TrustedAuthHeader: option(headerName, 'ES-TrustedAuth', 'Header in which a proxy names the user and the groups: "user; group, group". The proxy must remove it from what clients send'),
@@ -127,6 +127,7 @@ export const users = {
   DefaultAdminPassword: option(loginPassword, 'changeit', `Password with which the user admin is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
   DefaultOpsPassword: option(loginPassword, 'changeit', `Password with which the user ops is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
   PasswordFormat: option(oneOf('FORMAT', ['strong', 'compatible']), 'strong', 'How new passwords are stored: strong (scrypt, which the reference database does not read), or compatible with it (PBKDF2). Both kinds are accepted; with compatible a login stores a strong one anew'),
+  SessionKeyFile: optional(path('FILE'), 'File with the key under which the keys of sessions of the page are kept, where there is neither a data-protection token nor a ClusterSecret. Made by the first login, for its owner only', { fallbackText: 'session.key in the data directory, if any' }),
 };
 
 /** Levels of both generations of the reference database, the least important first; `Default` is Information. */

@@ -66,6 +66,7 @@ import { VERSION } from '../cli/version.ts';
 import { openSubscriptions } from '../persistent/open.ts';
 import type { OpenSubscriptions } from '../persistent/open.ts';
 import { pageFiles } from '../ui/page-files.ts';
+import { sessionSecrets } from '../ui/session-secrets.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
 
@@ -206,7 +207,7 @@ class Node implements RunningNode {
     const objects = this.#values.Storage === null || member !== null ? null : await this.#openOnObjects();
     this.#node = member ?? objects ?? await openNode(this.#nodeOptions());
     const store = member?.store ?? this.#open.store;
-    const security = this.#values.Insecure ? null : await this.#startSecurity(store);
+    const security = this.#values.Insecure ? null : await this.#startSecurity(store, member?.written ?? store);
     if (this.#values.AuditStream) this.#audit!.openStream(member?.written ?? store, systemIds);
     if (member !== null) this.#metrics.collect(clusterMetrics({ log: member.open.log, membership: member.membership }));
     if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);
@@ -297,10 +298,13 @@ class Node implements RunningNode {
     this.#options.onProgress?.(progress);
   }
 
-  async #startSecurity(store: EventStore): Promise<RunningSecurity> {
+  async #startSecurity(store: EventStore, written: Pick<EventStore, 'append'>): Promise<RunningSecurity> {
     const { PasswordFormat, AllowAnonymousStreamAccess, AllowDefaultPasswords, DefaultAdminPassword, DefaultOpsPassword, NodeIp } = this.#values;
     const security = createSecurity(
-      { store, keys: nodeKeys, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
+      {
+        store, keys: nodeKeys, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
+        sessions: this.#values.DisableAdminUi ? null : { written, secrets: sessionSecrets(this.#values, this.#directory) },
+      },
       { passwordFormat: PasswordFormat, allowAnonymousStreamAccess: AllowAnonymousStreamAccess, adminPassword: DefaultAdminPassword, opsPassword: DefaultOpsPassword },
     );
     // Asking costs two derivations, and only matters where others reach the node. A refused start creates no users, so

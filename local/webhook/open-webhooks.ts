@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { RoutingLimits, RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
@@ -14,6 +13,7 @@ import { QuickJsSandbox } from '../../infra/quickjs/quickjs-sandbox.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import { bundled } from '../cli/version.ts';
+import { dataProtectionToken } from '../config/data-protection.ts';
 import type { Values } from '../config/options.ts';
 
 export interface OpenWebhooks extends Webhooks {
@@ -32,7 +32,7 @@ interface OpenWebhooksParts {
 
 /** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
 export async function openWebhooks(store: EventStore, values: Values, { log, meter, commandStore = store }: OpenWebhooksParts): Promise<OpenWebhooks> {
-  const token = await tokenOf(values);
+  const token = await dataProtectionToken(values);
   if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token begins or ends with a blank. It could not be listed among the previous ones later: choose another.', EXIT.usage);
   const secrets = new SealedSecrets(nodeKeys, [token, ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
@@ -53,17 +53,6 @@ export async function openWebhooks(store: EventStore, values: Values, { log, met
 
 /** What a list of tokens can't hold. */
 const UNLISTABLE = /^\s|\s$/;
-
-/** The token is the file's content without the line's end; an empty one is none. */
-async function tokenOf(values: Values): Promise<string> {
-  const file = values['Connectors:DataProtection:TokenFile'];
-  if (file === null) return values['Connectors:DataProtection:Token'] ?? '';
-  try {
-    return (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
-  } catch (error) {
-    throw new CommandError('token_unreadable', `The data-protection token could not be read from ${file} (${(error as NodeJS.ErrnoException).code}). Check the path and who may read it.`, EXIT.failed);
-  }
-}
 
 const MIB = 1_048_576;
 

@@ -156,7 +156,8 @@ const NODE: Record<string, OperationExpectation> = {
 
 /** A fake's, of one script. */
 const PAGE: Record<string, OperationExpectation> = {
-  'GET /ui': is('anyone'), 'GET /ui/:path+': is('anyone', 200, { params: { 'path+': 'streams' } }), 'GET /ui/assets/:name': is('anyone', 200, { params: { name: SCRIPT_NAME } }),
+  'GET /ui': is('anyone'), 'GET /ui/session': is('anyone'), 'POST /ui/session': is('anyone', 200, { body: { user: 'kim', password: 'kim:pass' } }), 'DELETE /ui/session': is('anyone', 204),
+  'GET /ui/:path+': is('anyone', 200, { params: { 'path+': 'streams' } }), 'GET /ui/assets/:name': is('anyone', 200, { params: { name: SCRIPT_NAME } }),
 };
 
 /** A fake's, which is on. */

@@ -181,7 +181,8 @@ test('each operation that is told leaves one entry with its user, its target and
   await h.get('/', undefined, AS.admin);
   for (const { path, operations } of ROUTES) {
     for (const [method, { audit }] of Object.entries(operations)) {
-      if (audit === undefined) continue;
+      // Of logins of the page: ui/session.test.ts.
+      if (audit === undefined || path === '/ui/session') continue;
       const params: Record<string, string> = { login: 'sam', stream: 's', scavenge: SCAVENGE_ID, hold: HOLD_ID, connector: 'parcels', n: '3', group: 'workers' };
       h.entries.length = 0;
       await h.send(method, path.replace(/:(\w+)/g, (_, name: string) => params[name]!), { ...AS.admin, ...JSON_TYPE }, method === 'DELETE' ? null : '{"loginName":"sam","password":"hush-hush","newPassword":"hush-hush"}');

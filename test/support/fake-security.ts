@@ -1,5 +1,5 @@
 import { SkuaError } from '../../core/errors.ts';
-import type { Authenticator, NewUser, Security, StreamAccess, StreamAction, User, Users } from '../../core/security/api.ts';
+import type { Authenticator, NewUser, Security, Session, Sessions, StreamAccess, StreamAction, User, Users } from '../../core/security/api.ts';
 import { isAdministrator, isAnonymous } from '../../core/security/principal.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { AccessList, Authorize, EventStore } from '../../core/streams/api.ts';
@@ -8,6 +8,9 @@ interface Entry {
   user: User;
   password: string;
 }
+
+/** When every session of a FakeSecurity ends. */
+export const SESSION_ENDS_MS = Date.UTC(2031, 3, 3);
 
 /** Failures of one user from one address until they are refused unheard. */
 export const FAKE_FAILURES_MAX = 10;
@@ -44,6 +47,23 @@ export class FakeSecurity implements Security {
     login: (name, password, address) => {
       this.logins.push({ name, password, address });
       return this.pending ? Promise.resolve().then(() => this.#login(name, password, address)) : this.#login(name, password, address);
+    },
+  };
+
+  /** Sessions of users by their value: names, and numbers of their own. */
+  readonly sessions: Sessions & { readonly open: Map<string, Session> } = {
+    open: new Map(),
+    begin: async (principal) => {
+      const value = `1.${principal.name}.${this.sessions.open.size}`;
+      const session: Session = { principal, endsMs: SESSION_ENDS_MS, proof: { user: principal.name!, lastEventNumber: 0, metadataVersion: 0 } };
+      this.sessions.open.set(value, session);
+      return { ...session, value };
+    },
+    find: (value) => this.sessions.open.get(value) ?? null,
+    end: async (value) => this.sessions.open.delete(value),
+    resume: async ({ user, lastEventNumber }) => {
+      const entry = this.entries.get(user);
+      return entry === undefined || lastEventNumber !== 0 ? null : { name: user, roles: entry.user.groups };
     },
   };
 
