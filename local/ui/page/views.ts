@@ -29,6 +29,8 @@ export type Group = (typeof GROUPS)[number];
 /** Every view, in the order of the menu; the first that fits a path is shown. */
 export const VIEWS: readonly View[] = [
   { path: '/', title: 'Overview', group: 'Node', icon: 'overview', needs: 'operators', load: () => import('./views/overview/overview.tsx') },
+  { path: '/subscriptions', title: 'Subscriptions', group: 'Delivery', icon: 'subscriptions', needs: 'authenticated', load: () => import('./views/subscriptions/subscriptions.tsx') },
+  { path: '/subscriptions/:stream/:group', title: 'Subscription', group: 'Delivery', icon: 'subscriptions', needs: 'authenticated', isInMenu: false, load: () => import('./views/subscriptions/subscription.tsx') },
 ];
 
 export interface Found {

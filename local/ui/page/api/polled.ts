@@ -25,6 +25,8 @@ export interface PollOptions<T> {
   /** Makes of the text what `data` is to be; without it the text is JSON. */
   readonly parse?: (text: string) => T;
   readonly accept?: string;
+  /** What a 404 says, where it is no error that there is nothing just now: work that is not under way. */
+  readonly missing?: T;
 }
 
 const BACK_OFF_MS_MAX = 60_000;
@@ -132,6 +134,14 @@ class Poller<T> implements Polled<T> {
       this.atMs.value = Date.now();
       this.#failures = 0;
     } catch (thrown) {
+      if (thrown instanceof ApiError && thrown.status === 404 && 'missing' in this.#options) {
+        this.#etag = this.#text = null;
+        this.data.value = this.#options.missing!;
+        this.error.value = null;
+        this.atMs.value = Date.now();
+        this.#failures = 0;
+        return;
+      }
       const error = thrown instanceof SyntaxError ? new ApiError('unreadable', 'The node answered with something that can\'t be read. Is a proxy in between?') : errorOf(thrown);
       if (error.code === 'aborted') return;
       this.error.value = error;

@@ -1,0 +1,25 @@
+import { Bytes, Num } from '../../parts/amount.tsx';
+import { Badge, Status } from '../../parts/badge.tsx';
+import { statusOf } from './groups.ts';
+import type { Lag } from './groups.ts';
+
+/** What a row and the heading of a group have in common. */
+
+export function GroupStatus({ status }: { readonly status: string }) {
+  const { word, tone, title } = statusOf(status);
+  return <span title={title}><Status tone={tone}>{word}</Status></span>;
+}
+
+export function GroupBadge({ status }: { readonly status: string }) {
+  const { word, tone, title } = statusOf(status);
+  return <Badge tone={tone} title={title}>{word}</Badge>;
+}
+
+export function LagText({ lag }: { readonly lag: Lag | null }) {
+  if (lag === null) return <span class="faint">–</span>;
+  return lag.unit === 'bytes' ? <Bytes value={lag.amount} /> : <Num value={lag.amount} />;
+}
+
+export function Parked({ count }: { readonly count: number }) {
+  return count === 0 ? <span class="faint">0</span> : <Badge tone="warn"><Num value={count} /></Badge>;
+}

@@ -1,0 +1,91 @@
+/** Groups as the node tells of them, and what is made of that. */
+
+export interface Group {
+  readonly eventStreamId: string;
+  readonly groupName: string;
+  readonly status: string;
+  readonly averageItemsPerSecond: number;
+  readonly totalItemsProcessed: number;
+  readonly lastCheckpointedEventPosition: string | null;
+  readonly lastKnownEventPosition: string | null;
+  readonly connectionCount: number;
+  readonly totalInFlightMessages: number;
+  readonly parkedMessageCount: number;
+}
+
+export interface GroupConfig {
+  readonly resolveLinktos: boolean;
+  readonly startPosition: string;
+  readonly messageTimeoutMilliseconds: number;
+  readonly extraStatistics: boolean;
+  readonly maxRetryCount: number;
+  readonly liveBufferSize: number;
+  readonly bufferSize: number;
+  readonly readBatchSize: number;
+  readonly checkPointAfterMilliseconds: number;
+  readonly minCheckPointCount: number;
+  readonly maxCheckPointCount: number;
+  readonly maxSubscriberCount: number;
+  readonly namedConsumerStrategy: string;
+}
+
+export interface Consumer {
+  readonly from: string;
+  readonly username: string;
+  readonly connectionName: string;
+  readonly averageItemsPerSecond: number;
+  readonly totalItemsProcessed: number;
+  readonly availableSlots: number;
+  readonly inFlightMessages: number;
+  readonly extraStatistics: readonly { readonly key: string; readonly value: number }[];
+}
+
+export interface GroupDetails extends Group {
+  readonly config: GroupConfig;
+  readonly readBufferCount: number;
+  readonly liveBufferCount: number;
+  readonly retryBufferCount: number;
+  readonly outstandingMessagesCount: number;
+  readonly connections: readonly Consumer[];
+}
+
+/** The name of the source of groups that take the whole log. */
+export const ALL = '$all';
+
+/** Path of a group for requests. */
+export function groupPath(stream: string, group: string): string {
+  return `/subscriptions/${encodeURIComponent(stream)}/${encodeURIComponent(group)}`;
+}
+
+export interface Lag {
+  readonly amount: number;
+  readonly unit: 'events' | 'bytes';
+}
+
+/**
+ * How far the checkpoint lies behind the last event that is known: in events, and for groups of `$all`, which know places of the log only, in
+ * bytes. Null while nobody can say. Before the first checkpoint all counts from the start of the group, where that is known.
+ */
+export function lagOf({ lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: Group, startPosition?: string): Lag | null {
+  if (known === null) return null;
+  const from = done ?? startPosition;
+  if (from === undefined) return null;
+  const unit = known.startsWith('C:') ? 'bytes' : 'events';
+  const last = placeOf(known);
+  const first = placeOf(from);
+  // From the end on: what there was at the beginning is none of its business, and how much came since is not known yet.
+  if (last === null || first === null || first < 0) return null;
+  return { amount: Math.max(0, last - first + (done === null && unit === 'events' ? 1 : 0)), unit };
+}
+
+function placeOf(text: string): number | null {
+  const value = Number(/^C:(-?\d+)\//.exec(text)?.[1] ?? text);
+  return Number.isFinite(value) ? value : null;
+}
+
+/** `Live`, `Behind`, either with `, OutstandingPageRequest`, or `NotReady`, in words that one need not look up. */
+export function statusOf(status: string): { readonly word: string; readonly tone: 'ok' | 'info' | 'warn'; readonly title: string } {
+  if (status.startsWith('Live')) return { word: 'Live', tone: 'ok', title: 'It has read its stream to the end, and takes events as they are written.' };
+  if (status.startsWith('Behind')) return { word: 'Catching up', tone: 'info', title: 'It still reads older events of its stream.' };
+  return { word: 'Not ready', tone: 'warn', title: 'It is being loaded, or has not begun yet.' };
+}

@@ -1,0 +1,120 @@
+import { useEffect, useState } from 'preact/hooks';
+import { get } from '../../api/client.ts';
+import { errorOf } from '../../api/problem.ts';
+import type { ApiError } from '../../api/problem.ts';
+import { mayUse } from '../../api/session.ts';
+import { countText, numberText } from '../../lib/format.ts';
+import { hrefOf, pathTo } from '../../lib/router.ts';
+import { Button } from '../../parts/button.tsx';
+import { Card } from '../../parts/card.tsx';
+import { Code, JsonView } from '../../parts/code.tsx';
+import { Definitions } from '../../parts/definitions.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { EmptyState, ErrorState } from '../../parts/empty-state.tsx';
+import { Skeleton } from '../../parts/loading.tsx';
+import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+
+/** A page of the feed. */
+interface Page {
+  readonly entries: readonly Entry[];
+}
+
+interface Entry {
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly eventNumber: number;
+  readonly streamId: string;
+  readonly data: string | null;
+  readonly metaData: string | null;
+  readonly linkMetaData: string | null;
+  readonly isJson: boolean;
+  readonly positionEventNumber: number;
+  readonly title: string;
+}
+
+/** What stands with a message that was parked. */
+interface Parking {
+  readonly added?: string;
+  readonly reason?: string;
+}
+
+const PAGE = 50;
+
+/** Parked messages, newest first: why each was parked, and what is in it. */
+export function ParkedMessages({ stream, group, count, onReplay }: { readonly stream: string; readonly group: string; readonly count: number; readonly onReplay: () => void }) {
+  const [entries, setEntries] = useState<readonly Entry[] | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [next, setNext] = useState<number | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const [open, setOpen] = useState<Entry | null>(null);
+  const load = async (from: number | null) => {
+    setBusy(true);
+    try {
+      const page = await get<Page>(`/subscriptions/viewparkedmessages/${encodeURIComponent(stream)}/${encodeURIComponent(group)}/${from ?? 'head'}/backward/${PAGE}`, { query: { embed: 'body' } });
+      const lowest = page.entries.at(-1)?.positionEventNumber ?? 0;
+      setEntries((last) => (from === null || last === null ? page.entries : [...last, ...page.entries]));
+      setNext(page.entries.length < PAGE || lowest === 0 ? null : lowest - 1);
+      setError(null);
+    } catch (thrown) {
+      const failed = errorOf(thrown);
+      // There is no such stream before the first message is parked, nor after the group was deleted.
+      if (failed.status === 404) setEntries([]);
+      else setError(failed);
+    } finally {
+      setBusy(false);
+    }
+  };
+  // With the number the list changes; it is read anew, and no more often.
+  useEffect(() => void load(null), [stream, group, count]);
+  if (error !== null) return <Card><ErrorState error={error} what="What is parked" onRetry={() => void load(null)} /></Card>;
+  if (entries === null) return <Skeleton lines={6} />;
+  return (
+    <Card isFlush={entries.length > 0} title="Parked messages" note={count > 0 ? countText(count, 'message') : undefined} actions={<><Button isSmall icon="refresh" label="Read again" isBusy={isBusy} onClick={() => void load(null)} />{mayUse('operators') && count > 0 && <Button isSmall icon="play" onClick={onReplay}>Replay</Button>}</>}>
+      <Table label="Parked messages" columns={COLUMNS} rows={entries} keyOf={({ positionEventNumber }) => positionEventNumber} onOpen={setOpen} empty={<EmptyState icon="check" title="Nothing is parked">A message is parked when a consumer says so, or when it has been sent as often as the settings allow. It then waits here until somebody has looked at it.</EmptyState>} />
+      {next !== null && <div class="table-more"><Button isBusy={isBusy} onClick={() => void load(next)}>{`Older ones than number ${numberText(next + 1)}`}</Button></div>}
+      <Dialog title={open === null ? '' : `Parked message ${numberText(open.positionEventNumber)}`} isOpen={open !== null} onClose={() => setOpen(null)} size="large">{open !== null && <Message entry={open} />}</Dialog>
+    </Card>
+  );
+}
+
+function parkingOf({ linkMetaData }: Entry): Parking {
+  try {
+    const value: unknown = JSON.parse(linkMetaData ?? '{}');
+    return typeof value === 'object' && value !== null ? value as Parking : {};
+  } catch {
+    return {};
+  }
+}
+
+function reasonOf(entry: Entry): string {
+  const { reason } = parkingOf(entry);
+  const text = typeof reason === 'string' ? reason.trim() : '';
+  return text === '' ? 'No reason was given' : text;
+}
+
+const COLUMNS: readonly Column<Entry>[] = [
+  { name: 'number', title: 'No.', width: '5rem', align: 'end', render: ({ positionEventNumber }) => numberText(positionEventNumber) },
+  { name: 'type', title: 'Type', width: '22%', render: ({ eventType }) => <span class="truncate cell-name" title={eventType}>{eventType}</span> },
+  { name: 'event', title: 'Event', width: '20%', isMinor: true, render: ({ title }) => <span class="truncate cell-name muted" title={title}>{title}</span> },
+  { name: 'why', title: 'Why it was parked', render: (entry) => <span class="truncate cell-wide" title={reasonOf(entry)}>{reasonOf(entry)}</span> },
+  { name: 'when', title: 'Parked', width: '9rem', isMinor: true, render: (entry) => <Time at={parkingOf(entry).added} /> },
+];
+
+function Message({ entry }: { readonly entry: Entry }) {
+  const { added } = parkingOf(entry);
+  return (
+    <div class="stack">
+      <Definitions isWide items={[
+        ['Why it was parked', reasonOf(entry)],
+        ['When', <Time at={added} show="both" />],
+        ['Event', <a class="break" href={hrefOf(pathTo('streams', entry.streamId, String(entry.eventNumber)))}>{`${numberText(entry.eventNumber)} of ${entry.streamId}`}</a>],
+        ['Type', <span class="break">{entry.eventType}</span>],
+        ['Id', <code class="break">{entry.eventId}</code>],
+      ]} />
+      <div class="stack tight"><h3>Data</h3>{entry.data === null ? <p class="muted">It is not JSON; the event has it as a file.</p> : entry.isJson ? <JsonView text={entry.data} name="data.json" /> : <Code text={entry.data} name="data.txt" />}</div>
+      {entry.metaData !== null && entry.metaData !== '' && <div class="stack tight"><h3>Metadata</h3><JsonView text={entry.metaData} name="metadata.json" /></div>}
+    </div>
+  );
+}

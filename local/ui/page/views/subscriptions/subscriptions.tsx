@@ -1,0 +1,108 @@
+import { useMemo, useState } from 'preact/hooks';
+import { post } from '../../api/client.ts';
+import { usePolled } from '../../api/polled.ts';
+import { mayUse } from '../../api/session.ts';
+import { shortText } from '../../lib/format.ts';
+import { goTo, hrefOf, pathTo, setQuery } from '../../lib/router.ts';
+import { Num } from '../../parts/amount.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Card, ViewHead } from '../../parts/card.tsx';
+import { confirm } from '../../parts/confirm.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { Loading } from '../../parts/loading.tsx';
+import { Menu } from '../../parts/menu.tsx';
+import { SearchField } from '../../parts/search-field.tsx';
+import { Stat } from '../../parts/stat.tsx';
+import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { toast } from '../../parts/toast.tsx';
+import type { ViewProps } from '../../views.ts';
+import { GroupDialog } from './group-dialog.tsx';
+import { GroupStatus, LagText, Parked } from './group-line.tsx';
+import { lagOf } from './groups.ts';
+import type { Group } from './groups.ts';
+
+const EVERY_MS = 3_000;
+
+/** Persistent subscriptions: all groups. */
+export default function Subscriptions({ query }: ViewProps) {
+  const groups = usePolled<readonly Group[]>('/subscriptions', EVERY_MS);
+  const [isCreating, setCreating] = useState(query.get('new') !== null);
+  const mayChange = mayUse('operators');
+  const isAbsent = groups.error.value?.status === 404;
+  return (
+    <>
+      <ViewHead
+        title="Subscriptions" about="Groups of consumers that share out the events of a stream among themselves. The node keeps how far each group is."
+        actions={mayChange && !isAbsent && <><Button kind="primary" icon="plus" onClick={() => setCreating(true)}>New group</Button><Menu label="More for all groups" items={[{ label: 'Restart all groups', icon: 'refresh', onSelect: () => void restartAll() }]} /></>}
+      />
+      {isAbsent
+        ? <Card><EmptyState icon="subscriptions" title="There are no persistent subscriptions on this node">They run on a node with a log of its own, or on the leader of a cluster. Nodes that share a log in object storage have none.</EmptyState></Card>
+        : <Loading polled={groups} what="The list of groups">{(list) => <Groups list={list} search={query.get('q') ?? ''} isParkedOnly={query.get('parked') !== null} onCreate={mayChange ? () => setCreating(true) : null} />}</Loading>}
+      <GroupDialog isOpen={isCreating} onClose={() => setCreating(false)} />
+    </>
+  );
+}
+
+async function restartAll(): Promise<void> {
+  const isDone = await confirm({
+    title: 'Restart all groups', action: 'Restart', text: 'Every group ends and begins anew from what is stored. Consumers are dropped and come back by themselves; messages that they had not acknowledged are sent again.',
+    run: async () => {
+      await post('/subscriptions/restart');
+    },
+  });
+  if (isDone) toast('All groups have been restarted');
+}
+
+function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: readonly Group[]; readonly search: string; readonly isParkedOnly: boolean; readonly onCreate: (() => void) | null }) {
+  const rows = useMemo(() => {
+    const wanted = search.toLowerCase();
+    return list.filter(({ eventStreamId, groupName, parkedMessageCount }) => (!isParkedOnly || parkedMessageCount > 0) && `${eventStreamId}\n${groupName}`.toLowerCase().includes(wanted));
+  }, [list, search, isParkedOnly]);
+  const parked = list.reduce((sum, group) => sum + group.parkedMessageCount, 0);
+  const withParked = list.filter(({ parkedMessageCount }) => parkedMessageCount > 0).length;
+  if (list.length === 0) {
+    return (
+      <Card>
+        <EmptyState icon="subscriptions" title="No groups yet" action={onCreate !== null && <Button kind="primary" icon="plus" onClick={onCreate}>New group</Button>}>
+          A group is made for a stream; then any number of consumers connect to it over gRPC or HTTP, and each event goes to one of them.
+        </EmptyState>
+      </Card>
+    );
+  }
+  return (
+    <>
+      <div class="tiles">
+        <Stat label="Groups" value={<Num value={list.length} />} note={`${shortText(sum(list, 'connectionCount'))} consumers connected`} />
+        <Stat label="In flight" value={<Num value={sum(list, 'totalInFlightMessages')} />} note="sent and not yet answered" />
+        <Stat label="Sent" value={`${shortText(sum(list, 'averageItemsPerSecond'))}/s`} note="by all groups" />
+        <Stat label="Parked" value={<Num value={parked} />} note={parked === 0 ? 'nothing waits to be looked at' : `in ${withParked} of ${list.length} groups`} {...(parked > 0 && { tone: 'warn' as const })} />
+      </div>
+      <Card isFlush title="Groups" actions={<><SearchField label="Find a group or stream" value={search} onInput={(q) => setQuery({ q })} /><Button isPressed={isParkedOnly} title="Only groups with parked messages" onClick={() => setQuery({ parked: isParkedOnly ? null : '1' })}>Parked</Button></>}>
+        <Table
+          label="Groups" columns={COLUMNS} rows={rows} keyOf={keyOf} onOpen={({ eventStreamId, groupName }) => goTo(pathTo('subscriptions', eventStreamId, groupName))} sort={{ name: 'stream', isDown: false }}
+          empty={<EmptyState icon="search" title="No group fits" action={<Button onClick={() => setQuery({ q: null, parked: null })}>Show all</Button>} />}
+        />
+      </Card>
+    </>
+  );
+}
+
+function sum(list: readonly Group[], name: 'connectionCount' | 'totalInFlightMessages' | 'averageItemsPerSecond'): number {
+  return list.reduce((all, group) => all + group[name], 0);
+}
+
+function keyOf({ eventStreamId, groupName }: Group): string {
+  return `${eventStreamId}::${groupName}`;
+}
+
+const COLUMNS: readonly Column<Group>[] = [
+  { name: 'group', title: 'Group', render: ({ eventStreamId, groupName }) => <a class="truncate cell-name" href={hrefOf(pathTo('subscriptions', eventStreamId, groupName))} title={groupName}>{groupName}</a>, sortBy: ({ groupName }) => groupName },
+  { name: 'stream', title: 'Stream', width: '26%', render: ({ eventStreamId }) => <span class="truncate cell-name" title={eventStreamId}>{eventStreamId}</span>, sortBy: ({ eventStreamId }) => eventStreamId },
+  { name: 'status', title: 'Status', width: '8rem', render: ({ status }) => <GroupStatus status={status} />, sortBy: ({ status }) => status },
+  { name: 'consumers', title: 'Consumers', width: '7rem', align: 'end', isMinor: true, render: ({ connectionCount }) => <Num value={connectionCount} />, sortBy: ({ connectionCount }) => connectionCount },
+  { name: 'flight', title: 'In flight', width: '6rem', align: 'end', isMinor: true, render: ({ totalInFlightMessages }) => <Num value={totalInFlightMessages} />, sortBy: ({ totalInFlightMessages }) => totalInFlightMessages },
+  { name: 'rate', title: 'Sent', width: '6rem', align: 'end', isMinor: true, render: ({ averageItemsPerSecond }) => `${shortText(averageItemsPerSecond)}/s`, sortBy: ({ averageItemsPerSecond }) => averageItemsPerSecond },
+  { name: 'lag', title: 'Lag', width: '7rem', align: 'end', isMinor: true, render: (group) => <LagText lag={lagOf(group)} />, sortBy: (group) => lagOf(group)?.amount },
+  { name: 'parked', title: 'Parked', width: '6rem', align: 'end', render: ({ parkedMessageCount }) => <Parked count={parkedMessageCount} />, sortBy: ({ parkedMessageCount }) => parkedMessageCount },
+];
