@@ -9,7 +9,7 @@ import { changesOf, EndWaits, within } from './http/cluster-waits.ts';
 import type { Changes } from './http/cluster-waits.ts';
 import { requiresLeader } from './http/headers.ts';
 import type { PlacesOf, Placed } from './http/places.ts';
-import { isSubscriptionPath } from './http/presence.ts';
+import { isIngestPath, isSubscriptionPath } from './http/presence.ts';
 import { empty } from './http/reply.ts';
 import { baseOf } from './http/url.ts';
 
@@ -36,9 +36,9 @@ const DURATION = 'eventstore_forwarded_request_duration_seconds';
 /** How an attempt ended, as the metric names it. */
 type Outcome = 'answered' | 'not-leader' | 'unreachable' | 'silent' | 'here' | 'unknown';
 
-/** Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: who may ask (`origin`, `cookie`), and how replies are packed. */
+/** Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: who may ask (`origin`), and how replies are packed. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
-  'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'accept-encoding', 'origin', 'cookie',
+  'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'accept-encoding', 'origin',
 ]);
 /** Why a member was not reached where that says nothing of it: others were before this request. */
 const WAITED: ReadonlySet<unknown> = new Set(['time', 'given-up']);
@@ -221,7 +221,9 @@ export class Forwarding {
     const connection = request.headers.get('connection');
     const named = connection === null || connection === 'keep-alive' ? [] : connection.toLowerCase().split(',').map((name) => name.trim());
     const headers: Record<string, string> = {};
-    for (const [name, value] of request.headers) if (!LEFT_OUT.has(name) && !name.startsWith(OURS) && !named.includes(name)) headers[name] = value;
+    // A session counts where the browser has brought it, and goes on as what it proves; senders may send what they like.
+    const hasCookie = isIngestPath(call.path);
+    for (const [name, value] of request.headers) if ((name !== 'cookie' || hasCookie) && !LEFT_OUT.has(name) && !name.startsWith(OURS) && !named.includes(name)) headers[name] = value;
     headers[FORWARDED_HEADER] = forwardedText({
       epoch, base: baseOf(call), address: server.addressOf?.(request) ?? null, isLocal: server.isLocal?.(request) ?? false, caller: provedCaller(call, this.#app), certificate: server.certificateOf?.(request) ?? null,
       ...(call.session !== null && { session: call.session.proof }),

@@ -1,0 +1,77 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startedProcess } from '../spawn.ts';
+import type { Started } from '../spawn.ts';
+
+/** Sessions of the page at real members: three with a vote, and a copy that only reads. */
+
+let folder: string;
+let members: Started[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'skua-ui-'));
+  members = await Promise.all([1, 2, 3, 4].map((i) => startedProcess(words(i))));
+  await Promise.all(members.map(({ url }) => until(async () => (await (await fetch(`${url}/gossip`)).json() as { members: { state: string }[] }).members.filter(({ state }) => state === 'Leader').length === 1)));
+});
+afterAll(async () => {
+  await Promise.all(members.map((member) => member.stop()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function words(i: number): string[] {
+  return ['--storage', path.join(folder, 'log'), '--db', path.join(folder, `node${i}`), '--cluster-size', '3', '--cluster-secret', 'between-us', '--disable-tls', '--chunk-size', '1MiB', '--gossip-interval-ms', '200', ...(i === 4 ? ['--read-only-replica', 'true'] : [])];
+}
+
+/** Asks until it is so; each question is answered by the node, so nothing waits by the clock. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 100_000; tries++) {
+    if (await isSo().catch(() => false)) return;
+    await new Promise((resolve) => { setImmediate(resolve); });
+  }
+  throw new Error('It did not become so.');
+}
+
+const OURS = { 'x-requested-with': 'skua', 'content-type': 'application/json' };
+
+async function logIn(url: string): Promise<{ readonly cookie: string }> {
+  const reply = await fetch(`${url}/ui/session`, { method: 'POST', headers: OURS, body: '{"user":"admin","password":"changeit"}' });
+  expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining('"user":"admin"')]);
+  return { cookie: reply.headers.get('set-cookie')!.split(';')[0]! };
+}
+
+async function userAt(url: string, headers: { readonly cookie: string }): Promise<string | null> {
+  return (await (await fetch(`${url}/ui/session`, { headers })).json() as { user: string | null }).user;
+}
+
+const urls = (): string[] => members.map(({ url }) => url);
+
+test('a session that is begun anywhere counts everywhere, for reads and for what the leader decides, until it is ended anywhere', async () => {
+  for (const [i, url] of urls().entries()) {
+    const session = await logIn(url);
+    for (const other of urls()) await until(async () => await userAt(other, session) === 'admin');
+    const written = await fetch(`${url}/streams/from-${i}`, { method: 'POST', headers: { ...OURS, ...session, 'es-eventtype': 'noted', 'es-eventid': crypto.randomUUID() }, body: '{}' });
+    expect([written.status, (await fetch(`${url}/streams/from-${i}`, { headers: { ...session, accept: 'application/json' } })).status]).toEqual([201, 200]);
+    // Ended by another member than began it.
+    const ending = urls()[(i + 1) % members.length]!;
+    expect((await fetch(`${ending}/ui/session`, { method: 'DELETE', headers: { ...OURS, ...session } })).status).toBe(204);
+    expect(await userAt(ending, session)).toBeNull();
+    for (const other of urls()) await until(async () => await userAt(other, session) === null);
+  }
+});
+
+test('logins at all members at once agree on one key', async () => {
+  const sessions = await Promise.all(urls().map(logIn));
+  for (const session of sessions) for (const url of urls()) await until(async () => await userAt(url, session) === 'admin');
+  const feed = await (await fetch(`${members[0]!.url}/streams/%24ui-session-keys/0/forward/100?embed=body`, { headers: { ...sessions[0]!, accept: 'application/json' } })).json() as { entries: { eventType: string }[] };
+  expect(feed.entries.filter(({ eventType }) => eventType === '$ui-session-key')).toHaveLength(1);
+});
+
+test('a member that was started again knows the sessions of before', async () => {
+  const session = await logIn(members[1]!.url);
+  await members[1]!.stop();
+  members[1] = await startedProcess(words(2));
+  await until(async () => await userAt(members[1]!.url, session) === 'admin');
+  expect(() => readFileSync(path.join(folder, 'node2', 'session.key'))).toThrow('ENOENT');
+});
