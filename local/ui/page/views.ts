@@ -29,8 +29,11 @@ export type Group = (typeof GROUPS)[number];
 /** Every view, in the order of the menu; the first that fits a path is shown. */
 export const VIEWS: readonly View[] = [
   { path: '/', title: 'Overview', group: 'Node', icon: 'overview', needs: 'operators', load: () => import('./views/overview/overview.tsx') },
+  { path: '/metrics', title: 'Metrics', group: 'Node', icon: 'metrics', needs: 'authenticated', load: () => import('./views/metrics/metrics.tsx') },
   { path: '/subscriptions', title: 'Subscriptions', group: 'Delivery', icon: 'subscriptions', needs: 'authenticated', load: () => import('./views/subscriptions/subscriptions.tsx') },
   { path: '/subscriptions/:stream/:group', title: 'Subscription', group: 'Delivery', icon: 'subscriptions', needs: 'authenticated', isInMenu: false, load: () => import('./views/subscriptions/subscription.tsx') },
+  { path: '/users', title: 'Users', group: 'Access', icon: 'users', needs: 'administrators', load: () => import('./views/users/users.tsx') },
+  { path: '/options', title: 'Options', group: 'System', icon: 'options', needs: 'operators', load: () => import('./views/options/options.tsx') },
 ];
 
 export interface Found {

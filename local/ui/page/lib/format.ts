@@ -8,6 +8,7 @@ const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumFra
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const minute = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 
 type Maybe = number | null | undefined;
@@ -15,6 +16,9 @@ type Maybe = number | null | undefined;
 function isKnown(value: Maybe): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
+
+/** Texts as people order them, numbers in them by their value. */
+export const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
 
 /** `12,345`. */
 export function numberText(value: Maybe): string {
@@ -86,6 +90,11 @@ export function absoluteText(ms: number): string {
 
 export function clockText(ms: number): string {
   return clock.format(ms);
+}
+
+/** `09:15`. */
+export function minuteText(ms: number): string {
+  return minute.format(ms);
 }
 
 export function dayText(ms: number): string {

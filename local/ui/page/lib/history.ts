@@ -47,6 +47,14 @@ export function record(name: string, atMs: number, sample: Readonly<Record<strin
   history.value = { times: [...times.slice(from), ...between.map(() => last! + 1), atMs], values: next };
 }
 
+const SPANS_MS = [300_000, 900_000, SPAN_MS];
+
+/** The span that charts show: the whole hour only once there is much of it, since a line that has just begun would be a dot at its edge. */
+export function shownSpanMs({ times }: History): number {
+  const known = times.length < 2 ? 0 : times.at(-1)! - times[0]!;
+  return SPANS_MS.find((span) => known <= span) ?? SPAN_MS;
+}
+
 /** How fast a number rises that only grows, a second, at each time; null where it fell (the node began anew) or is not known. */
 export function rateOf({ times }: History, values: readonly (number | null)[] | undefined): (number | null)[] {
   return times.map((time, i) => {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import { bytesText, clockText, durationText, numberText, percentText, shortText } from '../lib/format.ts';
+import { bytesText, clockText, durationText, minuteText, numberText, percentText, shortText } from '../lib/format.ts';
 import { colourOf, paintedTheme } from '../lib/theme.ts';
 
 export type Unit = 'count' | 'perSecond' | 'bytes' | 'bytesPerSecond' | 'ms' | 'share';
@@ -28,7 +28,15 @@ export interface ChartProps {
 }
 
 const HEIGHT = 150;
+/** A rem where nobody has asked for larger letters. */
+const REM_PX = 16;
+/** Labels nearer to the left edge than this would lie over those of the other axis. */
+const EDGE_PX = 24;
+/** Within less than this minutes alone would come twice. */
+const SECONDS_SPAN = 240;
 const SERIES_COLOURS = 6;
+/** More lines are named in a row of their own. */
+const ROW_SERIES = 2;
 
 export function unitText(value: number | null | undefined, unit: Unit): string {
   if (value == null) return '–';
@@ -40,6 +48,11 @@ export function unitText(value: number | null | undefined, unit: Unit): string {
     case 'ms': return durationText(value);
     case 'share': return percentText(value);
   }
+}
+
+/** How much larger than usual the letters of the page are. */
+function zoom(): number {
+  return Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / REM_PX;
 }
 
 /** Lines over time. Those who can't see them get the same as a table. */
@@ -56,9 +69,10 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
 
   useEffect(() => {
     const element = host.current!;
-    const made = new uPlot(optionsFor(element, { series, unit, height, ...(syncKey !== undefined && { syncKey }) }, span, (index) => showAt(legend.current, data.current, index, unit)), data.current, element);
+    const px = height * zoom();
+    const made = new uPlot(optionsFor(element, { series, unit, height: px, ...(syncKey !== undefined && { syncKey }) }, span, (index) => showAt(legend.current, data.current, index, unit)), data.current, element);
     plot.current = made;
-    const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: px }));
     watch.observe(element);
     return () => {
       watch.disconnect();
@@ -73,11 +87,11 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
 
   return (
     <figure class="chart">
-      <figcaption class="chart-head"><span class="chart-title">{title}</span>
+      <figcaption class={`chart-head${series.length > ROW_SERIES ? ' many' : ''}`}><span class="chart-title">{title}</span>
         <ul class="legend" ref={legend} aria-hidden="true">{series.map(({ label }, i) => <li key={label}><span class={`key fill-${(i % SERIES_COLOURS) + 1}`} />{series.length > 1 && <span class="truncate">{label}</span>}<output class="legend-value" /></li>)}</ul>
         {actions}
       </figcaption>
-      <div ref={host} class="chart-host" aria-hidden="true" style={{ height: `${height}px` }} />
+      <div ref={host} class="chart-host" aria-hidden="true" style={{ height: `${height / REM_PX}rem` }} />
       <table class="hidden-visually">
         <caption>{title}{times.length > 0 && `, ${clockText(times[0]!)} to ${clockText(times.at(-1)!)}`}</caption>
         <thead><tr><th scope="col">Line</th><th scope="col">Last</th><th scope="col">Lowest</th><th scope="col">Highest</th></tr></thead>
@@ -106,7 +120,8 @@ function showAt(legend: HTMLUListElement | null, data: uPlot.AlignedData, index:
 }
 
 function optionsFor(element: HTMLElement, { series, unit, height, syncKey }: { readonly series: readonly Series[]; readonly unit: Unit; readonly height: number; readonly syncKey?: string }, span: { readonly current: number | undefined }, onMove: (index: number | null) => void): uPlot.Options {
-  const axis = { stroke: colourOf('--text-3'), grid: { stroke: colourOf('--line'), width: 1 }, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
+  const factor = zoom();
+  const axis = { stroke: colourOf('--text-3'), grid: { stroke: colourOf('--line'), width: 1 }, ticks: { show: false }, font: `${11 * factor}px ${getComputedStyle(document.body).fontFamily}` };
   return {
     width: Math.max(1, element.clientWidth), height, pxAlign: 1, padding: [8, 8, 0, 0],
     legend: { show: false },
@@ -117,8 +132,8 @@ function optionsFor(element: HTMLElement, { series, unit, height, syncKey }: { r
       y: { range: (_, from, to) => [Math.min(0, from ?? 0), to === null || to <= 0 ? 1 : to * 1.1] },
     },
     axes: [
-      { ...axis, size: 24, space: 70, gap: 4, values: (_, ticks) => ticks.map((tick) => shortClock.format(tick * 1_000)) },
-      { ...axis, size: 62, space: 28, gap: 6, values: (_, ticks) => ticks.map((tick) => unitText(tick, unit)) },
+      { ...axis, size: 24 * factor, space: 80 * factor, gap: 4, values: (plot, ticks) => ticks.map((tick) => (plot.valToPos(tick, 'x') < EDGE_PX * factor ? null : (isShort(plot) ? clockText : minuteText)(tick * 1_000))) },
+      { ...axis, size: 62 * factor, space: 28 * factor, gap: 6, ...(unit.startsWith('bytes') && { incrs: BYTE_STEPS }), values: (_, ticks) => ticks.map((tick) => unitText(tick, unit)) },
     ],
     series: [{}, ...series.map(({ label }, i) => {
       const colour = colourOf(`--series-${(i % SERIES_COLOURS) + 1}`);
@@ -128,7 +143,13 @@ function optionsFor(element: HTMLElement, { series, unit, height, syncKey }: { r
   };
 }
 
-const shortClock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+function isShort({ scales }: uPlot): boolean {
+  const { min, max } = scales['x']!;
+  return min != null && max != null && max - min < SECONDS_SPAN;
+}
+
+/** Steps of sizes: from a byte to an exbibyte. */
+const BYTE_STEPS = Array.from({ length: 61 }, (_, power) => 2 ** power);
 
 /** The colour, nearly transparent. */
 function faded(colour: string): string {

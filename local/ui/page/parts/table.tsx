@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { collator } from '../lib/format.ts';
 import { Icon } from './icon.tsx';
 
 export interface Column<Row> {
@@ -44,8 +45,6 @@ const ROW_PX = 36;
 /** Rows beyond the edges, so that none is missed while scrolling. */
 const SPARE_ROWS = 12;
 const HEIGHT = 'calc(100dvh - 14rem)';
-
-const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
 
 /** A list with columns. Arrows move from row to row, also over a hundred thousand of them. */
 export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, sort: first, empty, height = HEIGHT }: TableProps<Row>) {

@@ -44,7 +44,7 @@ function User() {
   const who = session.value;
   if (who === null) return null;
   if (!who.hasSecurity) return <span class="badge warn" title="The node runs without security: everybody who reaches it may do everything."><span class="narrow-hidden">No </span>security<span class="narrow-only"> off</span></span>;
-  if (who.user === null) return <button type="button" class="button" onClick={() => void askToLogin()}><Icon name="login" size={16} />Log in</button>;
+  if (who.user === null) return <button type="button" class="button" aria-label="Log in" onClick={() => void askToLogin()}><Icon name="login" size={16} /><span class="narrow-hidden">Log in</span></button>;
   const leave = () => {
     logout().catch(() => toast('The node does not answer; you are still logged in there.', 'bad'));
   };

@@ -37,7 +37,10 @@ function Loaded({ found: { view, params } }: { readonly found: Found }) {
     view.load().then(({ default: made }) => {
       loaded.set(view, made);
       setState(() => made);
-    }, () => setState('failed'));
+    }, (thrown: unknown) => {
+      console.error(thrown);
+      setState('failed');
+    });
   }, [attempt]);
 
   if (state === 'loading') return <div class="stage" aria-busy="true"><span class="hidden-visually">Loading</span></div>;

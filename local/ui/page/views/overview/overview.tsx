@@ -1,9 +1,91 @@
+import { useEffect } from 'preact/hooks';
+import { overview } from '../../api/overview.ts';
+import type { OverviewData } from '../../api/overview.ts';
 import { usePolled } from '../../api/polled.ts';
-import { ViewHead } from '../../parts/card.tsx';
+import { durationText, shortText, bytesText, percentText } from '../../lib/format.ts';
+import { historyOf } from '../../lib/history.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Card, ViewHead } from '../../parts/card.tsx';
+import { unitText } from '../../parts/chart.tsx';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { Definitions } from '../../parts/definitions.tsx';
 import { Loading } from '../../parts/loading.tsx';
+import { Bytes, Num } from '../../parts/amount.tsx';
+import { Stat } from '../../parts/stat.tsx';
+import { Time } from '../../parts/time.tsx';
+import { OVERVIEW_HISTORY } from '../../shell/sampler.ts';
+import { Charts } from './charts.tsx';
+import { Disk, LOW_SHARE } from './disk.tsx';
+import { Members } from './members.tsx';
+import type { Gossip } from './members.tsx';
+import { Certificates, Licence } from './credentials.tsx';
+import { Warnings } from './warnings.tsx';
 
-/** How the node is. */
+const EVERY_MS = 2_000;
+
+/** How the node is, and what should be done about it. */
 export default function Overview() {
-  const info = usePolled<Record<string, unknown>>('/info', 2_000);
-  return <><ViewHead title="Overview" /><Loading polled={info}>{(data) => <p>{String(data['dbVersion'])}</p>}</Loading></>;
+  const polled = overview();
+  useEffect(() => polled.use(EVERY_MS), [polled]);
+  return (
+    <>
+      {polled.data.value === null && <ViewHead title="Overview" />}
+      <Loading polled={polled} what="The overview" lines={8}>{(data) => <Known data={data} />}</Loading>
+    </>
+  );
+}
+
+function Known({ data }: { readonly data: OverviewData }) {
+  const { node, log, disk, activity, process, connections, certificates, licence, warnings } = data;
+  const gossip = usePolled<Gossip>(node.isMember ? '/gossip' : null, EVERY_MS);
+  const { values } = historyOf(OVERVIEW_HISTORY).value;
+  const points = (name: string) => values[name] ?? [];
+  return (
+    <>
+      <ViewHead title="Overview" about={<>{node.address} · version {node.version} · up {durationText(Math.floor(node.uptimeSeconds) * 1_000)}</>}>
+        <Badge tone={node.state === 'Leader' || node.state === 'Follower' || node.state === 'ReadOnlyReplica' ? 'ok' : 'warn'}>{node.isMember ? node.state : node.state === 'Leader' ? 'Single node' : node.state}</Badge>
+        {!node.isSecure && <Badge tone="warn" title="Connections are not encrypted.">No TLS</Badge>}
+      </ViewHead>
+      <Warnings warnings={warnings} />
+      <div class="tiles of-six">
+        <Stat label="Appends" value={unitText(activity.appendsPerSecond, 'perSecond')} note={`${shortText(activity.eventsWrittenPerSecond)} events/s`} points={points('appends')} />
+        <Stat label="Events read" value={unitText(activity.eventsReadPerSecond, 'perSecond')} note={`${bytesText(activity.bytesReadPerSecond)}/s`} points={points('read')} />
+        <Stat label="Append time, p99" value={durationText(inMs(activity.appendP99Seconds))} note={`${log.appendsQueued === 0 ? 'none' : shortText(log.appendsQueued)} waiting`} points={points('appendP99')} />
+        <Stat label="HTTP requests" value={unitText(activity.requestsPerSecond, 'perSecond')} note={`${shortText(connections)} connections`} points={points('requests')} />
+        <Stat label="Log" value={bytesText(log.end)} note={`${shortText(log.chunks)} chunks of ${bytesText(log.chunkSize)}`} />
+        {disk !== null && <Stat label="Free on the disk" value={bytesText(disk.freeBytes)} note={`${percentText(disk.freeBytes / disk.totalBytes)} of ${bytesText(disk.totalBytes)}`} {...(disk.freeBytes / disk.totalBytes < LOW_SHARE && { tone: 'warn' as const })} />}
+      </div>
+      {node.isMember && <Loading polled={gossip} what="The members">{(known) => <Members gossip={known} />}</Loading>}
+      <Charts />
+      <div class="masonry">
+        <Card title="Log and index">
+          <Definitions items={[
+            ['End of the log', <Num value={log.end} />],
+            ['Last commit', <Num value={log.lastCommitPosition} />],
+            ['Index entries', <><Num value={log.indexEntries + log.indexEntriesInMemory} /> <span class="faint">in {log.indexTables} {log.indexTables === 1 ? 'table' : 'tables'}</span></>],
+            ['of these in memory', <Num value={log.indexEntriesInMemory} />],
+            ['Not compared with checksums', log.bytesUnproven === 0 ? 'nothing' : <Bytes value={log.bytesUnproven} />],
+            ['Subscriptions', <Num value={log.subscriptions} />],
+          ]} />
+        </Card>
+        {disk !== null && <Disk disk={disk} />}
+        <Card title="Process">
+          <Definitions items={[
+            ['Processor', percentText(process.cpuPercent === null ? null : process.cpuPercent / 100)],
+            ['Memory', <Bytes value={process.memoryBytes} />],
+            ['of these in the heap', <Bytes value={process.heapBytes} />],
+            ['Delay of turns, p99', durationText(inMs(process.eventLoopP99Seconds))],
+            ['Started', <Time at={node.startedAt} show="both" />],
+            ['Instance', <span class="row instance"><code class="truncate">{node.instanceId}</code><CopyButton text={node.instanceId} label="Copy the instance id" /></span>],
+          ]} />
+        </Card>
+        <Certificates certificates={certificates} isSecure={node.isSecure} />
+        <Licence licence={licence} />
+      </div>
+    </>
+  );
+}
+
+function inMs(seconds: number | null): number | null {
+  return seconds === null ? null : seconds * 1_000;
 }

@@ -1,0 +1,86 @@
+import type { Family, Sample } from '../../lib/exposition.ts';
+import { rateOf } from '../../lib/history.ts';
+import type { History } from '../../lib/history.ts';
+import { unitText } from '../../parts/chart.tsx';
+import type { Series, Unit } from '../../parts/chart.tsx';
+import { keyOf } from './samples.ts';
+
+/** What a chart of a metric shows: rates of what only grows, quantiles of histograms, and the values of all others. */
+export interface Lines {
+  readonly unit: Unit;
+  /** What is drawn, in words. */
+  readonly about: string;
+  readonly series: readonly Series[];
+  /** Lines that there was no room for. */
+  readonly left: number;
+}
+
+/** More lines in one chart can't be told apart. */
+const LINES_MAX = 6;
+const QUANTILES = [0.5, 0.99];
+
+export function linesOf(family: Family, history: History): Lines {
+  if (family.type === 'histogram') return quantileLines(family, history);
+  const isTotal = family.type === 'counter';
+  const unit = unitOf(family.name);
+  const all = family.samples.map((sample) => {
+    const values = history.values[keyOf(sample)] ?? [];
+    const shown = isTotal ? rateOf(history, values) : values.map((value) => (value === null || !Number.isFinite(value) ? null : value * unit.factor));
+    return { label: labelOf(sample), values: shown, size: Math.abs(shown.findLast((value) => value !== null) ?? 0) };
+  });
+  // Those that say most; the order of the node among them, so that colours stay.
+  const sizes = all.map(({ size }) => size).sort((one, other) => other - one);
+  const least = sizes[LINES_MAX - 1] ?? 0;
+  const chosen = all.filter(({ size }) => all.length <= LINES_MAX || size >= least).slice(0, LINES_MAX);
+  return { unit: isTotal ? (unit.name === 'bytes' ? 'bytesPerSecond' : 'perSecond') : unit.name, about: isTotal ? 'a second' : '', series: chosen, left: all.length - chosen.length };
+}
+
+function unitOf(name: string): { readonly name: Unit; readonly factor: number } {
+  if (name.includes('bytes')) return { name: 'bytes', factor: 1 };
+  return name.endsWith('seconds') ? { name: 'ms', factor: 1_000 } : { name: 'count', factor: 1 };
+}
+
+function labelOf({ labels }: Sample): string {
+  const values = Object.values(labels);
+  return values.length === 0 ? 'value' : values.join(' · ');
+}
+
+/** Upper bounds of the median and of 99 of 100, over all labels, between two looks. */
+function quantileLines(family: Family, history: History): Lines {
+  const buckets = new Map<number, (number | null)[]>();
+  for (const sample of family.samples) {
+    if (!sample.name.endsWith('_bucket')) continue;
+    const bound = sample.labels['le'] === '+Inf' ? Infinity : Number(sample.labels['le']);
+    const values = history.values[keyOf(sample)] ?? [];
+    const sum = buckets.get(bound);
+    if (sum === undefined) buckets.set(bound, [...values]);
+    else for (const [i, value] of values.entries()) sum[i] = value === null ? sum[i] ?? null : (sum[i] ?? 0) + value;
+  }
+  const bounds = [...buckets.keys()].sort((one, other) => one - other);
+  const isTime = family.name.endsWith('seconds');
+  const series = QUANTILES.map((quantile) => ({
+    label: quantile === 0.5 ? 'median' : `${quantile * 100} %`,
+    values: history.times.map((_, i) => {
+      const grown = bounds.map((bound) => {
+        const now = buckets.get(bound)![i] ?? null;
+        const then = i === 0 ? null : buckets.get(bound)![i - 1] ?? null;
+        return now === null || then === null ? 0 : now - then;
+      });
+      const count = grown.at(-1) ?? 0;
+      if (count <= 0) return null;
+      const bound = bounds[grown.findIndex((value) => value >= count * quantile)] ?? Infinity;
+      const shown = bound === Infinity ? bounds.at(-2) ?? 0 : bound;
+      return isTime ? shown * 1_000 : shown;
+    }),
+  }));
+  return { unit: isTime ? 'ms' : family.name.includes('bytes') ? 'bytes' : 'count', about: 'upper bounds', series, left: 0 };
+}
+
+/** As it is now, for the list: the sum over all labels; of histograms, how often. */
+export function latestText(family: Family): string {
+  const isHistogram = family.type === 'histogram';
+  const name = isHistogram ? `${family.name}_count` : family.name;
+  const sum = family.samples.reduce((total, sample) => total + (sample.name === name ? sample.value : 0), 0);
+  const { name: unit, factor } = unitOf(family.name);
+  return isHistogram ? unitText(sum, 'count') : unitText(sum * factor, unit);
+}

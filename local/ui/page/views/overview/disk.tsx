@@ -1,0 +1,17 @@
+import type { OverviewData } from '../../api/overview.ts';
+import { bytesText, percentText } from '../../lib/format.ts';
+import { Card } from '../../parts/card.tsx';
+import { Shares } from '../../parts/progress.tsx';
+
+/** Below this share of the disk it is time to do something. */
+export const LOW_SHARE = 0.1;
+
+export function Disk({ disk }: { readonly disk: NonNullable<OverviewData['disk']> }) {
+  return (
+    <Card title="Disk" note={<span class="break">{disk.name}, {percentText(disk.usedBytes / disk.totalBytes)} used</span>}>
+      <Shares label="What is on the disk" total={disk.totalBytes} format={bytesText} parts={[
+        { label: 'Chunks', value: disk.chunkBytes }, { label: 'Index', value: disk.indexBytes }, { label: 'Others', value: disk.otherBytes, series: 6 }, { label: 'Free', value: disk.freeBytes, series: 'rest' },
+      ]} />
+    </Card>
+  );
+}

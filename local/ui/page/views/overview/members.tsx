@@ -1,0 +1,69 @@
+import { bytesText, numberText } from '../../lib/format.ts';
+import { Bytes, Num } from '../../parts/amount.tsx';
+import { Badge, Status } from '../../parts/badge.tsx';
+import type { Tone } from '../../parts/badge.tsx';
+import { Card } from '../../parts/card.tsx';
+import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+
+export interface Gossip {
+  readonly members: readonly Member[];
+  readonly serverIp: string;
+  readonly serverPort: number;
+}
+
+export interface Member {
+  readonly instanceId: string;
+  readonly timeStamp: string;
+  readonly state: string;
+  readonly isAlive: boolean;
+  readonly httpEndPointIp: string;
+  readonly httpEndPointPort: number;
+  readonly writerCheckpoint: number;
+  readonly epochNumber: number;
+  readonly nodePriority: number;
+  readonly esVersion: string;
+  readonly isReadOnlyReplica: boolean;
+  readonly appliedCommit?: number;
+  readonly scavengeId?: string | null;
+}
+
+const WELL: ReadonlySet<string> = new Set(['Leader', 'Follower', 'ReadOnlyReplica']);
+
+/** The members of the cluster, as the node that the page comes from knows them. */
+export function Members({ gossip: { members, serverIp, serverPort } }: { readonly gossip: Gossip }) {
+  const leader = members.find(({ state, isAlive }) => state === 'Leader' && isAlive);
+  const end = leader?.writerCheckpoint ?? Math.max(...members.map(({ writerCheckpoint }) => writerCheckpoint));
+  const isHere = (member: Member) => member.httpEndPointIp === serverIp && member.httpEndPointPort === serverPort;
+  const columns: readonly Column<Member>[] = [
+    { name: 'address', title: 'Member', render: (member) => <span class="row"><span class="mono">{member.httpEndPointIp}:{member.httpEndPointPort}</span>{isHere(member) && <Badge tone="accent">this one</Badge>}</span>, sortBy: (member) => `${member.httpEndPointIp}:${member.httpEndPointPort}` },
+    { name: 'state', title: 'Role', render: (member) => <Status tone={toneOf(member)} isLive={!WELL.has(member.state)}>{member.isAlive ? roleOf(member) : 'Not reachable'}</Status>, sortBy: ({ state }) => state },
+    { name: 'lag', title: 'Behind', align: 'end', render: (member) => <Lag bytes={end - member.writerCheckpoint} />, sortBy: (member) => end - member.writerCheckpoint },
+    { name: 'writer', title: 'Position', align: 'end', isMinor: true, render: ({ writerCheckpoint }) => <Num value={writerCheckpoint} />, sortBy: ({ writerCheckpoint }) => writerCheckpoint },
+    { name: 'epoch', title: 'Epoch', align: 'end', isMinor: true, render: ({ epochNumber }) => numberText(epochNumber) },
+    { name: 'priority', title: 'Priority', align: 'end', isMinor: true, render: ({ nodePriority }) => numberText(nodePriority) },
+    { name: 'version', title: 'Version', isMinor: true, render: ({ esVersion }) => esVersion },
+    { name: 'heard', title: 'Heard of', isMinor: true, render: ({ timeStamp }) => <Time at={timeStamp} /> },
+  ];
+  const alive = members.filter(({ isAlive }) => isAlive).length;
+  return (
+    <Card title="Members" note={`${alive} of ${members.length} reachable${leader === undefined ? ', no leader at present' : ''}`} isFlush>
+      <Table label="Members of the cluster" columns={columns} rows={members} keyOf={({ instanceId }) => instanceId} />
+    </Card>
+  );
+}
+
+function roleOf({ state, scavengeId }: Member): string {
+  const role = state.replace(/([a-z])([A-Z])/g, '$1 $2');
+  return scavengeId == null || scavengeId === '' ? role : `${role}, scavenging`;
+}
+
+function toneOf({ state, isAlive }: Member): Tone {
+  if (!isAlive) return 'bad';
+  return WELL.has(state) ? 'ok' : 'warn';
+}
+
+function Lag({ bytes }: { readonly bytes: number }) {
+  return bytes <= 0 ? <span class="faint">–</span> : <span title={bytesText(bytes)}><Bytes value={bytes} /></span>;
+}
