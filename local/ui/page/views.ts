@@ -34,6 +34,7 @@ export const VIEWS: readonly View[] = [
   { path: '/subscriptions/:stream/:group', title: 'Subscription', group: 'Delivery', icon: 'subscriptions', needs: 'authenticated', isInMenu: false, load: () => import('./views/subscriptions/subscription.tsx') },
   { path: '/users', title: 'Users', group: 'Access', icon: 'users', needs: 'administrators', load: () => import('./views/users/users.tsx') },
   { path: '/options', title: 'Options', group: 'System', icon: 'options', needs: 'operators', load: () => import('./views/options/options.tsx') },
+  { path: '/log', title: 'Log', group: 'System', icon: 'logs', needs: 'operators', load: () => import('./views/log/log.tsx') },
 ];
 
 export interface Found {

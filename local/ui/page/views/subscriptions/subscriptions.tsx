@@ -33,7 +33,7 @@ export default function Subscriptions({ query }: ViewProps) {
   return (
     <>
       <ViewHead
-        title="Subscriptions" about="Groups of consumers that share out the events of a stream among themselves. The node keeps how far each group is."
+        title="Subscriptions" about="Groups of consumers that share out the events of a stream among themselves."
         actions={mayChange && !isAbsent && <><Button kind="primary" icon="plus" onClick={() => setCreating(true)}>New group</Button><Menu label="More for all groups" items={[{ label: 'Restart all groups', icon: 'refresh', onSelect: () => void restartAll() }]} /></>}
       />
       {isAbsent
