@@ -7,6 +7,7 @@ import { authenticate } from './authentication.ts';
 import { BACKUP_ROUTES } from './backup/backups.ts';
 import { CLUSTER_ROUTES } from './cluster/routes.ts';
 import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
+import { WEBHOOK_ACTIVITY_ROUTES } from './connectors/activity.ts';
 import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
 import { nothingAt } from './http/absent.ts';
@@ -27,6 +28,7 @@ import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, pathOf, routedUr
 import { ADMIN_ROUTES } from './node/administration.ts';
 import { CHUNK_MAP_ROUTES } from './node/chunk-map.ts';
 import { LOG_ROUTES } from './node/log.ts';
+import { OVERVIEW_ROUTES } from './node/overview.ts';
 import { NODE_ROUTES } from './node/information.ts';
 import { openApiRoute } from './openapi/document.ts';
 import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
@@ -201,7 +203,7 @@ function targetOf({ params }: Call): string | null {
 }
 
 /** What shows a node from inside. */
-const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES, ...LOG_ROUTES];
+const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES, ...LOG_ROUTES, ...OVERVIEW_ROUTES, ...WEBHOOK_ACTIVITY_ROUTES];
 
 /** Every path, in the order in which they are tried; the first that matches answers. */
 export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...INSPECTION_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];

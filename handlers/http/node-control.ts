@@ -124,6 +124,82 @@ export interface LogView {
   readonly lines: readonly LogLineView[];
 }
 
+/** What the node has done since its start, and in about the last 10 seconds: null until two looks lie far enough apart. */
+export interface ActivityView {
+  readonly windowSeconds: number | null;
+  readonly appendsPerSecond: number | null;
+  readonly eventsWrittenPerSecond: number | null;
+  readonly eventsReadPerSecond: number | null;
+  readonly bytesWrittenPerSecond: number | null;
+  readonly bytesReadPerSecond: number | null;
+  readonly requestsPerSecond: number | null;
+  /** Upper bounds; null also where nothing was done, or it took longer than any bound. */
+  readonly appendP99Seconds: number | null;
+  readonly requestP99Seconds: number | null;
+  readonly totals: { readonly appends: number; readonly eventsWritten: number; readonly eventsRead: number; readonly bytesWritten: number; readonly bytesRead: number; readonly requests: number };
+}
+
+/** What became of calls of senders since the start, and lately, as above. */
+export interface WebhooksView {
+  readonly windowSeconds: number | null;
+  /** Those that were called; calls for connectors that do not run are those of ''. */
+  readonly connectors: readonly {
+    readonly connectorId: string;
+    readonly calls: number;
+    readonly outcomes: Readonly<Record<string, number>>;
+    readonly callsPerSecond: number | null;
+    readonly outcomesPerSecond: Readonly<Record<string, number>> | null;
+    readonly p99Seconds: number | null;
+  }[];
+}
+
+/** The disk that holds the data directory. */
+export interface DiskView {
+  readonly folder: string;
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+  readonly usedBytes: number;
+  readonly chunkBytes: number;
+  readonly indexBytes: number;
+  /** Used by others. */
+  readonly otherBytes: number;
+}
+
+/** What an operator should do something about. */
+export interface NodeWarning {
+  /** Stable; made for programs. */
+  readonly code: string;
+  readonly severity: 'error' | 'warning' | 'info';
+  readonly message: string;
+  readonly todo: string;
+  /** The view of the page that has more on it. */
+  readonly view: 'overview' | 'scavenge' | 'auto-scavenge' | 'backups' | 'options' | 'log';
+}
+
+export interface OverviewView {
+  /** ISO 8601, UTC, as all times here. */
+  readonly time: string;
+  readonly node: {
+    readonly version: string; readonly instanceId: string; readonly state: NodeState; readonly address: string; readonly isSecure: boolean; readonly authentication: 'internal' | 'insecure';
+    readonly startedAt: string; readonly uptimeSeconds: number; readonly isMember: boolean;
+  };
+  readonly log: {
+    readonly end: number; readonly lastCommitPosition: number; readonly chunks: number; readonly indexTables: number; readonly indexEntries: number; readonly indexEntriesInMemory: number;
+    /** Null where the files are objects. */
+    readonly bytesUnproven: number | null;
+    readonly appendsQueued: number; readonly subscriptions: number;
+  };
+  /** Null where data is not on a disk of the node. */
+  readonly disk: DiskView | null;
+  readonly activity: ActivityView;
+  readonly process: { readonly cpuPercent: number; readonly memoryBytes: number; readonly heapBytes: number };
+  readonly connections: number;
+  readonly certificates: readonly LoadedCertificate[];
+  readonly licence: { readonly source: 'built-in' | 'key' | 'none'; readonly expiresAt: string | null; readonly refusal: string | null };
+  /** The severest first. */
+  readonly warnings: readonly NodeWarning[];
+}
+
 export interface LoadedCertificate {
   /** `node`, `intermediate` or `root`. */
   readonly kind: 'node' | 'intermediate' | 'root';
@@ -169,6 +245,8 @@ export interface NodeControl {
   audit(): AuditView | null;
   /** The files of the log; without the files where `since` is their version. */
   chunkMap(since: string | null): ChunkMapView;
+  overview(): Promise<OverviewView>;
+  webhooks(): WebhooksView;
   /** The last lines of the log. */
   log(query: LogQuery): LogView;
   /** Until the node is restarted, or its configuration loaded with another level. */

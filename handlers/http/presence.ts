@@ -26,7 +26,7 @@ export function isIngestPath(path: string): boolean {
 
 /** Whether the path is there only where connectors are switched on. */
 function isWebhookPath(path: string): boolean {
-  return isConnectorPath(path) || isIngestPath(path);
+  return isConnectorPath(path) || isIngestPath(path) || path === '/admin/webhooks';
 }
 
 /** Whether the path is there only where scavenges can be scheduled. */

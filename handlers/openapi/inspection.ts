@@ -1,8 +1,11 @@
-import { arrayOf, BOOLEAN, COUNT, json, object, ok, oneOf, problems, query, ref, TEXT, TIME } from './parts.ts';
+import { arrayOf, BOOLEAN, COUNT, INTEGER, json, object, ok, oneOf, problems, query, ref, TEXT, TIME } from './parts.ts';
 import { LOG_LEVELS } from '../http/node-control.ts';
 import type { OperationDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of what shows a node from inside: its files, names of streams, its log, and how it is. */
+
+const NUMBER: Schema = { type: 'number' };
+const RATE: Schema = { type: ['number', 'null'] };
 
 export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
   ChunkMap: object({
@@ -28,6 +31,26 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
     })),
   }),
   LogLevel: object({ level: oneOf(...LOG_LEVELS) }),
+  Overview: object({
+    time: TIME,
+    node: object({ version: TEXT, instanceId: TEXT, state: TEXT, address: TEXT, isSecure: BOOLEAN, authentication: oneOf('internal', 'insecure'), startedAt: TIME, uptimeSeconds: NUMBER, isMember: BOOLEAN }),
+    log: object({ end: COUNT, lastCommitPosition: INTEGER, chunks: COUNT, indexTables: COUNT, indexEntries: COUNT, indexEntriesInMemory: COUNT, bytesUnproven: { type: ['integer', 'null'], description: 'Null where the files are objects.' }, appendsQueued: COUNT, subscriptions: COUNT }),
+    disk: { anyOf: [{ type: 'null' }, object({ folder: TEXT, totalBytes: COUNT, freeBytes: COUNT, usedBytes: COUNT, chunkBytes: COUNT, indexBytes: COUNT, otherBytes: COUNT })], description: 'Null where data is not on a disk of the node. `otherBytes` are used by others.' },
+    activity: object({
+      windowSeconds: RATE, appendsPerSecond: RATE, eventsWrittenPerSecond: RATE, eventsReadPerSecond: RATE, bytesWrittenPerSecond: RATE, bytesReadPerSecond: RATE, requestsPerSecond: RATE, appendP99Seconds: RATE, requestP99Seconds: RATE,
+      totals: object({ appends: COUNT, eventsWritten: COUNT, eventsRead: COUNT, bytesWritten: COUNT, bytesRead: COUNT, requests: COUNT }, 'Since the start of the node.'),
+    }, 'Rates of about the last 10 seconds; null until two answers lie far enough apart. p99 are upper bounds.'),
+    process: object({ cpuPercent: NUMBER, memoryBytes: COUNT, heapBytes: COUNT }), connections: COUNT, certificates: { ...arrayOf(ref('Certificate')), description: 'Those in force; none without TLS.' },
+    licence: object({ source: oneOf('built-in', 'key', 'none'), expiresAt: { type: ['string', 'null'], format: 'date-time' }, refusal: { type: ['string', 'null'], description: 'Why auto-scavenge is not granted, and what to do.' } }),
+    warnings: { ...arrayOf(object({ code: TEXT, severity: oneOf('error', 'warning', 'info'), message: TEXT, todo: { type: 'string', description: 'What to do about it.' }, view: { type: 'string', description: 'Part of the administration that has more on it.' } })), description: 'The severest first.' },
+  }),
+  WebhookActivity: object({
+    windowSeconds: RATE,
+    connectors: { ...arrayOf(object({
+      connectorId: { type: 'string', description: 'Empty for calls to connectors that do not run.' }, calls: COUNT, outcomes: { type: 'object', additionalProperties: COUNT }, callsPerSecond: RATE,
+      outcomesPerSecond: { type: ['object', 'null'], additionalProperties: NUMBER }, p99Seconds: RATE,
+    })), description: 'Those that were called since the start of the node.' },
+  }),
   ChunkFile: object({
     file: TEXT, start: { ...COUNT, description: 'First logical chunk.' }, end: { ...COUNT, description: 'Last logical chunk: a merged file holds several.' }, startPosition: COUNT, endPosition: COUNT,
     bytes: { ...COUNT, description: 'Of the file.' }, dataBytes: { ...COUNT, description: 'Of the records in it.' }, isOngoing: { ...BOOLEAN, description: 'It is being written.' }, isScavenged: BOOLEAN,
@@ -64,3 +87,13 @@ export const LOG_DOCS = {
     responses: { 200: ok('It counts from the next line on.', json(ref('LogLevel'))), ...problems(400, 406, 413, 415) },
   },
 } as const satisfies Readonly<Record<string, OperationDoc>>;
+
+export const OVERVIEW_DOC: OperationDoc = {
+  summary: 'How the node is', description: 'State, log, disk, rates, certificates, licence, and warnings that say what to do. Made from what is known already, so that it may be asked every other second.',
+  responses: { 200: ok('The overview.', json(ref('Overview'))), ...problems(400, 406) },
+};
+
+export const WEBHOOK_ACTIVITY_DOC: OperationDoc = {
+  summary: 'What became of webhook calls', description: 'Of the node that is asked, since its start and in about the last 10 seconds; rates are null until two answers lie far enough apart.',
+  responses: { 200: ok('By connector.', json(ref('WebhookActivity'))), ...problems(400, 406) },
+};

@@ -43,6 +43,8 @@ export interface OpenBackups {
   readonly holds: Holds;
   readonly node: NodeBackups;
   readonly metrics: Collector;
+  /** What is known without asking the repository; milliseconds since 1970. */
+  facts(): { readonly place: string | null; readonly newestMs: number | null; readonly provenMs: number | null };
   /** Makes what the options ask for: scheduled backups, shipping. Resolves when aborted and nothing is under way any more. */
   run(signal: AbortSignal): Promise<void>;
   /** Ends the backup under way, what it paused goes on, and all holds end. To be called while the store is still open. */
@@ -80,6 +82,7 @@ export async function openBackups(options: OpenBackupsOptions): Promise<OpenBack
   };
   return {
     holds, node: backups, metrics: backupMetrics({ holds, backups, watch, shipping: () => shipper, clock }), run,
+    facts: () => ({ place: settings.placeText, newestMs: watch?.newestMs ?? null, provenMs: watch?.provenMs ?? null }),
     close: async () => {
       await backups.close();
       await holds.close();

@@ -3,7 +3,7 @@ import type { Metric, OpenMetricsContentType } from 'prom-client';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Meter, MeterLabels } from '../../core/ports/meter.ts';
 import { Series } from './series.ts';
-import type { Sample, Summary } from './series.ts';
+import type { Sample, SeriesFigures, Summary } from './series.ts';
 import { METRICS } from './table.ts';
 
 /** Sets metrics from what it looks at, when somebody asks for them. */
@@ -32,6 +32,8 @@ export interface Metrics extends Meter {
   statusOf(part: string): string | null;
   /** What was observed since the start under the name of a recent maximum; null before the first value. */
   summaryOf(name: string, labels?: MeterLabels): Summary | null;
+  /** The values of a metric, those of collectors as they were last asked. */
+  figuresOf(name: string): readonly SeriesFigures[];
 }
 
 const STATUSES = 'eventstore_statuses';
@@ -89,6 +91,10 @@ class NodeMetrics implements Metrics, MetricSink {
 
   summaryOf(name: string, labels?: MeterLabels): Summary | null {
     return this.#series.get(name)?.summary(labels) ?? null;
+  }
+
+  figuresOf(name: string): readonly SeriesFigures[] {
+    return [...this.#series.get(name)?.figures() ?? []];
   }
 
   collect(collector: Collector): () => void {

@@ -33,6 +33,13 @@ export interface Summary {
   readonly max: number;
 }
 
+/** The values of now of one combination of labels: of a histogram the sum, and by bucket. Views of what goes on changing. */
+export interface SeriesFigures {
+  readonly labels: MeterLabels;
+  readonly value: number;
+  readonly counts: Float64Array | null;
+}
+
 /** One line of the exposition: `name{labels} value`. */
 export interface Sample {
   readonly metricName?: string;
@@ -122,6 +129,10 @@ export class Series {
   summary(labels?: MeterLabels): Summary | null {
     const entry = this.#entryOf(labels);
     return entry === null || entry.count === 0 ? null : { last: entry.last, mean: entry.sum / entry.count, max: entry.max };
+  }
+
+  figures(): Iterable<SeriesFigures> {
+    return this.#entries.values();
   }
 
   samples(nowMs: number): Sample[] {

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/text.ts';
-import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
+import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, StatsTree, WebhooksView } from '../../handlers/http/node-control.ts';
 import type { NodeLog } from '../log/logger.ts';
 
 export interface NodeControlParts {
@@ -24,6 +24,8 @@ export interface NodeControlParts {
   readonly reload: () => Promise<ReloadResult>;
   readonly audit: () => AuditView | null;
   readonly log: Pick<NodeLog, 'recent' | 'setLevel'>;
+  readonly overview: () => Promise<OverviewView>;
+  readonly webhooks: () => WebhooksView;
 }
 
 /** A single node, which leads from its start on. */
@@ -84,6 +86,8 @@ export class SingleNode implements NodeControl {
   startUpWork(): StartUpWork | null { return this.#parts.startUpWork(); }
   audit(): AuditView | null { return this.#parts.audit(); }
   chunkMap(since: string | null): ChunkMapView { return this.#open!.chunkMap(since); }
+  overview(): Promise<OverviewView> { return this.#parts.overview(); }
+  webhooks(): WebhooksView { return this.#parts.webhooks(); }
   log(query: LogQuery): LogView { return this.#parts.log.recent(query); }
   setLogLevel(level: LogLineLevel): void { this.#parts.log.setLevel(level); }
   stats(): StatsTree { return this.#parts.stats(); }

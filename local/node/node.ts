@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import * as path from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { isSkuaError } from '../../core/errors.ts';
 import type { SkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -18,7 +19,7 @@ import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
 import { AuditTrail } from '../audit/audit-trail.ts';
-import { openAutoScavenge } from '../auto-scavenge/open.ts';
+import { nodeLicence, openAutoScavenge } from '../auto-scavenge/open.ts';
 import type { OpenAutoScavenge } from '../auto-scavenge/open.ts';
 import { openBackups } from '../backup/node-backups.ts';
 import type { OpenBackups } from '../backup/node-backups.ts';
@@ -37,6 +38,7 @@ import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './contr
 import type { NodeLog } from '../log/logger.ts';
 import { meterCalls } from '../metrics/grpc-metrics.ts';
 import { meterRequests } from '../metrics/http-metrics.ts';
+import { Activity, WebhookActivity } from '../metrics/activity.ts';
 import { clusterMetrics } from '../metrics/cluster-metrics.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -50,6 +52,7 @@ import { isMember } from '../config/cluster-settings.ts';
 import type { NodeOnObjects } from '../on-objects/open.ts';
 import { openNode } from '../store/open-node.ts';
 import type { OpenNode, OpenNodeOptions } from '../store/open-node.ts';
+import { NodeOverview } from './overview.ts';
 import { createReloader } from './reload.ts';
 import type { Reloader } from './reload.ts';
 import { ReplyCompression } from '../http/compression.ts';
@@ -124,6 +127,8 @@ class Node implements RunningNode {
   readonly #audit: AuditTrail | null;
   readonly #stopping = new AbortController();
   readonly #directory: string | null;
+  readonly #overview: NodeOverview;
+  readonly #webhookActivity: WebhookActivity;
   #certificates: NodeCertificates = { mode: 'off' };
   #reloader: Reloader<Values> | null = null;
   #tracing: Tracing | null = null;
@@ -162,14 +167,27 @@ class Node implements RunningNode {
       host: values.NodeHostAdvertiseAs ?? values.NodeIp, port: () => values.NodePortAdvertiseAs || this.#server!.port,
       isSecure: !values.Insecure && !values.DisableTls, priority: values.NodePriority, options: () => this.#config.views,
       startUpWork: () => this.#readiness.work(), stats: () => this.#stats.current(), metrics: (accept) => this.#metrics.render(accept),
-      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null, log,
+      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null, log, overview: () => this.#overview.view(), webhooks: () => this.#webhookActivity.view(),
     };
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
     // For a member another one takes over first.
     if (!this.#isMember) void this.#control.shutdownAsked.then(() => this.#refuseCalls());
+    this.#webhookActivity = new WebhookActivity(this.#metrics, systemClock);
+    this.#overview = this.#createOverview(control);
     this.#fetch = createStartingApp({
       startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
       allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp, toResponse,
+    });
+  }
+
+  #createOverview({ version, instanceId, authenticationType: authentication, isSecure }: NodeControlParts): NodeOverview {
+    const values = this.#values;
+    return new NodeOverview({
+      version, instanceId, authentication, isSecure, clock: systemClock, startedMs: systemClock.nowMs(), state: () => this.#control.state, address: () => this.#control.address, isReachable: !isLoopback(values.NodeIp), isMember: this.#isMember,
+      open: () => this.#open, members: () => this.#control.members(), files: this.#directory === null ? null : { storage: () => this.#node!.storage, folder: this.#directory }, isInMemory: values.MemDb,
+      activity: new Activity(this.#metrics, systemClock), process: () => ({ cpuPercent: this.#process.cpuPercent(), memoryBytes: process.memoryUsage.rss(), heapBytes: getHeapStatistics().used_heap_size }),
+      connections: () => this.#server?.connections() ?? 0, certificates: () => (this.#certificates.mode === 'off' ? null : this.#reloader?.certificates ?? this.#devSet()), licence: () => nodeLicence(this.#values, nodeKeys),
+      backups: () => this.#backups?.facts() ?? null, audit: () => this.#audit?.view ?? null, logLevel: () => this.#options.log.level, configuration: () => this.#config.warnings,
     });
   }
 

@@ -201,7 +201,7 @@ const CLUSTER: Record<string, OperationExpectation> = {
 
 /** What shows a node from inside. */
 const INSPECTION: Record<string, OperationExpectation> = {
-  'GET /admin/chunks': is('operators'), 'GET /admin/streams': is('operators'), 'GET /admin/log': is('operators'), 'PUT /admin/log/level': is('operators', 200, { body: { level: 'debug' } }),
+  'GET /admin/chunks': is('operators'), 'GET /admin/streams': is('operators'), 'GET /admin/log': is('operators'), 'GET /admin/overview': is('operators'), 'GET /admin/webhooks': is('operators'), 'PUT /admin/log/level': is('operators', 200, { body: { level: 'debug' } }),
 };
 
 /** By method and path of the route table. */

@@ -82,7 +82,7 @@ function memberThen(index: number): { readonly membership: FakeMembership; reado
   const fake = new FakeNode();
   const node = new ClusterNode({
     version: '23.10.8.0', instanceId: membership.self.instanceId, authenticationType: 'insecure', host: '127.0.0.1', port: () => membership.self.node.port, isSecure: false, priority: 0,
-    options: () => fake.options, startUpWork: () => null, stats: () => fake.stats(), metrics: (accept) => fake.metrics(accept), reload: () => fake.reload(), audit: () => null, log: { recent: (query) => fake.log(query), setLevel: () => {} },
+    options: () => fake.options, startUpWork: () => null, stats: () => fake.stats(), metrics: (accept) => fake.metrics(accept), reload: () => fake.reload(), audit: () => null, log: { recent: (query) => fake.log(query), setLevel: () => {} }, overview: () => fake.overview(), webhooks: () => fake.webhooks(),
   });
   node.joined({ log: new FakeMemberLog() } as unknown as MemberStore, Object.assign(membership, { refusal: null }));
   const h = harness({ node });

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { ChunkMapView } from '../../core/log/chunk-map.ts';
-import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, ReloadResult, StartUpWork, StatsTree } from '../../handlers/http/node-control.ts';
+import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, StatsTree, WebhooksView } from '../../handlers/http/node-control.ts';
 
 export const FAKE_INSTANCE_ID = '6f1c8f4e-2b0d-4f3a-9c57-0d4c1a2b3e4f';
 
@@ -52,6 +52,24 @@ export class FakeNode implements NodeControl {
   async metrics(accept: string | null): Promise<{ readonly contentType: string; readonly body: string }> {
     this.calls.push(`metrics ${accept ?? ''}`);
     return { contentType: 'text/plain; version=0.0.4; charset=utf-8', body: this.metricsText };
+  }
+
+  webhooksNow: WebhooksView = { windowSeconds: 10, connectors: [{ connectorId: 'parcels', calls: 5, outcomes: { accepted: 4, unauthorized: 1 }, callsPerSecond: 0.5, outcomesPerSecond: { accepted: 0.4, unauthorized: 0.1 }, p99Seconds: 0.01 }] };
+  webhooks(): WebhooksView { return this.webhooksNow; }
+
+  async overview(): Promise<OverviewView> {
+    return {
+      time: '2031-04-02T09:15:30.000Z',
+      node: { version: this.version, instanceId: this.instanceId, state: this.state, address: '127.0.0.1:2113', isSecure: true, authentication: 'internal', startedAt: '2031-04-02T09:00:00.000Z', uptimeSeconds: 930, isMember: false },
+      log: { end: 1_000, lastCommitPosition: 900, chunks: 1, indexTables: 0, indexEntries: 0, indexEntriesInMemory: 3, bytesUnproven: null, appendsQueued: 0, subscriptions: 0 },
+      disk: { folder: '/data', totalBytes: 10, freeBytes: 4, usedBytes: 6, chunkBytes: 3, indexBytes: 2, otherBytes: 1 },
+      activity: {
+        windowSeconds: null, appendsPerSecond: null, eventsWrittenPerSecond: null, eventsReadPerSecond: null, bytesWrittenPerSecond: null, bytesReadPerSecond: null, requestsPerSecond: null, appendP99Seconds: null, requestP99Seconds: null,
+        totals: { appends: 1, eventsWritten: 2, eventsRead: 3, bytesWritten: 4, bytesRead: 5, requests: 6 },
+      },
+      process: { cpuPercent: 1.5, memoryBytes: 100, heapBytes: 50 }, connections: 2, certificates: [{ kind: 'node', subject: 'CN=node1', serial: '0A', thumbprint: 'AB', notAfter: '2031-07-02T00:00:00.000Z', daysLeft: 90 }],
+      licence: { source: 'built-in', expiresAt: null, refusal: null }, warnings: [{ code: 'no-backup', severity: 'warning', message: 'There is none.', todo: 'Make one.', view: 'backups' }],
+    };
   }
 
   log({ count, level, since }: LogQuery): LogView {

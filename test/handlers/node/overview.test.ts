@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { fakeConnectors, fakeIngest } from '../../support/fake-connectors.ts';
+import { FakeNode } from '../../support/fake-node.ts';
+import { harness } from '../harness.ts';
+import { AS, secured } from '../secured.ts';
+
+test('the overview is for operators, in one line', async () => {
+  const node = new FakeNode();
+  const { get } = secured({ node });
+  const reply = await get('/admin/overview', undefined, AS.ops);
+  expect([reply.status, reply.json()]).toEqual([200, await node.overview()]);
+  expect(reply.text).not.toContain('\n');
+  expect([(await get('/admin/overview')).status, (await get('/admin/overview', undefined, AS.plain)).status]).toEqual([401, 403]);
+  expect((await get('/admin/overview', 'text/html', AS.ops)).status).toBe(406);
+  expect((await harness().get('/admin/overview')).status).toBe(404);
+});
+
+test('what became of webhook calls is told where connectors are', async () => {
+  const node = new FakeNode();
+  const webhooks = { connectors: await fakeConnectors(), ingest: fakeIngest() };
+  expect((await harness({ node, webhooks }).get('/admin/webhooks')).json()).toEqual(node.webhooks());
+  expect((await harness({ node }).get('/admin/webhooks')).status).toBe(404);
+  expect((await harness({ webhooks }).get('/admin/webhooks')).status).toBe(404);
+});
