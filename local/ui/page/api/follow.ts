@@ -130,8 +130,8 @@ async function* linesOf(response: Response): AsyncGenerator<string[]> {
 }
 
 /** What a path holds, line by line of NDJSON, as many at a time as came together. Leaving the loop ends the request. */
-export async function* lines<T>(path: string, signal?: AbortSignal): AsyncGenerator<T[]> {
-  const response = await send('GET', path, undefined, { timeoutMs: FOREVER_MS, headers: { accept: 'application/x-ndjson' }, ...(signal !== undefined && { signal }) });
+export async function* lines<T>(path: string, signal?: AbortSignal, headers: Readonly<Record<string, string>> = {}): AsyncGenerator<T[]> {
+  const response = await send('GET', path, undefined, { timeoutMs: FOREVER_MS, headers: { accept: 'application/x-ndjson', ...headers }, ...(signal !== undefined && { signal }) });
   for await (const some of linesOf(response)) yield some.filter((line) => line !== '').map((line) => JSON.parse(line) as T);
 }
 

@@ -1,5 +1,5 @@
-/** Offers a text as a file. */
-export function download(name: string, text: string, type = 'application/json'): void {
+/** Offers a text, or bytes, as a file. */
+export function download(name: string, text: BlobPart, type = 'application/json'): void {
   const url = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement('a');
   link.href = url;

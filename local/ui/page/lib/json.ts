@@ -25,3 +25,15 @@ export function parseJson(text: string): Json | undefined {
     return undefined;
   }
 }
+
+/** The text of a value, its numbers as they were. `indent` in spaces; without it on one line. */
+export function formatJson(value: Json, indent = 0, depth = 0): string {
+  if (value instanceof ExactNumber) return value.source;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const isList = Array.isArray(value);
+  const parts = isList ? value.map((item: Json) => formatJson(item, indent, depth + 1)) : Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${indent > 0 ? ' ' : ''}${formatJson(member, indent, depth + 1)}`);
+  const [open, close] = isList ? '[]' : '{}';
+  if (indent === 0 || parts.length === 0) return `${open}${parts.join(',')}${close}`;
+  const line = `\n${' '.repeat(indent * (depth + 1))}`;
+  return `${open}${line}${parts.join(`,${line}`)}\n${' '.repeat(indent * depth)}${close}`;
+}

@@ -1,16 +1,17 @@
+import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { bytesText, countText } from '../lib/format.ts';
 import { download } from '../lib/download.ts';
-import { ExactNumber, parseJson } from '../lib/json.ts';
-import type { Json } from '../lib/json.ts';
+import { isJson, kindAt, membersOf, startOf } from '../lib/json-tree.ts';
+import type { Members } from '../lib/json-tree.ts';
 import { Button } from './button.tsx';
 import { CopyButton } from './copy-button.tsx';
 
 /** Characters of a text that are shown at first, and more with each press. */
 const FIRST_CHARACTERS = 32_768;
 const MORE_CHARACTERS = 262_144;
-/** Texts beyond this are not taken apart: a tree of them would take seconds. */
-const TREE_CHARACTERS_MAX = 4_194_304;
+/** Texts beyond this are not taken apart: no event has as much. */
+const TREE_CHARACTERS_MAX = 16_777_216;
 /** Members that are shown at first, and more with each press. */
 const MEMBERS = 100;
 /** Members and elements of a value that stand open without being asked for. */
@@ -31,55 +32,62 @@ export function Code({ text, name = 'data.txt', hasTools = true }: { readonly te
   );
 }
 
-/** A JSON text as a tree that folds, or as it was sent. */
-export function JsonView({ text, name = 'data.json' }: { readonly text: string; readonly name?: string }) {
+/** A JSON text as a tree that folds, or as it was sent. `note`: what is said where it is no JSON. */
+export function JsonView({ text, name = 'data.json', note }: { readonly text: string; readonly name?: string; readonly note?: ComponentChildren }) {
   const [isRaw, setRaw] = useState(false);
-  const value = useMemo(() => (text.length > TREE_CHARACTERS_MAX ? undefined : parseJson(text)), [text]);
-  if (value === undefined) return <Code text={text} name={name} />;
+  const isTree = useMemo(() => text.length <= TREE_CHARACTERS_MAX && isJson(text), [text]);
+  if (!isTree) return <>{note}<Code text={text} name={name} /></>;
   return (
     <div class="code">
       <div class="code-tools">
         <Button kind="quiet" isSmall isPressed={isRaw} onClick={() => setRaw(!isRaw)}>{isRaw ? 'Tree' : 'As sent'}</Button>
         <CopyButton text={text} /><Button kind="quiet" isSmall icon="download" label={`Save as ${name}`} onClick={() => download(name, text)} />
       </div>
-      {isRaw ? <Code text={text} name={name} hasTools={false} /> : <div class="json" tabIndex={0} role="group" aria-label={name}><Node value={value} depth={0} /></div>}
+      {isRaw ? <Code text={text} name={name} hasTools={false} /> : <div class="json" tabIndex={0} role="group" aria-label={name}><Node text={text} start={startOf(text)} end={text.length} depth={0} /></div>}
     </div>
   );
 }
 
-function isTree(value: Json): value is readonly Json[] | { readonly [name: string]: Json } {
-  return typeof value === 'object' && value !== null && !(value instanceof ExactNumber);
+interface ValueProps {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
 }
 
-function Node({ name, value, depth }: { readonly name?: string; readonly value: Json; readonly depth: number }) {
-  const isOwn = isTree(value);
-  const entries = isOwn ? Object.entries(value) : [];
-  const [isOpen, setOpen] = useState(depth === 0 || (depth < OPEN_DEPTH && entries.length <= OPEN_MEMBERS_MAX));
+function Node({ name, text, start, end, depth }: ValueProps & { readonly name?: string; readonly depth: number }) {
+  const kind = kindAt(text, start);
+  const isOwn = kind === 'object' || kind === 'list';
   const [shown, setShown] = useState(MEMBERS);
-  const label = name === undefined ? null : <span class="json-name">{name}</span>;
-  if (!isOwn) return <div class="json-line">{label}{label !== null && ': '}<Leaf value={value} /></div>;
-  const isArray = Array.isArray(value);
-  const count = countText(entries.length, isArray ? 'element' : 'member');
-  if (entries.length === 0) return <div class="json-line">{label}{label !== null && ': '}<span class="faint">{isArray ? '[ ]' : '{ }'}</span></div>;
+  const [asked, setOpen] = useState<boolean | null>(null);
+  const { count, members } = useMemo(() => (isOwn ? membersOf(text, start, shown) : NO_MEMBERS), [text, start, shown]);
+  const label = name === undefined ? null : <><span class="json-name">{name}</span>: </>;
+  if (!isOwn) return <div class="json-line">{label}<Leaf text={text} start={start} end={end} kind={kind} /></div>;
+  const [before, behind] = kind === 'list' ? '[]' : '{}';
+  if (count === 0) return <div class="json-line">{label}<span class="faint">{before} {behind}</span></div>;
+  const isOpen = asked ?? (depth === 0 || (depth < OPEN_DEPTH && count <= OPEN_MEMBERS_MAX));
+  const all = countText(count, kind === 'list' ? 'element' : 'member');
   return (
     <div class="json-node">
       <button type="button" class="json-line json-fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        <span class="json-mark" aria-hidden="true" />{label}{label !== null && ': '}<span class="faint">{isArray ? '[' : '{'} {count} {isArray ? ']' : '}'}</span>
+        <span class="json-mark" aria-hidden="true" />{label}<span class="faint">{before} {all} {behind}</span>
       </button>
       {isOpen && (
         <div class="json-inside">
-          {entries.slice(0, shown).map(([key, member]) => <Node key={key} name={key} value={member} depth={depth + 1} />)}
-          {entries.length > shown && <Button isSmall kind="quiet" onClick={() => setShown(shown + MEMBERS * 5)}>{`Show more of ${count}`}</Button>}
+          {members.map((member) => <Node key={member.start} name={member.name} text={text} start={member.start} end={member.end} depth={depth + 1} />)}
+          {count > shown && <Button isSmall kind="quiet" onClick={() => setShown(shown + MEMBERS * 5)}>{`Show more of ${all}`}</Button>}
         </div>
       )}
     </div>
   );
 }
 
-function Leaf({ value }: { readonly value: Json }) {
-  const [isWhole, setWhole] = useState(false);
-  if (value instanceof ExactNumber) return <span class="json-number">{value.source}</span>;
-  if (typeof value !== 'string') return <span class={value === null ? 'faint' : `json-${typeof value}`}>{String(value)}</span>;
-  const isCut = !isWhole && value.length > STRING_CHARACTERS;
-  return <><span class="json-string">{JSON.stringify(isCut ? value.slice(0, STRING_CHARACTERS) : value)}</span>{isCut && <Button isSmall kind="quiet" onClick={() => setWhole(true)}>{`… all ${bytesText(value.length)}`}</Button>}</>;
+const NO_MEMBERS: Members = { count: 0, members: [] };
+
+/** A value without members, as it was written. */
+function Leaf({ text, start, end, kind }: ValueProps & { readonly kind: 'string' | 'other' }) {
+  const [shown, setShown] = useState(STRING_CHARACTERS);
+  const source = text.slice(start, end).trimEnd();
+  if (kind === 'other') return <span class={source === 'null' ? 'faint' : source === 'true' || source === 'false' ? 'json-boolean' : 'json-number'}>{source}</span>;
+  const isCut = source.length > shown;
+  return <><span class="json-string">{isCut ? `${source.slice(0, shown)}…` : source}</span>{isCut && <Button isSmall kind="quiet" onClick={() => setShown(shown === STRING_CHARACTERS ? FIRST_CHARACTERS : shown + MORE_CHARACTERS)}>{`Show more of ${bytesText(source.length)}`}</Button>}</>;
 }

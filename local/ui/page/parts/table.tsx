@@ -32,9 +32,13 @@ export interface TableProps<Row> {
   /** Enter, or a click on a row. */
   readonly onOpen?: (row: Row) => void;
   readonly isChosen?: (row: Row) => boolean;
+  /** It came while the table was looked at: marked for a moment. */
+  readonly isNew?: (row: Row) => boolean;
   readonly sort?: Sort;
   /** Shown in place of rows where there are none. */
   readonly empty?: ComponentChildren;
+  /** The widths of the columns hold for short tables, too: what is too long for its column is cut. */
+  readonly isFixed?: boolean;
   /** How high a long table is before it scrolls by itself, such as `60vh`. */
   readonly height?: string;
 }
@@ -47,7 +51,7 @@ const SPARE_ROWS = 12;
 const HEIGHT = 'calc(100dvh - 14rem)';
 
 /** A list with columns. Arrows move from row to row, also over a hundred thousand of them. */
-export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, sort: first, empty, height = HEIGHT }: TableProps<Row>) {
+export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, isNew, sort: first, empty, isFixed = false, height = HEIGHT }: TableProps<Row>) {
   const [sort, setSort] = useState<Sort | null>(first ?? null);
   const [at, setAt] = useState(0);
   const sorted = useMemo(() => sortedBy(rows, columns.find(({ name }) => name === sort?.name), sort), [rows, sort]);
@@ -114,7 +118,7 @@ export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, sort
 
   if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
   return (
-    <div class={`table-scroller${isVirtual ? ' virtual' : ''}`} ref={scroller} {...(isVirtual && { style: { maxHeight: height } })}>
+    <div class={`table-scroller${isVirtual ? ' virtual' : ''}${isFixed ? ' fixed' : ''}`} ref={scroller} {...(isVirtual && { style: { maxHeight: height } })}>
       <table class={`table${onOpen === undefined ? '' : ' opens'}`} aria-label={label} aria-rowcount={sorted.length + 1}>
         <colgroup>{columns.map((column) => <col key={column.name} class={column.isMinor === true ? 'minor' : ''} style={column.width === undefined ? {} : { width: column.width }} />)}</colgroup>
         <thead>
@@ -128,7 +132,7 @@ export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, sort
             const index = from + i;
             return (
               <tr
-                key={keyOf(row)} aria-rowindex={index + 2} tabIndex={index === current ? 0 : -1} class={isChosen?.(row) === true ? 'chosen' : ''} onFocus={() => setAt(index)}
+                key={keyOf(row)} aria-rowindex={index + 2} tabIndex={index === current ? 0 : -1} class={`${isChosen?.(row) === true ? 'chosen' : ''}${isNew?.(row) === true ? ' new' : ''}`} onFocus={() => setAt(index)}
                 onClick={(event) => {
                   if (onOpen === undefined || (event.target as Element).closest('a, button, input, select, summary') !== null || getSelection()?.type === 'Range') return;
                   onOpen(row);
