@@ -1,0 +1,75 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { ViewProps } from '../../views.ts';
+import { setQuery } from '../../lib/router.ts';
+import { Status } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Card, ViewHead } from '../../parts/card.tsx';
+import { EmptyState, ErrorState, Notice } from '../../parts/empty-state.tsx';
+import { Skeleton } from '../../parts/loading.tsx';
+import { SearchField } from '../../parts/search-field.tsx';
+import { countText } from '../../lib/format.ts';
+import { EventTable } from './event-table.tsx';
+import { readPage } from './feed.ts';
+import type { Source } from './feed.ts';
+import { ALL } from './names.ts';
+import { Pager } from './pager.tsx';
+import { Refused } from './refused.tsx';
+import { useFeed } from './use-feed.ts';
+
+const COUNT = 50;
+const START = '0'.repeat(32);
+
+/** The newest events over all streams. */
+export default function All({ query }: ViewProps) {
+  const on = query.get('on') === 'type' ? 'type' : 'stream';
+  const prefix = query.get('q') ?? '';
+  const withSystem = query.get('system') === 'true';
+  const from = /^[0-9A-F]{32}$/.exec(query.get('from') ?? '')?.[0] ?? null;
+  const [isFollowed, setFollowed] = useState(true);
+  const source = useMemo((): Source => sourceOf(on, prefix, withSystem), [on, prefix, withSystem]);
+  const feed = useFeed(JSON.stringify(source), source, from, COUNT, isFollowed);
+  const { page, error } = feed;
+  const rows = page?.rows ?? [];
+  const show = (place: string | null) => setQuery({ from: place });
+  const isNewest = from === null;
+  const showNewer = async () => {
+    const next = await readPage(source, page!.newer!, 'forward', COUNT);
+    show(next.rows.length < COUNT ? null : next.newer);
+  };
+  return (
+    <>
+      <ViewHead title="All events" about="What is written to any stream, in the order of the log." />
+      <Card isFlush>
+        <div class="toolbar table-toolbar">
+          <Button isSmall icon={isFollowed ? 'pause' : 'play'} isPressed={isFollowed} isDisabled={!isNewest} title={isNewest ? undefined : 'The newest page alone grows'} onClick={() => setFollowed(!isFollowed)}>{isFollowed ? 'Following' : 'Follow'}</Button>
+          <select class="plain small" aria-label="What the filter looks at" value={on} onChange={(event) => setQuery({ on: event.currentTarget.value === 'type' ? 'type' : null, from: null })}><option value="stream">Streams</option><option value="type">Types</option></select>
+          <SearchField label={on === 'stream' ? 'Streams that begin with' : 'Types that begin with'} value={prefix} onInput={(text) => setQuery({ q: text === '' ? null : text, from: null })} />
+          <label class="row small muted"><input type="checkbox" checked={withSystem} onChange={(event) => setQuery({ system: event.currentTarget.checked ? 'true' : null, from: null })} />System events</label>
+          <span class="push row wrap">
+            <span class="muted small" role="status">{rows.length > 0 && countText(rows.length, 'event')}{feed.isLive && <> · <Status tone="ok" isLive>live</Status></>}</span>
+            <Pager onNewest={isNewest ? null : () => show(null)} onNewer={isNewest || page?.newer == null ? null : () => void showNewer().catch(() => show(null))} onOlder={page?.older == null ? null : () => show(page.older)} onOldest={page?.older == null ? null : () => void readPage(source, START, 'forward', COUNT).then(({ newer }) => show(newer))} />
+          </span>
+        </div>
+        {feed.hasSkipped && <Notice tone="info">More events came at once than are shown. Page back to see all of them, or pause.</Notice>}
+        {error !== null ? (error.code === 'access_denied' ? <Refused stream={ALL} error={error} /> : <ErrorState error={error} what="The log" onRetry={feed.reload} />)
+          : page === null ? <div class="table-waiting"><Skeleton lines={10} /></div>
+            : <EventTable label="Events of all streams" rows={rows} previews={feed.previews} fresh={feed.fresh} showsStream empty={<Nothing prefix={prefix} withSystem={withSystem} isMore={page.older !== null} onOlder={() => show(page.older)} />} />}
+      </Card>
+    </>
+  );
+}
+
+function Nothing({ prefix, withSystem, isMore, onOlder }: { readonly prefix: string; readonly withSystem: boolean; readonly isMore: boolean; readonly onOlder: () => void }) {
+  if (isMore) return <EmptyState icon="search" title="Nothing found so far" action={<Button onClick={onOlder}>Look further back</Button>}>This part of the log holds nothing like that.</EmptyState>;
+  return <EmptyState icon="all" title={prefix === '' ? 'Nothing has been written yet' : 'Nothing like that has been written'}>{withSystem ? 'It appears here when it is.' : 'Events of the node itself are left out; “System events” shows them.'}</EmptyState>;
+}
+
+/** Without a filter all that the log holds; else the node looks for what fits. */
+function sourceOf(on: 'stream' | 'type', prefix: string, withSystem: boolean): Source {
+  if (prefix === '' && withSystem) return { base: '/streams/%24all', query: {}, resolvesLinks: false };
+  const context = on === 'stream' ? 'StreamId' : 'EventType';
+  // A comma separates prefixes, so that one with a comma is an expression.
+  const isPlain = prefix !== '' && !prefix.includes(',');
+  const filter = prefix === '' ? { context: 'StreamId', type: 'Regex', data: '^[^$]' } : isPlain ? { context, type: 'Prefix', data: prefix } : { context, type: 'Regex', data: `^${prefix.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')}` };
+  return { base: '/streams/%24all/filtered', query: { ...filter, 'exclude-system-events': String(!withSystem) }, resolvesLinks: false };
+}

@@ -1,0 +1,46 @@
+import { useState } from 'preact/hooks';
+import { send } from '../../api/client.ts';
+import { Button } from '../../parts/button.tsx';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Field, Form } from '../../parts/form.tsx';
+import { Name } from '../../parts/name.tsx';
+import { addressOf } from './names.ts';
+
+type Kind = 'soft' | 'hard';
+
+const KINDS: readonly { readonly kind: Kind; readonly title: string; readonly about: string }[] = [
+  { kind: 'soft', title: 'Delete', about: 'Its events can no longer be read, and leave the disk with the next scavenge. Until then they can be brought back by its metadata. Its access list is lost. Appending begins it anew, with the next number.' },
+  { kind: 'hard', title: 'Delete for ever', about: 'The same, and the name is never free again: whoever reads or writes it is told that it is deleted. Nothing brings it back.' },
+];
+
+/** Both ways of deleting a stream, and how they differ. */
+export function DeleteDialog({ stream, isOpen, onClose, onDone }: { readonly stream: string; readonly isOpen: boolean; readonly onClose: () => void; readonly onDone: (kind: Kind) => void }) {
+  return <Dialog title="Delete the stream" isOpen={isOpen} onClose={onClose} size="medium">{isOpen && <Asked stream={stream} onClose={onClose} onDone={onDone} />}</Dialog>;
+}
+
+function Asked({ stream, onClose, onDone }: { readonly stream: string; readonly onClose: () => void; readonly onDone: (kind: Kind) => void }) {
+  const [kind, setKind] = useState<Kind>('soft');
+  return (
+    <Form
+      validate={({ typed }): Record<string, string> => (typed === stream ? {} : { typed: 'This is not the name of the stream.' })}
+      onSubmit={async () => {
+        await send('DELETE', addressOf(stream), undefined, { headers: kind === 'hard' ? { 'es-harddelete': 'true' } : {} });
+        onDone(kind);
+      }}
+      buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="danger" type="submit" isBusy={isBusy}>{kind === 'hard' ? 'Delete for ever' : 'Delete'}</Button></>}
+    >
+      <fieldset class="stack tight">
+        <legend class="hidden-visually">How</legend>
+        {KINDS.map((one) => (
+          <label key={one.kind} class={`choice${one.kind === kind ? ' chosen' : ''}`}>
+            <input type="radio" name="kind" value={one.kind} checked={one.kind === kind} onChange={() => setKind(one.kind)} />
+            <span><strong>{one.title}</strong><span class="muted small">{one.about}</span></span>
+          </label>
+        ))}
+      </fieldset>
+      <div class="row wrap break"><code class="typed-name"><Name text={stream} isWhole /></code><CopyButton text={stream} label="Copy the name" /></div>
+      <Field name="typed" label="Type the name of the stream to confirm" isRequired isFocused spellcheck={false} />
+    </Form>
+  );
+}

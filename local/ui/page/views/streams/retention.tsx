@@ -1,0 +1,92 @@
+import { useEffect, useState } from 'preact/hooks';
+import { get } from '../../api/client.ts';
+import { errorOf } from '../../api/problem.ts';
+import type { ApiError } from '../../api/problem.ts';
+import { mayUse } from '../../api/session.ts';
+import { bytesText, countText, numberText } from '../../lib/format.ts';
+import { Button } from '../../parts/button.tsx';
+import { Notice } from '../../parts/empty-state.tsx';
+import type { StreamMetadata } from './stream-metadata.ts';
+import { spanText } from './span.ts';
+
+/** What a scavenge would take from a stream, as `/admin/scavenge/explain` says it. */
+interface Explanation {
+  readonly lastEventNumber: number;
+  readonly ignored?: readonly { readonly key: string | null; readonly value: string; readonly why: string }[];
+  readonly removed: readonly { readonly from: number; readonly to: number; readonly count: number; readonly bytes: number; readonly rule: string }[];
+  readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
+  readonly waiting?: { readonly why: string };
+}
+
+/** What the metadata do, in words, and on demand what that means for the events that are there. */
+export function Retention({ stream, metadata }: { readonly stream: string; readonly metadata: StreamMetadata }) {
+  const [explanation, setExplanation] = useState<Explanation | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    setExplanation(null);
+    setError(null);
+  }, [metadata]);
+  const explain = async () => {
+    setBusy(true);
+    try {
+      setExplanation(await get<Explanation>(`/admin/scavenge/explain/${encodeURIComponent(stream)}`, { timeoutMs: EXPLAIN_MS_MAX }));
+      setError(null);
+    } catch (thrown) {
+      setError(errorOf(thrown));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const sentences = rulesOf(metadata);
+  return (
+    <div class="stack">
+      <ul class="rules">{sentences.map((sentence) => <li key={sentence}>{sentence}</li>)}</ul>
+      {metadata.isOdd && <Notice tone="warn" title="Something in the metadata can't be understood">Saving this form puts what it shows in place of them. Until then the node leaves out what it can't read, and lets in administrators only if that is the access list.</Notice>}
+      <div aria-live="polite" class="stack tight">
+        {explanation !== null && <Explained explanation={explanation} />}
+        {error !== null && <Notice tone="bad">{error.message}</Notice>}
+      </div>
+      {mayUse('operators') && <div class="row wrap"><Button isSmall icon="scavenge" isBusy={isBusy} onClick={() => void explain()}>{explanation === null ? 'What goes with the next scavenge?' : 'Look again'}</Button></div>}
+    </div>
+  );
+}
+
+/** It reads all that the stream has. */
+const EXPLAIN_MS_MAX = 120_000;
+
+function rulesOf({ maxCount, maxAge, truncateBefore, isDeleted }: StreamMetadata): readonly string[] {
+  if (isDeleted) return ['It was deleted: everything up to now is cut off. The next event that is appended begins it anew, with the next number.'];
+  const sentences = [
+    maxCount === null ? null : `It keeps the last ${countText(maxCount, 'event')}.`,
+    maxAge === null ? null : `It keeps events for ${spanText(maxAge)}.`,
+    truncateBefore === null || truncateBefore === 0 ? null : `Events before number ${numberText(truncateBefore)} are cut off.`,
+  ].filter((sentence) => sentence !== null);
+  if (sentences.length === 0) return ['It keeps all of its events.'];
+  return [...sentences, 'What is beyond that can no longer be read, and leaves the disk with a scavenge. The newest event always stays.'];
+}
+
+const RULES: Readonly<Record<string, string>> = {
+  $maxCount: 'beyond the greatest count', $maxAge: 'too old', $tb: 'cut off', tombstone: 'of a stream that is deleted for ever', 'superseded-metadata': 'older metadata',
+};
+
+function Explained({ explanation: { removed, kept, ignored = [], lastEventNumber, waiting } }: { readonly explanation: Explanation }) {
+  const count = sum(removed.map((one) => one.count));
+  const stays = sum(kept.map((one) => one.count));
+  const byRule = new Map<string, number>();
+  for (const one of removed) byRule.set(one.rule, (byRule.get(one.rule) ?? 0) + one.count);
+  const why = [...byRule].map(([rule, some]) => `${numberText(some)} ${RULES[rule] ?? `by ${rule}`}`).join(', ');
+  return (
+    <>
+      <Notice tone={count === 0 ? 'ok' : 'info'} title={count === 0 ? 'Nothing goes with the next scavenge' : `${countText(count, 'event goes', 'events go')} with the next scavenge (${bytesText(sum(removed.map((one) => one.bytes)))})`}>
+        {lastEventNumber < 0 ? 'The stream has no events.' : <>{count > 0 && `${why}. `}{countText(stays, 'event stays', 'events stay')}.</>}
+        {waiting !== undefined && ' A scavenge that waits to go on goes first, to an older point; it may leave some of them.'}
+      </Notice>
+      {ignored.map(({ key, value, why: reason }) => <Notice key={`${key} ${value}`} tone="warn"><span class="break">{key === null ? 'The metadata' : <code>{key}</code>} {key !== null && <code>{value}</code>}: {reason}.</span></Notice>)}
+    </>
+  );
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
