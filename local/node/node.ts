@@ -1,15 +1,11 @@
-import type { Socket } from 'node:net';
 import * as path from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { isSkuaError } from '../../core/errors.ts';
 import type { SkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { createSecurity } from '../../core/security/security.ts';
-import type { RunningSecurity } from '../../core/security/security.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
-import type { EventStore } from '../../core/streams/api.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
-import type { AppContext, AppOptions } from '../../handlers/http/context.ts';
+import type { AppContext } from '../../handlers/http/context.ts';
 import { createGrpc, notReadyGrpc } from '../../handlers/grpc.ts';
 import type { Grpc } from '../../handlers/grpc.ts';
 import { createStartingApp } from '../../handlers/starting.ts';
@@ -24,20 +20,15 @@ import type { OpenAutoScavenge } from '../auto-scavenge/open.ts';
 import { openBackups } from '../backup/node-backups.ts';
 import type { OpenBackups } from '../backup/node-backups.ts';
 import { backupSettings } from '../config/backup-settings.ts';
-import { checkStart, isLoopback } from '../config/check-config.ts';
+import { isLoopback } from '../config/check-config.ts';
 import type { Config } from '../config/config.ts';
 import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
-import { logCalls } from '../grpc/call-log.ts';
-import { http2Side } from '../grpc/connections.ts';
-import { Flow } from '../http/flow.ts';
 import { certificateOf, connectionOf, isOfMember, peerOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
-import { meterCalls } from '../metrics/grpc-metrics.ts';
-import { meterRequests } from '../metrics/http-metrics.ts';
 import { Activity, WebhookActivity } from '../metrics/activity.ts';
 import { clusterMetrics } from '../metrics/cluster-metrics.ts';
 import { createMetrics } from '../metrics/metrics.ts';
@@ -47,17 +38,17 @@ import type { ProcessMetrics } from '../metrics/process-metrics.ts';
 import { nodeMetrics } from '../metrics/store-metrics.ts';
 import type { OpenMember } from '../cluster/open.ts';
 import { ClusterNode } from './cluster-node.ts';
-import { CONNECTION_LIFETIME_MS } from '../cluster/connection-lifetime.ts';
 import { isMember } from '../config/cluster-settings.ts';
 import type { NodeOnObjects } from '../on-objects/open.ts';
 import { openNode } from '../store/open-node.ts';
 import type { OpenNode, OpenNodeOptions } from '../store/open-node.ts';
+import { listen } from './listen.ts';
 import { NodeOverview } from './overview.ts';
 import { createReloader } from './reload.ts';
 import type { Reloader } from './reload.ts';
+import { startSecurity } from './security.ts';
+import { appOptions, storeOptions } from './settings.ts';
 import { ReplyCompression } from '../http/compression.ts';
-import { logRequests } from '../http/request-log.ts';
-import { startServer } from '../http/server.ts';
 import type { Fetch, HttpServer } from '../http/server.ts';
 import { StatsCollector } from '../metrics/stats-collector.ts';
 import { daysLeft } from '../tls/certificate-set.ts';
@@ -69,7 +60,6 @@ import { VERSION } from '../cli/version.ts';
 import { openSubscriptions } from '../persistent/open.ts';
 import type { OpenSubscriptions } from '../persistent/open.ts';
 import { pageFiles } from '../ui/page-files.ts';
-import { sessionSecrets } from '../ui/session-secrets.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
 
@@ -225,7 +215,7 @@ class Node implements RunningNode {
     const objects = this.#values.Storage === null || member !== null ? null : await this.#openOnObjects();
     this.#node = member ?? objects ?? await openNode(this.#nodeOptions());
     const store = member?.store ?? this.#open.store;
-    const security = this.#values.Insecure ? null : await this.#startSecurity(store, member?.written ?? store);
+    const security = this.#values.Insecure ? null : await startSecurity({ config: this.#options.config, directory: this.#directory, store, written: member?.written ?? store, log: this.#log, meter: this.#metrics });
     if (this.#values.AuditStream) this.#audit!.openStream(member?.written ?? store, systemIds);
     if (member !== null) this.#metrics.collect(clusterMetrics({ log: member.open.log, membership: member.membership }));
     if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);
@@ -272,7 +262,7 @@ class Node implements RunningNode {
   }
 
   #nodeOptions(): OpenNodeOptions {
-    return { db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), onProgress: (progress) => this.#progress(progress) };
+    return { db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: storeOptions(this.#options.config), onProgress: (progress) => this.#progress(progress) };
   }
 
   /** Loaded only where it is needed. */
@@ -293,47 +283,16 @@ class Node implements RunningNode {
     return this.#member?.openAutoScavenge(world) ?? openAutoScavenge({ ...world, self, isLeader: () => this.#control.state === 'Leader' });
   }
 
-  /** The server, and around what it serves all that watches requests. */
   #listen(): Promise<HttpServer> {
-    const { NodeIp, NodePort, LogHttpRequests, MaxConnectionsPerAddress, MaxReplyBytesInFlight, MaxUploadBytesInFlight, ClientStallTimeout, KeepAliveInterval, KeepAliveTimeout } = this.#values;
-    const flow = new Flow({ replyBytesMax: MaxReplyBytesInFlight, uploadBytesMax: MaxUploadBytesInFlight, stallMs: ClientStallTimeout * 1_000 });
-    const certificates = this.#certificates;
-    let fetch: Fetch = meterRequests((request) => this.#fetch(request), { meter: this.#metrics, clock: systemClock });
-    if (this.#tracing !== null) fetch = this.#tracing.traceRequests(fetch);
-    if (LogHttpRequests) fetch = logRequests(fetch, { log: this.#log, clock: systemClock, addressOf: this.#proxySide.addressOf });
-    const limits = { perAddressMax: MaxConnectionsPerAddress, isExempt: (socket: Socket) => this.#proxies.hasConnection(socket), log: this.#log, meter: this.#metrics, clock: systemClock };
-    const calls = meterCalls({ meter: this.#metrics, clock: systemClock });
-    this.#metrics.collect(calls.collector);
-    const watches = [calls.watch];
-    if (this.#tracing !== null) watches.push(this.#tracing.traceCalls);
-    if (LogHttpRequests) watches.push(logCalls({ log: this.#log, clock: systemClock, addressOf: this.#proxySide.addressOf }));
-    const http2 = http2Side({ grpc: (call) => this.#grpc(call), log: this.#log, watches, keepAliveIntervalMs: KeepAliveInterval, keepAliveTimeoutMs: KeepAliveTimeout });
-    return startServer({ hostname: NodeIp, port: NodePort, fetch, log: this.#log, limits, flow, http2, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set, ...(this.#isMember && { formerNamesMs: CONNECTION_LIFETIME_MS }) } }) });
+    return listen({
+      values: this.#values, isMember: this.#isMember, certificates: this.#certificates, proxies: this.#proxies, addressOf: this.#proxySide.addressOf, tracing: this.#tracing, log: this.#log, metrics: this.#metrics,
+      fetch: (request) => this.#fetch(request), grpc: (call) => this.#grpc(call),
+    });
   }
 
   #progress(progress: StartProgress): void {
     this.#readiness.update(progress);
     this.#options.onProgress?.(progress);
-  }
-
-  async #startSecurity(store: EventStore, written: Pick<EventStore, 'append'>): Promise<RunningSecurity> {
-    const { PasswordFormat, AllowAnonymousStreamAccess, AllowDefaultPasswords, DefaultAdminPassword, DefaultOpsPassword, NodeIp } = this.#values;
-    const security = createSecurity(
-      {
-        store, keys: nodeKeys, clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics,
-        sessions: this.#values.DisableAdminUi ? null : { written, secrets: sessionSecrets(this.#values, this.#directory) },
-      },
-      { passwordFormat: PasswordFormat, allowAnonymousStreamAccess: AllowAnonymousStreamAccess, adminPassword: DefaultAdminPassword, opsPassword: DefaultOpsPassword },
-    );
-    // Asking costs two derivations, and only matters where others reach the node. A refused start creates no users, so
-    // that the next one can still give them other passwords.
-    const hasDefaultPasswords = !isLoopback(NodeIp) && !AllowDefaultPasswords && await security.hasDefaultPasswords();
-    checkStart(this.#options.config, { hasDefaultPasswords });
-    await security.start();
-    if (PasswordFormat === 'strong' && !this.#options.config.given('PasswordFormat') && await security.hasCompatiblePasswords()) {
-      this.#log.warn('passwords of this directory are of the format of the reference database, and new ones will be strong (scrypt), which it does not read. Set PasswordFormat: compatible if the directory may go back there, else PasswordFormat: strong');
-    }
-    return security;
   }
 
   #createReloader(): Reloader<Values> {
@@ -360,25 +319,6 @@ class Node implements RunningNode {
   #daysLeft(): number | null {
     if (this.#certificates.mode === 'off') return null;
     return daysLeft(this.#reloader?.certificates ?? this.#devSet(), systemClock.nowMs());
-  }
-
-  #storeOptions(): OpenNodeOptions['store'] {
-    const values = this.#values;
-    const { config } = this.#options;
-    return {
-      // The endpoint as configured: a run that a restart cut off is recognised by it, whatever port 0 came to mean.
-      scavenge: { ...scavengeSettings(values), nodeEndpoint: endpointOf(values) },
-      cacheBytes: values.ChunksCacheSize,
-      index: {
-        memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize, cacheDepth: values.IndexCacheDepth,
-        bloomFilters: values.UseIndexBloomFilters, verify: !values.SkipIndexVerify,
-      },
-      log: {
-        truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify, verifyOngoing: !values.SkipDbVerify,
-        ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
-        ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
-      },
-    };
   }
 
   /** What begins from here on is sent elsewhere; what is under way goes on. */
@@ -413,43 +353,6 @@ class Node implements RunningNode {
     await this.#tracing?.close();
     this.#process.close();
   }
-}
-
-function endpointOf({ NodeHostAdvertiseAs, NodeIp, NodePortAdvertiseAs, NodePort }: Values): string {
-  const host = NodeHostAdvertiseAs ?? NodeIp;
-  return `${host.includes(':') ? `[${host}]` : host}:${NodePortAdvertiseAs || NodePort}`;
-}
-
-/** The options as the store takes them: the page size is given in KiB. */
-function scavengeSettings(values: Values) {
-  return {
-    pageSizeBytes: values.ScavengeBackendPageSize * 1_024,
-    cacheBytes: values.ScavengeBackendCacheSize,
-    hashUsersCacheEntries: values.ScavengeHashUsersCacheCapacity,
-    historyMaxAgeDays: values.ScavengeHistoryMaxAge,
-    disableMerging: values.DisableScavengeMerging,
-    unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete,
-  };
-}
-
-function appOptions(values: Values): Partial<AppOptions> {
-  return {
-    version: VERSION,
-    readPageBytesMax: values.MaxReadPageBytes,
-    ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
-    disableHttpCaching: values.DisableHttpCaching,
-    disableAdminUi: values.DisableAdminUi,
-    disableStatsOnHttp: values.DisableStatsOnHttp,
-    disableGossipOnHttp: values.DisableGossipOnHttp,
-    disableAtomPub: !values.EnableAtomPubOverHttp && !values.Dev,
-    allowAnonymousEndpointAccess: values.AllowAnonymousEndpointAccess,
-    allowAnonymousGossip: values.OverrideAnonymousEndpointAccessForGossip,
-    trustedAuthHeader: values.EnableTrustedAuth ? values.TrustedAuthHeader : null,
-    logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts,
-    logHttpRequests: values.LogHttpRequests,
-    corsOrigins: values.CorsOrigins,
-    compressionMinBytes: values.CompressionMinSize,
-  };
 }
 
 function newUuid(): string {

@@ -1,0 +1,44 @@
+import type { Log } from '../../core/ports/log.ts';
+import type { Meter } from '../../core/ports/meter.ts';
+import { createSecurity } from '../../core/security/security.ts';
+import type { RunningSecurity } from '../../core/security/security.ts';
+import type { EventStore } from '../../core/streams/api.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { nodeKeys } from '../../infra/keys.ts';
+import { checkStart, isLoopback } from '../config/check-config.ts';
+import type { Config } from '../config/config.ts';
+import { sessionSecrets } from '../ui/session-secrets.ts';
+
+interface SecurityParts {
+  readonly config: Config;
+  /** Of the data; null where nothing is kept in one. */
+  readonly directory: string | null;
+  readonly store: EventStore;
+  /** For what the node writes by itself. */
+  readonly written: Pick<EventStore, 'append'>;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+/** The users of a node. Rejects where the node must not run with the passwords that it has. */
+export async function startSecurity({ config, directory, store, written, log, meter }: SecurityParts): Promise<RunningSecurity> {
+  const { values } = config;
+  const { PasswordFormat, AllowAnonymousStreamAccess, AllowDefaultPasswords, DefaultAdminPassword, DefaultOpsPassword, NodeIp } = values;
+  const security = createSecurity(
+    {
+      store, keys: nodeKeys, clock: systemClock, ids: systemIds, log, meter,
+      sessions: values.DisableAdminUi ? null : { written, secrets: sessionSecrets(values, directory) },
+    },
+    { passwordFormat: PasswordFormat, allowAnonymousStreamAccess: AllowAnonymousStreamAccess, adminPassword: DefaultAdminPassword, opsPassword: DefaultOpsPassword },
+  );
+  // Asking costs two derivations, and only matters where others reach the node. A refused start creates no users, so
+  // that the next one can still give them other passwords.
+  const hasDefaultPasswords = !isLoopback(NodeIp) && !AllowDefaultPasswords && await security.hasDefaultPasswords();
+  checkStart(config, { hasDefaultPasswords });
+  await security.start();
+  if (PasswordFormat === 'strong' && !config.given('PasswordFormat') && await security.hasCompatiblePasswords()) {
+    log.warn('passwords of this directory are of the format of the reference database, and new ones will be strong (scrypt), which it does not read. Set PasswordFormat: compatible if the directory may go back there, else PasswordFormat: strong');
+  }
+  return security;
+}
