@@ -1,0 +1,65 @@
+import { useState } from 'preact/hooks';
+import { usePolled } from '../../api/polled.ts';
+import { countText, numberText } from '../../lib/format.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Card } from '../../parts/card.tsx';
+import { Definitions } from '../../parts/definitions.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { Loading } from '../../parts/loading.tsx';
+import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { adviceOf } from './advice.ts';
+import { connectorPath } from './connectors.ts';
+
+export interface Rejection {
+  readonly eventNumber: number;
+  readonly time: string;
+  readonly status: number;
+  readonly reason: string;
+  /** Names only: values are never kept. */
+  readonly headers: readonly string[];
+  readonly deliveryId?: string;
+  /** Others that were refused before this one and not noted. */
+  readonly suppressed?: number;
+}
+
+const EVERY_MS = 3_000;
+const COUNT = 100;
+
+/** The calls that were refused last, as they come. */
+export function Rejections({ id }: { readonly id: string }) {
+  const polled = usePolled<{ readonly rejections: readonly Rejection[] }>(`${connectorPath(id)}/rejections?count=${COUNT}`, EVERY_MS);
+  const [open, setOpen] = useState<Rejection | null>(null);
+  return (
+    <Loading polled={polled} what="Rejections">{({ rejections }) => (
+      <Card title="Rejections" isFlush={rejections.length > 0} note={rejections.length > 0 ? 'the newest first; ten a minute are noted, the others counted' : undefined}>
+        <Table label="Rejections" columns={COLUMNS} rows={rejections} keyOf={({ eventNumber }) => eventNumber} onOpen={setOpen} empty={<EmptyState icon="check" title="No call was refused">Calls that are refused appear here within seconds, with the reason and what to do about it. Senders are not told the reason.</EmptyState>} />
+        <Dialog title="Refused call" isOpen={open !== null} onClose={() => setOpen(null)}>{open !== null && <One rejection={open} />}</Dialog>
+      </Card>
+    )}</Loading>
+  );
+}
+
+const COLUMNS: readonly Column<Rejection>[] = [
+  { name: 'time', title: 'When', width: '9rem', render: ({ time }) => <Time at={time} /> },
+  { name: 'status', title: 'Answer', width: '5rem', render: ({ status }) => <Badge tone={status >= 500 ? 'bad' : 'warn'}>{status}</Badge> },
+  { name: 'reason', title: 'Reason, and what to do', isLong: true, render: (rejection) => <><div class="break">{rejection.reason}{rejection.suppressed !== undefined && <span class="faint"> and {countText(rejection.suppressed, 'other')} before</span>}</div><div class="small muted">{adviceOf(rejection.status, rejection.reason)}</div></> },
+  { name: 'delivery', title: 'Delivery', isMinor: true, render: ({ deliveryId }) => <span class="truncate cell-name muted" title={deliveryId}>{deliveryId ?? '–'}</span> },
+];
+
+function One({ rejection: { time, status, reason, headers, deliveryId, suppressed, eventNumber } }: { readonly rejection: Rejection }) {
+  return (
+    <div class="stack">
+      <p class="break">{adviceOf(status, reason)}</p>
+      <Definitions isWide items={[
+        ['When', <Time at={time} show="both" />], ['Answer', <Badge tone={status >= 500 ? 'bad' : 'warn'}>{status}</Badge>], ['Reason', <span class="break">{reason}</span>],
+        deliveryId === undefined ? null : ['Delivery', <code class="break">{deliveryId}</code>],
+        suppressed === undefined ? null : ['Refused before it, and not noted', numberText(suppressed)],
+        ['Headers that it had', headers.length === 0 ? 'none' : <span class="break mono">{headers.join(', ')}</span>],
+        ['Number', numberText(eventNumber)],
+      ]} />
+    </div>
+  );
+}

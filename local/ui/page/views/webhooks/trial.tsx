@@ -1,0 +1,162 @@
+import { useState } from 'preact/hooks';
+import { get, post } from '../../api/client.ts';
+import { errorOf } from '../../api/problem.ts';
+import type { ApiError } from '../../api/problem.ts';
+import { durationText, numberText } from '../../lib/format.ts';
+import { hrefOf, pathTo } from '../../lib/router.ts';
+import { Badge } from '../../parts/badge.tsx';
+import type { Tone } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Definitions } from '../../parts/definitions.tsx';
+import { Notice } from '../../parts/empty-state.tsx';
+import { connectorPath, violationsOf } from './connectors.ts';
+import { encodedScript, linesOf } from './settings.ts';
+
+interface TrialResult {
+  readonly outcome: 'routed' | 'skipped' | 'failed' | 'timed-out' | 'unavailable' | 'invalid-json';
+  readonly stream: string | null;
+  readonly schema: string | null;
+  readonly error: string | null;
+  readonly durationMs: number;
+}
+
+const OUTCOMES: Readonly<Record<TrialResult['outcome'], { readonly word: string; readonly tone: Tone }>> = {
+  routed: { word: 'Routed', tone: 'ok' }, skipped: { word: 'Skipped: nothing would be written', tone: 'plain' }, failed: { word: 'Failed', tone: 'bad' }, 'timed-out': { word: 'Took too long', tone: 'bad' },
+  unavailable: { word: 'Could not be run just now', tone: 'warn' }, 'invalid-json': { word: 'The payload is no JSON', tone: 'bad' },
+};
+
+interface Recent {
+  readonly data: string | null;
+  readonly metaData: string | null;
+  readonly eventNumber: number;
+  readonly eventType: string;
+}
+
+const RECENT_COUNT = 10;
+
+export interface TrialProps {
+  /** Null for one that is not there yet. */
+  readonly id: string | null;
+  readonly script: string;
+  /** Where the connector may write, one a line. */
+  readonly streams: string;
+  /** Where payloads of this connector are likely to be. */
+  readonly stream: string;
+  readonly onLine: (line: number | null) => void;
+}
+
+/** Runs the script that is being written on a payload; nothing is written, and nothing saved. */
+export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
+  const [payload, setPayload] = useState('{\n  "number": 1742,\n  "customer": "Ann"\n}');
+  const [headers, setHeaders] = useState('');
+  const [query, setQuery] = useState('');
+  const [result, setResult] = useState<TrialResult | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const run = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      const given: Record<string, string> = { instanceTypeName: 'webhook-source', routingScript: encodedScript(script) };
+      linesOf(streams).forEach((each, i) => (given[`streams:${i}`] = each));
+      const tried = await post<TrialResult>(`${connectorPath(id ?? 'trial')}/test`, { body: payload, headers: pairsOf(headers, ':'), query: pairsOf(query, '='), settings: given });
+      setResult(tried);
+      onLine(lineOf(tried.error));
+    } catch (thrown) {
+      const failed = errorOf(thrown);
+      setResult(null);
+      setError(failed);
+      onLine(lineOf(textOf(failed)));
+    }
+    setBusy(false);
+  };
+  return (
+    <div class="stack tight trial">
+      <RecentPayload stream={stream} onChosen={({ data, metaData }) => {
+        if (data !== null) setPayload(data);
+        setHeaders(headersOf(metaData));
+      }} />
+      <div class="field"><label for="trial-payload">Payload</label><textarea id="trial-payload" class="mono" rows={7} spellcheck={false} value={payload} onInput={(event) => setPayload(event.currentTarget.value)} /></div>
+      <div class="form-columns">
+        <div class="field"><label for="trial-headers">Headers <span class="faint optional">name: value, one a line</span></label><textarea id="trial-headers" class="mono" rows={2} spellcheck={false} placeholder="x-event: order-placed" value={headers} onInput={(event) => setHeaders(event.currentTarget.value)} /></div>
+        <div class="field"><label for="trial-query">Query <span class="faint optional">name=value, one a line</span></label><textarea id="trial-query" class="mono" rows={2} spellcheck={false} value={query} onInput={(event) => setQuery(event.currentTarget.value)} /></div>
+      </div>
+      <div class="row"><Button icon="play" isBusy={isBusy} onClick={() => void run()}>Try the script</Button><span class="faint small">Nothing is written or saved.</span></div>
+      <div role="status" class="trial-result">
+        {error !== null && <Notice tone="bad" title="It could not be tried">{textOf(error)}</Notice>}
+        {result !== null && (
+          <Definitions items={[
+            ['Outcome', <Badge tone={OUTCOMES[result.outcome].tone}>{OUTCOMES[result.outcome].word}</Badge>],
+            result.stream === null ? null : ['Stream', <code class="break">{result.stream}</code>],
+            result.outcome !== 'routed' ? null : ['Type', <code class="break">{result.schema ?? 'WebhookReceived'}</code>],
+            result.error === null ? null : ['Error', <span class="break bad-text">{result.error}</span>],
+            ['Time', durationText(result.durationMs)],
+          ]} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Payloads that were written before, to try the script on. */
+function RecentPayload({ stream, onChosen }: { readonly stream: string; readonly onChosen: (event: Recent) => void }) {
+  const [name, setName] = useState<string | null>(null);
+  const [events, setEvents] = useState<readonly Recent[] | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const asked = name ?? stream;
+  const load = async () => {
+    setError(null);
+    try {
+      const { entries } = await get<{ readonly entries: readonly Recent[] }>(`/streams/${encodeURIComponent(asked)}/head/backward/${RECENT_COUNT}`, { query: { embed: 'body' } });
+      setEvents(entries);
+      if (entries[0] !== undefined) onChosen(entries[0]);
+      else setError('There is no event in this stream.');
+    } catch (thrown) {
+      setEvents(null);
+      setError(errorOf(thrown).message);
+    }
+  };
+  return (
+    <div class="stack tight">
+      <div class="row trial-recent">
+        <div class="field grow"><label for="trial-stream">Recent payload of a stream</label><input id="trial-stream" value={asked} spellcheck={false} autocomplete="off" placeholder="order-1742" onInput={(event) => setName(event.currentTarget.value)} /></div>
+        {events !== null && events.length > 1 && <div class="field"><label for="trial-event">Event</label><select id="trial-event" onChange={(event) => onChosen(events[Number(event.currentTarget.value)]!)}>{events.map((each, i) => <option key={each.eventNumber} value={i}>{`${numberText(each.eventNumber)} ${each.eventType}`}</option>)}</select></div>}
+        <Button isDisabled={asked === ''} onClick={() => void load()}>Take</Button>
+      </div>
+      {error !== null && <p class="field-wrong" role="alert">{error}</p>}
+    </div>
+  );
+}
+
+/** Where a script was written to, for people. */
+export function StreamsLink({ stream }: { readonly stream: string }) {
+  return <a class="break" href={hrefOf(pathTo('streams', stream))}>{stream}</a>;
+}
+
+function textOf(error: ApiError): string {
+  const violations = violationsOf(error);
+  return violations.length > 0 ? violations.map(({ description }) => description).join(' ') : error.message;
+}
+
+/** As the node names a place in a script. */
+function lineOf(text: string | null): number | null {
+  const line = /\(line (\d{1,9}),/.exec(text ?? '')?.[1];
+  return line === undefined ? null : Number(line);
+}
+
+function pairsOf(text: string, separator: string): Record<string, string> {
+  return Object.fromEntries(linesOf(text).map((line) => {
+    const at = line.indexOf(separator);
+    return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  }));
+}
+
+/** The headers that are kept with an event. */
+function headersOf(metaData: string | null): string {
+  try {
+    const value: unknown = JSON.parse(metaData ?? '{}');
+    return Object.entries(value as object).filter(([, text]) => typeof text === 'string').map(([name, text]) => `${name}: ${text as string}`).join('\n');
+  } catch {
+    return '';
+  }
+}

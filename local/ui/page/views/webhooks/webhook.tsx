@@ -1,0 +1,176 @@
+import { useEffect, useState } from 'preact/hooks';
+import { del, post, put } from '../../api/client.ts';
+import { errorOf } from '../../api/problem.ts';
+import { usePolled } from '../../api/polled.ts';
+import { durationText, numberText, shortText } from '../../lib/format.ts';
+import { historyOf, rateOf, record } from '../../lib/history.ts';
+import { goTo, setQuery } from '../../lib/router.ts';
+import { Num } from '../../parts/amount.tsx';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Card, ViewHead } from '../../parts/card.tsx';
+import { Chart } from '../../parts/chart.tsx';
+import { Code } from '../../parts/code.tsx';
+import { confirm } from '../../parts/confirm.tsx';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { Definitions } from '../../parts/definitions.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { EmptyState, Notice } from '../../parts/empty-state.tsx';
+import { Field, Form } from '../../parts/form.tsx';
+import { Loading } from '../../parts/loading.tsx';
+import { Menu } from '../../parts/menu.tsx';
+import { Stat } from '../../parts/stat.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
+import { Time } from '../../parts/time.tsx';
+import { toast } from '../../parts/toast.tsx';
+import type { ViewProps } from '../../views.ts';
+import { ConnectorForm } from './connector-form.tsx';
+import { connectorPath, countOf, NO_CALLS, outcomeOf, publicUrl, stateOf } from './connectors.ts';
+import type { AllCalls, Calls, Connector } from './connectors.ts';
+import { Rejections } from './rejections.tsx';
+import { schemeOf } from './schemes.ts';
+
+const CONNECTOR_EVERY_MS = 3_000;
+const CALLS_EVERY_MS = 2_000;
+const NONE: Omit<Calls, 'connectorId'> = { calls: 0, outcomes: {}, callsPerSecond: null, p99Seconds: null };
+
+/** One connector: its calls, what was refused, and its settings. */
+export default function Webhook({ params, query }: ViewProps) {
+  const id = params['connector']!;
+  const polled = usePolled<Connector>(`${connectorPath(id)}?includeSettings=true`, CONNECTOR_EVERY_MS);
+  const all = usePolled<AllCalls>('/admin/webhooks', CALLS_EVERY_MS, { missing: NO_CALLS });
+  const [isRenaming, setRenaming] = useState(false);
+  const [warnings, setWarnings] = useState<readonly string[]>([]);
+  const [busy, setBusy] = useState<string | null>(null);
+  const connector = polled.data.value;
+  const calls = all.data.value?.connectors.find(({ connectorId }) => connectorId === id) ?? { connectorId: id, ...NONE };
+  useMeasured(id, calls, all.atMs.value);
+  if (polled.error.value?.status === 404) return <Card><EmptyState icon="webhook" title="There is no such connector" action={<Button href="/webhooks">All connectors</Button>}><span class="break">No connector <strong>{id}</strong> is known here. It may have been deleted.</span></EmptyState></Card>;
+  const command = async (name: 'start' | 'stop' | 'reset', done: string) => {
+    setBusy(name);
+    try {
+      await post(`${connectorPath(id)}/${name}`);
+      toast(done);
+    } catch (thrown) {
+      toast(errorOf(thrown).message, 'bad');
+    }
+    setBusy(null);
+    await polled.refresh();
+  };
+  const isRunning = connector !== null && stateOf(connector).isRunning;
+  const tab = query.get('tab') ?? 'overview';
+  return (
+    <>
+      <ViewHead
+        title={connector?.name ?? id} about={<>Connector <code>{id}</code></>}
+        actions={connector !== null && (
+          <>
+            {isRunning ? <Button icon="stop" isBusy={busy === 'stop'} onClick={() => void command('stop', `${id} is stopped`)}>Stop</Button> : <Button kind="primary" icon="play" isBusy={busy === 'start'} onClick={() => void command('start', `${id} runs`)}>Start</Button>}
+            <Menu label="More for this connector" items={[
+              { label: 'Rename', icon: 'edit', onSelect: () => setRenaming(true) },
+              { label: 'Reset', icon: 'refresh', isDisabled: isRunning, onSelect: () => void reset(id, () => command('reset', `${id} was reset, and runs`)) },
+              { label: 'Delete', icon: 'trash', isDanger: true, onSelect: () => void remove(id, isRunning) },
+            ]} />
+          </>
+        )}
+      >{connector !== null && <Badge tone={stateOf(connector).tone}>{stateOf(connector).word}</Badge>}</ViewHead>
+      {connector?.errorDetails !== undefined && <Notice tone="bad" title="It could not run">{connector.errorDetails.message}</Notice>}
+      {warnings.map((text) => <Notice key={text} tone="warn" action={<Button isSmall kind="quiet" icon="close" label="Close" onClick={() => setWarnings([])} />}>{text}</Notice>)}
+      <Loading polled={polled} what="The connector" lines={8}>{(found) => (
+        <Tabs label="Sides of the connector" tabs={[{ name: 'overview', label: 'Overview' }, { name: 'rejections', label: 'Rejections' }, { name: 'settings', label: 'Script and settings' }]} current={tab} onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}>
+          {tab === 'rejections' ? <Rejections id={id} />
+            // What is being typed stays, whatever is polled meanwhile; saved settings begin a new form.
+            : tab === 'settings' ? <ConnectorForm key={found.settingsUpdateTime} connector={found} onDone={(given) => {
+              setWarnings(given);
+              void polled.refresh();
+            }} />
+              : <Overview connector={found} calls={calls} />}
+        </Tabs>
+      )}</Loading>
+      <Dialog title={`Rename ${id}`} isOpen={isRenaming} onClose={() => setRenaming(false)} size="small">
+        <Form
+          onSubmit={async ({ name }) => {
+            await put(`${connectorPath(id)}/rename`, { name });
+            setRenaming(false);
+            await polled.refresh();
+          }}
+          buttons={(isBusy) => <><Button onClick={() => setRenaming(false)}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy}>Rename</Button></>}
+        >
+          <Field name="name" label="Name" value={connector?.name ?? ''} isRequired isFocused maxLength={50} about="3 to 50 characters, for people. The id and the address stay." />
+        </Form>
+      </Dialog>
+    </>
+  );
+}
+
+async function reset(id: string, run: () => Promise<void>): Promise<void> {
+  const isYes = await confirm({ title: `Reset ${id}`, action: 'Reset and start', text: 'A webhook connector has no place in the log to go back to: a reset starts it anew, as it was configured.' });
+  if (isYes) await run();
+}
+
+async function remove(id: string, isRunning: boolean): Promise<void> {
+  const isDone = await confirm({
+    title: 'Delete this connector', action: 'Delete connector', isDanger: true, typed: id,
+    text: <>{isRunning && <>It is stopped first. </>}Senders get a 404 from then on. Its settings, secrets, rejections and what it remembers of deliveries go; the events that it has written stay.</>,
+    run: async () => {
+      if (isRunning) await post(`${connectorPath(id)}/stop`);
+      await del(connectorPath(id));
+    },
+  });
+  if (!isDone) return;
+  toast(`${id} is deleted`);
+  goTo('/webhooks');
+}
+
+function useMeasured(id: string, calls: Calls, atMs: number | null): void {
+  useEffect(() => {
+    if (atMs !== null) record(`webhook ${id}`, atMs, { taken: countOf(calls, 'taken'), skipped: countOf(calls, 'skipped'), refused: countOf(calls, 'refused') });
+  }, [id, atMs]);
+}
+
+function Overview({ connector, calls }: { readonly connector: Connector; readonly calls: Calls }) {
+  const history = historyOf(`webhook ${connector.connectorId}`).value;
+  const rates = (['taken', 'skipped', 'refused'] as const).map((name) => ({ label: name[0]!.toUpperCase() + name.slice(1), values: rateOf(history, history.values[name]) }));
+  const refused = countOf(calls, 'refused');
+  const outcomes = Object.entries(calls.outcomes).filter(([, count]) => count > 0).sort(([, one], [, other]) => other - one);
+  return (
+    <div class="stack">
+      <Address connector={connector} />
+      <div class="tiles">
+        <Stat label="Calls" value={calls.callsPerSecond === null ? '–' : `${shortText(calls.callsPerSecond)}/s`} note={`${numberText(calls.calls)} since the start of the node`} />
+        <Stat label="Taken" value={<Num value={countOf(calls, 'taken')} />} note="accepted or written" />
+        <Stat label="Skipped" value={<Num value={countOf(calls, 'skipped')} />} note="the script wanted nothing of them" />
+        <Stat label="Refused" value={<Num value={refused} />} note={refused === 0 ? 'none' : 'Rejections say why'} {...(refused > 0 && { tone: 'warn' as const })} />
+        <Stat label="Answered within" value={calls.p99Seconds === null ? '–' : durationText(calls.p99Seconds * 1_000)} note="99 of 100 calls" />
+      </div>
+      {history.times.length > 1 && <Card><Chart title="Calls" times={history.times} series={rates} unit="perSecond" /></Card>}
+      <div class="columns">
+        <Card title="What became of calls" note="since the start of the node">{outcomes.length === 0 ? <p class="muted">No calls yet.</p> : <Definitions items={outcomes.map(([name, count]) => [outcomeOf(name).text, <Num value={count} />])} />}</Card>
+        <Card title="Connector">
+          <Definitions items={[
+            ['State', <>{stateOf(connector).word} <span class="faint">since <Time at={connector.stateUpdateTime} /></span></>],
+            ['Settings changed', <Time at={connector.settingsUpdateTime} />],
+            ['Made', <Time at={connector.createTime} />],
+            ['Signature', connector.settings['signature:scheme'] ?? 'none'],
+          ]} />
+        </Card>
+      </div>
+    </div>
+  );
+}
+
+/** What the person who sets the sender up has to know. */
+function Address({ connector: { connectorId, settings } }: { readonly connector: Connector }) {
+  const url = publicUrl(connectorId);
+  const scheme = schemeOf(settings['signature:scheme'] ?? '');
+  const trial = scheme === null ? `curl -i ${url} -H 'Content-Type: application/json' -d '{"number": 1742}'` : `skua webhook send ${url} order.json --scheme ${scheme.name} --secret-file secret`;
+  return (
+    <Card title="Address for the sender">
+      <div class="stack tight">
+        <div class="row address"><code class="grow break">{url}</code><CopyButton text={url} label="Copy the address" isSmall={false} /></div>
+        <p class="muted small">Senders post JSON to it, with the content type <code>application/json</code>{scheme === null ? ', and without a signature' : <>, signed in <code>{scheme.header ?? settings['signature:header'] ?? 'the header of the settings'}</code></>}. Behind a proxy, the host is that of the proxy.</p>
+        <details><summary class="small">Send a call yourself</summary><Code text={trial} name="command.txt" /></details>
+      </div>
+    </Card>
+  );
+}
