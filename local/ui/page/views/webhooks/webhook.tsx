@@ -141,7 +141,6 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
         <Stat label="Taken" value={<Num value={countOf(calls, 'taken')} />} note="accepted or written" />
         <Stat label="Skipped" value={<Num value={countOf(calls, 'skipped')} />} note="the script wanted nothing of them" />
         <Stat label="Refused" value={<Num value={refused} />} note={refused === 0 ? 'none' : 'Rejections say why'} {...(refused > 0 && { tone: 'warn' as const })} />
-        <Stat label="Answered within" value={calls.p99Seconds === null ? '–' : durationText(calls.p99Seconds * 1_000)} note="99 of 100 calls" />
       </div>
       {history.times.length > 1 && <Card><Chart title="Calls" times={history.times} series={rates} unit="perSecond" /></Card>}
       <div class="columns">
@@ -149,6 +148,7 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
         <Card title="Connector">
           <Definitions items={[
             ['State', <>{stateOf(connector).word} <span class="faint">since <Time at={connector.stateUpdateTime} /></span></>],
+            ['99 of 100 calls answered within', calls.p99Seconds === null ? <span class="faint">–</span> : durationText(calls.p99Seconds * 1_000)],
             ['Settings changed', <Time at={connector.settingsUpdateTime} />],
             ['Made', <Time at={connector.createTime} />],
             ['Signature', connector.settings['signature:scheme'] ?? 'none'],
