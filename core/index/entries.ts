@@ -4,6 +4,16 @@ export class IndexEntry {
   version = 0;
   /** Log position of the event's prepare. */
   position = 0;
+
+  /** Takes over another one that is nearer to what is looked for: the greater one for a floor, else the less; any where nothing has been found before. */
+  takeNearer(other: IndexEntry, isFound: boolean, isFloor: boolean): true {
+    const order = other.version - this.version || other.position - this.position;
+    if (!isFound || (isFloor ? order > 0 : order < 0)) {
+      this.version = other.version;
+      this.position = other.position;
+    }
+    return true;
+  }
 }
 
 /** Entries of one hash in growing columns, which a reader keeps and fills again and again. */

@@ -8,13 +8,13 @@ import type { JobProgress, Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
 import { Background } from './background.ts';
-import { FILTER_BYTES_MAX, FILTER_BYTES_MIN } from './bloom.ts';
 import { type EntryList, IndexEntry } from './entries.ts';
 import { ExistenceFilter, buildExistence } from './existence-filter.ts';
-import { MemTable, MemTableRooms, type MemTableColumns } from './mem-table.ts';
+import { checkSettings, DEFAULT_INDEX_SETTINGS, type IndexSettings } from './index-settings.ts';
+import type { MemTableColumns } from './mem-table.ts';
+import { MemTables } from './mem-tables.ts';
 import { Merging } from './merging.ts';
 import { type StreamHasher, streamHasher } from '../stream-hash.ts';
-import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './table-format.ts';
 import { type EntryBatch, readBatches } from './table-scan.ts';
 import { scavengeTables, type TableScavenge } from './table-scavenge.ts';
 import { TableStore } from './table-store.ts';
@@ -26,9 +26,6 @@ const FROZEN_MAX = 1;
  * of memory, and every search asks it. Merges that run don't fall so far behind; those that fail or are held for days do.
  */
 const UNMERGED_TABLES_MAX = 512;
-/** Share of a memtable that is full when the worker that will write it is called. */
-const PREPARE_AT = 7 / 8;
-
 /** What an index needs of the world. */
 export interface IndexPorts {
   readonly storage: Storage;
@@ -39,27 +36,6 @@ export interface IndexPorts {
   readonly log: Log;
   readonly clock: Clock;
 }
-
-export interface IndexSettings {
-  /** Entries at which a memtable is written out. */
-  readonly memTableEntriesMax: number;
-  /** Tables with which a level is full, and merged. */
-  readonly tablesPerLevelMax: number;
-  /** Entries of a merge that waits for no larger one. */
-  readonly smallMergeEntriesMax: number;
-  /** Whether tables have bloom filters. */
-  readonly bloomFilters: boolean;
-  /** Whether every table's MD5 and order are checked on load. */
-  readonly verify: boolean;
-  /** Midpoints of a table kept in memory, as a power of two from 8 to 28. */
-  readonly cacheDepth: number;
-  /** Bytes of bits of the stream existence filter; 0 switches it off. */
-  readonly existenceFilterBytes: number;
-}
-
-export const DEFAULT_INDEX_SETTINGS: IndexSettings = {
-  memTableEntriesMax: 1_000_000, tablesPerLevelMax: 2, smallMergeEntriesMax: 16_777_216, bloomFilters: true, verify: true, cacheDepth: 16, existenceFilterBytes: 33_554_432,
-};
 
 export interface StreamIndexOptions {
   readonly ports: IndexPorts;
@@ -76,23 +52,6 @@ export interface IndexTableInfo {
   readonly file: string;
   readonly level: number;
   readonly entries: number;
-}
-
-/** A memtable and the checkpoints of the last bulk in it. */
-interface Frozen { readonly table: MemTable; readonly commit: number; readonly prepare: number }
-
-function checkSettings(settings: IndexSettings): void {
-  const check = (name: keyof IndexSettings, min: number, max: number): void => {
-    const value = settings[name];
-    if (typeof value !== 'number' || !(Number.isInteger(value) && value >= min && value <= max)) {
-      throw new SkuaError('bad_option', `${name} is ${value}; it must be a whole number from ${min} to ${max}.`, { option: name, value });
-    }
-  };
-  check('memTableEntriesMax', 1, 100_000_000);
-  check('tablesPerLevelMax', 2, 100);
-  check('smallMergeEntriesMax', 1, Number.MAX_SAFE_INTEGER);
-  check('cacheDepth', CACHE_DEPTH_MIN, CACHE_DEPTH_MAX);
-  if (settings.existenceFilterBytes !== 0) check('existenceFilterBytes', FILTER_BYTES_MIN, FILTER_BYTES_MAX);
 }
 
 interface StreamIndexParts {
@@ -117,7 +76,7 @@ export class StreamIndex {
   readonly #ports: IndexPorts;
   readonly #logEnd: number;
   readonly #onProgress: ((progress: JobProgress) => void) | undefined;
-  readonly #memTableEntriesMax: number;
+  readonly #memory: MemTables;
   readonly #tables: TableStore;
   readonly #existence: ExistenceFilter | null;
   /** Ends the writing of tables behind the one that is being written. */
@@ -127,18 +86,7 @@ export class StreamIndex {
   readonly #writing: Background;
   readonly #merging: Merging;
   readonly #candidate = new IndexEntry();
-  readonly #rooms = new MemTableRooms();
-  #active: MemTable;
-  /** Newest first. */
-  #frozen: readonly Frozen[] = [];
-  /** A table that has been written, to be filled again. */
-  #spare: MemTable | null = null;
-  #bulkCommit = -1;
-  #bulkPrepare = -1;
-  #isBulkOpen = false;
   #room: PromiseWithResolvers<void> | null = null;
-  /** The worker that will write the active table has been called. */
-  #isPrepared = false;
   /** While above 0, the files of the existence filter are left as they are. */
   #existenceHolds = 0;
 
@@ -147,8 +95,12 @@ export class StreamIndex {
     this.#ports = ports;
     this.#logEnd = options.logEnd;
     this.#onProgress = options.onProgress;
-    this.#memTableEntriesMax = settings.memTableEntriesMax;
-    this.#active = new MemTable(this.#memTableEntriesMax, this.#rooms);
+    this.#memory = new MemTables({
+      entriesMax: settings.memTableEntriesMax,
+      // The worker's start is over by the time that it is needed, and costs no append its time.
+      onNearlyFull: () => ports.jobs.prepare?.(),
+      onFull: () => this.#writing.kick(),
+    });
     this.#tables = tables;
     this.#existence = existence;
     this.hasher = options.hasher ?? streamHasher;
@@ -182,43 +134,23 @@ export class StreamIndex {
   /** Commit position up to which the tables reach; -1 when there are none. */
   get commitCheckpoint(): number { return this.#tables.commitCheckpoint; }
   /** Commit position of the last transaction in the index, be it in a table or in memory; -1 when it is empty. */
-  get lastCommitPosition(): number { return Math.max(this.#bulkCommit, this.commitCheckpoint); }
+  get lastCommitPosition(): number { return Math.max(this.#memory.commitPosition, this.commitCheckpoint); }
   /** Merges of tables that have ended, and whether one is under way. */
   get merges(): number { return this.#tables.merges; }
   get isMerging(): boolean { return this.#tables.isMerging; }
   /** Entries that are in no table yet. */
-  get entriesInMemory(): number { return this.#frozen.reduce((sum, { table }) => sum + table.count, this.#active.count); }
+  get entriesInMemory(): number { return this.#memory.count; }
   /** Position of the last prepare that is in the tables; -1 when there are none. */
   get prepareCheckpoint(): number { return this.#tables.prepareCheckpoint; }
 
   /** Adds an entry, unless it is in the memtable already. Part of a bulk that `endBulk` ends. */
   add(hi: number, lo: number, version: number, position: number): void {
-    this.#isBulkOpen = true;
-    this.#active.add(hi, lo, version, position);
+    this.#memory.add(hi, lo, version, position);
   }
 
   /** Ends the entries of one transaction: positions of its commit and of its last prepare. A full memtable is switched out here. */
   endBulk(commitPosition: number, preparePosition: number): void {
-    this.#isBulkOpen = false;
-    this.#bulkCommit = commitPosition;
-    this.#bulkPrepare = preparePosition;
-    const { count } = this.#active;
-    if (count >= this.#memTableEntriesMax) this.#freeze();
-    else if (!this.#isPrepared && count >= this.#memTableEntriesMax * PREPARE_AT) this.#prepare();
-  }
-
-  /** The worker's start is over by the time that it is needed, and costs no append its time. */
-  #prepare(): void {
-    this.#isPrepared = true;
-    this.#ports.jobs.prepare?.();
-  }
-
-  #freeze(): void {
-    this.#isPrepared = false;
-    this.#frozen = [{ table: this.#active, commit: this.#bulkCommit, prepare: this.#bulkPrepare }, ...this.#frozen];
-    this.#active = this.#spare ?? new MemTable(this.#memTableEntriesMax, this.#rooms);
-    this.#spare = null;
-    this.#writing.kick();
+    this.#memory.endBulk(commitPosition, preparePosition);
   }
 
   /**
@@ -227,32 +159,25 @@ export class StreamIndex {
    * asking again tries again: nobody waits for ever.
    */
   ready(): Promise<void> | null {
-    if (this.#frozen.length <= FROZEN_MAX) return null;
+    if (this.#memory.waiting <= FROZEN_MAX) return null;
     this.#room ??= Promise.withResolvers();
     return Promise.race([this.#room.promise, this.#writing.idle().catch(refuse)]);
   }
 
   async #writeOldest(): Promise<boolean> {
-    const oldest = this.#frozen.at(-1);
+    const { oldest } = this.#memory;
     if (oldest === undefined) return false;
     if (this.#tables.unmerged >= UNMERGED_TABLES_MAX && !this.#merging.hasEnded) {
       throw new SkuaError('too_busy', `${UNMERGED_TABLES_MAX} index tables wait to be merged, and no more are written. Look in the log for merges that fail, and end the backup that holds the files if there is one; writes are taken again after a merge.`, { limit: UNMERGED_TABLES_MAX });
     }
     await this.#tables.write(oldest.table.columns(), oldest, { signal: this.#ending.signal }, () => {
-      this.#frozen = this.#frozen.filter((frozen) => frozen !== oldest);
-      this.#keepSpare(oldest.table);
-      if (this.#frozen.length <= FROZEN_MAX) this.#giveRoom();
+      this.#memory.written(oldest);
+      if (this.#memory.waiting <= FROZEN_MAX) this.#giveRoom();
     });
     this.#merging.kick();
     // Its failure only delays the checkpoint; the next flush tries again.
     await this.flushExistence().catch((error: unknown) => this.#ports.log.error('Writing the stream existence filter failed.', { error }));
     return true;
-  }
-
-  #keepSpare(table: MemTable): void {
-    if (table.isLent || this.#spare !== null) return;
-    table.clear();
-    this.#spare = table;
   }
 
   #giveRoom(): void {
@@ -273,28 +198,13 @@ export class StreamIndex {
   /** Asks all parts: with colliding hashes the nearest entry can be in any of them. */
   #nearest(hi: number, lo: number, version: number, position: number, out: IndexEntry, isFloor: boolean): Outcome {
     const c = this.#candidate;
-    let isFound = false;
-    for (let i = -1; i < this.#frozen.length; i++) {
-      const table = i < 0 ? this.#active : this.#frozen[i]!.table;
-      const hit = isFloor ? table.floor(hi, lo, version, position, c) : table.ceiling(hi, lo, version, position, c);
-      if (hit) isFound = this.#takeNearer(out, isFound, isFloor);
-    }
+    let isFound = this.#memory.nearest(hi, lo, version, position, out, isFloor);
     for (const table of this.#tables.newestFirst) {
       const outcome = isFloor ? table.floor(hi, lo, version, position, c) : table.ceiling(hi, lo, version, position, c);
       if (isMiss(outcome)) return outcome;
-      if (outcome === HIT) isFound = this.#takeNearer(out, isFound, isFloor);
+      if (outcome === HIT) isFound = out.takeNearer(c, isFound, isFloor);
     }
     return isFound ? HIT : END;
-  }
-
-  #takeNearer(out: IndexEntry, isFound: boolean, isFloor: boolean): true {
-    const c = this.#candidate;
-    const order = c.version - out.version || c.position - out.position;
-    if (!isFound || (isFloor ? order > 0 : order < 0)) {
-      out.version = c.version;
-      out.position = c.position;
-    }
-    return true;
   }
 
   /**
@@ -303,8 +213,7 @@ export class StreamIndex {
    */
   range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome {
     out.clear();
-    this.#active.range(hi, lo, fromVersion, toVersion, out);
-    for (const { table } of this.#frozen) table.range(hi, lo, fromVersion, toVersion, out);
+    this.#memory.range(hi, lo, fromVersion, toVersion, out);
     for (const table of this.#tables.newestFirst) {
       const outcome = table.range(hi, lo, fromVersion, toVersion, out);
       if (isMiss(outcome)) return outcome;
@@ -341,7 +250,7 @@ export class StreamIndex {
     if (this.#existence === null || this.#existence.checkpoint >= 0) return;
     const { storage, clock } = this.#ports;
     for (;;) {
-      const memTables = this.#filledTables();
+      const memTables = this.#memory.filled();
       for (const table of memTables) table.lend();
       const tables = this.#tables.newestFirst;
       try {
@@ -356,14 +265,9 @@ export class StreamIndex {
 
   /** Writes all entries as tables and merges them. Rejects with the first failure, after which the work is still tried again. */
   async flush(): Promise<void> {
-    this.#freezeAll();
+    this.#memory.freeze();
     await this.#writing.idle();
     await this.#merging.idle();
-  }
-
-  #freezeAll(): void {
-    if (this.#isBulkOpen) throw new SkuaError('io_error', 'The index was flushed in the middle of a transaction: this is a defect.');
-    if (this.#active.count > 0) this.#freeze();
   }
 
   /** Merges all tables into one, in the background; see `Merging.all`. Returns the id of the work. */
@@ -387,8 +291,8 @@ export class StreamIndex {
    * at most one table. Rejects when it can't be written.
    */
   async writeLast(): Promise<void> {
-    if (this.#frozen.length === 0) {
-      this.#freezeAll();
+    if (this.#memory.waiting === 0) {
+      this.#memory.freeze();
       await this.#writing.idle();
     }
     this.#endingWrites.abort();
@@ -438,11 +342,7 @@ export class StreamIndex {
 
   /** The entries that are in no table yet, newest first, as they are now: memory shared with whoever gets them. */
   memTables(): readonly MemTableColumns[] {
-    return this.#filledTables().map((table) => table.lend());
-  }
-
-  #filledTables(): MemTable[] {
-    return [this.#active, ...this.#frozen.map(({ table }) => table)].filter(({ count }) => count > 0);
+    return this.#memory.filled().map((table) => table.lend());
   }
 
   /** The entries of one of `tables()`, in the order of the file (greatest hash first), in batches. The batch object is reused. */
