@@ -4,6 +4,7 @@ const PATHS = {
   streams: 'M4 6h16M4 12h11M4 18h16M19 12h1',
   event: 'M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5',
   all: 'M12 3 3 8l9 5 9-5zM3 12l9 5 9-5M3 16l9 5 9-5',
+  chunks: 'M4 4h4.5v4.5H4zM10 4h4.5v4.5H10zM16 4h4v4.5h-4zM4 10h4.5v4.5H4zM10 10h4.5v4.5H10zM16 10h4v4.5h-4zM4 16h4.5v4H4zM10 16h4.5v4H10z',
   subscriptions: 'M4 12h6M10 12c4 0 4-6 8-6M10 12h8M10 12c4 0 4 6 8 6M17 4l3 2-3 2M17 10l3 2-3 2M17 16l3 2-3 2',
   webhook: 'M8.5 8.5a4 4 0 1 1 6.5 3l3 5.5M12 8l-4.5 8M18 17h-9M7.5 20a3.5 3.5 0 0 1-2.8-5.5M18 20.5a3.5 3.5 0 0 0 0-7',
   scavenge: 'M14 4l6 6M17 7l-7 7M12 9l3 3-4 8c-3 0-6-1-8-4zM6.5 15.5l2 3',

@@ -1,0 +1,78 @@
+import type { Cell } from './cells.ts';
+
+/** By what the cells of the map are coloured. Each mode sorts them into bins, which its legend names. */
+
+export type ModeName = 'removable' | 'state' | 'size' | 'position';
+
+export interface Bin {
+  readonly label: string;
+  /** A token of the colours: bins differ in brightness, so that nobody has to tell hues apart. */
+  readonly token: string;
+  /** Drawn over the colour where the cell is large enough, since brightness alone says nothing of kinds. */
+  readonly pattern?: Pattern;
+}
+
+export type Pattern = 'stripes' | 'dots' | 'cross';
+
+export interface Mode {
+  readonly name: ModeName;
+  readonly label: string;
+  /** What the colours mean, in a sentence. */
+  readonly about: string;
+  readonly bins: readonly Bin[];
+  /** The number of the bin of a cell. */
+  binOf(cell: Cell, cells: readonly Cell[]): number;
+}
+
+/** Upper ends of the bins of what could be removed, in shares of the file. */
+const REMOVABLE_ENDS = [0.05, 0.2, 0.5, 0.75] as const;
+const FIFTHS = 5;
+
+export const MODES: readonly Mode[] = [
+  {
+    name: 'removable', label: 'Removable', about: 'Which share of each file a scavenge would remove, as the last dry run has counted.',
+    bins: [
+      { label: 'not counted', token: '--surface-3', pattern: 'cross' }, { label: 'nothing', token: '--ramp-2' },
+      { label: 'up to 5 %', token: '--heat-1' }, { label: 'to 20 %', token: '--heat-2' }, { label: 'to 50 %', token: '--heat-3' }, { label: 'to 75 %', token: '--heat-4' }, { label: 'more', token: '--heat-5' },
+    ],
+    binOf: ({ removable }) => {
+      if (removable === null) return 0;
+      // Files are made of blocks of 4 KiB: less than that is nothing.
+      if (removable <= 0) return 1;
+      const at = REMOVABLE_ENDS.findIndex((end) => removable <= end);
+      return at < 0 ? 6 : at + 2;
+    },
+  },
+  {
+    name: 'state', label: 'Scavenged', about: 'Which files a scavenge has written anew, and which it has merged.',
+    bins: [
+      { label: 'being written', token: '--heat-2', pattern: 'dots' }, { label: 'never scavenged', token: '--ramp-2' },
+      { label: 'scavenged', token: '--ramp-4', pattern: 'stripes' }, { label: 'scavenged and merged', token: '--ramp-5', pattern: 'stripes' }, { label: 'in the archive', token: '--series-6', pattern: 'cross' },
+    ],
+    binOf: ({ chunk, span }) => {
+      if (chunk.isOngoing) return 0;
+      if (chunk.isCold) return 4;
+      if (!chunk.isScavenged) return 1;
+      return span > 1 ? 3 : 2;
+    },
+  },
+  {
+    name: 'size', label: 'Size', about: 'How much of its room each file takes on the disk.',
+    bins: ['up to 20 %', 'to 40 %', 'to 60 %', 'to 80 %', 'more'].map((label, i) => ({ label, token: `--ramp-${i + 1}` })),
+    binOf: ({ fill }) => fifthOf(fill),
+  },
+  {
+    name: 'position', label: 'Age', about: 'Where in the log each file lies: the oldest are the palest.',
+    bins: ['oldest fifth', 'second', 'third', 'fourth', 'newest fifth'].map((label, i) => ({ label, token: `--ramp-${i + 1}` })),
+    binOf: ({ chunk }, cells) => fifthOf(chunk.start / ((cells.at(-1)?.chunk.end ?? 0) + 1)),
+  },
+];
+
+/** The bin of a share from 0 to 1; what lies on a bound belongs below it. */
+function fifthOf(share: number): number {
+  return Math.min(FIFTHS - 1, Math.max(0, Math.ceil(share * FIFTHS - 1e-9) - 1));
+}
+
+export function modeOf(name: string | null): Mode {
+  return MODES.find((mode) => mode.name === name) ?? MODES[0]!;
+}

@@ -1,0 +1,91 @@
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { get, post } from '../../api/client.ts';
+import { usePolled } from '../../api/polled.ts';
+import { announce } from '../../lib/announce.ts';
+import { keep, kept } from '../../lib/kept.ts';
+import type { OlderPoint } from './run.ts';
+
+/** Dry runs: what a scavenge would win, counted without changing anything. The last one that is known is shown by the map and by the view of scavenges. */
+
+export interface DryRunChunk {
+  readonly file: string;
+  readonly start: number;
+  readonly end: number;
+  readonly weight: number;
+  readonly records: number;
+  readonly discardable: number;
+  readonly bytes: number;
+  readonly bytesReclaimable: number;
+  readonly wouldExecute: boolean;
+}
+
+export interface DryRunReport {
+  readonly scavengeId: string;
+  readonly threshold: number;
+  readonly point: { readonly position: number; readonly eventNumber: number; readonly effectiveNow: string };
+  readonly chunks: readonly DryRunChunk[];
+  readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
+  readonly waiting?: OlderPoint;
+}
+
+type Answer = DryRunReport | { readonly scavengeId: string };
+
+const KEPT = 'dry-run';
+const EVERY_MS = 2_000;
+/** A report that is there doesn't change. */
+const NEVER_MS = 86_400_000;
+
+const followed = signal<string | null>(kept(KEPT));
+const known = signal<DryRunReport | null>(null);
+
+/** Shows the report of this dry run once it is there, whoever started it. */
+export function followDryRun(scavengeId: string | null): void {
+  followed.value = scavengeId;
+  keep(KEPT, scavengeId);
+}
+
+export async function startDryRun(): Promise<void> {
+  const { scavengeId } = await post<{ readonly scavengeId: string }>('/admin/scavenge', undefined, { query: { dryRun: true } });
+  followDryRun(scavengeId);
+}
+
+/** Whether a run only counts: the node has a report of it, or will have. */
+export async function isDryRun(scavengeId: string): Promise<boolean> {
+  try {
+    await get(pathOf(scavengeId));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface DryRun {
+  /** The last report that is known. */
+  readonly report: DryRunReport | null;
+  /** One is being made. */
+  readonly isUnderWay: boolean;
+}
+
+export function useDryRun(): DryRun {
+  const scavengeId = followed.value;
+  const report = known.value;
+  const isKnown = scavengeId !== null && report?.scavengeId === scavengeId;
+  const polled = usePolled<Answer>(scavengeId === null || isKnown ? null : pathOf(scavengeId), isKnown ? NEVER_MS : EVERY_MS);
+  const answer = polled.data.value;
+  const status = polled.error.value?.status;
+  useEffect(() => {
+    if (answer === null || !('chunks' in answer) || answer.scavengeId !== scavengeId) return;
+    known.value = answer;
+    announce(`The dry run has ended: ${answer.totals.chunksExecuted} of ${answer.totals.chunks} chunks would be written anew`);
+  }, [answer, scavengeId]);
+  useEffect(() => {
+    // It was stopped, the node was started anew, or eight others came after it: what an older one has counted stays.
+    if (status === 404) followDryRun(known.value?.scavengeId ?? null);
+  }, [status, scavengeId]);
+  return { report, isUnderWay: scavengeId !== null && !isKnown && status !== 404 };
+}
+
+function pathOf(scavengeId: string): string {
+  return `/admin/scavenge/dry-run/${encodeURIComponent(scavengeId)}`;
+}

@@ -1,0 +1,1 @@
+export default function Scavenge() { return <p>soon</p>; }
