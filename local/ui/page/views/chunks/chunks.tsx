@@ -130,7 +130,7 @@ function Totals({ cells, list, report }: { readonly cells: readonly Cell[]; read
   return (
     <div class="tiles">
       <Stat label="On the disk" value={bytesText(sums.bytes)} note={`${countText(cells.length, 'file')}${numbers === cells.length ? '' : ` of ${countText(numbers, 'chunk')}`}`} />
-      <Stat label="Could be removed" value={report === null ? '–' : bytesText(sums.removable)} note={report === null ? 'count it by a dry run' : <>{percentText(sums.bytes === 0 ? 0 : sums.removable / sums.bytes)} of it, counted <Time at={report.point.effectiveNow} /></>} />
+      <Stat label="Could be removed" value={report === null ? '–' : bytesText(sums.removable)} note={report === null ? 'count it by a dry run' : <>{percentText(sums.bytes === 0 ? 0 : sums.removable / sums.bytes)}, counted <Time at={report.point.effectiveNow} /></>} />
       <Stat label="Scavenged" value={`${numberText(sums.scavenged)} of ${numberText(complete)}`} note={sums.scavenged === 0 ? 'no file has been written anew' : `${bytesText(sums.freed)} less than they held`} />
       <Stat label="Being written" value={last.chunk.isOngoing ? `Chunk ${numberText(last.chunk.start)}` : '–'} note={last.chunk.isOngoing ? `${bytesText(last.chunk.dataBytes)} of ${bytesText(list.chunkSize)}, ${percentText(last.fill)}` : undefined} />
     </div>

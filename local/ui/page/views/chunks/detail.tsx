@@ -39,7 +39,7 @@ export function ChunkDetail({ cell, chunkSize }: { readonly cell: Cell; readonly
       <div class="chunk-vessel" aria-hidden="true"><div class="stays" style={{ width: `${kept * 100}%` }} /><div class="goes" style={{ width: `${(fill - kept) * 100}%` }} /></div>
       <p class="small muted">{bytesText(usedOf(cell))} of {bytesText(chunkSize * span)} {chunk.isOngoing ? 'are written' : 'are taken on the disk'}, {percentText(fill)}.</p>
       <Definitions items={[
-        ['Would be removed', removable === null || counted === null ? <span class="faint">not counted</span> : <strong>{bytesText(Math.max(0, counted.bytesReclaimable))} <span class="muted">({percentText(removable)})</span></strong>],
+        ['Removable', removable === null || counted === null ? <span class="faint">not counted</span> : <strong>{bytesText(Math.max(0, counted.bytesReclaimable))} <span class="muted">({percentText(removable)})</span></strong>],
         counted === null ? null : ['Records that go', <>{numberText(counted.discardable)} of {numberText(counted.records)}</>],
         counted === null ? null : ['Weight', <><Num value={counted.weight} />{' '}<span class="muted">{counted.wouldExecute ? 'would be written anew' : 'would be left alone'}</span></>],
         ['File', <code class="break">{chunk.file}</code>],

@@ -11,8 +11,10 @@ import type { Look } from './painter.ts';
 
 const CHANGE_MS = 900;
 /** Of the window, for a map that does not scroll; at least this much. */
-const HEIGHT_SHARE = 0.56;
+const HEIGHT_SHARE = 0.5;
 const HEIGHT_MIN = 260;
+/** Around the cells, for the marks of those at the edge; as in the style. */
+const EDGE_PX = 6;
 
 export interface MapProps {
   readonly cells: readonly Cell[];
@@ -46,7 +48,7 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
   useEffect(() => {
     const element = scroller.current!;
     const measure = () => {
-      const next = { width: element.clientWidth, height: Math.max(HEIGHT_MIN, Math.round(innerHeight * HEIGHT_SHARE)), dpr: devicePixelRatio };
+      const next = { width: element.clientWidth - 2 * EDGE_PX, height: Math.max(HEIGHT_MIN, Math.round(innerHeight * HEIGHT_SHARE)), dpr: devicePixelRatio };
       setSize((last) => (last.width === next.width && last.height === next.height && last.dpr === next.dpr ? last : next));
     };
     const watch = new ResizeObserver(measure);
@@ -89,7 +91,7 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
     const element = scroller.current!;
     const top = Math.floor(chosen / layout.columns) * layout.height;
     if (top < element.scrollTop) element.scrollTop = top;
-    else if (top + layout.height > element.scrollTop + element.clientHeight) element.scrollTop = top + layout.height - element.clientHeight;
+    else if (top + layout.height > element.scrollTop + seen) element.scrollTop = top + layout.height - seen;
   }, [chosen, layout]);
 
   const indexAt = (event: MouseEvent) => {
@@ -112,7 +114,7 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
   const active = cells[chosen];
   return (
     <div
-      class="map-scroller" ref={scroller} onScroll={soon} style={{ maxHeight: `${seen}px` }}
+      class="map-scroller" ref={scroller} onScroll={soon} style={{ height: `${seen + 2 * EDGE_PX}px` }}
       role="grid" tabIndex={0} aria-label={`Chunk map: ${numberText(count)} files in the order of the log. Arrows go from one to the next.`} aria-rowcount={layout.rows} aria-colcount={layout.columns} aria-activedescendant={`${id}-cell`} aria-readonly="true"
       onKeyDown={pressed} onPointerMove={(event) => point(indexAt(event))} onPointerLeave={() => point(null)}
       onClick={(event) => {
@@ -135,7 +137,7 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
 }
 
 function placeOf({ columns, width, height, gap }: Layout, index: number) {
-  return { width: `${width - gap}px`, height: `${height - gap}px`, transform: `translate(${(index % columns) * width}px, ${Math.floor(index / columns) * height}px)` };
+  return { borderRadius: `${Math.min(6, width / 5)}px`, width: `${width - gap}px`, height: `${height - gap}px`, transform: `translate(${(index % columns) * width}px, ${Math.floor(index / columns) * height}px)` };
 }
 
 interface Changing {

@@ -107,6 +107,8 @@ export class Painter {
     const fill = before === undefined ? cell.fill : before.fill + (cell.fill - before.fill) * change!.done;
     this.#vessel(cell, mode, bin, x, top, width, room, fill);
     this.#flash(change, cell, x, top, width, room);
+    // Words stay legible on cells that a run has not come to.
+    if (!isOff) context.globalAlpha = 1;
     if (hasLabel) this.#words(cell, mode, x, y, width);
   }
 

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { get, post } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import { usePolled } from '../../api/polled.ts';
 import { announce } from '../../lib/announce.ts';
 import { keep, kept } from '../../lib/kept.ts';
@@ -48,16 +48,6 @@ export function followDryRun(scavengeId: string | null): void {
 export async function startDryRun(): Promise<void> {
   const { scavengeId } = await post<{ readonly scavengeId: string }>('/admin/scavenge', undefined, { query: { dryRun: true } });
   followDryRun(scavengeId);
-}
-
-/** Whether a run only counts: the node has a report of it, or will have. */
-export async function isDryRun(scavengeId: string): Promise<boolean> {
-  try {
-    await get(pathOf(scavengeId));
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export interface DryRun {

@@ -1,6 +1,6 @@
 import { del } from '../../api/client.ts';
 import { errorOf } from '../../api/problem.ts';
-import { bytesText, countText } from '../../lib/format.ts';
+import { bytesText, countText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { confirm } from '../../parts/confirm.tsx';
 import { Progress } from '../../parts/progress.tsx';
@@ -39,7 +39,7 @@ export function RunProgress({ run }: { readonly run: Run }) {
       detail={progress !== null && (
         <span class="row wrap">
           <span>started <Time at={progress.startedAt} /></span>
-          {progress.chunksTotal > 0 && <span>{progress.chunksDone} of {countText(progress.chunksTotal, 'chunk')}</span>}
+          {progress.chunksTotal > 0 && <span>{numberText(progress.chunksDone)} of {countText(progress.chunksTotal, 'chunk')}</span>}
           {progress.bytesTotal > 0 && <span>{bytesText(progress.bytesDone)} of {bytesText(progress.bytesTotal)}{isDry === true && ' (the log is read twice)'}</span>}
           {isDry !== true && <span>{bytesText(progress.bytesReclaimed)} won so far</span>}
         </span>

@@ -1,8 +1,7 @@
-import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
-import { followDryRun, isDryRun } from './dry-run.ts';
+import { followDryRun } from './dry-run.ts';
 
 /** The scavenge that runs on this node, whoever started it. */
 
@@ -40,9 +39,6 @@ export interface Current {
 const EVERY_MS = 2_000;
 export const CURRENT_PATH = '/admin/scavenge/current';
 
-/** Runs of which it is known whether they only count. */
-const kinds = signal<Readonly<Record<string, boolean>>>({});
-
 export interface Run {
   readonly current: Polled<Current>;
   readonly scavengeId: string | null;
@@ -55,17 +51,20 @@ export function useRun(): Run {
   const current = usePolled<Current>(CURRENT_PATH, EVERY_MS);
   const scavengeId = current.data.value?.scavengeId || null;
   const told = usePolled<Progress>(scavengeId === null ? null : '/admin/scavenge/progress', EVERY_MS).data.value;
-  const isDry = scavengeId === null ? null : kinds.value[scavengeId] ?? null;
-  useEffect(() => {
-    if (scavengeId === null || scavengeId in kinds.peek()) return;
-    void isDryRun(scavengeId).then((found) => {
-      kinds.value = { [scavengeId]: found };
-      // Also one that somebody else has started: its report serves all.
-      if (found) followDryRun(scavengeId);
-    });
-  }, [scavengeId]);
   // What is kept of an earlier run says nothing of this one.
-  return { current, scavengeId, isDry, progress: told?.scavengeId === scavengeId ? told : null };
+  const progress = told?.scavengeId === scavengeId ? told : null;
+  const isDry = progress === null ? null : isDryOf(progress);
+  useEffect(() => {
+    // Also one that somebody else has started: its report serves all.
+    if (isDry === true && scavengeId !== null) followDryRun(scavengeId);
+  }, [scavengeId, isDry]);
+  return { current, scavengeId, isDry, progress };
+}
+
+/** A dry run has no phases, and counts from its start; a scavenge that starts has no bytes yet. */
+function isDryOf({ phase, bytesTotal }: Progress): boolean | null {
+  if (phase !== 'Starting') return false;
+  return bytesTotal > 0 ? true : null;
 }
 
 /** How much of the log a run has gone through in its phase, as the number of files that lie behind it; null where it goes through no files. */

@@ -1,0 +1,127 @@
+import { useMemo, useState } from 'preact/hooks';
+import { errorOf } from '../../api/problem.ts';
+import { bytesText, countText, numberText, percentText } from '../../lib/format.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Card } from '../../parts/card.tsx';
+import { EmptyState, Notice } from '../../parts/empty-state.tsx';
+import { Progress } from '../../parts/progress.tsx';
+import { Stat } from '../../parts/stat.tsx';
+import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { toast } from '../../parts/toast.tsx';
+import { startDryRun, useDryRun } from './dry-run.ts';
+import type { DryRunChunk, DryRunReport } from './dry-run.ts';
+import type { Run } from './run.ts';
+import { RunProgress, StopButton } from './run-bar.tsx';
+import { olderText } from './run-tab.tsx';
+import { isExecuted, outcomeAt, outcomesOf } from './thresholds.ts';
+import type { Outcome } from './thresholds.ts';
+
+/** What a scavenge would win, counted without changing anything, and what of it at which threshold. */
+export function DryRunTab({ run }: { readonly run: Run }) {
+  const { report, isUnderWay } = useDryRun();
+  const [isStarting, setStarting] = useState(false);
+  const isOther = run.scavengeId !== null && run.isDry === false;
+  const count = async () => {
+    setStarting(true);
+    try {
+      await startDryRun();
+      await run.current.refresh();
+    } catch (thrown) {
+      const error = errorOf(thrown);
+      toast(`${error.message}${error.hint === null ? '' : ` ${error.hint}`}`, 'bad');
+    } finally {
+      setStarting(false);
+    }
+  };
+  const button = (text: string) => <Button kind={report === null ? 'primary' : 'plain'} icon="search" isBusy={isStarting || isUnderWay} isDisabled={isOther} title={isOther ? 'A scavenge is running' : undefined} onClick={() => void count()}>{text}</Button>;
+  return (
+    <>
+      {run.scavengeId !== null && <Card><div class="row"><div class="grow"><RunProgress run={run} /></div><StopButton run={run} isSmall /></div></Card>}
+      {run.scavengeId === null && isUnderWay && <Card><Progress label="Dry run" phase="Dry run: starts or ends" done={null} /></Card>}
+      {report === null ? (!isUnderWay && <Card><EmptyState icon="scavenge" title="Nothing has been counted yet" action={button('Start a dry run')}>A dry run goes through the log as a scavenge does, and counts what would go, chunk by chunk. It writes nothing, and can be stopped at any time.</EmptyState></Card>)
+        : <Report report={report} again={button('Count again')} />}
+    </>
+  );
+}
+
+function Report({ report, again }: { readonly report: DryRunReport; readonly again: preact.ComponentChildren }) {
+  const outcomes = useMemo(() => outcomesOf(report), [report]);
+  const [at, setAt] = useState(() => outcomeAt(outcomes, report.threshold));
+  const outcome = outcomes[Math.min(at, outcomes.length - 1)]!;
+  const most = Math.max(...outcomes.map(({ won }) => won), 0);
+  const { totals } = report;
+  return (
+    <>
+      {report.waiting !== undefined && <Notice title="The next scavenge wins less than this">{olderText(report.waiting)} “Begin afresh” wins all of it.</Notice>}
+      <div class="tiles">
+        <Stat label="Would be won" value={bytesText(Math.max(0, outcome.won))} note={`${percentText(totals.bytes === 0 ? 0 : Math.max(0, outcome.won) / totals.bytes)} of ${bytesText(totals.bytes)}`} />
+        <Stat label="Chunks written anew" value={`${numberText(outcome.chunks)} of ${numberText(totals.chunks)}`} note={`${bytesText(outcome.bytes)} to read and write`} />
+        <Stat label="Records that go" value={numberText(outcome.records)} note={`of ${numberText(totals.records)} in the log`} />
+        <Stat label="Counted" value={<Time at={report.point.effectiveNow} />} note={<Time at={report.point.effectiveNow} show="absolute" />} />
+      </div>
+      <Card title="Threshold" note="how much a chunk must weigh to be written anew" actions={<><Button kind="primary" href={`/scavenge?threshold=${outcome.threshold}`}>Use {numberText(outcome.threshold)}</Button>{again}</>}>
+        <div class="threshold">
+          <div class="grow stack tight">
+            <input
+              type="range" class="slider" min={0} max={outcomes.length - 1} step={1} value={at} aria-label="Threshold" aria-valuetext={`${outcome.threshold}: ${outcomeText(outcome, most)}`}
+              onInput={(event) => setAt(Number(event.currentTarget.value))}
+            />
+            <div class="row spread small faint"><span>every chunk</span><span>only the heaviest</span></div>
+            <p><strong>{thresholdText(outcome.threshold)}</strong> <span class="muted">{outcomeText(outcome, most)}</span></p>
+            <p class="small muted">The weight of a chunk grows with the events that can go from it. Few heavy chunks often hold most of what can be won.</p>
+          </div>
+          <Curve outcomes={outcomes} at={at} most={most} />
+        </div>
+      </Card>
+      <Card title="By chunk" isFlush><ByChunk chunks={report.chunks} threshold={outcome.threshold} /></Card>
+    </>
+  );
+}
+
+function thresholdText(threshold: number): string {
+  if (threshold < 0) return `${numberText(threshold)}: every chunk.`;
+  return threshold === 0 ? '0: every chunk from which anything can go.' : `${numberText(threshold)} and more.`;
+}
+
+function outcomeText({ chunks, bytes, won }: Outcome, most: number): string {
+  if (chunks === 0) return 'No chunk would be written anew.';
+  return `${countText(chunks, 'chunk')}, ${bytesText(bytes)}, would be written anew, which wins ${won < 0 ? 'nothing: the files would grow' : `${bytesText(won)}${most > 0 ? `, ${percentText(won / most)} of what can be won` : ''}`}.`;
+}
+
+/** How much is won for how much work, over all thresholds. */
+function Curve({ outcomes, at, most }: { readonly outcomes: readonly Outcome[]; readonly at: number; readonly most: number }) {
+  const work = Math.max(1, ...outcomes.map(({ bytes }) => bytes));
+  const points = outcomes.map(({ bytes, won }) => [(bytes / work) * 100, 100 - (most === 0 ? 0 : (Math.max(0, won) / most) * 100)] as const);
+  const line = [...points, [0, 100] as const].map(([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`).join(' ');
+  const [x, y] = points[at] ?? [0, 100];
+  return (
+    <figure class="curve" aria-hidden="true">
+      <div class="curve-plot">
+        <svg viewBox="0 0 100 100" preserveAspectRatio="none"><polygon class="area" points={`${line} ${points[0]?.[0] ?? 0},100`} /><polyline class="line" points={line} /></svg>
+        <span class="curve-at" style={{ left: `${x}%`, top: `${y}%` }} />
+      </div>
+      <figcaption class="row spread small faint"><span>won</span><span>bytes written anew →</span></figcaption>
+    </figure>
+  );
+}
+
+function ByChunk({ chunks, threshold }: { readonly chunks: readonly DryRunChunk[]; readonly threshold: number }) {
+  const columns = useMemo((): readonly Column<DryRunChunk>[] => [
+    { name: 'chunk', title: 'Chunk', width: '7rem', sortBy: ({ start }) => start, render: ({ start, end }) => <strong>{start === end ? numberText(start) : `${numberText(start)}–${numberText(end)}`}</strong> },
+    {
+      name: 'share', title: 'Share that goes', sortBy: ({ bytes, bytesReclaimable }) => (bytes === 0 ? 0 : bytesReclaimable / bytes),
+      render: ({ bytes, bytesReclaimable }) => {
+        const share = bytes === 0 ? 0 : Math.max(0, bytesReclaimable / bytes);
+        return <span class="share-bar"><span class="share-track"><span style={{ width: `${share * 100}%` }} /></span><span class="share-text">{percentText(share)}</span></span>;
+      },
+    },
+    { name: 'won', title: 'Would be won', width: '9rem', align: 'end', sortBy: ({ bytesReclaimable }) => bytesReclaimable, render: ({ bytesReclaimable }) => bytesText(Math.max(0, bytesReclaimable)) },
+    { name: 'records', title: 'Records', width: '10rem', align: 'end', isMinor: true, sortBy: ({ discardable }) => discardable, render: ({ discardable, records }) => `${numberText(discardable)} of ${numberText(records)}` },
+    { name: 'weight', title: 'Weight', width: '7rem', align: 'end', isMinor: true, sortBy: ({ weight }) => weight, render: ({ weight }) => numberText(weight) },
+    { name: 'executed', title: 'At this threshold', width: '9rem', isMinor: true, sortBy: (chunk) => (isExecuted(chunk, threshold) ? 1 : 0), render: (chunk) => (isExecuted(chunk, threshold) ? <Badge tone="accent">written anew</Badge> : <span class="faint">left alone</span>) },
+  ], [threshold]);
+  return <Table label="What would go, by chunk" columns={columns} rows={chunks} keyOf={({ start }) => start} sort={{ name: 'won', isDown: true }} height="32rem" />;
+}

@@ -1,0 +1,103 @@
+import { useMemo, useState } from 'preact/hooks';
+import { get } from '../../api/client.ts';
+import { usePolled } from '../../api/polled.ts';
+import { ApiError, errorOf } from '../../api/problem.ts';
+import { bytesText, durationText, msOf } from '../../lib/format.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Card } from '../../parts/card.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { EmptyState, ErrorState } from '../../parts/empty-state.tsx';
+import { Skeleton } from '../../parts/loading.tsx';
+import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { toast } from '../../parts/toast.tsx';
+import { linkOf, membersOf, numberOf, spanMsOf, textOf } from './feed.ts';
+import type { Feed, FeedEntry } from './feed.ts';
+import { RunDetail } from './run-detail.tsx';
+import { RESULT_TONES } from './run-tab.tsx';
+
+const PAGE = 100;
+export const HISTORY_PATH = `/streams/%24scavenges/head/backward/${PAGE}?embed=body`;
+const EVERY_MS = 10_000;
+
+/** A run as its first and its last event tell it. */
+export interface PastRun {
+  readonly scavengeId: string;
+  readonly node: string | null;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  /** Null while it goes on, or where its end was never written. */
+  readonly result: string | null;
+  readonly error: string | null;
+  readonly spaceSaved: number | null;
+  readonly elapsedMs: number | null;
+}
+
+/** Runs of entries that stand newest first, as they do in the feed. */
+function runsOf(entries: readonly FeedEntry[]): readonly PastRun[] {
+  const runs = new Map<string, PastRun>();
+  for (const entry of entries) {
+    const members = membersOf(entry);
+    const scavengeId = textOf(members['scavengeId']);
+    if (scavengeId === null) continue;
+    const known = runs.get(scavengeId) ?? { scavengeId, node: textOf(members['nodeEndpoint']), startedAt: null, endedAt: null, result: null, error: null, spaceSaved: null, elapsedMs: null };
+    if (entry.eventType === '$scavengeStarted') runs.set(scavengeId, { ...known, startedAt: entry.updated });
+    else if (entry.eventType === '$scavengeCompleted') {
+      const elapsedMs = spanMsOf(members['timeTaken']);
+      const ended = msOf(entry.updated);
+      runs.set(scavengeId, {
+        ...known, endedAt: entry.updated, result: textOf(members['result']), error: textOf(members['error']), spaceSaved: numberOf(members['spaceSaved']), elapsedMs,
+        startedAt: known.startedAt ?? (ended === null || elapsedMs === null ? null : new Date(ended - elapsedMs).toISOString()),
+      });
+    }
+  }
+  return [...runs.values()];
+}
+
+const COLUMNS: readonly Column<PastRun>[] = [
+  { name: 'started', title: 'Started', sortBy: ({ startedAt }) => msOf(startedAt), render: ({ startedAt }) => <Time at={startedAt} show="both" /> },
+  { name: 'result', title: 'Result', sortBy: ({ result }) => result, render: ({ result }) => (result === null ? <Badge tone="accent">not ended</Badge> : <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>) },
+  { name: 'won', title: 'Won', align: 'end', sortBy: ({ spaceSaved }) => spaceSaved, render: ({ spaceSaved }) => <strong>{bytesText(spaceSaved)}</strong> },
+  { name: 'took', title: 'Took', align: 'end', isMinor: true, sortBy: ({ elapsedMs }) => elapsedMs, render: ({ elapsedMs }) => durationText(elapsedMs) },
+  { name: 'node', title: 'Node', isMinor: true, sortBy: ({ node }) => node, render: ({ node }) => node ?? '–' },
+  { name: 'run', title: 'Run', isMinor: true, render: ({ scavengeId }) => <code class="faint">{scavengeId.slice(0, 8)}</code> },
+];
+
+/** All runs that are remembered, of all members, newest first; one of them in detail. */
+export function History() {
+  const polled = usePolled<Feed>(HISTORY_PATH, EVERY_MS);
+  const [older, setOlder] = useState<readonly Feed[]>([]);
+  const [isBusy, setBusy] = useState(false);
+  const [open, setOpen] = useState<PastRun | null>(null);
+  const data = polled.data.value;
+  const error = polled.error.value;
+  const runs = useMemo(() => runsOf([...(data?.entries ?? []), ...older.flatMap(({ entries }) => entries)]), [data, older]);
+  const last = older.at(-1) ?? data;
+  const next = last === null ? null : linkOf(last, 'next');
+  const more = async () => {
+    setBusy(true);
+    try {
+      const feed = await get<Feed>(next!);
+      setOlder([...older, feed]);
+    } catch (thrown) {
+      toast(errorOf(thrown).message, 'bad');
+    } finally {
+      setBusy(false);
+    }
+  };
+  const none = <EmptyState icon="scavenge" title="No scavenge is remembered" action={<Button href="/scavenge?tab=dry-run">See what one would win</Button>}>Each run writes what it has done into the streams of $scavenges, which this list is made of.</EmptyState>;
+  if (data === null) return <Card>{error === null ? <Skeleton /> : isNone(error) ? none : <ErrorState error={error} what="The history" onRetry={() => void polled.refresh()} />}</Card>;
+  return (
+    <Card isFlush>
+      <Table label="Scavenges" columns={COLUMNS} rows={runs} keyOf={({ scavengeId }) => scavengeId} onOpen={setOpen} empty={none} />
+      {next !== null && <div class="card-foot"><Button isSmall isBusy={isBusy} onClick={() => void more()}>Older runs</Button></div>}
+      <Dialog title="What the run has done" isOpen={open !== null} onClose={() => setOpen(null)} size="large">{open !== null && <RunDetail run={open} />}</Dialog>
+    </Card>
+  );
+}
+
+function isNone({ status }: ApiError): boolean {
+  return status === 404;
+}

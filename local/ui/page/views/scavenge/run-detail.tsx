@@ -1,0 +1,95 @@
+import { useEffect, useState } from 'preact/hooks';
+import { get } from '../../api/client.ts';
+import { errorOf } from '../../api/problem.ts';
+import type { ApiError } from '../../api/problem.ts';
+import { bytesText, countText, durationText, numberText } from '../../lib/format.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Definitions } from '../../parts/definitions.tsx';
+import { ErrorState } from '../../parts/empty-state.tsx';
+import { Skeleton } from '../../parts/loading.tsx';
+import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { linkOf, membersOf, numberOf, spanMsOf, textOf } from './feed.ts';
+import type { Feed, FeedEntry } from './feed.ts';
+import type { PastRun } from './history.tsx';
+import { RESULT_TONES } from './run-tab.tsx';
+
+const PAGE = 500;
+/** Events of a run that are read: more than this nobody looks through. */
+const EVENTS_MAX = 20_000;
+
+interface Step {
+  readonly number: number;
+  readonly what: string;
+  readonly about: string;
+  readonly won: number | null;
+  readonly elapsedMs: number | null;
+  readonly error: string | null;
+}
+
+/** What an event of a run tells, in words. */
+function stepOf(entry: FeedEntry): Step | null {
+  const members = membersOf(entry);
+  const chunks = `${numberText(numberOf(members['chunkStartNumber']))}–${numberText(numberOf(members['chunkEndNumber']))}`;
+  const common = { number: entry.eventNumber, won: numberOf(members['spaceSaved']), elapsedMs: spanMsOf(members['timeTaken']), error: textOf(members['errorMessage']) };
+  if (entry.eventType === '$scavengeChunksCompleted') return { ...common, what: 'Chunk written anew', about: members['chunkStartNumber'] === members['chunkEndNumber'] ? numberText(numberOf(members['chunkStartNumber'])) : chunks };
+  if (entry.eventType === '$scavengeMergeCompleted') return { ...common, what: 'Chunks merged', about: chunks };
+  if (entry.eventType === '$scavengeIndexCompleted') return { ...common, what: 'Index table', about: `${countText(numberOf(members['entriesDeleted']), 'entry', 'entries')} gone, ${numberText(numberOf(members['entriesKept']))} kept` };
+  return null;
+}
+
+const COLUMNS: readonly Column<Step>[] = [
+  { name: 'what', title: 'What', width: '12rem', sortBy: ({ what }) => what, render: ({ what }) => what },
+  { name: 'about', title: 'Which', render: ({ about, error }) => (error === null ? about : <span class="row"><Badge tone="bad">failed</Badge><span class="truncate" title={error}>{about}: {error}</span></span>) },
+  { name: 'won', title: 'Won', width: '8rem', align: 'end', sortBy: ({ won }) => won, render: ({ won }) => bytesText(won) },
+  { name: 'took', title: 'Took', width: '7rem', align: 'end', isMinor: true, sortBy: ({ elapsedMs }) => elapsedMs, render: ({ elapsedMs }) => durationText(elapsedMs) },
+];
+
+/** One run: its sums, and each file that it has written. */
+export function RunDetail({ run }: { readonly run: PastRun }) {
+  const [steps, setSteps] = useState<readonly Step[] | null>(null);
+  const [failure, setFailure] = useState<ApiError | null>(null);
+  useEffect(() => {
+    const ending = new AbortController();
+    readSteps(run.scavengeId, ending.signal).then(setSteps, (thrown: unknown) => {
+      if (!ending.signal.aborted) setFailure(errorOf(thrown));
+    });
+    return () => ending.abort();
+  }, [run.scavengeId]);
+  const sum = (what: string) => steps?.filter((step) => step.what === what) ?? [];
+  const won = (list: readonly Step[]) => list.reduce((total, step) => total + (step.won ?? 0), 0);
+  const chunks = sum('Chunk written anew');
+  const merges = sum('Chunks merged');
+  const tables = sum('Index table');
+  return (
+    <>
+      <Definitions isWide items={[
+        ['Result', <Badge tone={run.result === null ? 'accent' : RESULT_TONES[run.result] ?? 'plain'}>{run.result ?? 'not ended'}</Badge>],
+        run.error === null ? null : ['What ended it', <span class="break">{run.error}</span>],
+        ['Won in all', <strong>{bytesText(run.spaceSaved)}</strong>],
+        ['Started', <Time at={run.startedAt} show="both" />],
+        ['Took', durationText(run.elapsedMs)],
+        ['Node', run.node ?? '–'],
+        ['Run', <code class="break">{run.scavengeId}</code>],
+        steps === null ? null : ['Of that', <>{countText(chunks.length, 'chunk')} written anew: {bytesText(won(chunks))}; {countText(merges.length, 'merge')}: {bytesText(won(merges))}; {countText(tables.length, 'index table')}: {bytesText(won(tables))}</>],
+      ]} />
+      {failure !== null ? <ErrorState error={failure} what="The run" /> : steps === null ? <Skeleton lines={5} /> : steps.length > 0 && <Table label="What the run has done" columns={COLUMNS} rows={steps} keyOf={({ number }) => number} height="22rem" />}
+    </>
+  );
+}
+
+async function readSteps(scavengeId: string, signal: AbortSignal): Promise<readonly Step[]> {
+  const steps: Step[] = [];
+  let path: string | null = `/streams/${encodeURIComponent(`$scavenges-${scavengeId}`)}/0/forward/${PAGE}?embed=body`;
+  while (path !== null && steps.length < EVENTS_MAX) {
+    const feed: Feed = await get<Feed>(path, { signal });
+    // Pages stand newest first, whichever way they are read.
+    for (const entry of feed.entries.toReversed()) {
+      const step = stepOf(entry);
+      if (step !== null) steps.push(step);
+    }
+    path = feed.entries.length < PAGE ? null : linkOf(feed, 'previous');
+  }
+  return steps;
+}

@@ -1,0 +1,116 @@
+import { useEffect } from 'preact/hooks';
+import { usePolled } from '../../api/polled.ts';
+import { absoluteText, msOf } from '../../lib/format.ts';
+import { Badge } from '../../parts/badge.tsx';
+import type { Tone } from '../../parts/badge.tsx';
+import { Card } from '../../parts/card.tsx';
+import { Definitions } from '../../parts/definitions.tsx';
+import { EmptyState, Notice } from '../../parts/empty-state.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { Loading } from '../../parts/loading.tsx';
+import { Button } from '../../parts/button.tsx';
+import type { OlderPoint, Run } from './run.ts';
+import { PHASES, RunProgress, StopButton } from './run-bar.tsx';
+import { StartForm } from './start-form.tsx';
+
+interface Last {
+  readonly scavengeId: string;
+  readonly scavengeResult: string;
+  readonly error?: string;
+}
+
+const LAST_EVERY_MS = 10_000;
+/** Of a node on which none has run since its start. */
+const NONE_YET = 'Unknown';
+
+export const RESULT_TONES: Readonly<Record<string, Tone>> = { Success: 'ok', Stopped: 'warn', Interrupted: 'warn', Errored: 'bad', InProgress: 'accent' };
+
+/** The run that goes on, or the last one, and how to start another. */
+export function RunTab({ run, threshold }: { readonly run: Run; readonly threshold: string | null }) {
+  const { scavengeId, isDry, current } = run;
+  const waiting = current.data.value?.waiting;
+  return (
+    <>
+      {scavengeId === null && waiting !== undefined && <Waiting point={waiting} />}
+      <div class="columns">
+        {scavengeId !== null ? <Running run={run} /> : <div class="stack"><LastRun run={run} /><Card title="What a scavenge does"><Phases phase={null} /></Card></div>}
+        <Card title="Start a scavenge" note={scavengeId === null ? undefined : 'one at a time'}>
+          {scavengeId === null ? <StartForm run={run} threshold={threshold} hasWaiting={waiting !== undefined} />
+            : <EmptyState icon="scavenge" title={isDry === true ? 'A dry run is under way' : 'A scavenge is under way'}>Another one can be started when it has ended, or been stopped.</EmptyState>}
+        </Card>
+      </div>
+    </>
+  );
+}
+
+function Running({ run }: { readonly run: Run }) {
+  const { progress, isDry, scavengeId } = run;
+  return (
+    <Card title={isDry === true ? 'Dry run' : 'Running now'} actions={<StopButton run={run} isSmall />}>
+      <div class="stack">
+        <RunProgress run={run} />
+        {progress?.olderPoint !== undefined && <p class="small muted">{olderText(progress.olderPoint)}</p>}
+        {isDry !== true && <Phases phase={progress?.phase ?? null} />}
+        <p class="small faint break">Run <code>{scavengeId}</code>, started by whoever it was: in this page, over HTTP, by the command line or by a schedule.</p>
+      </div>
+    </Card>
+  );
+}
+
+/** The phases in their order, and which of them goes on. */
+function Phases({ phase }: { readonly phase: string | null }) {
+  const at = PHASES.findIndex(({ name }) => name === phase);
+  return (
+    <ol class="phases" aria-label="Phases">
+      {PHASES.map(({ name, about }, i) => {
+        const state = at < 0 || i > at ? 'to-come' : i < at ? 'done' : 'now';
+        return (
+          <li key={name} class={state} aria-current={state === 'now' ? 'step' : undefined}>
+            <span class="phase-mark">{state === 'done' ? <Icon name="check" size={14} /> : i + 1}</span>
+            <div><strong>{name}</strong>{state === 'done' && <span class="hidden-visually"> (done)</span>}<p class="small muted">{about}</p></div>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+function LastRun({ run }: { readonly run: Run }) {
+  const last = usePolled<Last>('/admin/scavenge/last', LAST_EVERY_MS);
+  const answered = run.current.atMs.value !== null;
+  // It may have ended a moment ago.
+  useEffect(() => {
+    if (answered) void last.refresh();
+  }, [answered]);
+  return (
+    <Card title="Last scavenge" note="since the node was started">
+      <Loading polled={last} what="The last scavenge">{(data) => (data.scavengeResult === NONE_YET
+        ? <EmptyState icon="scavenge" title="None has run yet" action={<Button href="/scavenge?tab=dry-run">See what it would win</Button>}>The node was started, and has not been scavenged since. Earlier runs stand in the history.</EmptyState>
+        : (
+          <div class="stack">
+            <Definitions items={[
+              ['Result', <Badge tone={RESULT_TONES[data.scavengeResult] ?? 'plain'}>{data.scavengeResult}</Badge>],
+              ['Run', <code class="break">{data.scavengeId}</code>],
+              data.error === undefined ? null : ['What ended it', <span class="break">{data.error}</span>],
+            ]} />
+            <div><Button isSmall href="/scavenge?tab=history">What it has won</Button></div>
+          </div>
+        ))}</Loading>
+    </Card>
+  );
+}
+
+export function olderText({ why, effectiveNow }: OlderPoint): string {
+  const ms = msOf(effectiveNow);
+  const when = ms === null ? effectiveNow : absoluteText(ms);
+  return `${why === 'unfinished' ? 'It goes on with a run that did not end' : 'It goes to a point that no run has reached yet'}: what was deleted, has expired or was limited after ${when} is left to the run after it.`;
+}
+
+function Waiting({ point }: { readonly point: OlderPoint }) {
+  const ms = msOf(point.effectiveNow);
+  return (
+    <Notice tone="info" title={point.why === 'unfinished' ? 'A scavenge was not finished' : 'A scavenge point waits'}>
+      The next start goes on where it was stopped, to the log as it was {ms === null ? 'then' : `at ${absoluteText(ms)}`}, with the threshold {point.threshold}. What has become removable since is left to the run after it; “Begin afresh” gives up the unfinished one instead.
+    </Notice>
+  );
+}
