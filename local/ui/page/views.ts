@@ -38,12 +38,12 @@ export const VIEWS: readonly View[] = [
   { path: '/webhooks/:connector', title: 'Webhook', group: 'Delivery', icon: 'webhook', needs: 'operators', isInMenu: false, load: () => import('./views/webhooks/webhook.tsx') },
   { path: '/subscriptions', title: 'Subscriptions', group: 'Delivery', icon: 'subscriptions', needs: 'authenticated', load: () => import('./views/subscriptions/subscriptions.tsx') },
   { path: '/subscriptions/:stream/:group', title: 'Subscription', group: 'Delivery', icon: 'subscriptions', needs: 'authenticated', isInMenu: false, load: () => import('./views/subscriptions/subscription.tsx') },
-  { path: '/users', title: 'Users', group: 'Access', icon: 'users', needs: 'administrators', load: () => import('./views/users/users.tsx') },
-  { path: '/options', title: 'Options', group: 'System', icon: 'options', needs: 'operators', load: () => import('./views/options/options.tsx') },
-  { path: '/log', title: 'Log', group: 'System', icon: 'logs', needs: 'operators', load: () => import('./views/log/log.tsx') },
   { path: '/chunks', title: 'Chunk map', group: 'Upkeep', icon: 'chunks', needs: 'operators', load: () => import('./views/chunks/chunks.tsx') },
   { path: '/scavenge', title: 'Scavenge', group: 'Upkeep', icon: 'scavenge', needs: 'operators', load: () => import('./views/scavenge/scavenge.tsx') },
   { path: '/auto-scavenge', title: 'Auto-scavenge', group: 'Upkeep', icon: 'clock', needs: 'authenticated', load: () => import('./views/auto-scavenge/auto-scavenge.tsx') },
+  { path: '/users', title: 'Users', group: 'Access', icon: 'users', needs: 'administrators', load: () => import('./views/users/users.tsx') },
+  { path: '/options', title: 'Options', group: 'System', icon: 'options', needs: 'operators', load: () => import('./views/options/options.tsx') },
+  { path: '/log', title: 'Log', group: 'System', icon: 'logs', needs: 'operators', load: () => import('./views/log/log.tsx') },
 ];
 
 export interface Found {

@@ -1,1 +1,122 @@
-export default function Scavenge() { return <p>soon</p>; }
+import { useState } from 'preact/hooks';
+import { mayUse } from '../../api/session.ts';
+import { post } from '../../api/client.ts';
+import { usePolled } from '../../api/polled.ts';
+import type { Polled } from '../../api/polled.ts';
+import { errorOf } from '../../api/problem.ts';
+import { durationText } from '../../lib/format.ts';
+import { Badge } from '../../parts/badge.tsx';
+import type { Tone } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Card, ViewHead } from '../../parts/card.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { EmptyState, ErrorState, Notice } from '../../parts/empty-state.tsx';
+import { Skeleton } from '../../parts/loading.tsx';
+import { toast } from '../../parts/toast.tsx';
+import { spanMsOf } from '../scavenge/feed.ts';
+import { Cycle } from './cycle.tsx';
+import type { MemberRun } from './cycle.tsx';
+import { ScheduleForm } from './schedule-form.tsx';
+import { cronWords } from './cron-words.ts';
+import { Times } from './times.tsx';
+import { Off } from './off.tsx';
+
+export interface Status {
+  readonly state: 'NotConfigured' | 'Waiting' | 'InProgress' | 'Pausing' | 'Paused';
+  readonly schedule: string | null;
+  readonly timeUntilNextCycle: string | null;
+  readonly cycle: { readonly clusterScavengeId: string; readonly startedAt: string; readonly nodes: readonly MemberRun[] } | null;
+  readonly lastCycle: { readonly clusterScavengeId: string; readonly completedAt: string; readonly nodes: readonly MemberRun[] } | null;
+}
+
+const STATES: Readonly<Record<Status['state'], { readonly label: string; readonly tone: Tone; readonly about: string }>> = {
+  NotConfigured: { label: 'no schedule', tone: 'plain', about: 'It has no schedule yet, so nothing is scavenged by itself.' },
+  Waiting: { label: 'waiting', tone: 'ok', about: 'It waits for the next time of its schedule.' },
+  InProgress: { label: 'in progress', tone: 'accent', about: 'A cycle is under way: one member is scavenged after the other.' },
+  Pausing: { label: 'pausing', tone: 'warn', about: 'The scavenge of a member is being stopped; then it is paused.' },
+  Paused: { label: 'paused', tone: 'warn', about: 'Nothing begins before it is resumed. A cycle then goes on with the members that are not done.' },
+};
+
+const ENABLED_EVERY_MS = 30_000;
+const STATUS_EVERY_MS = 2_000;
+
+interface Enabled {
+  readonly enabled: boolean;
+  readonly reason?: string;
+}
+
+/** Scavenges that begin by themselves: when, and how the cycle over the members goes. */
+export default function AutoScavenge() {
+  const enabled = usePolled<Enabled>('/auto-scavenge/enabled', ENABLED_EVERY_MS);
+  const isOn = enabled.data.value?.enabled === true;
+  const status = usePolled<Status>(isOn ? '/auto-scavenge/status' : null, STATUS_EVERY_MS);
+  const { value: data } = enabled.data;
+  const { value: error } = enabled.error;
+  if (data === null && error?.status === 404) return <><ViewHead title="Auto-scavenge" /><Card><EmptyState icon="clock" title="Not on this node">This node has no auto-scavenge: on object storage and for functions, whoever runs them starts scavenges.</EmptyState></Card></>;
+  if (data === null) return <><ViewHead title="Auto-scavenge" />{error === null ? <Skeleton lines={6} /> : <ErrorState error={error} what="Auto-scavenge" onRetry={() => void enabled.refresh()} />}</>;
+  if (!data.enabled) return <><ViewHead title="Auto-scavenge"><Badge>off</Badge></ViewHead><Off reason={data.reason ?? null} /></>;
+  return <On status={status} />;
+}
+
+function On({ status }: { readonly status: Polled<Status> }) {
+  const [isEditing, setEditing] = useState(false);
+  const [busy, setBusy] = useState<string | null>(null);
+  const data = status.data.value;
+  const error = status.error.value;
+  if (data === null) return <><ViewHead title="Auto-scavenge" />{error === null ? <Skeleton lines={6} /> : <ErrorState error={error} what="Auto-scavenge" onRetry={() => void status.refresh()} />}</>;
+  const { state, schedule, cycle, lastCycle, timeUntilNextCycle } = data;
+  const { label, tone, about } = STATES[state];
+  const isOperator = mayUse('operators');
+  const order = async (name: 'pause' | 'resume', done: string) => {
+    setBusy(name);
+    try {
+      await post(`/auto-scavenge/${name}`);
+      toast(done, 'ok');
+    } catch (thrown) {
+      const failure = errorOf(thrown);
+      toast(`${failure.message}${failure.hint === null ? '' : `. ${failure.hint}`}`, 'bad');
+    } finally {
+      await status.refresh();
+      setBusy(null);
+    }
+  };
+  const isPaused = state === 'Paused' || state === 'Pausing';
+  const until = spanMsOf(timeUntilNextCycle);
+  return (
+    <>
+      <ViewHead title="Auto-scavenge" about={about} actions={isOperator && schedule !== null && (isPaused
+        ? <Button kind="primary" icon="play" isBusy={busy === 'resume'} isDisabled={state === 'Pausing'} title={state === 'Pausing' ? 'It is pausing still' : undefined} onClick={() => void order('resume', 'Auto-scavenge goes on')}>Resume</Button>
+        : <Button icon="pause" isBusy={busy === 'pause'} onClick={() => void order('pause', 'Auto-scavenge is paused')}>Pause</Button>)}
+      ><Badge tone={tone}>{label}</Badge></ViewHead>
+      {error !== null && <Notice tone="warn" title="What is shown may be old">{error.message}</Notice>}
+      <div class="columns">
+        <Card title="Schedule" actions={isOperator && schedule !== null && <Button isSmall icon="edit" onClick={() => setEditing(true)}>Edit</Button>}>
+          {schedule === null ? (isOperator ? <ScheduleForm schedule={null} onSaved={() => status.refresh()} /> : <EmptyState icon="clock" title="There is no schedule">Members of $ops and $admins can set one.</EmptyState>) : (
+            <div class="stack">
+              <div><p class="schedule-words">{wordsOf(schedule)}</p><code class="faint">{schedule}</code></div>
+              {state === 'Waiting' && until !== null && <p>The next cycle begins in <strong>{durationText(until)}</strong>.</p>}
+              {isPaused && <Notice tone="warn">It is paused: these times pass without a cycle.</Notice>}
+              <Times path={`/auto-scavenge/times?count=5&schedule=${encodeURIComponent(schedule)}`} />
+            </div>
+          )}
+        </Card>
+        <div class="stack">
+          {cycle !== null && <Card title={state === 'Paused' ? 'The cycle that is paused' : 'The cycle under way'}><Cycle at={cycle.startedAt} what="began" id={cycle.clusterScavengeId} nodes={cycle.nodes} isLive={state === 'InProgress'} /></Card>}
+          <Card title="Last cycle">{lastCycle === null ? <EmptyState icon="scavenge" title="None has ended yet">{schedule === null ? 'Set a schedule, and the first one begins by itself.' : 'When one has, this tells how it went on each member.'}</EmptyState> : <Cycle at={lastCycle.completedAt} what="ended" id={lastCycle.clusterScavengeId} nodes={lastCycle.nodes} isLive={false} />}</Card>
+        </div>
+      </div>
+      <Dialog title="Edit the schedule" isOpen={isEditing} onClose={() => setEditing(false)}>
+        <ScheduleForm schedule={schedule} onCancel={() => setEditing(false)} onSaved={async () => {
+          setEditing(false);
+          await status.refresh();
+        }} />
+      </Dialog>
+    </>
+  );
+}
+
+function wordsOf(schedule: string): string {
+  const words = cronWords(schedule);
+  return words === null ? schedule : words[0]!.toUpperCase() + words.slice(1);
+}
+

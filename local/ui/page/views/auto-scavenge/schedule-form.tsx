@@ -1,0 +1,59 @@
+import { useEffect, useState } from 'preact/hooks';
+import { get, post } from '../../api/client.ts';
+import { errorOf } from '../../api/problem.ts';
+import type { ApiError } from '../../api/problem.ts';
+import { Button } from '../../parts/button.tsx';
+import { Field, Form } from '../../parts/form.tsx';
+import { toast } from '../../parts/toast.tsx';
+import { cronWords } from './cron-words.ts';
+import { TimesList } from './times.tsx';
+import type { NextTimes } from './times.tsx';
+
+const PRESETS = [
+  { label: 'Sundays at 02:30', schedule: '30 2 * * 0' }, { label: 'Every night at 03:00', schedule: '0 3 * * *' }, { label: 'First of the month at 04:00', schedule: '0 4 1 * *' }, { label: 'Monday to Friday at 23:00', schedule: '0 23 * * 1-5' },
+] as const;
+/** Who types is not asked about with each letter. */
+const PAUSE_MS = 300;
+
+/** A schedule as it is typed, with what the node makes of it. */
+export function ScheduleForm({ schedule, onSaved, onCancel }: { readonly schedule: string | null; readonly onSaved: () => Promise<void>; readonly onCancel?: () => void }) {
+  const [text, setText] = useState(schedule ?? PRESETS[0].schedule);
+  const [next, setNext] = useState<NextTimes | ApiError | null>(null);
+  useEffect(() => {
+    const ending = new AbortController();
+    const timer = setTimeout(() => {
+      get<NextTimes>('/auto-scavenge/times', { query: { schedule: text, count: 5 }, signal: ending.signal }).then(setNext, (thrown: unknown) => {
+        if (!ending.signal.aborted) setNext(errorOf(thrown));
+      });
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      ending.abort();
+    };
+  }, [text]);
+  const words = cronWords(text);
+  const wrong = next instanceof Error ? next : null;
+  return (
+    <Form
+      onSubmit={async () => {
+        await post('/auto-scavenge/configure', { schedule: text });
+        toast('The schedule is saved', 'ok');
+        await onSaved();
+      }}
+      errorField={({ code }) => (code === 'invalid_schedule' ? 'schedule' : null)} errorText={(error) => sentencesOf(error)}
+      buttons={(isBusy) => <>{onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}<Button type="submit" kind="primary" isBusy={isBusy} isDisabled={text.trim() === ''}>Save the schedule</Button></>}
+    >
+      <div class="presets" role="group" aria-label="Usual schedules">{PRESETS.map((preset) => <Button key={preset.schedule} isSmall isPressed={text.trim() === preset.schedule} onClick={() => setText(preset.schedule)}>{preset.label}</Button>)}</div>
+      <Field name="schedule" label="Schedule" value={text} onInput={setText} isRequired isMono spellcheck={false} about={<>Five fields: minute, hour, day of the month, month, day of the week. <code>*</code> is any, <code>1,15</code> a list, <code>1-5</code> a range, <code>*/6</code> every sixth.</>} />
+      <div class="schedule-means" aria-live="polite">
+        {wrong !== null && <p class="field-wrong">{sentencesOf(wrong)}</p>}
+        {wrong === null && words !== null && <p><strong>{words[0]!.toUpperCase() + words.slice(1)}</strong></p>}
+        {wrong === null && next !== null && <TimesList next={next as NextTimes} />}
+      </div>
+    </Form>
+  );
+}
+
+function sentencesOf({ message, hint }: ApiError): string {
+  return hint === null ? message : hint;
+}

@@ -1,0 +1,53 @@
+import { usePolled } from '../../api/polled.ts';
+import { relativeText } from '../../lib/format.ts';
+import { now } from '../../lib/now.ts';
+import { Skeleton } from '../../parts/loading.tsx';
+
+export interface NextTimes {
+  readonly schedule: string | null;
+  readonly zone: string;
+  readonly times: readonly string[];
+}
+
+/** A time that has passed is replaced by the next one within this time. */
+const EVERY_MS = 30_000;
+
+/** The next times of the schedule that is in force. */
+export function Times({ path }: { readonly path: string }) {
+  const polled = usePolled<NextTimes>(path, EVERY_MS);
+  const data = polled.data.value;
+  const error = polled.error.value;
+  if (data === null) return error === null ? <Skeleton lines={5} /> : <p class="muted">When it comes next can't be told: {error.message}</p>;
+  return <TimesList next={data} />;
+}
+
+/** Times in the zone of the schedule, and in that of the reader where it is another. */
+export function TimesList({ next: { zone, times } }: { readonly next: NextTimes }) {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const inZone = format(zone);
+  const isOther = zone !== own;
+  const here = format(undefined);
+  return (
+    <div class="times">
+      <p class="small muted">Next times, in the zone {zone}{isOther && <>; below, in yours ({own})</>}</p>
+      <ol>
+        {times.map((time) => {
+          const ms = Date.parse(time);
+          return <li key={time}><time dateTime={time}>{inZone(ms)}</time><span class="muted">{relativeText(ms, now.value)}</span>{isOther && <span class="faint small own">{here(ms)}</span>}</li>;
+        })}
+      </ol>
+    </div>
+  );
+}
+
+function format(zone: string | undefined): (ms: number) => string {
+  const options: Intl.DateTimeFormatOptions = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' };
+  let made: Intl.DateTimeFormat;
+  try {
+    made = new Intl.DateTimeFormat(undefined, { ...options, ...(zone !== undefined && { timeZone: zone }) });
+  } catch {
+    // A zone that this browser has not heard of.
+    made = new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC', timeZoneName: 'short' });
+  }
+  return (ms) => made.format(ms);
+}
