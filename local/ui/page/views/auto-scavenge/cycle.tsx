@@ -2,7 +2,7 @@ import { Badge, Status } from '../../parts/badge.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import { RESULT_TONES } from '../scavenge/run-tab.tsx';
+import { RESULT_TONES } from '../scavenge/results.ts';
 
 export interface MemberRun {
   /** `host:port`. */

@@ -15,7 +15,7 @@ import { startDryRun, useDryRun } from './dry-run.ts';
 import type { DryRunChunk, DryRunReport } from './dry-run.ts';
 import type { Run } from './run.ts';
 import { RunProgress, StopButton } from './run-bar.tsx';
-import { olderText } from './run-tab.tsx';
+import { olderText } from './older-point.ts';
 import { isExecuted, outcomeAt, outcomesOf } from './thresholds.ts';
 import type { Outcome } from './thresholds.ts';
 

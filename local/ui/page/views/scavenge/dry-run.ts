@@ -4,7 +4,7 @@ import { post } from '../../api/client.ts';
 import { usePolled } from '../../api/polled.ts';
 import { announce } from '../../lib/announce.ts';
 import { keep, kept } from '../../lib/kept.ts';
-import type { OlderPoint } from './run.ts';
+import type { OlderPoint } from './older-point.ts';
 
 /** Dry runs: what a scavenge would win, counted without changing anything. The last one that is known is shown by the map and by the view of scavenges. */
 

@@ -12,7 +12,7 @@ import { Field, Form } from '../../parts/form.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
-import type { OlderPoint } from './run.ts';
+import type { OlderPoint } from './older-point.ts';
 
 interface Removed {
   readonly from: number;

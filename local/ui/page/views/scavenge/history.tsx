@@ -13,48 +13,16 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
-import { linkOf, membersOf, numberOf, spanMsOf, textOf } from './feed.ts';
-import type { Feed, FeedEntry } from './feed.ts';
+import { linkOf } from './feed.ts';
+import type { Feed } from './feed.ts';
+import { runsOf } from './past-runs.ts';
+import type { PastRun } from './past-runs.ts';
 import { RunDetail } from './run-detail.tsx';
-import { RESULT_TONES } from './run-tab.tsx';
+import { RESULT_TONES } from './results.ts';
 
 const PAGE = 100;
 export const HISTORY_PATH = `/streams/%24scavenges/head/backward/${PAGE}?embed=body`;
 const EVERY_MS = 10_000;
-
-/** A run as its first and its last event tell it. */
-export interface PastRun {
-  readonly scavengeId: string;
-  readonly node: string | null;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-  /** Null while it goes on, or where its end was never written. */
-  readonly result: string | null;
-  readonly error: string | null;
-  readonly spaceSaved: number | null;
-  readonly elapsedMs: number | null;
-}
-
-/** Runs of entries that stand newest first, as they do in the feed. */
-function runsOf(entries: readonly FeedEntry[]): readonly PastRun[] {
-  const runs = new Map<string, PastRun>();
-  for (const entry of entries) {
-    const members = membersOf(entry);
-    const scavengeId = textOf(members['scavengeId']);
-    if (scavengeId === null) continue;
-    const known = runs.get(scavengeId) ?? { scavengeId, node: textOf(members['nodeEndpoint']), startedAt: null, endedAt: null, result: null, error: null, spaceSaved: null, elapsedMs: null };
-    if (entry.eventType === '$scavengeStarted') runs.set(scavengeId, { ...known, startedAt: entry.updated });
-    else if (entry.eventType === '$scavengeCompleted') {
-      const elapsedMs = spanMsOf(members['timeTaken']);
-      const ended = msOf(entry.updated);
-      runs.set(scavengeId, {
-        ...known, endedAt: entry.updated, result: textOf(members['result']), error: textOf(members['error']), spaceSaved: numberOf(members['spaceSaved']), elapsedMs,
-        startedAt: known.startedAt ?? (ended === null || elapsedMs === null ? null : new Date(ended - elapsedMs).toISOString()),
-      });
-    }
-  }
-  return [...runs.values()];
-}
 
 const COLUMNS: readonly Column<PastRun>[] = [
   { name: 'started', title: 'Started', sortBy: ({ startedAt }) => msOf(startedAt), render: ({ startedAt }) => <Time at={startedAt} show="both" /> },

@@ -12,8 +12,8 @@ import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { linkOf, membersOf, numberOf, spanMsOf, textOf } from './feed.ts';
 import type { Feed, FeedEntry } from './feed.ts';
-import type { PastRun } from './history.tsx';
-import { RESULT_TONES } from './run-tab.tsx';
+import type { PastRun } from './past-runs.ts';
+import { RESULT_TONES } from './results.ts';
 
 const PAGE = 500;
 /** Events of a run that are read: more than this nobody looks through. */

@@ -2,14 +2,16 @@ import { useEffect } from 'preact/hooks';
 import { usePolled } from '../../api/polled.ts';
 import { absoluteText, msOf } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
-import type { Tone } from '../../parts/badge.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
 import { EmptyState, Notice } from '../../parts/empty-state.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Button } from '../../parts/button.tsx';
-import type { OlderPoint, Run } from './run.ts';
+import { olderText } from './older-point.ts';
+import type { OlderPoint } from './older-point.ts';
+import { RESULT_TONES } from './results.ts';
+import type { Run } from './run.ts';
 import { PHASES, RunProgress, StopButton } from './run-bar.tsx';
 import { StartForm } from './start-form.tsx';
 
@@ -22,8 +24,6 @@ interface Last {
 const LAST_EVERY_MS = 10_000;
 /** Of a node on which none has run since its start. */
 const NONE_YET = 'Unknown';
-
-export const RESULT_TONES: Readonly<Record<string, Tone>> = { Success: 'ok', Stopped: 'warn', Interrupted: 'warn', Errored: 'bad', InProgress: 'accent' };
 
 /** The run that goes on, or the last one, and how to start another. */
 export function RunTab({ run, threshold }: { readonly run: Run; readonly threshold: string | null }) {
@@ -98,12 +98,6 @@ function LastRun({ run }: { readonly run: Run }) {
         ))}</Loading>
     </Card>
   );
-}
-
-export function olderText({ why, effectiveNow }: OlderPoint): string {
-  const ms = msOf(effectiveNow);
-  const when = ms === null ? effectiveNow : absoluteText(ms);
-  return `${why === 'unfinished' ? 'It goes on with a run that did not end' : 'It goes to a point that no run has reached yet'}: what was deleted, has expired or was limited after ${when} is left to the run after it.`;
 }
 
 function Waiting({ point }: { readonly point: OlderPoint }) {

@@ -2,16 +2,9 @@ import { useEffect } from 'preact/hooks';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
 import { followDryRun } from './dry-run.ts';
+import type { OlderPoint } from './older-point.ts';
 
 /** The scavenge that runs on this node, whoever started it. */
-
-export interface OlderPoint {
-  readonly why: 'unfinished' | 'unreached';
-  readonly position: number;
-  readonly eventNumber: number;
-  readonly effectiveNow: string;
-  readonly threshold: number;
-}
 
 export interface Progress {
   readonly scavengeId: string;
