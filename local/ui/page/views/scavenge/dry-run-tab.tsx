@@ -110,7 +110,7 @@ function Curve({ outcomes, at, most }: { readonly outcomes: readonly Outcome[]; 
 
 function ByChunk({ chunks, threshold }: { readonly chunks: readonly DryRunChunk[]; readonly threshold: number }) {
   const columns = useMemo((): readonly Column<DryRunChunk>[] => [
-    { name: 'chunk', title: 'Chunk', width: '7rem', sortBy: ({ start }) => start, render: ({ start, end }) => <strong>{start === end ? numberText(start) : `${numberText(start)}–${numberText(end)}`}</strong> },
+    { name: 'chunk', title: 'Chunk', width: '6rem', sortBy: ({ start }) => start, render: ({ start, end }) => <strong>{start === end ? numberText(start) : `${numberText(start)}–${numberText(end)}`}</strong> },
     {
       name: 'share', title: 'Share that goes', sortBy: ({ bytes, bytesReclaimable }) => (bytes === 0 ? 0 : bytesReclaimable / bytes),
       render: ({ bytes, bytesReclaimable }) => {
@@ -118,7 +118,7 @@ function ByChunk({ chunks, threshold }: { readonly chunks: readonly DryRunChunk[
         return <span class="share-bar"><span class="share-track"><span style={{ width: `${share * 100}%` }} /></span><span class="share-text">{percentText(share)}</span></span>;
       },
     },
-    { name: 'won', title: 'Would be won', width: '9rem', align: 'end', sortBy: ({ bytesReclaimable }) => bytesReclaimable, render: ({ bytesReclaimable }) => bytesText(Math.max(0, bytesReclaimable)) },
+    { name: 'won', title: 'Won', width: '6rem', align: 'end', sortBy: ({ bytesReclaimable }) => bytesReclaimable, render: ({ bytesReclaimable }) => bytesText(Math.max(0, bytesReclaimable)) },
     { name: 'records', title: 'Records', width: '10rem', align: 'end', isMinor: true, sortBy: ({ discardable }) => discardable, render: ({ discardable, records }) => `${numberText(discardable)} of ${numberText(records)}` },
     { name: 'weight', title: 'Weight', width: '7rem', align: 'end', isMinor: true, sortBy: ({ weight }) => weight, render: ({ weight }) => numberText(weight) },
     { name: 'executed', title: 'At this threshold', width: '9rem', isMinor: true, sortBy: (chunk) => (isExecuted(chunk, threshold) ? 1 : 0), render: (chunk) => (isExecuted(chunk, threshold) ? <Badge tone="accent">written anew</Badge> : <span class="faint">left alone</span>) },
