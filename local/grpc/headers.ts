@@ -63,5 +63,5 @@ export function timeoutOf(header: string | null): number | null {
 
 /** Whether a request is a call of gRPC by its `content-type`. The variants for browsers and with JSON are none. */
 export function isGrpc(contentType: string | undefined): boolean {
-  return contentType !== undefined && /^application\/grpc(?:\+proto)?\s*(?:;|$)/i.test(contentType);
+  return contentType === 'application/grpc' || contentType !== undefined && /^application\/grpc(?:\+proto)?\s*(?:;|$)/i.test(contentType);
 }

@@ -17,6 +17,9 @@ const UNREAD_BYTES_MAX = 65_536;
 const COPIED_BYTES_MAX = 4_096;
 /** Longest time that a timer can measure. */
 const TIMER_MS_MAX = 2_147_483_647;
+/** A deadline that is at least so far away is kept to the next multiple of so many milliseconds: the client keeps to its own, and is not waiting any more. */
+const ROUNDED_MS_MIN = 1_000;
+const ROUNDED_TO_MS = 100;
 
 const NOT_READY: GrpcEnding = { status: STATUS.unavailable, message: 'Server Is Not Ready', trailers: {} };
 const LATE: GrpcEnding = { status: STATUS.deadlineExceeded, message: 'Deadline Exceeded', trailers: {} };
@@ -92,7 +95,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     });
     stream.on('error', ignore);
     const timeoutMs = timeoutOf(request.headers.get('grpc-timeout'));
-    if (timeoutMs !== null && timeoutMs <= TIMER_MS_MAX) this.#deadline = setTimeout(() => this.#fail(LATE), timeoutMs);
+    if (timeoutMs !== null && timeoutMs <= TIMER_MS_MAX) this.#deadline = setTimeout(tooLate, roundedUp(timeoutMs), this);
   }
 
   /** Aborts when nobody waits for an answer any more, and when the node stops. Made when first asked for. */
@@ -147,6 +150,11 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     this.#isStopping = true;
     this.#controller?.abort(NOT_READY);
     if (this.#waiter !== null) this.#stopReading(NOT_READY);
+  }
+
+  /** @internal Its deadline has passed. */
+  late(): void {
+    this.#fail(LATE);
   }
 
   /** The client has not sent in time what it owed. */
@@ -351,3 +359,12 @@ function errorOf({ status, message, trailers }: GrpcEnding): GrpcError {
 }
 
 function ignore(): void {}
+
+function tooLate(call: StreamCall): void {
+  call.late();
+}
+
+/** Timers of one length share a list of the library's; clients send what is left of a round time, so that each call would have a list of its own. */
+function roundedUp(timeoutMs: number): number {
+  return timeoutMs < ROUNDED_MS_MIN ? timeoutMs : Math.min(TIMER_MS_MAX, Math.ceil(timeoutMs / ROUNDED_TO_MS) * ROUNDED_TO_MS);
+}

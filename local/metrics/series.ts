@@ -53,6 +53,9 @@ export class Series {
   readonly definition: MetricDefinition;
   readonly #labelNames: readonly string[];
   readonly #entries = new Map<string, Entry>();
+  /** The labels that were given last, and theirs. Most writers give the same object each time, for which no key has to be put together. */
+  #lastLabels: MeterLabels | undefined;
+  #last: Entry | null = null;
 
   constructor(name: string, definition: MetricDefinition) {
     this.name = name;
@@ -87,9 +90,17 @@ export class Series {
   /** Forgets all combinations of labels. */
   clear(): void {
     this.#entries.clear();
+    this.#last = null;
   }
 
   #entryOf(given: MeterLabels | undefined): Entry {
+    if (this.#last !== null && given === this.#lastLabels) return this.#last;
+    this.#last = this.#find(given);
+    this.#lastLabels = given;
+    return this.#last;
+  }
+
+  #find(given: MeterLabels | undefined): Entry {
     let labels = given;
     let key = this.#keyOf(labels);
     const known = this.#entries.get(key);

@@ -1,15 +1,16 @@
 import type { ByteBudget } from '../../../core/byte-budget.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
-import type { AppendResult } from '../../../core/streams/api.ts';
+import type { AppendResult, Authorize } from '../../../core/streams/api.ts';
 import { authorizeWrite, checkStream } from '../../streams/access.ts';
 import { auditWrite, noteMetadata } from '../../streams/audit-write.ts';
-import { GrpcError, send, STATUS } from '../call.ts';
+import { GrpcError, STATUS } from '../call.ts';
 import type { GrpcCall, GrpcMethod } from '../call.ts';
 import { readAppendReqOptions, StreamsService } from '../messages/streams.ts';
-import type { AppendReqOptions, AppendResp, AppendRespWrongExpectedVersion } from '../messages/streams.ts';
-import { ALL_ONES, atEnd, decode, endOf, skip } from '../messages/wire.ts';
+import type { AppendReqOptions, AppendRespWrongExpectedVersion } from '../messages/streams.ts';
+import { ALL_ONES, atEnd, decode, endOf, frame, skip } from '../messages/wire.ts';
 import type { Reader } from '../messages/wire.ts';
+import { appendedFrame } from './appended.ts';
 import { checkTarget, conflictOf, expectedOf, nameOf } from './expectation.ts';
 import { AppendSize, EVENT_OVERHEAD_BYTES, eventTooLarge, tooLarge } from './limits.ts';
 import { faultOf, readProposed, refuseProposed, unhandled } from './proposed.ts';
@@ -38,7 +39,7 @@ async function append(grpc: GrpcCall, budget: ByteBudget): Promise<void> {
       proposal.add(bytes);
       if (!share.add(bytes.length + EVENT_OVERHEAD_BYTES)) await share.room();
     }
-    const sending = send(grpc, await proposal.write(), Append.writeResponse);
+    const sending = transport.send(await proposal.write().then(appended, (error: unknown) => proposal.refused(error)));
     if (sending !== null) await sending;
   } finally {
     share.close();
@@ -80,19 +81,25 @@ class Proposal {
   }
 
   /** All of them have come. */
-  async write(): Promise<AppendResp> {
+  write(): Promise<AppendResult> {
     const { call, app } = this.#grpc;
-    const { stream } = this;
-    let authorize = authorizeWrite(call, app, 'write', stream);
-    if (authorize instanceof Promise) authorize = await authorize;
-    if (call.audited !== null && stream.startsWith('$$')) await noteMetadata(call, app, stream.slice(2), this.#events);
-    try {
-      return { success: successOf(await app.store.append(stream, this.#expected, this.#events, authorize ?? undefined)) };
-    } catch (error) {
-      const conflict = conflictOf(error);
-      if (conflict !== null) return { wrongExpectedVersion: wrongExpectedVersion(this.#options, conflict) };
-      throw namedError(error, this.#events);
-    }
+    const authorize = authorizeWrite(call, app, 'write', this.stream);
+    if (authorize instanceof Promise || (call.audited !== null && this.stream.startsWith('$$'))) return this.#writeLater(authorize);
+    return app.store.append(this.stream, this.#expected, this.#events, authorize ?? undefined);
+  }
+
+  async #writeLater(authorizing: Authorize | null | Promise<Authorize | null>): Promise<AppendResult> {
+    const { call, app } = this.#grpc;
+    const authorize = await authorizing;
+    if (call.audited !== null && this.stream.startsWith('$$')) await noteMetadata(call, app, this.stream.slice(2), this.#events);
+    return app.store.append(this.stream, this.#expected, this.#events, authorize ?? undefined);
+  }
+
+  /** The answer where the expected version did not hold; throws what else went wrong. */
+  refused(error: unknown): Uint8Array {
+    const conflict = conflictOf(error);
+    if (conflict === null) throw namedError(error, this.#events);
+    return frame({ wrongExpectedVersion: wrongExpectedVersion(this.#options, conflict) }, Append.writeResponse);
   }
 }
 
@@ -119,9 +126,8 @@ function readAppendReq(reader: Reader, end: number, depth: number): AppendPart {
   return { options, event };
 }
 
-function successOf({ lastEventNumber, position }: AppendResult): NonNullable<AppendResp['success']> {
-  const at = { commitPosition: position, preparePosition: position };
-  return lastEventNumber < 0 ? { noStream: {}, position: at } : { currentRevision: lastEventNumber, position: at };
+function appended({ lastEventNumber, position }: AppendResult): Uint8Array {
+  return appendedFrame(lastEventNumber, position);
 }
 
 /** Both the fields of older clients and those of today; a number that means "no stream" comes back as that number. */

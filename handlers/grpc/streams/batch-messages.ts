@@ -1,7 +1,9 @@
+import { putVarint, varintLength } from '../events/varint.ts';
 import { readBatchAppendReqOptions } from '../messages/streams.ts';
 import type { BatchAppendReqOptions } from '../messages/streams.ts';
 import { atEnd, endOf, PREFIX_BYTES, skip } from '../messages/wire.ts';
 import type { Reader, Uuid } from '../messages/wire.ts';
+import { putSuccess } from './appended.ts';
 import { readProposed, readUuid } from './proposed.ts';
 import type { ProposedEvent } from './proposed.ts';
 
@@ -65,30 +67,12 @@ export class AnswerBlock {
     b[at++] = 10;
     at = putBytes(b, at, correlationId);
     b[at++] = 26;
-    const success = at++;
-    if (revision < 0) {
-      b[at++] = 18;
-      b[at++] = 0;
-    } else {
-      b[at++] = 8;
-      at = putVarint(b, at, revision);
-    }
-    b[at++] = 26;
-    const place = at++;
-    if (position > 0) {
-      b[at++] = 8;
-      at = putVarint(b, at, position);
-      b[at++] = 16;
-      at = putVarint(b, at, position);
-    }
-    // Both are shorter than 128 bytes, so that one byte holds their lengths.
-    b[place] = at - place - 1;
-    b[success] = at - success - 1;
+    at = putSuccess(b, at, revision, position);
     b[at++] = 34;
     // An identifier with an empty name has no field in it.
     if (stream.length === 0) b[at++] = 0;
     else {
-      at = putVarint(b, at, 1 + varintBytes(stream.length) + stream.length);
+      at = putVarint(b, at, 1 + varintLength(stream.length) + stream.length);
       b[at++] = 26;
       at = putBytes(b, at, stream);
     }
@@ -114,22 +98,4 @@ function putBytes(out: Uint8Array, at: number, bytes: Uint8Array): number {
   const start = putVarint(out, at, bytes.length);
   out.set(bytes, start);
   return start + bytes.length;
-}
-
-function putVarint(out: Uint8Array, at: number, value: number): number {
-  let rest = value;
-  while (rest >= 2_147_483_648) {
-    out[at++] = (rest % 128) | 128;
-    rest = Math.floor(rest / 128);
-  }
-  while (rest > 127) {
-    out[at++] = (rest & 127) | 128;
-    rest >>>= 7;
-  }
-  out[at++] = rest;
-  return at;
-}
-
-function varintBytes(value: number): number {
-  return value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x20_0000 ? 3 : value < 0x1000_0000 ? 4 : 5;
 }
