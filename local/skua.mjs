@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=16
 // Starts the command line: the sources in a checkout, the bundle in an installed package. Where the machine's own Node.js is too old it
 // takes the one that the project pins, or that was installed beside the package.
 // The flag keeps the space for young objects at 24 MiB, which else grows to a hundred under load and never shrinks.
@@ -29,7 +29,7 @@ function pinnedNode() {
 }
 
 function runUnder(node) {
-  const child = spawn(node, ['--max-semi-space-size=8', fileURLToPath(program), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, ['--max-semi-space-size=16', fileURLToPath(program), ...process.argv.slice(2)], { stdio: 'inherit' });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       // A terminal sends Ctrl+C to both processes already.

@@ -84,7 +84,7 @@ export class TryOutMember {
     this.place = place;
     const words = ['start', '--disable-tls', '--storage', storage, '--db', place.db, '--cluster-size', String(clusterSize), '--node-port', String(place.port)];
     // A group of its own: Ctrl+C of the terminal goes to the command alone, which ends the members in order.
-    const child = spawn(process.execPath, ['--max-semi-space-size=8', PROGRAM, ...words], { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, SERVER_CLUSTER_SECRET: secret } });
+    const child = spawn(process.execPath, ['--max-semi-space-size=16', PROGRAM, ...words], { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, SERVER_CLUSTER_SECRET: secret } });
     this.#child = child;
     this.pid = child.pid ?? null;
     const log = createWriteStream(place.logFile, { flags: 'a' });

@@ -52,13 +52,23 @@ function percentEncoded(text: string, isMessage: boolean): string {
 }
 
 /** Milliseconds of a unit of `grpc-timeout`. */
-const UNITS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
-const TIMEOUT = /^(\d{1,8})([HMSmun])$/;
+const UNITS: ReadonlyMap<string, number> = new Map([['H', 3_600_000], ['M', 60_000], ['S', 1_000], ['m', 1], ['u', 1e-3], ['n', 1e-6]]);
+const TIMEOUT_DIGITS_MAX = 8;
+const ZERO = 0x30;
 
 /** What the client grants a call, in milliseconds; null for no limit, and for what is no duration. */
 export function timeoutOf(header: string | null): number | null {
-  const match = header === null ? null : TIMEOUT.exec(header);
-  return match === null ? null : Number(match[1]) * UNITS[match[2]!]!;
+  if (header === null) return null;
+  const digits = header.length - 1;
+  const unit = UNITS.get(header.charAt(digits));
+  if (unit === undefined || digits < 1 || digits > TIMEOUT_DIGITS_MAX) return null;
+  let value = 0;
+  for (let i = 0; i < digits; i++) {
+    const digit = header.charCodeAt(i) - ZERO;
+    if (!(digit >= 0 && digit <= 9)) return null;
+    value = value * 10 + digit;
+  }
+  return value * unit;
 }
 
 /** Whether a request is a call of gRPC by its `content-type`. The variants for browsers and with JSON are none. */

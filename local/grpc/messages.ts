@@ -84,8 +84,11 @@ export class Messages {
   #skip(bytes: number): void {
     this.#at += bytes;
     this.#unread -= bytes;
-    if (this.#at < this.#pieces[0]!.length) return;
-    this.#pieces.shift();
+    const pieces = this.#pieces;
+    if (this.#at < pieces[0]!.length) return;
+    // Mostly there is one, for which nothing has to be moved.
+    if (pieces.length === 1) pieces.pop();
+    else pieces.shift();
     this.#at = 0;
   }
 }

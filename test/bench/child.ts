@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 /** The project's folder. */
 export const ROOT = join(import.meta.dirname, '..', '..');
 /** What `npm start` gives to Node.js. */
-export const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=8'];
+export const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16'];
 const START_MS_MAX = 60_000;
 const STOP_MS_MAX = 20_000;
 

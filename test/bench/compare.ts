@@ -32,7 +32,7 @@ function measure(folder: string, figure: string, windows: number, data: string):
   const scratch = mkdtempSync(join(data, 'skua-compare-'));
   try {
     const json = join(scratch, 'rows.json');
-    const run = spawnSync(process.execPath, ['--max-semi-space-size=8', 'test/bench/main.ts', figure, '--windows', String(windows), '--json', json, '--folder', scratch], { cwd: folder, stdio: ['ignore', 'ignore', 'ignore'] });
+    const run = spawnSync(process.execPath, ['--max-semi-space-size=16', 'test/bench/main.ts', figure, '--windows', String(windows), '--json', json, '--folder', scratch], { cwd: folder, stdio: ['ignore', 'ignore', 'ignore'] });
     // 2 says that a checkout does not have this figure.
     if (run.status === 2) return [];
     // 1 says that a figure missed its goal, which is not asked here.

@@ -96,7 +96,7 @@ describe('systemd unit', () => {
   const of = (name: string): string | undefined => entries.find(([key]) => key === name)?.[1];
 
   test('starts the node, reloads it by the signal that it knows, and starts it again only after failures that may pass', () => {
-    expect(of('ExecStart')).toMatch(/^\/usr\/bin\/node --max-semi-space-size=8 \/opt\/skua\/dist\/main\.js start$/);
+    expect(of('ExecStart')).toMatch(/^\/usr\/bin\/node --max-semi-space-size=16 \/opt\/skua\/dist\/main\.js start$/);
     expect([of('ExecReload'), of('Restart'), of('RestartPreventExitStatus')]).toEqual(['/bin/kill -HUP $MAINPID', 'on-failure', '2 4']);
     // The node does not speak sd_notify.
     expect(of('Type')).toBe('exec');
@@ -151,7 +151,7 @@ describe('container file', () => {
     expect(copied.filter((value) => value.includes('node_modules'))).toEqual([]);
     expect([of('USER'), of('VOLUME'), of('EXPOSE'), of('STOPSIGNAL')]).toEqual(['node', '/var/lib/skua', '2113', 'SIGTERM']);
     expect(of('HEALTHCHECK')).toContain('/opt/skua/healthcheck.mjs');
-    expect(JSON.parse(of('ENTRYPOINT')!)).toEqual(['node', '--max-semi-space-size=8', '/opt/skua/dist/main.js']);
+    expect(JSON.parse(of('ENTRYPOINT')!)).toEqual(['node', '--max-semi-space-size=16', '/opt/skua/dist/main.js']);
   });
 
   test('sets options that exist', () => {

@@ -38,6 +38,19 @@ describe('metrics', () => {
     expect(types.get('eventstore_writer_flush_size_max')).toBe('gauge');
   });
 
+  test('keep combinations of labels apart that are given in turns, and begin anew once they were cleared', async () => {
+    const { metrics, values } = setUp();
+    const read = { activity: 'read' };
+    for (const labels of [WRITTEN, WRITTEN, read, WRITTEN, read]) metrics.count('eventstore_io_events_total', 1, labels);
+    const count = async (activity: string) => (await values()).values.get(`eventstore_io_events_total{activity="${activity}"}`);
+    expect([await count('written'), await count('read')]).toEqual([3, 2]);
+    metrics.collect((sink) => {
+      sink.clear('eventstore_io_events_total');
+      sink.total('eventstore_io_events_total', 11, read);
+    });
+    expect([await count('written'), await count('read')]).toEqual([undefined, 11]);
+  });
+
   test('a recent maximum is forgotten after 16 to 20 seconds', async () => {
     const { clock, metrics, values } = setUp();
     const name = 'eventstore_writer_flush_size_max{range="16-20 seconds"}';
