@@ -83,8 +83,11 @@ export interface Compared {
   readonly notes: readonly string[];
 }
 
-/** Windows before those that count. A call goes through much more of the node's code than of the bare server's: after two windows a third of what the node took was still its compilation, after five nothing was. */
-const WARM_UPS = 5;
+/**
+ * Windows before those that count. A call goes through much more of the node's code than of the bare server's: after two windows a third of what the node takes is still
+ * its compilation, and a load that follows another one changes what is compiled; after eight it is a twentieth.
+ */
+const WARM_UPS = 8;
 /** In a smoke run, which measures nothing. */
 const WARM_UPS_QUICK = 1;
 
