@@ -5,11 +5,11 @@ import type { Polled } from './polled.ts';
 export interface OverviewData {
   readonly time: string;
   readonly node: { readonly version: string; readonly instanceId: string; readonly state: string; readonly address: string; readonly isSecure: boolean; readonly authentication: string; readonly startedAt: string; readonly uptimeSeconds: number; readonly isMember: boolean };
-  readonly log: { readonly end: number; readonly lastCommitPosition: number; readonly chunkSize: number; readonly chunks: number; readonly indexTables: number; readonly indexEntries: number; readonly indexEntriesInMemory: number; readonly bytesUnproven: number; readonly appendsQueued: number; readonly subscriptions: number };
+  readonly log: { readonly end: number; readonly lastCommitPosition: number; readonly chunks: number; readonly indexTables: number; readonly indexEntries: number; readonly indexEntriesInMemory: number; readonly bytesUnproven: number; readonly appendsQueued: number; readonly subscriptions: number };
   /** Null for a node in memory or on object storage. */
-  readonly disk: { readonly name: string; readonly totalBytes: number; readonly freeBytes: number; readonly usedBytes: number; readonly chunkBytes: number; readonly indexBytes: number; readonly otherBytes: number } | null;
+  readonly disk: { readonly folder: string; readonly totalBytes: number; readonly freeBytes: number; readonly usedBytes: number; readonly chunkBytes: number; readonly indexBytes: number; readonly otherBytes: number } | null;
   readonly activity: Activity;
-  readonly process: { readonly cpuPercent: number | null; readonly memoryBytes: number | null; readonly heapBytes: number | null; readonly eventLoopP99Seconds: number | null };
+  readonly process: { readonly cpuPercent: number | null; readonly memoryBytes: number | null; readonly heapBytes: number | null };
   readonly connections: number;
   readonly certificates: readonly Certificate[];
   readonly licence: { readonly source: 'built-in' | 'key' | 'none'; readonly expiresAt: string | null; readonly refusal: string | null };

@@ -92,14 +92,14 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
         {actions}
       </figcaption>
       <div ref={host} class="chart-host" aria-hidden="true" style={{ height: `${height / REM_PX}rem` }} />
-      <table class="hidden-visually">
+      <div class="hidden-visually"><table>
         <caption>{title}{times.length > 0 && `, ${clockText(times[0]!)} to ${clockText(times.at(-1)!)}`}</caption>
         <thead><tr><th scope="col">Line</th><th scope="col">Last</th><th scope="col">Lowest</th><th scope="col">Highest</th></tr></thead>
         <tbody>{series.map(({ label, values }) => {
           const known = values.filter((value) => value !== null);
           return <tr key={label}><th scope="row">{label}</th><td>{unitText(known.at(-1), unit)}</td><td>{unitText(least(known), unit)}</td><td>{unitText(most(known), unit)}</td></tr>;
         })}</tbody>
-      </table>
+      </table></div>
     </figure>
   );
 }

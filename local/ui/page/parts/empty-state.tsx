@@ -5,11 +5,18 @@ import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
 
 /** Where nothing is: why, and what to do next. */
-export function EmptyState({ icon = 'info', title, action, children }: { readonly icon?: IconName; readonly title: string; readonly action?: ComponentChildren; readonly children?: ComponentChildren }) {
+export function EmptyState({ icon = 'info', title, isWhole = false, action, children }: {
+  readonly icon?: IconName;
+  readonly title: string;
+  /** It stands in place of a view, whose heading this is. */
+  readonly isWhole?: boolean;
+  readonly action?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}) {
   return (
     <div class="empty">
       <span class="empty-icon"><Icon name={icon} size={24} /></span>
-      <p class="empty-title">{title}</p>
+      {isWhole ? <h1 class="empty-title">{title}</h1> : <p class="empty-title">{title}</p>}
       {children !== undefined && <div class="muted prose">{children}</div>}
       {action}
     </div>
@@ -17,10 +24,10 @@ export function EmptyState({ icon = 'info', title, action, children }: { readonl
 }
 
 /** What happened, in the node's words, and a way on. */
-export function ErrorState({ error, what = 'This', onRetry }: { readonly error: ApiError; readonly what?: string; readonly onRetry?: () => void }) {
+export function ErrorState({ error, what = 'This', isWhole = false, onRetry }: { readonly error: ApiError; readonly what?: string; readonly isWhole?: boolean; readonly onRetry?: () => void }) {
   return (
     <div role="alert">
-      <EmptyState icon={error.isPassing ? 'clock' : 'error'} title={`${what} can't be shown`} action={onRetry !== undefined && <Button icon="refresh" onClick={onRetry}>Try again</Button>}>
+      <EmptyState isWhole={isWhole} icon={error.isPassing ? 'clock' : 'error'} title={`${what} can't be shown`} action={onRetry !== undefined && <Button icon="refresh" onClick={onRetry}>Try again</Button>}>
         <span class="break">{error.message}{error.hint !== null && ` ${error.hint}`}</span>{error.status > 0 && <><br /><code class="faint">{error.code}</code></>}
       </EmptyState>
     </div>

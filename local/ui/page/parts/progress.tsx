@@ -28,7 +28,7 @@ export function Progress({ label, done, phase, leftMs, detail, tone = 'accent' }
 export function Shares({ label, parts, total, format }: { readonly label: string; readonly parts: readonly { readonly label: string; readonly value: number; readonly series?: number | 'rest' }[]; readonly total: number; readonly format: (value: number) => string }) {
   return (
     <div class="shares">
-      <div class="shares-bar" aria-hidden="true">{parts.map((part, i) => <div key={part.label} class={`fill-${part.series ?? i + 1}`} style={{ flexGrow: String(total === 0 ? 0 : part.value / total) }} />)}</div>
+      <div class="shares-bar" aria-hidden="true">{parts.map((part, i) => <div key={part.label} class={`fill-${part.series ?? i + 1}`} style={{ width: `${total === 0 ? 0 : (part.value / total) * 100}%` }} />)}</div>
       <ul aria-label={label}>{parts.map((part, i) => <li key={part.label}><span class={`key fill-${part.series ?? i + 1}`} /><span class="grow truncate">{part.label}</span><span>{format(part.value)}</span></li>)}</ul>
     </div>
   );

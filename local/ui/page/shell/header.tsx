@@ -29,10 +29,10 @@ export function Header({ isMenuOpen }: { readonly isMenuOpen: Signal<boolean> })
         <span class="truncate">{nodeName.value}</span>
         <span class="hidden-visually" role="status">{STATES[state]}</span>
       </div>
-      <button type="button" class="find" onClick={() => (paletteIsOpen.value = true)} aria-label="Go to a view or a stream" aria-keyshortcuts="Control+K Meta+K">
+      <button type="button" class="find" onClick={() => (paletteIsOpen.value = true)} aria-keyshortcuts="Control+K Meta+K">
         <Icon name="search" size={16} />
         <span class="grow">Go to…</span>
-        <kbd>{isMac ? '⌘' : 'Ctrl'} K</kbd>
+        <kbd aria-hidden="true">{isMac ? '⌘' : 'Ctrl'} K</kbd>
       </button>
       <Menu label={`Colours: ${chosen.label}`} trigger={<Icon name={chosen.icon} />} items={THEMES.map(({ name, label, icon }) => ({ label, icon, isChecked: name === theme.value, onSelect: () => setTheme(name) }))} />
       <User />
@@ -43,7 +43,7 @@ export function Header({ isMenuOpen }: { readonly isMenuOpen: Signal<boolean> })
 function User() {
   const who = session.value;
   if (who === null) return null;
-  if (!who.hasSecurity) return <span class="badge warn" title="The node runs without security: everybody who reaches it may do everything."><span class="narrow-hidden">No </span>security<span class="narrow-only"> off</span></span>;
+  if (!who.hasSecurity) return <span class="badge warn" title="The node runs without security: everybody who reaches it may do everything.">No security</span>;
   if (who.user === null) return <button type="button" class="button" aria-label="Log in" onClick={() => void askToLogin()}><Icon name="login" size={16} /><span class="narrow-hidden">Log in</span></button>;
   const leave = () => {
     logout().catch(() => toast('The node does not answer; you are still logged in there.', 'bad'));

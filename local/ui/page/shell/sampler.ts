@@ -22,7 +22,7 @@ export function startSampler(): void {
       record(OVERVIEW_HISTORY, Date.parse(data.time), {
         appends: activity.appendsPerSecond, written: activity.eventsWrittenPerSecond, read: activity.eventsReadPerSecond, requests: activity.requestsPerSecond,
         bytesWritten: activity.bytesWrittenPerSecond, bytesRead: activity.bytesReadPerSecond,
-        appendP99: inMs(activity.appendP99Seconds), requestP99: inMs(activity.requestP99Seconds), loopP99: inMs(process.eventLoopP99Seconds),
+        appendP99: inMs(activity.appendP99Seconds), requestP99: inMs(activity.requestP99Seconds),
         cpu: process.cpuPercent === null ? null : process.cpuPercent / 100, memory: process.memoryBytes, heap: process.heapBytes, logEnd: log.end, free: disk?.freeBytes ?? null,
       });
     });

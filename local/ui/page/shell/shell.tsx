@@ -75,7 +75,7 @@ export function Shell() {
 
 function Waiting() {
   const failure = sessionFailure.value;
-  if (failure !== null) return <div class="stage"><ErrorState error={failure} what="The page" onRetry={() => void loadSession()} /></div>;
+  if (failure !== null) return <div class="stage"><ErrorState isWhole error={failure} what="The page" onRetry={() => void loadSession()} /></div>;
   return <div class="stage" aria-busy="true"><span class="hidden-visually">Loading</span></div>;
 }
 

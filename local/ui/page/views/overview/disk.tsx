@@ -8,9 +8,9 @@ export const LOW_SHARE = 0.1;
 
 export function Disk({ disk }: { readonly disk: NonNullable<OverviewData['disk']> }) {
   return (
-    <Card title="Disk" note={<span class="break">{disk.name}, {percentText(disk.usedBytes / disk.totalBytes)} used</span>}>
+    <Card title="Disk" note={<span class="break">{disk.folder}, {percentText(1 - disk.freeBytes / disk.totalBytes)} used</span>}>
       <Shares label="What is on the disk" total={disk.totalBytes} format={bytesText} parts={[
-        { label: 'Chunks', value: disk.chunkBytes }, { label: 'Index', value: disk.indexBytes }, { label: 'Others', value: disk.otherBytes, series: 6 }, { label: 'Free', value: disk.freeBytes, series: 'rest' },
+        { label: 'Chunks', value: disk.chunkBytes }, { label: 'Index', value: disk.indexBytes }, { label: 'Others', value: disk.totalBytes - disk.freeBytes - disk.chunkBytes - disk.indexBytes, series: 6 }, { label: 'Free', value: disk.freeBytes, series: 'rest' },
       ]} />
     </Card>
   );

@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { overview } from '../../api/overview.ts';
 import type { OverviewData } from '../../api/overview.ts';
 import { usePolled } from '../../api/polled.ts';
-import { durationText, shortText, bytesText, percentText } from '../../lib/format.ts';
+import { bytesText, countText, durationText, percentText, shortText } from '../../lib/format.ts';
 import { historyOf } from '../../lib/history.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
@@ -52,7 +52,7 @@ function Known({ data }: { readonly data: OverviewData }) {
         <Stat label="Events read" value={unitText(activity.eventsReadPerSecond, 'perSecond')} note={`${bytesText(activity.bytesReadPerSecond)}/s`} points={points('read')} />
         <Stat label="Append time, p99" value={durationText(inMs(activity.appendP99Seconds))} note={`${log.appendsQueued === 0 ? 'none' : shortText(log.appendsQueued)} waiting`} points={points('appendP99')} />
         <Stat label="HTTP requests" value={unitText(activity.requestsPerSecond, 'perSecond')} note={`${shortText(connections)} connections`} points={points('requests')} />
-        <Stat label="Log" value={bytesText(log.end)} note={`${shortText(log.chunks)} chunks of ${bytesText(log.chunkSize)}`} />
+        <Stat label="Log" value={bytesText(log.end)} note={countText(log.chunks, 'chunk file')} />
         {disk !== null && <Stat label="Free on the disk" value={bytesText(disk.freeBytes)} note={`${percentText(disk.freeBytes / disk.totalBytes)} of ${bytesText(disk.totalBytes)}`} {...(disk.freeBytes / disk.totalBytes < LOW_SHARE && { tone: 'warn' as const })} />}
       </div>
       {node.isMember && <Loading polled={gossip} what="The members">{(known) => <Members gossip={known} />}</Loading>}
@@ -74,7 +74,6 @@ function Known({ data }: { readonly data: OverviewData }) {
             ['Processor', percentText(process.cpuPercent === null ? null : process.cpuPercent / 100)],
             ['Memory', <Bytes value={process.memoryBytes} />],
             ['of these in the heap', <Bytes value={process.heapBytes} />],
-            ['Delay of turns, p99', durationText(inMs(process.eventLoopP99Seconds))],
             ['Started', <Time at={node.startedAt} show="both" />],
             ['Instance', <span class="row instance"><code class="truncate">{node.instanceId}</code><CopyButton text={node.instanceId} label="Copy the instance id" /></span>],
           ]} />

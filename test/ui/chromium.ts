@@ -1,0 +1,44 @@
+import { mkdir, rmdir, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import chromium from '@sparticuz/chromium';
+import { chromium as playwright } from 'playwright-core';
+import type { Browser } from 'playwright-core';
+
+/** What the package asks for besides: it is made for functions, which have one process and look at anything. Here a page is to be held to what browsers hold it to. */
+const UNWANTED = /single-process|disable-web-security|insecure-content|site-isolation|no-zygote/;
+/** A lock that is older was left by somebody who is gone. */
+const LOCK_MS_MAX = 120_000;
+const LOOK_MS = 200;
+
+/** A browser, or why there can't be one here. */
+export async function launched(): Promise<Browser | string> {
+  try {
+    return await playwright.launch({ executablePath: await executable(), args: chromium.args.filter((arg) => !UNWANTED.test(arg)), headless: true });
+  } catch (error) {
+    return `Chromium can't be started here: ${String((error as Error).message).split('\n')[0]}`;
+  }
+}
+
+/** It is unpacked by the first who wants it. Others wait: half of a program can't be started. */
+async function executable(): Promise<string> {
+  const lock = path.join(tmpdir(), 'skua-chromium.lock');
+  while (!await taken(lock)) await sleep(LOOK_MS);
+  try {
+    return await chromium.executablePath();
+  } finally {
+    await rmdir(lock).catch(() => {});
+  }
+}
+
+async function taken(lock: string): Promise<boolean> {
+  try {
+    await mkdir(lock);
+    return true;
+  } catch {
+    const made = await stat(lock).catch(() => null);
+    if (made !== null && Date.now() - made.mtimeMs > LOCK_MS_MAX) await rmdir(lock).catch(() => {});
+    return false;
+  }
+}

@@ -1,0 +1,246 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import axe from 'axe-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { ClientCluster } from '../cluster/clients/members.ts';
+import { freePorts, Member } from '../cluster/processes/member.ts';
+import { launched } from './chromium.ts';
+
+/** The page in a real browser, at a real node from the sources. A test says what a user sees and does; that nothing else happens meanwhile is looked at after each. */
+
+export const ADMIN = 'admin';
+export const PASSWORD = 'a Password of tests 1';
+/** What members of a cluster for tests are created with. */
+const CLUSTER_PASSWORD = 'changeit';
+
+export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } } as const;
+export type Size = keyof typeof SIZES;
+export type Scheme = 'light' | 'dark';
+/** All that a view is looked at in. */
+export const LOOKS: readonly (readonly [Size, Scheme])[] = (Object.keys(SIZES) as Size[]).flatMap((size) => (['light', 'dark'] as const).map((scheme) => [size, scheme] as const));
+
+export interface PageOptions {
+  readonly size?: Size;
+  readonly scheme?: Scheme;
+  /** Null: nobody has logged in. */
+  readonly user?: string | null;
+  readonly password?: string;
+}
+
+/** What went on in a page besides what the test asks for. */
+interface Watched {
+  readonly page: Page;
+  readonly complaints: string[];
+}
+
+/** Policies that were violated end up here. The page can't know of it: it is set before anything of it runs. */
+const VIOLATIONS = `
+  window.__violations = [];
+  document.addEventListener('securitypolicyviolation', (event) => window.__violations.push(event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample));
+`;
+const ANSWER_MS = 30_000;
+const LOOK_MS = 50;
+
+export class Ui {
+  /** Why there is no browser; then all tests are skipped, and say so. */
+  reason: string | null = null;
+  browser!: Browser;
+  /** Where the page is. */
+  url = '';
+  readonly isTls: boolean;
+  #contexts: BrowserContext[] = [];
+  #watched: Watched[] = [];
+  #allowed: RegExp[] = [];
+
+  constructor(isTls: boolean) {
+    this.isTls = isTls;
+  }
+
+  /** A page of a browser that nobody has used, logged in as `admin` unless it is said otherwise. `path` is behind `/ui`. */
+  async open(path = '', { size = 'desk', scheme = 'light', user = ADMIN, password }: PageOptions = {}): Promise<Page> {
+    const context = await this.#context(size, scheme, false);
+    if (user !== null) await this.#logIn(context, user, password ?? (this.isTls ? CLUSTER_PASSWORD : PASSWORD));
+    const page = await context.newPage();
+    await this.#watch(page);
+    await page.goto(`${this.url}/ui${path}`);
+    return page;
+  }
+
+  /** What is wrong with a view by axe, and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own, whose policy lets axe in. */
+  async faults(path: string, ready: string, { size = 'desk', scheme = 'light', user = ADMIN, password }: PageOptions = {}, prepare: (page: Page) => Promise<void> = async () => {}): Promise<readonly string[]> {
+    const context = await this.#context(size, scheme, true);
+    if (user !== null) await this.#logIn(context, user, password ?? (this.isTls ? CLUSTER_PASSWORD : PASSWORD));
+    const page = await context.newPage();
+    page.setDefaultTimeout(ANSWER_MS);
+    await page.goto(`${this.url}/ui${path}`);
+    await page.locator(ready).first().waitFor();
+    await prepare(page);
+    const over = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth') as number;
+    await page.evaluate(axe.source);
+    const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary)))`) as string[];
+    // Closed now: browsers with many pages at this size are slow.
+    await context.close();
+    this.#contexts.splice(this.#contexts.indexOf(context), 1);
+    return over > 0 ? [`The view is wider than the window by ${over} px, which would scroll sideways.`, ...found] : found;
+  }
+
+  /** Messages of the console that belong to what the test does, such as requests that a node refuses. */
+  allow(...messages: readonly RegExp[]): void {
+    this.#allowed.push(...messages);
+  }
+
+  /** A request to the node beside the page, as `admin`. */
+  async ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(this.url + path, { method, headers: { authorization: `Basic ${Buffer.from(`${ADMIN}:${PASSWORD}`).toString('base64')}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers }, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  }
+
+  /** That pages did nothing that nobody asked them for; then they are closed. */
+  async check(): Promise<void> {
+    const [watched, contexts, allowed] = [this.#watched, this.#contexts, this.#allowed];
+    this.#watched = [];
+    this.#contexts = [];
+    this.#allowed = [];
+    const complaints: string[] = [];
+    try {
+      for (const { page, complaints: seen } of watched) {
+        const violations = await page.evaluate('window.__violations') as readonly string[];
+        complaints.push(...seen, ...violations.map((violation) => `policy: ${violation}`));
+      }
+    } finally {
+      await Promise.all(contexts.map((context) => context.close()));
+    }
+    expect(complaints.filter((complaint) => !allowed.some((message) => message.test(complaint)))).toEqual([]);
+  }
+
+  async #context(size: Size, scheme: Scheme, bypassCSP: boolean): Promise<BrowserContext> {
+    const context = await this.browser.newContext({ viewport: SIZES[size], colorScheme: scheme, locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce', ignoreHTTPSErrors: this.isTls, bypassCSP });
+    context.setDefaultTimeout(ANSWER_MS);
+    this.#contexts.push(context);
+    return context;
+  }
+
+  async #logIn(context: BrowserContext, user: string, password: string): Promise<void> {
+    const answer = await context.request.post(`${this.url}/ui/session`, { data: { user, password }, headers: { 'x-requested-with': 'skua' } });
+    if (!answer.ok()) throw new Error(`${user} can't log in: ${answer.status()} ${await answer.text()}`);
+  }
+
+  async #watch(page: Page): Promise<void> {
+    const complaints: string[] = [];
+    const { host } = new URL(this.url);
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(`console: ${message.text()}`);
+    });
+    page.on('pageerror', (error) => complaints.push(`error: ${error.stack ?? error.message}`));
+    page.on('request', (request) => {
+      const { protocol, host: asked } = new URL(request.url());
+      if (protocol !== 'data:' && protocol !== 'blob:' && asked !== host) complaints.push(`request: ${request.url()}`);
+    });
+    await page.addInitScript(VIOLATIONS);
+    this.#watched.push({ page, complaints });
+  }
+}
+
+/** A single node with users on the loopback, which can be stopped and started again at its port. */
+export class UiNode {
+  readonly ui = new Ui(false);
+  readonly #words: readonly string[];
+  #folder = '';
+  #member: Member | null = null;
+
+  constructor(words: readonly string[]) {
+    this.#words = words;
+  }
+
+  get isRunning(): boolean {
+    return this.#member?.isRunning === true;
+  }
+
+  async begin(): Promise<void> {
+    this.#folder = await mkdtemp(path.join(tmpdir(), 'skua-ui-'));
+    const [port] = await freePorts(1);
+    const security = this.#words.includes('--insecure') ? [] : ['--disable-tls'];
+    this.#member = new Member({ name: 'node', host: '127.0.0.1', port: port!, folder: path.join(this.#folder, 'data'), words: [...security, '--chunk-size', '1MiB', '--stream-existence-filter-size', '10000', '--log', path.join(this.#folder, 'log'), ...this.#words], env: { SERVER_DEFAULT_ADMIN_PASSWORD: PASSWORD } });
+    this.ui.url = this.#member.url;
+    await this.start();
+  }
+
+  async start(): Promise<void> {
+    await this.#member!.start();
+    await ready(this.ui.url);
+  }
+
+  stop(): Promise<void> {
+    return this.#member!.stop();
+  }
+
+  async end(): Promise<void> {
+    await this.#member?.stop();
+    if (this.#folder !== '') await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Resolves when the node can do all that it is there for. */
+async function ready(url: string): Promise<void> {
+  for (const untilMs = Date.now() + ANSWER_MS; Date.now() < untilMs; await sleep(LOOK_MS)) {
+    if ((await fetch(`${url}/health/ready`).catch(() => null))?.status === 200) return;
+  }
+  throw new Error('The node does not become ready.');
+}
+
+/** Tests of the page at one node. The browser and the node are there for all of them. */
+export function atNode(name: string, define: (ui: Ui, node: UiNode) => void, words: readonly string[] = []): void {
+  const node = new UiNode(words);
+  around(name, node.ui, { begin: () => node.begin(), end: () => node.end() }, () => define(node.ui, node));
+}
+
+/** Tests of the page at a member of a cluster of three, with TLS and users. */
+export function atCluster(name: string, define: (ui: Ui, cluster: () => ClientCluster) => void): void {
+  const ui = new Ui(true);
+  let cluster: ClientCluster | null = null;
+  around(name, ui, {
+    begin: async () => {
+      cluster = await ClientCluster.start(true, 3);
+      ui.url = (await cluster.leader()).url.replace('http:', 'https:');
+    },
+    end: async () => cluster?.stop(),
+  }, () => define(ui, () => cluster!));
+}
+
+interface Server {
+  begin(): Promise<void>;
+  end(): Promise<void>;
+}
+
+function around(name: string, ui: Ui, server: Server, define: () => void): void {
+  describe(name, () => {
+    beforeAll(async () => {
+      const browser = await launched();
+      if (typeof browser === 'string') {
+        ui.reason = browser;
+        return;
+      }
+      ui.browser = browser;
+      await server.begin();
+    });
+    afterAll(async () => {
+      if (ui.reason !== null) return;
+      await server.end();
+      await ui.browser?.close();
+    });
+    beforeEach((context) => {
+      if (ui.reason !== null) context.skip(ui.reason);
+    });
+    afterEach(async () => {
+      if (ui.reason === null) await ui.check();
+    });
+    define();
+  });
+}
+
+/** The text that is seen at a place of the page, once it holds what is wanted. */
+export async function sees(page: Page, text: string | RegExp): Promise<void> {
+  await page.getByText(text).filter({ visible: true }).first().waitFor();
+}

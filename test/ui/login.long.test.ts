@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { ADMIN, atNode, LOOKS, PASSWORD, sees } from './kit.ts';
+
+atNode('logging in', (ui) => {
+  test('who is nobody is told what is needed; a wrong password is told; the right one shows the view, and logging out hides it', async () => {
+    ui.allow(/status of 401/);
+    const page = await ui.open('/options', { user: null });
+    await sees(page, 'Log in to see this');
+    await page.getByRole('main').getByRole('button', { name: 'Log in' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Log in' });
+    expect(await page.evaluate('document.activeElement.name')).toBe('user');
+
+    await dialog.getByRole('button', { name: 'Log in' }).click();
+    expect(await dialog.getByText('This is needed.').count()).toBe(2);
+    await page.keyboard.type(ADMIN);
+    await dialog.getByLabel('Password').fill('wrong');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('User name or password is wrong.').waitFor();
+    await dialog.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Options' }).waitFor();
+
+    await page.getByRole('button', { name: 'admin, Administrator' }).click();
+    await page.getByRole('menuitem', { name: 'Log out' }).click();
+    await sees(page, 'Log in to see this');
+    expect((await page.request.get(`${ui.url}/info/options`)).status()).toBe(401);
+  });
+
+  test('a session that has ended asks for a login, and goes on with what it was doing', async () => {
+    ui.allow(/status of 401/);
+    const page = await ui.open('/users');
+    await page.getByRole('cell', { name: 'admin you' }).waitFor();
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'New user' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New user' });
+    await dialog.getByLabel('User name').fill('late');
+    await dialog.getByLabel('Password', { exact: true }).fill('a Password 1');
+    await dialog.getByLabel('Password, once more').fill('a Password 1');
+    await dialog.getByRole('button', { name: 'Create user' }).click();
+    const login = page.getByRole('dialog', { name: 'Log in' });
+    await login.getByLabel('User name').fill(ADMIN);
+    await login.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('cell', { name: 'late', exact: true }).waitFor();
+  });
+
+  test('a user without the role is told which one is lacking', async () => {
+    await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'A Reader', groups: ['readers'], password: 'a Password 2' });
+    const page = await ui.open('/users', { user: 'reader', password: 'a Password 2' });
+    await sees(page, 'Your role is not enough');
+    await sees(page, /for members of \$admins.*logged in as reader in readers/);
+    await page.getByRole('navigation').getByRole('link', { name: 'Options , locked' }).waitFor();
+  });
+
+  test.each(LOOKS)('nothing is wrong with the dialog on a %s in %s colours', async (size, scheme) => {
+    expect(await ui.faults('/options', 'main button', { user: null, size, scheme }, async (page) => {
+      await page.getByRole('main').getByRole('button', { name: 'Log in' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Log in' }).click();
+      await page.getByText('This is needed.').first().waitFor();
+    })).toEqual([]);
+  });
+});
+
+atNode('a node without users', (ui) => {
+  test('shows everything to everybody, and says that it does', async () => {
+    const page = await ui.open('/options', { user: null });
+    await page.getByRole('heading', { level: 1, name: 'Options' }).waitFor();
+    await sees(page, /No security/);
+    await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
+    await sees(page, 'This node runs without security');
+  });
+}, ['--insecure']);

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { atNode, LOOKS } from './kit.ts';
+
+atNode('options', (ui) => {
+  test('each has its value, where that comes from, and what it does; a filter narrows them, and stays in the address', async () => {
+    const page = await ui.open('/options');
+    const option = (name: string) => page.locator('.options li').filter({ has: page.locator('.option-name code').getByText(name, { exact: true }) });
+    expect(await option('ChunkSize').innerText()).toMatch(/1048576[^]*from the command line[^]*default 256 MiB/);
+    expect(await option('DefaultAdminPassword').innerText()).toMatch(/••••••••[^]*from the environment/);
+    expect(await option('DisableTls').innerText()).toMatch(/true[^]*from the command line[^]*No TLS/);
+    const all = await page.locator('.options li').count();
+    await page.getByRole('searchbox', { name: 'Find options' }).fill('chunk-si');
+    await expect.poll(() => page.locator('.options li').count()).toBe(1);
+    expect(new URL(page.url()).search).toBe('?q=chunk-si');
+    await page.reload();
+    await option('ChunkSize').waitFor();
+    expect(await page.locator('.options li').count()).toBe(1);
+    await page.getByRole('searchbox', { name: 'Find options' }).fill('no such thing');
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await expect.poll(() => page.locator('.options li').count()).toBe(all);
+    await page.getByRole('button', { name: 'Set', exact: true }).click();
+    await expect.poll(() => page.locator('.options li').count()).toBeLessThan(20);
+  });
+
+  test.each(LOOKS)('nothing is wrong with it on a %s in %s colours', async (size, scheme) => {
+    expect(await ui.faults('/options', '.options li', { size, scheme })).toEqual([]);
+  });
+});

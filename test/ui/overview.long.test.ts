@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { atCluster, atNode, LOOKS, sees } from './kit.ts';
+
+const tile = (page: Page, label: string) => page.locator('.stat').filter({ has: page.getByText(label, { exact: true }) }).locator('.stat-value');
+const card = (page: Page, name: string) => page.getByRole('region', { name });
+
+atNode('the overview of a node', (ui, node) => {
+  test('says what the node is, where its log ends, and what the disk holds', async () => {
+    const page = await ui.open();
+    await sees(page, 'Single node');
+    expect([await page.title(), await page.locator('.node-name').innerText()]).toEqual(['Overview · Skua', expect.stringContaining('127.0.0.1:')]);
+    const { log, disk, licence } = await (await ui.ask('GET', '/admin/overview')).json() as { log: { chunks: number }; disk: { folder: string }; licence: { source: string } };
+    await card(page, 'Disk').getByText(disk.folder).waitFor();
+    expect(await tile(page, 'Log').innerText()).toMatch(/B$/);
+    expect(log.chunks).toBe(1);
+    expect(await card(page, 'Certificates').innerText()).toContain('without TLS');
+    expect(await card(page, 'Licence').innerText()).toContain(licence.source === 'none' ? 'None' : 'Built in');
+  });
+
+  test('what is written appears without a touch: the end of the log goes on, and so do the charts', async () => {
+    const page = await ui.open();
+    const end = async () => Number((await card(page, 'Log and index').getByText('End of the log').locator('..').locator('dd').innerText()).replaceAll(',', ''));
+    await card(page, 'Log and index').waitFor();
+    const before = await end();
+    await ui.ask('POST', '/streams/orders', Array.from({ length: 100 }, () => ({ eventId: randomUUID(), eventType: 'made', data: { text: 'x'.repeat(100) } })), { 'content-type': 'application/vnd.eventstore.events+json' });
+    await expect.poll(end, { timeout: 30_000 }).toBeGreaterThan(before + 10_000);
+    await expect.poll(() => page.getByRole('figure').filter({ has: page.getByText('Events', { exact: true }) }).getByRole('table').innerText(), { timeout: 30_000 }).toMatch(/written\s+[\d.]+\/s/);
+  });
+
+  test('it goes on by itself when the node was started again', async () => {
+    ui.allow(/ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET|status of 503/);
+    const page = await ui.open();
+    await card(page, 'Process').waitFor();
+    await node.stop();
+    await sees(page, 'The node is gone; trying again.');
+    await node.start();
+    const { node: { instanceId, startedAt } } = await (await ui.ask('GET', '/admin/overview')).json() as { node: { instanceId: string; startedAt: string } };
+    await expect.poll(() => card(page, 'Process').locator('time').getAttribute('datetime'), { timeout: 30_000 }).toBe(startedAt);
+    await card(page, 'Process').getByText(instanceId).waitFor();
+  });
+
+  test.each(LOOKS)('nothing is wrong with it on a %s in %s colours', async (size, scheme) => {
+    expect(await ui.faults('', 'canvas', { size, scheme })).toEqual([]);
+  });
+});
+
+atCluster('the overview of a cluster', (ui, cluster) => {
+  test('shows the members and their roles, and certificates with their days; a member that goes away is told of', async () => {
+    const page = await ui.open();
+    const rows = page.getByRole('table', { name: 'Members of the cluster' }).getByRole('row');
+    await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(4);
+    const text = async () => (await rows.allInnerTexts()).slice(1).map((row) => /Leader|Follower|Not reachable/.exec(row)?.[0]).sort();
+    await expect.poll(text, { timeout: 30_000 }).toEqual(['Follower', 'Follower', 'Leader']);
+    expect(await rows.filter({ hasText: 'this one' }).count()).toBe(1);
+    expect(await card(page, 'Certificates').innerText()).toMatch(/CN=localhost[^]*days? left/);
+
+    const follower = cluster().members.find(({ url }) => new URL(url).port !== new URL(ui.url).port)!;
+    await follower.stop();
+    await expect.poll(text, { timeout: 60_000 }).toContain('Not reachable');
+  });
+
+  test('nothing is wrong with it', async () => {
+    expect(await ui.faults('', 'table[aria-label="Members of the cluster"]')).toEqual([]);
+  });
+});

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { atNode, LOOKS, sees } from './kit.ts';
+
+atNode('users', (ui) => {
+  const user = async (login: string) => (await (await ui.ask('GET', `/users/${login}`)).json() as { data: Record<string, unknown> }).data;
+
+  test('the whole life of one: created, changed, disabled, enabled, given another password, deleted', async () => {
+    ui.allow(/status of 409/);
+    const page = await ui.open('/users');
+    const act = async (what: string) => {
+      await page.getByRole('button', { name: 'Actions for anna' }).click();
+      await page.getByRole('menuitem', { name: what, exact: true }).click();
+    };
+    await page.getByRole('button', { name: 'New user' }).click();
+    const made = page.getByRole('dialog', { name: 'New user' });
+    await made.getByLabel('User name').fill('admin');
+    await made.getByLabel('Password', { exact: true }).fill('one Password 1');
+    await made.getByLabel('Password, once more').fill('another');
+    await made.getByRole('button', { name: 'Create user' }).click();
+    await made.getByText('The two are not the same.').waitFor();
+    await made.getByLabel('Password, once more').fill('one Password 1');
+    await made.getByRole('button', { name: 'Create user' }).click();
+    // What the node refuses stands at the field.
+    await expect.poll(() => made.locator('.field.wrong label').allInnerTexts()).toEqual(['User name']);
+    await made.getByLabel('User name').fill('anna');
+    await made.getByLabel('Full name').fill('Anna <b>B</b>');
+    await made.getByRole('switch', { name: '$ops' }).check();
+    await made.getByLabel('Other groups').fill('team-a, team-b');
+    await made.getByRole('button', { name: 'Create user' }).click();
+    await page.getByRole('row', { name: /anna.*Anna <b>B<\/b>.*\$ops.*team-a.*team-b/ }).waitFor();
+    expect(await user('anna')).toMatchObject({ fullName: 'Anna <b>B</b>', groups: ['$ops', 'team-a', 'team-b'], disabled: false });
+
+    await act('Edit');
+    const edited = page.getByRole('dialog', { name: 'Edit anna' });
+    expect(await edited.getByRole('switch', { name: '$ops' }).isChecked()).toBe(true);
+    await edited.getByRole('switch', { name: '$ops' }).uncheck();
+    await edited.getByLabel('Other groups').fill('team-a');
+    await edited.getByRole('button', { name: 'Save' }).click();
+    await edited.waitFor({ state: 'hidden' });
+    expect(await user('anna')).toMatchObject({ fullName: 'Anna <b>B</b>', groups: ['team-a'] });
+
+    await act('Disable');
+    await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
+    await page.getByRole('row', { name: /anna.*disabled/ }).waitFor();
+    expect(await user('anna')).toMatchObject({ disabled: true });
+    await act('Enable');
+    await sees(page, 'anna may log in again.');
+    expect(await user('anna')).toMatchObject({ disabled: false });
+
+    await act('Reset password');
+    const reset = page.getByRole('dialog', { name: 'Reset password' });
+    await reset.getByRole('button', { name: 'Make one up' }).click();
+    const password = await reset.getByLabel('Password', { exact: true }).inputValue();
+    expect(password).toMatch(/^[A-Za-z2-9]{20}$/);
+    await reset.getByRole('button', { name: 'Set password' }).click();
+    await reset.waitFor({ state: 'hidden' });
+    const own = `Basic ${Buffer.from(`anna:${password}`).toString('base64')}`;
+    expect((await ui.ask('GET', '/users/anna', undefined, { authorization: own })).status).toBe(200);
+
+    await act('Delete');
+    const deleted = page.getByRole('dialog', { name: 'Delete user' });
+    await deleted.getByLabel(/Type “anna”/).fill('ann');
+    await deleted.getByRole('button', { name: 'Delete user' }).click();
+    await deleted.getByText('Type anna to go on.').waitFor();
+    await deleted.getByLabel(/Type “anna”/).fill('anna');
+    await deleted.getByRole('button', { name: 'Delete user' }).click();
+    await page.getByRole('row', { name: /anna/ }).waitFor({ state: 'detached' });
+    expect((await ui.ask('GET', '/users/anna')).status).toBe(404);
+  });
+
+  test('the rows are walked with arrows, and Enter opens one', async () => {
+    const page = await ui.open('/users');
+    await page.getByRole('row', { name: /admin/ }).focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Edit ops' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Edit ops' }).waitFor({ state: 'hidden' });
+  });
+
+  test.each(LOOKS)('nothing is wrong with it on a %s in %s colours, in the list and in the dialog', async (size, scheme) => {
+    expect(await ui.faults('/users', 'tbody tr', { size, scheme })).toEqual([]);
+    expect(await ui.faults('/users', 'tbody tr', { size, scheme }, async (opened) => {
+      await opened.getByRole('button', { name: 'New user' }).click();
+      await opened.getByRole('dialog').getByLabel('User name').waitFor();
+    })).toEqual([]);
+  });
+});
