@@ -45,6 +45,8 @@ export type ErrorCode =
   | 'not_authenticated' | 'too_many_failures' | 'not_ready' | 'user_not_found' | 'user_exists' | 'wrong_password' | 'invalid_user' | 'last_administrator'
   // Connectors
   | 'invalid_connector' | 'connector_exists' | 'connector_not_found' | 'connector_state' | 'secret_refused'
+  // What was asked for and goes on in the background
+  | 'task_running' | 'task_not_found'
   // Configuration and certificates
   | 'certificate_invalid' | 'reload_failed'
   // Auto-scavenge

@@ -33,6 +33,7 @@ import { NODE_ROUTES } from './node/information.ts';
 import { openApiRoute } from './openapi/document.ts';
 import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
 import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge.ts';
+import { ERASURE_ROUTES } from './scavenging/erasure.ts';
 import { SCAVENGE_ROUTES } from './scavenging/scavenge.ts';
 import { appendTo } from './streams/append.ts';
 import { STREAM_NAMES_ROUTES } from './streams/names.ts';
@@ -203,7 +204,7 @@ function targetOf({ params }: Call): string | null {
 }
 
 /** What shows a node from inside. */
-const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES, ...LOG_ROUTES, ...OVERVIEW_ROUTES, ...WEBHOOK_ACTIVITY_ROUTES];
+const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES, ...LOG_ROUTES, ...OVERVIEW_ROUTES, ...WEBHOOK_ACTIVITY_ROUTES, ...ERASURE_ROUTES];
 
 /** Every path, in the order in which they are tried; the first that matches answers. */
 export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...INSPECTION_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];

@@ -20,7 +20,7 @@ export type AuditAction =
   // Persistent subscriptions
   | 'subscription.create' | 'subscription.update' | 'subscription.delete' | 'subscription.reset' | 'subscription.replay-parked' | 'subscription.truncate-parked' | 'subscription.restart'
   // The node
-  | 'node.start' | 'node.stop' | 'node.shutdown' | 'node.reload' | 'node.priority' | 'node.resign' | 'index.merge' | 'log.level'
+  | 'node.start' | 'node.stop' | 'node.shutdown' | 'node.reload' | 'node.priority' | 'node.resign' | 'index.merge' | 'log.level' | 'erasure.prove' | 'erasure.abort'
   // Work from the command line, past any node
   | 'directory.restore' | 'directory.scavenge' | 'repository.prune' | 'cluster.reset'
   /** Entries before this one could not be kept. */

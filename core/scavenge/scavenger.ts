@@ -47,7 +47,7 @@ class NodeScavenger implements Scavenger {
 
   async start(options: ScavengeOptions = {}): Promise<ScavengeStarted> {
     const checked = this.#checked(options);
-    if (this.#holds > 0) throw new SkuaError('backup_running', 'A backup is reading the files of this node: wait for its end, then start the scavenge.');
+    if (this.#holds > 0) throw new SkuaError('backup_running', 'A backup, or a proof of erasure, is reading the files of this node: wait for its end, then start the scavenge.');
     const scavengeId = newId(this.#deps.ports.ids);
     if (!this.#isRepaired) this.#own.add(scavengeId);
     this.#last = { scavengeId, result: 'InProgress', error: null };

@@ -12,6 +12,7 @@ import type { Ids } from '../../core/ports/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { Scavenger } from '../../core/scavenge/api.ts';
+import type { ErasureProofs } from '../../core/scavenge/erasure/proofs.ts';
 import type { Security, Session } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { EventStore } from '../../core/streams/api.ts';
@@ -94,6 +95,8 @@ export interface AppFeatures {
   readonly webhooks?: Webhooks | null;
   /** Persistent subscriptions; null where there are none, as in functions. */
   readonly subscriptions?: PersistentSubscriptions | null;
+  /** Null where there are no files to search. */
+  readonly erasure?: ErasureProofs | null;
   /** Null where the node is a member of no cluster. */
   readonly cluster?: ClusterFeature | null;
   /** The page for browsers; null where there is none, as in functions. */

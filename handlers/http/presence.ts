@@ -1,6 +1,7 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { PersistentSubscriptions } from '../../core/persistent/api.ts';
+import type { ErasureProofs } from '../../core/scavenge/erasure/proofs.ts';
 import type { App, AppFeatures, Call, ClusterFeature, Webhooks } from './context.ts';
 import type { NodeControl } from './node-control.ts';
 
@@ -9,6 +10,7 @@ export function isPresent(app: App, path: string): boolean {
   if (isWebhookPath(path)) return app.features.webhooks != null;
   if (isAutoScavengePath(path)) return app.features.autoScavenge != null;
   if (isSubscriptionPath(path)) return app.features.subscriptions != null;
+  if (path.startsWith('/admin/erasure')) return app.features.erasure != null;
   if (isClusterPath(path)) return app.features.cluster != null;
   if (isPagePath(path)) return app.features.page != null;
   return !isBackupPath(path) || app.features.backups != null;
@@ -99,6 +101,14 @@ export function backupsOf(call: Call, app: App): NonNullable<AppFeatures['backup
   if (backups !== null && backups !== undefined) return backups;
   call.methods = '';
   throw new SkuaError('not_found', `There is nothing at ${call.path}: this node makes no backups.`);
+}
+
+/** Errors: `not_found` where no files are searched. */
+export function erasureOf(call: Call, app: App): ErasureProofs {
+  const { erasure } = app.features;
+  if (erasure !== null && erasure !== undefined) return erasure;
+  call.methods = '';
+  throw new SkuaError('not_found', `There is nothing at ${call.path}: this node has no files of its own to search.`);
 }
 
 /** The node around the handlers. Throws `not_found` where there is none: its routes are absent then. */

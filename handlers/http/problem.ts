@@ -108,6 +108,8 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   scavenge_in_progress: CONFLICT,
   range_not_satisfiable: { status: 416, reason: 'Range Not Satisfiable' },
   scavenge_not_found: NOT_FOUND,
+  task_running: CONFLICT,
+  task_not_found: NOT_FOUND,
   scavenge_state_invalid: WORK_FAILED,
   scavenge_failed: WORK_FAILED,
   // A connection is judged once, so that the next one has to be another.

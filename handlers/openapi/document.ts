@@ -9,6 +9,7 @@ import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
 import { BACKUP_SCHEMAS } from './backup.ts';
 import { CLUSTER_SCHEMAS } from './cluster.ts';
 import { CONNECTOR_SCHEMAS, connectorFailures, webhookFailures } from './connectors.ts';
+import { ERASURE_SCHEMAS } from './erasure.ts';
 import { INSPECTION_SCHEMAS } from './inspection.ts';
 import { NODE_SCHEMAS } from './node.ts';
 import { PAGE_SCHEMAS } from './page.ts';
@@ -43,7 +44,7 @@ const PROBLEM: Schema = {
 /** First segments of paths, and what they are about. The first that fits counts. */
 const TAGS: readonly { readonly name: string; readonly description: string; readonly prefixes: readonly string[] }[] = [
   { name: 'Streams', description: 'Appending and reading events.', prefixes: ['/streams/'] },
-  { name: 'Scavenging', description: 'Removing what was deleted or has expired.', prefixes: ['/admin/scavenge', '/auto-scavenge/'] },
+  { name: 'Scavenging', description: 'Removing what was deleted or has expired.', prefixes: ['/admin/scavenge', '/admin/erasure', '/auto-scavenge/'] },
   { name: 'Backup', description: 'Copies of the node\'s files, for the day on which they are lost.', prefixes: ['/admin/backup'] },
   { name: 'Users', description: 'Who may log in, and the groups they are in.', prefixes: ['/users'] },
   { name: 'Subscriptions', description: 'Groups whose consumers share out the events of a stream among themselves.', prefixes: ['/subscriptions'] },
@@ -102,7 +103,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     tags: TAGS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description })),
     paths,
     components: {
-      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...CONNECTOR_SCHEMAS, ...CLUSTER_SCHEMAS, ...PAGE_SCHEMAS, ...NODE_SCHEMAS, ...INSPECTION_SCHEMAS },
+      schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...CONNECTOR_SCHEMAS, ...CLUSTER_SCHEMAS, ...PAGE_SCHEMAS, ...NODE_SCHEMAS, ...INSPECTION_SCHEMAS, ...ERASURE_SCHEMAS },
       parameters: Object.fromEntries(Object.entries(PARAMETERS).map(([name, parameter]) => [name, parameterObject(parameter)])),
       responses: Object.fromEntries(Object.entries(PROBLEMS).map(([name, response]) => [name, responseObject(response)])),
       securitySchemes: { basic: { type: 'http', scheme: 'basic', description: 'Login name and password, in UTF-8.' } },

@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { isSkuaError } from '../../core/errors.ts';
 import type { SkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
+import { NodeErasureProofs } from '../../core/scavenge/erasure/proofs.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import type { AppContext } from '../../handlers/http/context.ts';
@@ -126,6 +127,8 @@ class Node implements RunningNode {
   #node: OpenNode | null = null;
   #webhooks: OpenWebhooks | null = null;
   #backups: OpenBackups | null = null;
+  /** Null where the files are objects. */
+  #erasure: NodeErasureProofs | null = null;
   /** Null where nodes share a log without one that leads. */
   #subscriptions: OpenSubscriptions | null = null;
   #member: OpenMember | null = null;
@@ -228,6 +231,7 @@ class Node implements RunningNode {
       onBegun: (target, cause) => { if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } }); },
     });
     this.#metrics.collect(this.#backups.metrics);
+    if (objects === null) this.#erasure = new NodeErasureProofs({ scavenger: this.#open.scavenger, jobs: this.#node.jobs, clock: systemClock, ids: systemIds, log: this.#log });
     if (objects === null) this.#subscriptions = openSubscriptions({ store: this.#open.store, cluster: member === null ? null : { membership: member.membership, log: member.open.log }, log: this.#log });
     if (this.#subscriptions !== null) this.#metrics.collect(this.#subscriptions.metrics);
     await this.#stats.collect();
@@ -235,7 +239,7 @@ class Node implements RunningNode {
       store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
       world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       audit: this.#audit,
-      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null, subscriptions: this.#subscriptions?.groups ?? null, page: this.#values.DisableAdminUi ? null : pageFiles(this.#log) },
+      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null, subscriptions: this.#subscriptions?.groups ?? null, erasure: this.#erasure, page: this.#values.DisableAdminUi ? null : pageFiles(this.#log) },
       server: { ...this.#proxySide, readBody, certificateOf, peerOf, isOfMember, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     };
     this.#fetch = createApp(context);
@@ -335,6 +339,7 @@ class Node implements RunningNode {
     // While what its groups have done can still be written, and told to their consumers.
     await this.#subscriptions?.close();
     await this.#backups?.close();
+    await this.#erasure?.close();
     // Another member leads before this one ends its requests.
     await this.#member?.membership.leave();
     this.#refuseCalls();

@@ -2,6 +2,7 @@ import type { Access } from '../../handlers/http/route.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import { HOLD_ID } from '../support/backup/fake-backups.ts';
 import { SCRIPT_NAME } from '../support/fake-page.ts';
+import { PROOF_ID } from '../support/fake-erasure.ts';
 import { gossipOf, instanceOf, LOG_ID } from '../support/fake-cluster.ts';
 
 /**
@@ -201,7 +202,9 @@ const CLUSTER: Record<string, OperationExpectation> = {
 
 /** What shows a node from inside. */
 const INSPECTION: Record<string, OperationExpectation> = {
-  'GET /admin/chunks': is('operators'), 'GET /admin/streams': is('operators'), 'GET /admin/log': is('operators'), 'GET /admin/overview': is('operators'), 'GET /admin/webhooks': is('operators'), 'PUT /admin/log/level': is('operators', 200, { body: { level: 'debug' } }),
+  'GET /admin/chunks': is('operators'), 'GET /admin/streams': is('operators'), 'GET /admin/log': is('operators'),
+  'GET /admin/erasure': is('operators'), 'POST /admin/erasure': is('operators', 202, { body: { stream: 'orders' } }), 'GET /admin/erasure/:proof': is('operators', 200, { params: { proof: PROOF_ID } }), 'DELETE /admin/erasure/:proof': is('operators', 200, { params: { proof: PROOF_ID } }),
+  'GET /admin/overview': is('operators'), 'GET /admin/webhooks': is('operators'), 'PUT /admin/log/level': is('operators', 200, { body: { level: 'debug' } }),
 };
 
 /** By method and path of the route table. */

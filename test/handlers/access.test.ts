@@ -15,6 +15,7 @@ import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
 import { CLUSTER_SECRET, fakeCluster } from '../support/fake-cluster.ts';
 import { fakeConnectors, fakeIngest } from '../support/fake-connectors.ts';
 import { fakePage } from '../support/fake-page.ts';
+import { fakeErasure, PROOF_ID } from '../support/fake-erasure.ts';
 import { fakeGroups } from '../support/fake-subscriptions.ts';
 import { FakeNode } from '../support/fake-node.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';
@@ -96,6 +97,13 @@ async function backupsFor(key: string) {
   return backups;
 }
 
+/** With one under way but for the start of one. */
+function erasureFor(key: string) {
+  const erasure = fakeErasure(clock);
+  if (key !== 'POST /admin/erasure') erasure.start({ stream: 'orders', events: [] });
+  return erasure;
+}
+
 interface Sent {
   readonly method: string;
   readonly path: string;
@@ -107,7 +115,7 @@ interface Sent {
 async function statusOf(key: string, caller: Caller | keyof typeof NAMED, { method, path, headers, body }: Sent): Promise<{ readonly status: number; readonly challenge: string | null; readonly text: string }> {
   const address = `192.0.2.${++made}`;
   const app = createApp(contextOf({
-    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), backups: await backupsFor(key), cluster: fakeCluster(), subscriptions: await fakeGroups('shared'), page: fakePage(), addressOf: () => address, isTrustedProxy: () => caller === 'proxied', options: { ...DEFAULT_OPTIONS, trustedAuthHeader: 'ES-TrustedAuth' },
+    store: opened.store, scavenger: await scavengerFor(key), clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, autoScavenge: new FakeAutoScavenge(), backups: await backupsFor(key), cluster: fakeCluster(), subscriptions: await fakeGroups('shared'), erasure: erasureFor(key), page: fakePage(), addressOf: () => address, isTrustedProxy: () => caller === 'proxied', options: { ...DEFAULT_OPTIONS, trustedAuthHeader: 'ES-TrustedAuth' },
   }));
   const response = await app(new Request(ORIGIN + path, { method, headers: { ...headers, ...(isNamed(caller) ? { 'es-trustedauth': 'olga; $ops' } : AS[caller]) }, body }));
   return { status: response.status, challenge: response.headers.get('www-authenticate'), text: await response.text() };
@@ -224,7 +232,7 @@ describe('everything else', () => {
   });
 
   test.each(OPERATIONS.filter(({ access }) => access !== 'probe' && access !== 'sender').map(({ path }) => path))('OPTIONS and an unknown method on %s need no user', async (path) => {
-    const some = filled(path, { stream: 's', guid: nextId(), event: '0', count: '1', position: 'head', scavenge: SCAVENGE_ID, login: 'kim', connector: 'parcels', n: '1', 'path+': 'proc', hold: HOLD_ID, group: 'workers', id: nextId(), name: 'x' });
+    const some = filled(path, { stream: 's', guid: nextId(), event: '0', count: '1', position: 'head', scavenge: SCAVENGE_ID, login: 'kim', connector: 'parcels', n: '1', 'path+': 'proc', hold: HOLD_ID, proof: PROOF_ID, group: 'workers', id: nextId(), name: 'x' });
     for (const caller of CALLERS) {
       expect((await statusOf('', caller, { method: 'OPTIONS', path: some, headers: {}, body: null })).status).toBe(caller === 'wrong' ? 401 : 200);
       expect((await statusOf('', caller, { method: 'PATCH', path: some, headers: {}, body: null })).status).toBe(caller === 'wrong' ? 401 : 405);

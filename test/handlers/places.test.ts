@@ -29,7 +29,7 @@ const EXPECTED: Readonly<Record<Place, readonly string[]>> = {
     'GET /subscriptions/viewparkedmessages/:stream/:group/:event/backward/:count', 'GET /subscriptions/viewparkedmessages/:stream/:group/:event/forward/:count',
     'GET /health/live', 'GET /health/ready', 'GET /ping', 'GET /info', 'GET /info/options', 'GET /gossip', 'GET /metrics', 'GET /stats', 'GET /stats/replication', 'GET /stats/tcp', 'GET /stats/:path+', 'GET /sys/subsystems', 'GET /', 'GET /openapi.json',
     'GET /ui', 'GET /ui/assets/:name', 'GET /ui/:path+', 'GET /ui/session', 'POST /ui/session', 'DELETE /ui/session',
-    'GET /admin/chunks', 'GET /admin/streams', 'GET /admin/log', 'GET /admin/overview', 'GET /admin/webhooks', 'PUT /admin/log/level',
+    'GET /admin/chunks', 'GET /admin/streams', 'GET /admin/erasure', 'POST /admin/erasure', 'GET /admin/erasure/:proof', 'DELETE /admin/erasure/:proof', 'GET /admin/log', 'GET /admin/overview', 'GET /admin/webhooks', 'PUT /admin/log/level',
   ],
 };
 

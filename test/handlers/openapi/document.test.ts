@@ -21,6 +21,7 @@ import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts'
 import { CLUSTER_SECRET, fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeConnectors, fakeIngest } from '../../support/fake-connectors.ts';
 import { fakePage } from '../../support/fake-page.ts';
+import { fakeErasure } from '../../support/fake-erasure.ts';
 import { fakeGroups } from '../../support/fake-subscriptions.ts';
 import { FakeNode } from '../../support/fake-node.ts';
 import { FakeSecurity } from '../../support/fake-security.ts';
@@ -97,7 +98,7 @@ describe('the document', () => {
       built++;
       return routesFor(options);
     });
-    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, features: { webhooks: {}, autoScavenge: {}, backups: {}, cluster: {}, subscriptions: {}, page: {} } } as never;
+    const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, features: { webhooks: {}, autoScavenge: {}, backups: {}, cluster: {}, subscriptions: {}, erasure: {}, page: {} } } as never;
     const call = { methods: route.methods } as never;
     expect([route.path, route.operations['GET']!.access]).toEqual(['/openapi.json', 'anyone']);
     for (let i = 0; i < 2; i++) {
@@ -130,10 +131,11 @@ async function world(more: Partial<FlatContext> = {}) {
   const autoScavenge = new FakeAutoScavenge();
   const backups = await fakeBackups(clock, { isHeld: true });
   const cluster = fakeCluster();
+  const erasure = fakeErasure(clock);
   const scavengeOrders = new ScavengeOrders({ scavenger: open.scavenger, store: open.store, clock, log: silentLog, leadsOthers: () => false, leaseMs: null });
   // Whatever the document's example orders comes late.
   await scavengeOrders.stop({ clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 100 }, null).catch(() => {});
-  const context = contextOf({ store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 200, 204, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, cluster, subscriptions: await fakeGroups('orders-42'), page: fakePage(), isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' }, ...more });
+  const context = contextOf({ store: open.store, scavenger: open.scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node, webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest([202, 201, 200, 204, 400, 401, 500, 503, 504]) }, autoScavenge, scavengeOrders, backups, cluster, subscriptions: await fakeGroups('orders-42'), erasure, page: fakePage(), isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' }, ...more });
   const app = createApp(context);
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null) =>
     app(new Request(ORIGIN + path, { method, headers: { ...basic(CALLERS.admin), ...headers }, body }));
@@ -148,7 +150,7 @@ async function world(more: Partial<FlatContext> = {}) {
   await open.scavenger.idle();
   const { scavengeId: dryRun } = await (await send('POST', '/admin/scavenge?dryRun=true')).json() as { scavengeId: string };
   await open.scavenger.idle();
-  return { app, clock, open, security, node, autoScavenge, cluster, backups: backups.node, send, scavenge, dryRun, context };
+  return { app, clock, open, security, erasure, node, autoScavenge, cluster, backups: backups.node, send, scavenge, dryRun, context };
 }
 
 type World = Awaited<ReturnType<typeof world>>;
@@ -161,7 +163,7 @@ interface Case {
 }
 
 const WRONG_SEGMENTS: Readonly<Record<string, readonly string[]>> = {
-  stream: ['missing', 'gone', '$$other'], event: ['x', '999', 'head'], count: ['0', '9999'], position: ['x', '7'.repeat(32)], guid: ['x'], scavenge: ['missing'], login: ['nobody'], connector: ['nobody', 'x', 'unused'], group: ['nobody'], name: ['nothing'], id: ['x'], n: ['x', '99999999999'], path: ['nothing'], hold: ['missing'],
+  stream: ['missing', 'gone', '$$other'], event: ['x', '999', 'head'], count: ['0', '9999'], position: ['x', '7'.repeat(32)], guid: ['x'], scavenge: ['missing'], login: ['nobody'], connector: ['nobody', 'x', 'unused'], group: ['nobody'], name: ['nothing'], id: ['x'], n: ['x', '99999999999'], path: ['nothing'], hold: ['missing'], proof: ['missing'],
 };
 
 /** The calls of one operation: its examples, each alone and in each format, and what can be wrong with a call. */
@@ -237,6 +239,10 @@ function casesOf(method: string, template: string, operation: OperationObject, {
     add('a commit', base, ({ cluster }) => { cluster.membership.feed = async () => ({ kind: 'commits', bytes: new Uint8Array(90) }); });
     add('commits that are not at hand', base, ({ cluster }) => { cluster.membership.feed = async () => ({ kind: 'gone' }); });
     add('another log', base, ({ cluster }) => { cluster.membership.error = new SkuaError('other_log', 'Because.'); });
+  }
+  if (template.startsWith('/admin/erasure')) {
+    if (method === 'post') add('nothing to look for', { ...base, body: '{}' });
+    else add('one is under way', base, ({ erasure }) => { if (erasure.list().every(({ state }) => state !== 'running')) erasure.start({ stream: 'orders', events: [] }); });
   }
   if (template.startsWith('/admin/backup')) {
     if (template.includes('/files/')) add('beyond its end', { ...base, query: { ...base.query, from: '999999' } });

@@ -1,0 +1,71 @@
+import { SkuaError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { Jobs } from '../../ports/jobs.ts';
+import type { Log } from '../../ports/log.ts';
+import { checkReadableName } from '../../streams/names.ts';
+import { Tasks, type TaskView } from '../../tasks.ts';
+import type { Scavenger } from '../api.ts';
+import { type ErasureReport, PROVE_ERASED_JOB, type ProveErasedArgs } from './job.ts';
+import { idNeedles } from './needles.ts';
+
+export type ErasureProof = TaskView<ProveErasedArgs, ErasureReport>;
+
+/**
+ * Proofs of erasure of a running node: all files of its directory are searched for what remains. One at a time; no scavenge runs meanwhile, since
+ * the search opens its database, and the system lets go of the locks that SQLite has on a file when the same process closes it.
+ */
+export interface ErasureProofs {
+  /** Begins one and gives its id. Throws `bad_option`, `invalid_stream_name`, `scavenge_in_progress`, `task_running`, `store_closed`. */
+  start(wanted: ProveErasedArgs): string;
+  /** Newest first; the last ones since the start of the node. */
+  list(): readonly ErasureProof[];
+  /** Throws `task_not_found`. */
+  get(id: string): ErasureProof;
+  /** Resolves with the id when it has ended. Rejects with `task_not_found`. */
+  abort(id: string): Promise<string>;
+}
+
+interface ErasureParts {
+  readonly scavenger: Pick<Scavenger, 'hold'>;
+  readonly jobs: Pick<Jobs, 'run'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+export class NodeErasureProofs implements ErasureProofs {
+  readonly #parts: ErasureParts;
+  readonly #tasks: Tasks<ProveErasedArgs, ErasureReport>;
+
+  constructor(parts: ErasureParts) {
+    this.#parts = parts;
+    this.#tasks = new Tasks({ ...parts, what: 'proof of erasure' });
+  }
+
+  start(wanted: ProveErasedArgs): string {
+    const { stream, events } = wanted;
+    if (stream === null && events.length === 0) throw new SkuaError('bad_option', 'There is nothing to look for: name a stream or the ids of events.');
+    const refusal = stream === null ? null : checkReadableName(stream);
+    if (refusal !== null) throw refusal;
+    // What is no id is refused before anything begins.
+    idNeedles(events);
+    this.#tasks.check();
+    const release = this.#parts.scavenger.hold();
+    try {
+      return this.#tasks.start(wanted, (signal, onProgress) => this.#search(wanted, signal, onProgress).finally(release));
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  #search(wanted: ProveErasedArgs, signal: AbortSignal, onProgress: (progress: { readonly bytesDone: number; readonly bytesTotal: number }) => void): Promise<ErasureReport> {
+    return this.#parts.jobs.run(PROVE_ERASED_JOB, wanted, { signal, onProgress: ({ done, total }) => onProgress({ bytesDone: done, bytesTotal: total }) }) as Promise<ErasureReport>;
+  }
+
+  list(): readonly ErasureProof[] { return this.#tasks.list(); }
+  get(id: string): ErasureProof { return this.#tasks.get(id); }
+  abort(id: string): Promise<string> { return this.#tasks.abort(id); }
+  close(): Promise<void> { return this.#tasks.close(); }
+}

@@ -1,0 +1,82 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { ProveErasedArgs } from '../../core/scavenge/erasure/job.ts';
+import type { ErasureProof } from '../../core/scavenge/erasure/proofs.ts';
+import { timestampText } from '../../core/time.ts';
+import { readJson } from '../http/body.ts';
+import { noteForAudit } from '../http/context.ts';
+import type { App, Call, Handler } from '../http/context.ts';
+import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
+import { erasureOf } from '../http/presence.ts';
+import { adminJson } from '../http/reply.ts';
+import { operation } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
+import { decodeSegment } from '../http/url.ts';
+import { ERASURE_DOCS } from '../openapi/erasure.ts';
+
+/** Proofs of erasure over HTTP: the files of the node that is asked are searched for what remains of a stream or of events. */
+
+/** Largest body of POST `/admin/erasure` in bytes: a thousand ids, and a name. */
+const BODY_BYTES_MAX = 65_536;
+
+/** POST `/admin/erasure`: 202 once the search has begun. */
+const startProof: Handler = async (call, app) => {
+  const proofs = erasureOf(call, app);
+  negotiate(call, JSON_ONLY);
+  const wanted = await wantedOf(call, app);
+  noteForAudit(call, { target: wanted.stream, details: { events: wanted.events.length } });
+  return adminJson(call, 202, { proofId: proofs.start(wanted) });
+};
+
+/** GET `/admin/erasure`: the last ones, without what they found. */
+const listProofs: Handler = (call, app) => {
+  const proofs = erasureOf(call, app);
+  negotiate(call, JSON_ONLY);
+  return adminJson(call, 200, { proofs: proofs.list().map((proof) => proofDocument(proof, false)) });
+};
+
+/** GET `/admin/erasure/{id}`: how far it is, and in the end the report. */
+const oneProof: Handler = (call, app) => {
+  const proofs = erasureOf(call, app);
+  negotiate(call, JSON_ONLY);
+  return adminJson(call, 200, proofDocument(proofs.get(decodeSegment(call.params['proof']!)), true));
+};
+
+/** DELETE `/admin/erasure/{id}`: answered when it has ended. */
+const abortProof: Handler = async (call, app) => {
+  const proofs = erasureOf(call, app);
+  negotiate(call, JSON_ONLY);
+  return adminJson(call, 200, { proofId: await proofs.abort(decodeSegment(call.params['proof']!)) });
+};
+
+function proofDocument({ id, subject: { stream, events }, state, startedMs, endedMs, bytesDone, bytesTotal, elapsedSeconds, error, report }: ErasureProof, withFindings: boolean) {
+  return {
+    proofId: id, state, stream, events: withFindings ? events : events.length, startedAt: timeText(startedMs), endedAt: endedMs === null ? null : timeText(endedMs), bytesDone, bytesTotal, elapsedSeconds, error,
+    report: report === null ? null : {
+      isErased: report.traces === 0,
+      // A stream that was leaves at least residue; of an id nothing may be left.
+      isStreamKnown: stream === null ? null : report.traces + report.residues > 0,
+      files: report.files, bytes: report.bytes, traces: report.traces, residues: report.residues, ...(withFindings && { findings: report.findings.map(({ kind, file, offset, what }) => ({ kind, file, offset, what })) }),
+    },
+  };
+}
+
+function timeText(ms: number): string {
+  return timestampText(Math.floor(ms), 0);
+}
+
+async function wantedOf(call: Call, app: App): Promise<ProveErasedArgs> {
+  const body = await readJson(call, app, Math.min(BODY_BYTES_MAX, app.options.bodyBytesMax));
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new SkuaError('bad_json', 'The body must be a JSON object such as {"stream": "orders-42"} or {"events": ["..."]}.');
+  const { stream = null, events = [] } = body as { readonly stream?: unknown; readonly events?: unknown };
+  if (stream !== null && typeof stream !== 'string') throw new SkuaError('bad_request', 'stream must be the name of a stream.');
+  if (!Array.isArray(events) || events.some((id) => typeof id !== 'string')) throw new SkuaError('bad_request', 'events must be a list of ids.');
+  return { stream: stream === '' ? null : stream, events: events as string[] };
+}
+
+const ERASURE = '/admin/erasure';
+
+/** The paths of proofs of erasure. */
+export const ERASURE_ROUTES: readonly Route[] = [
+  { path: ERASURE, methods: 'GET, POST, OPTIONS', operations: { GET: operation('operators', 'here', listProofs, ERASURE_DOCS.list), POST: operation('operators', 'here', startProof, ERASURE_DOCS.start, 'erasure.prove') } },
+  { path: `${ERASURE}/:proof`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', oneProof, ERASURE_DOCS.one), DELETE: operation('operators', 'here', abortProof, ERASURE_DOCS.abort, 'erasure.abort') } },
+];
