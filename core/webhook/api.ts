@@ -43,8 +43,11 @@ export interface Connectors {
   stop(connectorId: string): Promise<void>;
   reset(connectorId: string): Promise<void>;
   delete(connectorId: string): Promise<void>;
-  /** Runs the connector's script, or refuses as the ingest would, without writing anything. */
-  test(connectorId: string, input: TestInput): Promise<TestResult>;
+  /**
+   * Runs the connector's script, or refuses as the ingest would, without writing anything. With `settings` those are tried instead of what is
+   * stored, and the connector need not exist.
+   */
+  test(connectorId: string, input: TestInput, settings?: Settings): Promise<TestResult>;
 }
 
 export interface TestInput {

@@ -1,11 +1,15 @@
-import { SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
+import type { StoredEvent } from '../../core/streams/api.ts';
+import { decodeText } from '../../core/text.ts';
 import { timestampText } from '../../core/time.ts';
+import { rejectionsStream } from '../../core/webhook/active.ts';
 import type { Connector, Connectors } from '../../core/webhook/api.ts';
 import { nestSettings } from '../../core/webhook/connectors/settings-shape.ts';
 import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
-import { connectorOf, listQueryOf, newNameOf, newSettingsOf, testInputOf } from './requests.ts';
+import { connectorOf, listQueryOf, newNameOf, newSettingsOf, trialOf } from './requests.ts';
 import type { ListQuery } from './requests.ts';
+import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
@@ -76,12 +80,60 @@ const startConnectorAt: Handler = (call, app) => command(call, app, async (conne
   throw new SkuaError('connector_state', `Connector '${connectorId}' is a source, which has no position in the log. Leave the position out.`, { connectorId });
 });
 
-/** POST `/connectors/{id}/test`: runs the script, and writes nothing. */
+/** POST `/connectors/{id}/test`: runs the script that is stored, or the one of settings that are not, and writes nothing. */
 const testConnector: Handler = async (call, app) => {
   const connectors = connectorsOf(call, app);
-  const { outcome, stream, schema, error, durationMs } = await connectors.test(idOf(call), await testInputOf(call, app));
+  const { input, settings } = await trialOf(call, app);
+  const { outcome, stream, schema, error, durationMs } = await connectors.test(idOf(call), input, settings);
   return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 });
 };
+
+/** Rejections of an answer: where nothing is said, and at most. */
+const REJECTIONS_DEFAULT = 20;
+const REJECTIONS_MAX = 100;
+
+/** GET `/connectors/{id}/rejections`: why calls were refused lately, from the stream in which that is noted. */
+const connectorRejections: Handler = async (call, app) => {
+  const { connectorId } = await connectorsOf(call, app).get(idOf(call));
+  const events = await lastEvents(app, rejectionsStream(connectorId), rejectionsCountOf(call));
+  return jsonReply(call, { connectorId, rejections: events.map(({ number, data }) => ({ eventNumber: number, ...rejectionIn(data) })) });
+};
+
+function rejectionsCountOf(call: Call): number {
+  const text = queryOf(call, 'count');
+  if (text === undefined) return REJECTIONS_DEFAULT;
+  const count = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (count < 1 || count > REJECTIONS_MAX) throw invalidConnector([{ field: 'count', description: `count must be 1 to ${REJECTIONS_MAX}` }]);
+  return count;
+}
+
+/** Newest first; none of a stream that there is not. */
+async function lastEvents(app: App, stream: string, count: number): Promise<readonly StoredEvent[]> {
+  try {
+    return (await app.store.readStream(stream, { direction: 'backward', from: 'end', count })).events;
+  } catch (error) {
+    if (isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'stream_deleted')) return [];
+    throw error;
+  }
+}
+
+/** What a note says; nothing of what somebody else has written there. */
+function rejectionIn(data: Uint8Array): object {
+  const { time, status, reason, headers, deliveryId, suppressed } = noteIn(data);
+  return {
+    time: typeof time === 'string' ? time : null, status: typeof status === 'number' ? status : null, reason: typeof reason === 'string' ? reason : '', headers: Array.isArray(headers) ? headers.map(String) : [],
+    ...(typeof deliveryId === 'string' && { deliveryId }), ...(typeof suppressed === 'number' && { suppressed }),
+  };
+}
+
+function noteIn(data: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(decodeText(data));
+    return typeof value === 'object' && value !== null ? value as Readonly<Record<string, unknown>> : {};
+  } catch {
+    return {};
+  }
+}
 
 /** The answer is empty but for warnings, where `run` gives some. */
 async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<readonly string[] | void>): Promise<Reply> {
@@ -134,6 +186,7 @@ export const CONNECTOR_ROUTES: readonly Route[] = [
   commandRoute('reset', resetConnector, CONNECTOR_DOCS.reset, 'connector.reset'),
   commandRoute('reset/:position', startConnectorAt, CONNECTOR_DOCS.resetAt),
   // It writes nothing.
+  { path: `${CONNECTOR}/rejections`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', connectorRejections, CONNECTOR_DOCS.rejections) } },
   commandRoute('test', testConnector, CONNECTOR_DOCS.test, undefined, 'here'),
   { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: { ...operation('sender', 'leader', receiveWebhook, WEBHOOK_DOC), arrive: webhookBody } } },
 ];

@@ -58,12 +58,19 @@ export async function newNameOf(call: Call, app: App): Promise<string> {
   return name;
 }
 
+interface Trial {
+  readonly input: TestInput;
+  /** To be tried instead of what is stored. */
+  readonly settings?: Settings;
+}
+
 /** A body that is a string is the payload's text, to the byte; any other is the payload itself. */
-export async function testInputOf(call: Call, app: App): Promise<TestInput> {
+export async function trialOf(call: Call, app: App): Promise<Trial> {
   const members = membersOf(await jsonOf(call, app));
   const body = members.get('body');
   if (body === undefined) throw invalidConnector([{ field: 'body', description: 'Missing. Give the payload.' }]);
-  return { body: typeof body === 'string' ? body : payloadText(body), headers: textsOf(members, 'headers'), query: textsOf(members, 'query') };
+  const settings = members.get('settings') ?? null;
+  return { input: { body: typeof body === 'string' ? body : payloadText(body), headers: textsOf(members, 'headers'), query: textsOf(members, 'query') }, ...(settings !== null && { settings: settingsOf(settings, 'settings') }) };
 }
 
 function payloadText(body: unknown): string {

@@ -20,7 +20,14 @@ export const CONNECTOR_SCHEMAS: Readonly<Record<string, Schema>> = {
   NewSettings: { ...GIVEN, description: `${GIVEN['description'] as string} All of them may stand in a member \`settings\` or \`configuration\`, as GET gives them.` },
   NewConnector: object({ 'name?': TEXT_OR_NULL, 'settings?': GIVEN, 'configuration?': { ...GIVEN, description: 'Instead of `settings`; goes before them unless it is empty.' } }),
   NewConnectorName: object({ name: TEXT }),
-  ScriptTest: object({ body: { description: 'A string is the text of the payload; anything else is the payload.' }, 'headers?': { type: 'object', additionalProperties: TEXT }, 'query?': { type: 'object', additionalProperties: TEXT } }),
+  Rejections: object({
+    connectorId: TEXT,
+    rejections: { ...arrayOf(object({
+      eventNumber: { type: 'integer', minimum: 0 }, time: { type: ['string', 'null'], format: 'date-time' }, status: { type: ['integer', 'null'], description: 'What the caller was answered.' }, reason: TEXT, headers: { ...arrayOf(TEXT), description: 'Names of headers, without their values.' },
+      'deliveryId?': TEXT, 'suppressed?': { type: 'integer', description: 'Calls refused before this one that were only counted: ten a minute are noted.' },
+    })), description: 'Newest first.' },
+  }),
+  ScriptTest: object({ 'settings?': { ...GIVEN, description: 'Tried instead of what is stored; the connector need not exist, and secrets are not looked at.' }, body: { description: 'A string is the text of the payload; anything else is the payload.' }, 'headers?': { type: 'object', additionalProperties: TEXT }, 'query?': { type: 'object', additionalProperties: TEXT } }),
   ScriptTestResult: object({
     outcome: oneOf('routed', 'skipped', 'failed', 'timed-out', 'unavailable', 'invalid-json'), stream: TEXT_OR_NULL, schema: TEXT_OR_NULL, error: TEXT_OR_NULL, durationMs: { type: 'number', minimum: 0 },
   }),
@@ -92,7 +99,8 @@ export const CONNECTOR_DOCS = {
   stop: plain('Stop a connector', 'What it had accepted is written when this is answered.'),
   reset: plain('Start a connector from the beginning', 'For a source the same as to start it.'),
   resetAt: refused('Start a sink from a position'),
-  test: withBody('Run the routing script of a connector', 'With the settings that it would be started with. Nothing is written.', body('ScriptTest', { body: { id: 7 }, headers: {}, query: {} }), ok('What the script made of it.', json(ref('ScriptTestResult')))),
+  rejections: { summary: 'Why calls of a connector were refused lately', description: 'What is noted in the stream `$webhook-{id}-rejections`; no values of headers, and no bodies.', parameters: [ID, query('count', 'Most of them.', { type: 'integer', minimum: 1, maximum: 100 }, 20)], responses: { 200: ok('Newest first.', json(ref('Rejections'))), ...connectorFailures(400, 404, 406) } },
+  test: withBody('Run the routing script of a connector', 'With the settings that it would be started with, or those that are given. Nothing is written.', body('ScriptTest', { body: { id: 7 }, headers: {}, query: {} }), ok('What the script made of it.', json(ref('ScriptTestResult')))),
 } as const satisfies Readonly<Record<string, OperationDoc>>;
 
 /** The OpenAPI document of the webhook endpoint (http-api.md section 10). Its replies have no body, but for that to a form. */

@@ -144,6 +144,7 @@ const CONNECTORS: Record<string, OperationExpectation> = {
   'PUT /connectors/:connector/rename': is('operators', 200, { params: CONNECTOR, body: { name: 'Letters' } }), 'POST /connectors/:connector/start': is('operators', 200, { params: CONNECTOR }),
   'POST /connectors/:connector/start/:position': is('operators', 400, { params: { ...CONNECTOR, position: '0' } }), 'POST /connectors/:connector/stop': is('operators', 200, { params: CONNECTOR }),
   'POST /connectors/:connector/reset': is('operators', 200, { params: CONNECTOR }), 'POST /connectors/:connector/reset/:position': is('operators', 400, { params: { ...CONNECTOR, position: '0' } }),
+  'GET /connectors/:connector/rejections': is('operators', 200, { params: CONNECTOR }),
   'POST /connectors/:connector/test': is('operators', 200, { params: CONNECTOR, body: { body: {} } }),
   'POST /webhook/:connector': is('sender', 202, { params: CONNECTOR, body: {} }),
 };

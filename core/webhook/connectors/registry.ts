@@ -153,7 +153,11 @@ class Registry implements RunningConnectors {
     await this.#commands.delete(connectorId);
   }
 
-  async test(connectorId: string, input: TestInput): Promise<TestResult> {
+  async test(connectorId: string, input: TestInput, given?: Settings): Promise<TestResult> {
+    if (given !== undefined) {
+      checkConnectorId(connectorId);
+      return this.#validator.tryOut(connectorId, given, input);
+    }
     const { settings } = await this.#present(connectorId);
     return this.#validator.test(connectorId, settings, input);
   }

@@ -110,6 +110,13 @@ export class Validator {
     return this.#run(`${connectorId}:tested`, connectorId, parseWebhookSettings(stored).settings, input);
   }
 
+  /** Runs the script of settings that are not stored; their secrets are not looked at. Errors: `invalid_connector`. */
+  async tryOut(connectorId: string, given: Settings, input: TestInput): Promise<TestResult> {
+    const { settings, violations } = spellNames(given);
+    if (violations.length > 0) throw invalidConnector(violations);
+    return this.#run(`${connectorId}:tested`, connectorId, this.#parse(settings).settings, input);
+  }
+
   /** In a lane of its own, so that a script under test holds up no calls. Connector ids have no colon. */
   async #run(lane: string, connectorId: string, { script, streams }: WebhookSettings, input: TestInput): Promise<TestResult> {
     this.#lanes.set(lane, (this.#lanes.get(lane) ?? 0) + 1);

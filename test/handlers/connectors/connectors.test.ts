@@ -49,6 +49,53 @@ test('a trial says where a connector may not write', async () => {
   expect((await send('POST', '/connectors/parcels/test', { body: { id: 7 } })).json()).toMatchObject({ outcome: 'failed', stream: 'orders-7', error: expect.stringContaining('may not write') });
 });
 
+describe('a trial of settings that are not stored', () => {
+  const changed = { ...SETTINGS, routingScript: base64('function route({ body }) { return { stream: `tried-${body.id}` }; }') };
+
+  test('runs their script, and leaves the stored one as it is', async () => {
+    await create('parcels');
+    expect((await send('POST', '/connectors/parcels/test', { body: { id: 7 }, settings: changed })).json()).toMatchObject({ outcome: 'routed', stream: 'tried-7' });
+    expect((await send('POST', '/connectors/parcels/test', { body: { id: 7 } })).json()).toMatchObject({ outcome: 'routed', stream: 'orders-7' });
+  });
+
+  test('needs no connector, and no secret', async () => {
+    expect((await send('POST', '/connectors/unborn/test', { body: '{"id": 1}', settings: { ...changed, signature: { scheme: 'GitHub', secret: '********' }, streams: ['others'] } })).json()).toMatchObject({ outcome: 'failed', stream: 'tried-1', error: expect.stringContaining('may not write') });
+    expect((await send('GET', '/connectors/unborn')).status).toBe(404);
+    expect((await send('POST', '/connectors/unborn/test', { body: {} })).status).toBe(404);
+  });
+
+  test.each<[string, unknown]>([['unborn', {}], ['unborn', { instanceTypeName: 'webhook-source' }], ['unborn', { ...SETTINGS, nothing: 1 }], ['unborn', 'x'], ['unborn', []], ['no%20id', SETTINGS]])('is refused for %s with %j', async (id, settings) => {
+    expect((await send('POST', `/connectors/${id}/test`, { body: {}, settings })).status).toBe(400);
+  });
+});
+
+describe('rejections', () => {
+  const note = (value: unknown) => h.store.append('$webhook-parcels-rejections', -2, [{ id: h.id(), type: '$webhook-rejection', isJson: true, data: new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value)), metadata: new Uint8Array(0) }]);
+
+  test('are shown to operators, newest first, whatever stands in their stream', async () => {
+    await create('parcels');
+    expect((await send('GET', '/connectors/parcels/rejections')).json()).toEqual({ connectorId: 'parcels', rejections: [] });
+    await note({ time: NOW, status: 401, reason: 'The signature is wrong.', headers: ['x-signature'], suppressed: 3 });
+    await note('no JSON');
+    await note({ time: 1, status: 'x', reason: {}, headers: 'x', deliveryId: 'd-1', secret: 'hidden' });
+    expect((await send('GET', '/connectors/parcels/rejections')).json().rejections).toEqual([
+      { eventNumber: 2, time: null, status: null, reason: '', headers: [], deliveryId: 'd-1' }, { eventNumber: 1, time: null, status: null, reason: '', headers: [] },
+      { eventNumber: 0, time: NOW, status: 401, reason: 'The signature is wrong.', headers: ['x-signature'], suppressed: 3 },
+    ]);
+    expect((await send('GET', '/connectors/parcels/rejections?count=1')).json().rejections).toHaveLength(1);
+    expect((await send('GET', '/connectors/parcels/rejections', undefined, AS.plain)).status).toBe(403);
+  });
+
+  test.each(['0', '101', 'x', '-1', ''])('are refused for count=%s', async (count) => {
+    await create('parcels');
+    expect((await send('GET', `/connectors/parcels/rejections?count=${count}`)).status).toBe(400);
+  });
+
+  test('are those of a connector that there is', async () => {
+    expect((await send('GET', '/connectors/nobody/rejections')).status).toBe(404);
+  });
+});
+
 describe('a life', () => {
   test('over HTTP', async () => {
     expect((await send('POST', '/connectors/parcels', { name: 'Parcels', settings: SIGNED })).headers.get('content-type')).toBe('application/json; charset=utf-8');
