@@ -5,6 +5,7 @@ import { ANONYMOUS } from '../core/security/principal.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
 import { BACKUP_ROUTES } from './backup/backups.ts';
+import { BACKUP_CHECK_ROUTES } from './backup/checks.ts';
 import { CLUSTER_ROUTES } from './cluster/routes.ts';
 import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
 import { WEBHOOK_ACTIVITY_ROUTES } from './connectors/activity.ts';
@@ -207,7 +208,7 @@ function targetOf({ params }: Call): string | null {
 const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES, ...LOG_ROUTES, ...OVERVIEW_ROUTES, ...WEBHOOK_ACTIVITY_ROUTES, ...ERASURE_ROUTES];
 
 /** Every path, in the order in which they are tried; the first that matches answers. */
-export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...INSPECTION_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];
+export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...BACKUP_CHECK_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...INSPECTION_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];
 
 /** The paths that a node with these options has. */
 export function routesFor(options: AppOptions): readonly Route[] {

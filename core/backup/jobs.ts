@@ -9,6 +9,7 @@ import type { RepositorySpec } from './repository/repository.ts';
 import { RESTORE_FILE_JOB, restoreFileJob } from './restore/files.ts';
 import { StorageSource } from './source/source.ts';
 import type { Snapshot } from './source/source.ts';
+import { CHECK_JOBS } from './verify/jobs.ts';
 
 /** Name of the job that backs up a snapshot of the node's own files into a repository. */
 export const BACKUP_JOB = 'backup.create';
@@ -61,4 +62,4 @@ async function backUp(args: BackupJobArgs, context: JobContext): Promise<BackupJ
   }
 }
 
-export const BACKUP_JOBS: Readonly<Record<string, Job>> = { [BACKUP_JOB]: backUp as Job, [STORE_PART_JOB]: storePartJob as Job, [RESTORE_FILE_JOB]: restoreFileJob as Job };
+export const BACKUP_JOBS: Readonly<Record<string, Job>> = { [BACKUP_JOB]: backUp as Job, [STORE_PART_JOB]: storePartJob as Job, [RESTORE_FILE_JOB]: restoreFileJob as Job, ...CHECK_JOBS };

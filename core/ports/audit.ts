@@ -14,7 +14,7 @@ export type AuditAction =
   // Data
   | 'stream.delete' | 'stream.tombstone'
   | 'scavenge.start' | 'scavenge.stop' | 'auto-scavenge.pause' | 'auto-scavenge.resume' | 'auto-scavenge.configure'
-  | 'backup.start' | 'backup.abort' | 'backup.hold' | 'backup.release'
+  | 'backup.verify' | 'backup.drill' | 'backup.check-abort' | 'backup.start' | 'backup.abort' | 'backup.hold' | 'backup.release'
   // Connectors
   | 'connector.create' | 'connector.configure' | 'connector.rename' | 'connector.start' | 'connector.stop' | 'connector.reset' | 'connector.delete'
   // Persistent subscriptions

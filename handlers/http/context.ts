@@ -4,6 +4,7 @@ import type { ByteShare } from '../../core/byte-budget.ts';
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { Holds } from '../../core/backup/node/hold.ts';
+import type { BackupChecks, BackupStatus } from '../../core/backup/checks/checks.ts';
 import type { Backups } from '../../core/backup/node/backups.ts';
 import type { PersistentSubscriptions } from '../../core/persistent/api.ts';
 import type { AuditAction, AuditDetails, AuditLog } from '../../core/ports/audit.ts';
@@ -12,7 +13,7 @@ import type { Ids } from '../../core/ports/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { Scavenger } from '../../core/scavenge/api.ts';
-import type { ErasureProofs } from '../../core/scavenge/erasure/proofs.ts';
+import type { ErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
 import type { Security, Session } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { EventStore } from '../../core/streams/api.ts';
@@ -90,7 +91,7 @@ export interface AppFeatures {
   /** What this node remembers of the cluster's orders; null where it takes none. */
   readonly scavengeOrders?: Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'> | null;
   /** Null where files are not given away and no backups made. */
-  readonly backups?: { readonly holds: Holds; readonly node: Backups } | null;
+  readonly backups?: { readonly holds: Holds; readonly node: Backups; readonly checks: BackupChecks; status(): BackupStatus } | null;
   /** Null where connectors are switched off. */
   readonly webhooks?: Webhooks | null;
   /** Persistent subscriptions; null where there are none, as in functions. */

@@ -5,6 +5,10 @@ import type { HeaderDoc, OperationDoc, Schema } from '../http/route.ts';
 
 const SECONDS: Schema = { type: 'number', minimum: 0 };
 
+const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
+const TIME_OR_NULL: Schema = { type: ['string', 'null'], format: 'date-time' };
+const orNull = (schema: Schema): Schema => ({ anyOf: [{ type: 'null' }, schema] });
+
 export const BACKUP_SCHEMAS: Readonly<Record<string, Schema>> = {
   BackupStarted: object({ backupId: UUID }),
   BackupOptions: object({ 'pauseScavenge?': { ...BOOLEAN, description: 'Stop a scavenge that runs, and go on with it afterwards.' } }),
@@ -19,6 +23,19 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, Schema>> = {
     backupId: UUID, phase: oneOf('Starting', 'Copying', 'Pruning'), bytesDone: COUNT, bytesTotal: { ...COUNT, description: 'Of all files; 0 before they are known.' }, startedAt: TIME, elapsedSeconds: SECONDS,
     remainingSeconds: { type: ['number', 'null'], minimum: 0, description: 'At the speed so far; null before it can be told.' },
   }),
+  BackupStatus: object({
+    repository: TEXT_OR_NULL, schedule: TEXT_OR_NULL, shipEverySeconds: { type: ['number', 'null'], description: 'Null where the log is not shipped.' },
+    newest: orNull(object({ id: UUID, createdAt: TIME, logEnd: COUNT }, 'As the node knows it: it looks every few minutes.')), restorable: orNull(object({ position: COUNT, at: TIME }, 'How far a restore of the newest state reaches.')),
+    unshippedBytes: { type: ['integer', 'null'], description: 'What would be lost with the node; null where the log is not shipped.' }, shipLagSeconds: { type: ['number', 'null'] }, provenAt: { ...TIME_OR_NULL, description: 'When a drill last passed.' },
+    verified: orNull(object({ at: TIME, errors: COUNT }, 'The last verification since the start of the node.')), last: orNull(object({ backupId: UUID, result: oneOf('Success', 'Aborted', 'Failed'), error: TEXT_OR_NULL }, 'The last backup since the start of the node.')),
+    commands: orNull(object({ restore: TEXT, restoreToTime: TEXT, list: TEXT, verify: TEXT, drill: TEXT }, 'To be typed elsewhere; they hold no secrets.')),
+  }),
+  BackupCheckStarted: object({ checkId: UUID }),
+  BackupChecks: object({ checks: { ...arrayOf(object({
+    checkId: UUID, kind: oneOf('verify', 'drill'), state: oneOf('running', 'done', 'failed', 'aborted'), phase: TEXT_OR_NULL, bytesDone: COUNT, bytesTotal: COUNT, startedAt: TIME, endedAt: TIME_OR_NULL, elapsedSeconds: SECONDS,
+    error: { ...TEXT_OR_NULL, description: 'What ended it, for `failed`.' }, isGood: { type: ['boolean', 'null'], description: 'Nothing wrong was found; null before the end.' },
+    report: { type: ['object', 'null'], description: 'Counts, and in `findings` the first hundred things that are wrong: `where`, `kind`, `message`.' },
+  })), description: 'Newest first.' } }),
   BackupHold: object({
     holdId: UUID, expiresAt: { ...TIME, description: 'When it ends unless it is used before.' }, nodeId: UUID, takenAt: { ...TIME, description: 'Everything acknowledged before is in the files.' },
     logEnd: { ...COUNT, description: 'Position in the log up to which the files hold it.' }, files: COUNT, sizeBytes: { ...COUNT, description: 'Of all files.' },
@@ -69,4 +86,20 @@ export const BACKUP_DOCS = {
       416: failing('The file has nothing there.', { 'Content-Range': CONTENT_RANGE }), ...problems(400), 404: failing('There is no such file in this hold, or no such hold.'),
     },
   },
+} as const satisfies Readonly<Record<string, OperationDoc>>;
+
+const CHECK_BUSY = { 409: failing('Another check is under way (`task_running`), or the node has no repository (`backup_off`).') };
+
+export const CHECK_DOCS = {
+  status: { summary: 'How the backups of the node are', description: 'What the node knows without asking its repository.', responses: { 200: ok('The status.', json(ref('BackupStatus'))), ...problems(400, 406) } },
+  verify: {
+    summary: 'Check the repository', description: 'In the background: everything that backups need is looked for, and a part of it, or all, read against its checksums.',
+    parameters: [query('subset', 'The part of the content that is read. Every day reads another one.', { type: 'number' }, 0.1)], responses: { 202: ok('It has begun.', json(ref('BackupCheckStarted'))), ...problems(400, 406), ...CHECK_BUSY },
+  },
+  drill: {
+    summary: 'Prove that a backup can be restored', description: 'In the background: it is restored to a folder for temporary files, opened and verified there, and removed.',
+    parameters: [query('backup', 'Id of a backup; the newest where it is left out.', TEXT, '3a8b1f60-7c2d-4f4e-9a51-0c6d2e8f7b10')], responses: { 202: ok('It has begun.', json(ref('BackupCheckStarted'))), ...problems(400, 406), ...CHECK_BUSY },
+  },
+  list: { summary: 'The last checks of the backups', responses: { 200: ok('The last 8 since the start of the node.', json(ref('BackupChecks'))), ...problems(400, 406) } },
+  abort: { summary: 'End a check of the backups', description: 'Answered when it has ended.', responses: { 200: ok('It has ended.', json(ref('BackupCheckStarted'))), ...problems(400, 404, 406) } },
 } as const satisfies Readonly<Record<string, OperationDoc>>;

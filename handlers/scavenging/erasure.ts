@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { ProveErasedArgs } from '../../core/scavenge/erasure/job.ts';
-import type { ErasureProof } from '../../core/scavenge/erasure/proofs.ts';
+import type { ErasureProof } from '../../core/scavenge/erasure-proofs.ts';
 import { timestampText } from '../../core/time.ts';
 import { readJson } from '../http/body.ts';
 import { noteForAudit } from '../http/context.ts';

@@ -4,6 +4,8 @@ import { BACKUP_JOB } from '../../core/backup/jobs.ts';
 import type { BackupJobArgs, BackupJobResult } from '../../core/backup/jobs.ts';
 import type { Manifest, ManifestSummary } from '../../core/backup/repository/manifest.ts';
 import { RepositoryWatch, runBackupSchedule, Shipping } from '../../core/backup/node/background.ts';
+import { NodeBackupChecks } from '../../core/backup/checks/checks.ts';
+import type { BackupStatus } from '../../core/backup/checks/checks.ts';
 import { NodeBackups } from '../../core/backup/node/backups.ts';
 import type { BackupRequest, NodeBackupsParts } from '../../core/backup/node/backups.ts';
 import { ensureNodeId } from '../../core/backup/source/node-id.ts';
@@ -24,6 +26,7 @@ import { openObjects } from '../../infra/objects/open.ts';
 import { createSchedule } from '../../infra/schedule.ts';
 import type { Collector, MetricSink } from '../metrics/metrics.ts';
 import type { OpenNode } from '../store/open-node.ts';
+import { checksOf, commandsOf } from './node-checks.ts';
 import type { BackupSettings } from '../config/backup-settings.ts';
 
 interface OpenBackupsOptions {
@@ -43,8 +46,9 @@ export interface OpenBackups {
   readonly holds: Holds;
   readonly node: NodeBackups;
   readonly metrics: Collector;
-  /** What is known without asking the repository; milliseconds since 1970. */
-  facts(): { readonly place: string | null; readonly newestMs: number | null; readonly provenMs: number | null };
+  readonly checks: NodeBackupChecks;
+  /** What is known without asking the repository. */
+  status(): BackupStatus;
   /** Makes what the options ask for: scheduled backups, shipping. Resolves when aborted and nothing is under way any more. */
   run(signal: AbortSignal): Promise<void>;
   /** Ends the backup under way, what it paused goes on, and all holds end. To be called while the store is still open. */
@@ -73,6 +77,14 @@ export async function openBackups(options: OpenBackupsOptions): Promise<OpenBack
     clock, ids: systemIds, log, meter,
   });
   const shipping = shipper === null ? null : new Shipping({ shipper, backups, everyMs: settings.shipEveryMs, clock, log });
+  let verified: BackupStatus['verified'] = null;
+  const checks = new NodeBackupChecks({
+    check: checksOf({ settings, jobs: node.jobs, clock, list: () => backups.list() }), clock, ids: systemIds, log,
+    onDone: (report) => {
+      if (report.kind === 'verify') verified = { atMs: clock.nowMs(), errors: report.verified.errors };
+      else if (report.drill.isProven) watch?.proven(clock.nowMs());
+    },
+  });
   const run = async (signal: AbortSignal) => {
     signal.addEventListener('abort', () => stopping.abort(), { once: true });
     const work = [watch?.run(signal), shipping?.run(signal)];
@@ -82,12 +94,25 @@ export async function openBackups(options: OpenBackupsOptions): Promise<OpenBack
   };
   return {
     holds, node: backups, metrics: backupMetrics({ holds, backups, watch, shipping: () => shipper, clock }), run,
-    facts: () => ({ place: settings.placeText, newestMs: watch?.newestMs ?? null, provenMs: watch?.provenMs ?? null }),
+    checks,
+    status: () => ({
+      place: settings.placeText, schedule: settings.schedule, shipEverySeconds: settings.shipEveryMs === 0 || shipper === null ? null : settings.shipEveryMs / 1_000, newest: watch?.newest ?? null, restorable: restorableOf(watch, shipper),
+      unshippedBytes: shipper?.unshippedBytes ?? null, shipLagMs: shipper?.lagMs ?? null, provenMs: watch?.provenMs ?? null, verified, commands: commandsOf(settings),
+    }),
     close: async () => {
+      await checks.close();
       await backups.close();
       await holds.close();
     },
   };
+}
+
+/** Behind the newest backup, what was shipped since. */
+function restorableOf(watch: Pick<RepositoryWatch, 'newest'> | null, shipper: Pick<Shipper, 'reach'> | null): BackupStatus['restorable'] {
+  const reach = shipper?.reach ?? null;
+  if (reach !== null) return { position: reach.position, atMs: reach.shippedMs };
+  const newest = watch?.newest ?? null;
+  return newest === null ? null : { position: newest.logEnd, atMs: newest.createdMs };
 }
 
 /** Backups are made by jobs, which read the files that are held. What the last one stored is told to the next. */

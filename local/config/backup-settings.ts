@@ -13,6 +13,8 @@ export interface BackupSettings {
   readonly place: ObjectPlace | null;
   /** As it is shown. */
   readonly placeText: string | null;
+  /** Of commands that name the repository: where its key is, and its store. */
+  readonly words: readonly string[];
   /** 32 bytes; null without encryption. */
   readonly key: Uint8Array | null;
   readonly compression: CompressionMode;
@@ -32,7 +34,7 @@ export async function backupSettings(values: Values): Promise<BackupSettings> {
   const keep = { last: values['Backup:KeepLast'], hourly: values['Backup:KeepHourly'], daily: values['Backup:KeepDaily'], weekly: values['Backup:KeepWeekly'] };
   const schedule = values['Backup:Schedule'];
   return {
-    place: placeOf(values), placeText: values['Backup:Repository'],
+    place: placeOf(values), placeText: values['Backup:Repository'], words: wordsOf(values),
     key: keyFile === null ? null : await readKeyFile(keyFile),
     compression: values['Backup:Compression'],
     schedule: schedule === null ? null : parseScheduleText(schedule).expression,
@@ -41,6 +43,11 @@ export async function backupSettings(values: Values): Promise<BackupSettings> {
     throttleBytesPerSecond: values['Backup:ThrottleBytesPerSec'],
     parallel: values['Backup:Parallel'],
   };
+}
+
+function wordsOf(values: Values): readonly string[] {
+  const options = [['--key-file', values['Backup:KeyFile']], ['--s3-endpoint', values['Backup:S3Endpoint']], ['--s3-region', values['Backup:S3Region']]] as const;
+  return options.flatMap(([name, value]) => (value === null ? [] : [name, value]));
 }
 
 function placeOf(values: Values): ObjectPlace | null {

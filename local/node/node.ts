@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { isSkuaError } from '../../core/errors.ts';
 import type { SkuaError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { NodeErasureProofs } from '../../core/scavenge/erasure/proofs.ts';
+import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import type { AppContext } from '../../handlers/http/context.ts';
@@ -180,7 +180,7 @@ class Node implements RunningNode {
       open: () => this.#open, members: () => this.#control.members(), files: this.#directory === null ? null : { storage: () => this.#node!.storage, folder: this.#directory }, isInMemory: values.MemDb,
       activity: new Activity(this.#metrics, systemClock), process: () => ({ cpuPercent: this.#process.cpuPercent(), memoryBytes: process.memoryUsage.rss(), heapBytes: getHeapStatistics().used_heap_size }),
       connections: () => this.#server?.connections() ?? 0, certificates: () => (this.#certificates.mode === 'off' ? null : this.#reloader?.certificates ?? this.#devSet()), licence: () => nodeLicence(this.#values, nodeKeys),
-      backups: () => this.#backups?.facts() ?? null, audit: () => this.#audit?.view ?? null, logLevel: () => this.#options.log.level, configuration: () => this.#config.warnings,
+      backups: () => backupFacts(this.#backups), audit: () => this.#audit?.view ?? null, logLevel: () => this.#options.log.level, configuration: () => this.#config.warnings,
     });
   }
 
@@ -360,6 +360,12 @@ class Node implements RunningNode {
   }
 }
 
+/** What warnings are made from. */
+function backupFacts(backups: OpenBackups | null) {
+  if (backups === null) return null;
+  const { place, newest, provenMs } = backups.status();
+  return { place, newestMs: newest?.createdMs ?? null, provenMs };
+}
 function newUuid(): string {
   return guidToText(guidFromUuidBytes(systemIds.uuidBytes()), 0);
 }

@@ -172,6 +172,7 @@ const AUTO_SCAVENGE: Record<string, OperationExpectation> = {
 /** A fake's, which makes one and holds files for another. */
 const BACKUPS: Record<string, OperationExpectation> = {
   'POST /admin/backup': is('operators', 202), 'GET /admin/backups': is('operators'), 'GET /admin/backup/current': is('operators'), 'DELETE /admin/backup/current': is('operators'),
+  'GET /admin/backup/status': is('operators'), 'POST /admin/backup/verify': is('operators', 202), 'POST /admin/backup/drill': is('operators', 202), 'GET /admin/backup/check': is('operators'), 'DELETE /admin/backup/check': is('operators'),
   'POST /admin/backup/hold': is('backup'), 'POST /admin/backup/hold/:hold': is('backup', 200, { params: { hold: HOLD_ID } }), 'DELETE /admin/backup/hold/:hold': is('backup', 204, { params: { hold: HOLD_ID } }),
   'GET /admin/backup/files': is('backup', 200, { query: `hold=${HOLD_ID}` }), 'GET /admin/backup/files/:path+': is('backup', 200, { params: { 'path+': 'chunk-000000.000000' }, query: `hold=${HOLD_ID}` }),
 };

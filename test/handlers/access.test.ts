@@ -94,6 +94,7 @@ async function scavengerFor(key: string): Promise<FakeScavenger> {
 async function backupsFor(key: string) {
   const backups = await fakeBackups(clock, { isHeld: true });
   if (key !== 'POST /admin/backup') await backups.node.start();
+  if (key === 'DELETE /admin/backup/check') backups.checks.start({ kind: 'verify', subset: 1 });
   return backups;
 }
 

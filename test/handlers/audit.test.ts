@@ -7,6 +7,7 @@ import type { FlatContext } from '../support/app-context.ts';
 import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
 import { fakeBackups, HOLD_ID } from '../support/backup/fake-backups.ts';
 import { fakeConnectors, fakeIngest } from '../support/fake-connectors.ts';
+import { fakeErasure, PROOF_ID } from '../support/fake-erasure.ts';
 import { fakeGroups } from '../support/fake-subscriptions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { FakeNode } from '../support/fake-node.ts';
@@ -177,13 +178,13 @@ test('whatever changes something is told to the audit, or stands here with the r
 });
 
 test('each operation that is told leaves one entry with its user, its target and no body', async () => {
-  const h = audited({ node: new FakeNode(), autoScavenge: new FakeAutoScavenge(), backups: await fakeBackups(new ManualClock(0), { isHeld: true }), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, subscriptions: await fakeGroups('s') });
+  const h = audited({ node: new FakeNode(), erasure: fakeErasure(new ManualClock(0)), autoScavenge: new FakeAutoScavenge(), backups: await fakeBackups(new ManualClock(0), { isHeld: true }), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, subscriptions: await fakeGroups('s') });
   await h.get('/', undefined, AS.admin);
   for (const { path, operations } of ROUTES) {
     for (const [method, { audit }] of Object.entries(operations)) {
       // Of logins of the page: ui/session.test.ts.
       if (audit === undefined || path === '/ui/session') continue;
-      const params: Record<string, string> = { login: 'sam', stream: 's', scavenge: SCAVENGE_ID, hold: HOLD_ID, connector: 'parcels', n: '3', group: 'workers' };
+      const params: Record<string, string> = { login: 'sam', stream: 's', scavenge: SCAVENGE_ID, hold: HOLD_ID, connector: 'parcels', n: '3', group: 'workers', proof: PROOF_ID };
       h.entries.length = 0;
       await h.send(method, path.replace(/:(\w+)/g, (_, name: string) => params[name]!), { ...AS.admin, ...JSON_TYPE }, method === 'DELETE' ? null : '{"loginName":"sam","password":"hush-hush","newPassword":"hush-hush"}');
       expect(h.entries.map(({ user }) => user)).toEqual(['ada']);

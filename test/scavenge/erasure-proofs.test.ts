@@ -3,7 +3,7 @@ import { SkuaError } from '../../core/errors.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import { NodeErasureProofs } from '../../core/scavenge/erasure/proofs.ts';
+import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
 import { encodeText } from '../../core/text.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -3,6 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Schedule } from '../../ports/schedule.ts';
 import type { Repository } from '../repository/api.ts';
+import { logEndOf } from '../repository/manifest.ts';
 import { lastProven } from '../repository/notes.ts';
 import type { BaseReason, Shipper } from '../ship/shipper.ts';
 import type { NodeBackups } from './backups.ts';
@@ -128,10 +129,18 @@ interface WatchParts {
   readonly log: Log;
 }
 
+/** As a restore takes it. */
+export interface NewestBackup {
+  readonly id: string;
+  readonly createdMs: number;
+  /** Position in the log. */
+  readonly logEnd: number;
+}
+
 /** What the repository holds of this node, for metrics. A repository that fails is logged and asked again; the node goes on. */
 export class RepositoryWatch {
   readonly #parts: WatchParts;
-  #newestMs: number | null = null;
+  #newest: NewestBackup | null = null;
   #provenMs: number | null = null;
   #failures = 0;
 
@@ -140,13 +149,19 @@ export class RepositoryWatch {
   }
 
   /** When the newest backup of this node was taken; null for none, or before it is known. Milliseconds since 1970. */
-  get newestMs(): number | null { return this.#newestMs; }
+  get newestMs(): number | null { return this.#newest?.createdMs ?? null; }
+  get newest(): NewestBackup | null { return this.#newest; }
   /** When a backup in the repository was last proven by a drill. */
   get provenMs(): number | null { return this.#provenMs; }
 
   /** A backup of this node was made. */
-  made({ createdMs }: { readonly createdMs: number }): void {
-    this.#newestMs = Math.max(createdMs, this.#newestMs ?? createdMs);
+  made({ id, createdMs, logEnd }: NewestBackup): void {
+    if (createdMs >= (this.#newest?.createdMs ?? createdMs)) this.#newest = { id, createdMs, logEnd };
+  }
+
+  /** A drill has passed. */
+  proven(provenMs: number): void {
+    this.#provenMs = Math.max(provenMs, this.#provenMs ?? provenMs);
   }
 
   /** Looks every few minutes, until aborted. */
@@ -164,9 +179,9 @@ export class RepositoryWatch {
     const { repository: open, nodeId, onNewer, log } = this.#parts;
     try {
       const repository = await open();
-      const newestMs = (await repository.newestOf(nodeId))?.createdMs ?? null;
-      if (newestMs !== this.#newestMs) onNewer?.();
-      this.#newestMs = newestMs;
+      const newest = await repository.newestOf(nodeId);
+      if ((newest?.createdMs ?? null) !== this.newestMs) onNewer?.();
+      this.#newest = newest === null ? null : { id: newest.id, createdMs: newest.createdMs, logEnd: logEndOf(newest) };
       this.#provenMs = (await lastProven(repository))?.provenMs ?? null;
       if (this.#failures > 0) log.info('the repository of backups can be used again', { repository: repository.place, failures: this.#failures });
       this.#failures = 0;

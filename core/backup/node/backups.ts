@@ -236,6 +236,6 @@ export class NodeBackups implements Backups {
   }
 }
 
-function backupOff(): SkuaError {
+export function backupOff(): SkuaError {
   return new SkuaError('backup_off', 'This node has no repository for backups: set the option Backup:Repository to a directory or s3://bucket/prefix and restart it. Without one, `skua backup` makes backups of it from outside.');
 }

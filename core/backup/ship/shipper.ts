@@ -87,6 +87,9 @@ export class Shipper {
     return Math.max(0, log.end - (goesOnAt(log, position) ?? position));
   }
 
+  /** Up to where and when a restore of the newest state reaches; null until that is known. */
+  get reach(): { readonly position: number; readonly shippedMs: number } | null { return this.#reach; }
+
   /** How long ago everything was in the repository, in milliseconds; 0 when it is. */
   get lagMs(): number {
     return this.unshippedBytes === 0 ? 0 : Math.max(0, this.#parts.clock.nowMs() - (this.#completeMs ?? this.#startedMs));

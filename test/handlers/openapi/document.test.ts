@@ -150,7 +150,7 @@ async function world(more: Partial<FlatContext> = {}) {
   await open.scavenger.idle();
   const { scavengeId: dryRun } = await (await send('POST', '/admin/scavenge?dryRun=true')).json() as { scavengeId: string };
   await open.scavenger.idle();
-  return { app, clock, open, security, erasure, node, autoScavenge, cluster, backups: backups.node, send, scavenge, dryRun, context };
+  return { app, clock, open, security, erasure, node, autoScavenge, cluster, backups: backups.node, checks: backups.checks, send, scavenge, dryRun, context };
 }
 
 type World = Awaited<ReturnType<typeof world>>;
@@ -245,6 +245,7 @@ function casesOf(method: string, template: string, operation: OperationObject, {
     else add('one is under way', base, ({ erasure }) => { if (erasure.list().every(({ state }) => state !== 'running')) erasure.start({ stream: 'orders', events: [] }); });
   }
   if (template.startsWith('/admin/backup')) {
+    if (template.endsWith('/check')) add('a check is under way', base, ({ checks }) => { if (checks.list().every(({ state }) => state !== 'running')) checks.start({ kind: 'verify', subset: 1 }); });
     if (template.includes('/files/')) add('beyond its end', { ...base, query: { ...base.query, from: '999999' } });
     if (template.includes('/files')) add('another hold', { ...base, query: { ...base.query, hold: 'missing' } });
     if (method !== 'post') add('one is made', base, async ({ backups }) => { await backups.start(); });

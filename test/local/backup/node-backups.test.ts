@@ -244,7 +244,7 @@ test('shipping makes the backup that it needs, as soon as no scavenge runs', asy
 test('a watch knows the newest backup, tells of a newer one, and outlives a repository that is away', async () => {
   const clock = new ManualClock(1_000_000);
   const log = new LogLines();
-  let newest: { createdMs: number } | null = null;
+  let newest: { id: string; createdMs: number; checkpoints: { writer: number } } | null = null;
   let isAway = true;
   let told = 0;
   const repository = async () => {
@@ -259,11 +259,13 @@ test('a watch knows the newest backup, tells of a newer one, and outlives a repo
   isAway = false;
   await clock.advance(60_000);
   expect([watch.newestMs, watch.provenMs, told, log.lines.at(-1)?.level]).toEqual([null, 700, 0, 'info']);
-  newest = { createdMs: 900 };
+  newest = { id: 'a', createdMs: 900, checkpoints: { writer: 5 } };
   await clock.advance(300_000);
   expect([watch.newestMs, told]).toEqual([900, 1]);
-  watch.made({ createdMs: 950 });
-  expect(watch.newestMs).toBe(950);
+  watch.made({ id: 'b', createdMs: 950, logEnd: 9 });
+  expect(watch.newest).toEqual({ id: 'b', createdMs: 950, logEnd: 9 });
+  watch.proven(800);
+  expect([watch.newestMs, watch.provenMs]).toEqual([950, 800]);
   stop.abort();
   await running;
 });

@@ -7,7 +7,7 @@ import { createApp } from '../../../handlers/app.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { systemIds } from '../../../infra/ids.ts';
 import { startServer } from '../../../local/http/server.ts';
-import { FakeBackups, SNAPSHOT } from '../../support/backup/fake-backups.ts';
+import { fakeBackups, SNAPSHOT } from '../../support/backup/fake-backups.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ModelStore } from '../../support/model-store.ts';
 import { contextOf } from '../../support/app-context.ts';
@@ -40,7 +40,7 @@ test('a large file is read only as fast as its reader takes it, and let go when 
   };
   const holds = new Holds({ take: async () => hold, clock: systemClock, ids: systemIds, log: silentLog });
   const app = createApp(contextOf({
-    store: new ModelStore(systemClock, systemIds), scavenger: new FakeScavenger(), clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, backups: { holds, node: new FakeBackups() },
+    store: new ModelStore(systemClock, systemIds), scavenger: new FakeScavenger(), clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, backups: { ...await fakeBackups(systemClock), holds },
   }));
   const server = await startServer({ hostname: '127.0.0.1', port: 0, fetch: app, log: silentLog });
   try {

@@ -1,11 +1,14 @@
 import { Holds } from '../../../core/backup/node/hold.ts';
 import type { StoreHold } from '../../../core/backup/node/hold.ts';
 import type { ManifestSummary } from '../../../core/backup/repository/manifest.ts';
+import { NodeBackupChecks } from '../../../core/backup/checks/checks.ts';
+import type { BackupStatus, CheckReport, CheckSubject } from '../../../core/backup/checks/checks.ts';
 import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/node/backups.ts';
 import type { Snapshot } from '../../../core/backup/source/source.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import { silentLog } from '../../../core/ports/log.ts';
+import type { TaskWork } from '../../../core/tasks/tasks.ts';
 import { SeededIds } from '../seeded-ids.ts';
 
 /** The first hold that is begun has this id. */
@@ -75,8 +78,22 @@ export class FakeBackups implements Backups {
   }
 }
 
+type Check = (subject: CheckSubject) => TaskWork<CheckReport>;
+
+/** A check that goes on until somebody ends it. */
+const untilAborted: Check = () => (signal, onProgress) => {
+  onProgress({ phase: 'checking', bytesDone: 5, bytesTotal: 10 });
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new SkuaError('aborted', 'It was ended.'))));
+};
+
+export const STATUS: BackupStatus = {
+  place: 's3://backups/node', schedule: '0 2 * * *', shipEverySeconds: 10, newest: { id: BACKUP_ID, createdMs: SUMMARY.createdMs, logEnd: 1_000 }, restorable: { position: 1_500, atMs: SUMMARY.shippedMs }, unshippedBytes: 7, shipLagMs: 1_500,
+  provenMs: SUMMARY.createdMs, verified: { atMs: SUMMARY.createdMs, errors: 0 },
+  commands: { restore: 'skua restore --from s3://backups/node --db ./restored', restoreToTime: 'skua restore ...', list: 'skua backup list ...', verify: 'skua backup verify ...', drill: 'skua backup drill ...' },
+};
+
 /** What the context of the handlers takes. */
-export async function fakeBackups(clock: Clock, { isHeld = false } = {}): Promise<{ readonly holds: Holds; readonly node: FakeBackups }> {
+export async function fakeBackups(clock: Clock, { isHeld = false, check = untilAborted as Check | null } = {}): Promise<{ readonly holds: Holds; readonly node: FakeBackups; readonly checks: NodeBackupChecks; status(): BackupStatus }> {
   const node = new FakeBackups();
   const ids = new SeededIds(41);
   let isFirst = true;
@@ -87,5 +104,6 @@ export async function fakeBackups(clock: Clock, { isHeld = false } = {}): Promis
   };
   const holds = new Holds({ take: async () => node.take(), clock, ids: { uuidBytes }, log: silentLog });
   if (isHeld) await holds.begin();
-  return { holds, node };
+  const checks = new NodeBackupChecks({ check, clock, ids: new SeededIds(42), log: silentLog });
+  return { holds, node, checks, status: () => STATUS };
 }

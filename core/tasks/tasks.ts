@@ -1,8 +1,8 @@
-import { isSkuaError, SkuaError } from './errors.ts';
-import { guidFromUuidBytes, guidToText } from './guid.ts';
-import type { Clock } from './ports/clock.ts';
-import type { Ids } from './ports/ids.ts';
-import type { Log } from './ports/log.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
+import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Log } from '../ports/log.ts';
 
 /**
  * Long work that somebody asked for over the interface: it goes on in the background, one piece at a time, can be looked at and ended, and
