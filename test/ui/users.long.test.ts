@@ -78,6 +78,27 @@ atNode('users', (ui) => {
     await page.getByRole('dialog', { name: 'Edit ops' }).waitFor({ state: 'hidden' });
   });
 
+  test('a hundred thousand of them are walked, sorted and narrowed as a few are: only those in sight are there', async () => {
+    const page = await ui.open('/options');
+    const data = Array.from({ length: 100_000 }, (_, i) => ({ loginName: `user${i}`, fullName: `Name ${99_999 - i}`, groups: [], disabled: false }));
+    await page.route('**/users', (route) => (route.request().resourceType() === 'fetch' ? route.fulfill({ json: { data } }) : route.fallback()));
+    await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
+    const first = page.getByRole('row', { name: /^user0 / });
+    await first.focus();
+    expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('100001');
+    expect(await page.locator('tbody tr').count()).toBeLessThan(150);
+    await page.keyboard.press('End');
+    await expect.poll(() => page.evaluate('document.activeElement.innerText')).toMatch(/^user99999\s/);
+    await page.keyboard.press('ArrowUp');
+    await expect.poll(() => page.evaluate('document.activeElement.innerText')).toMatch(/^user99998\s/);
+    expect(await page.locator('tbody tr').count()).toBeLessThan(150);
+    await page.getByRole('button', { name: 'Full name' }).click();
+    await page.evaluate('document.querySelector(".table-scroller").scrollTop = 36 * 50000');
+    await page.getByText('Name 50000', { exact: true }).waitFor();
+    await page.getByRole('searchbox', { name: 'Find users' }).fill('user4242 n');
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
+  });
+
   test.each(LOOKS)('nothing is wrong with it on a %s in %s colours, in the list and in the dialog', async (size, scheme) => {
     expect(await ui.faults('/users', 'tbody tr', { size, scheme })).toEqual([]);
     expect(await ui.faults('/users', 'tbody tr', { size, scheme }, async (opened) => {
