@@ -366,6 +366,7 @@ function backupFacts(backups: OpenBackups | null) {
   const { place, newest, provenMs } = backups.status();
   return { place, newestMs: newest?.createdMs ?? null, provenMs };
 }
+
 function newUuid(): string {
   return guidToText(guidFromUuidBytes(systemIds.uuidBytes()), 0);
 }
