@@ -47,7 +47,7 @@ export function record(name: string, atMs: number, sample: Readonly<Record<strin
   history.value = { times: [...times.slice(from), ...between.map(() => last! + 1), atMs], values: next };
 }
 
-const SPANS_MS = [300_000, 900_000, SPAN_MS];
+const SPANS_MS = [60_000, 300_000, 900_000, SPAN_MS];
 
 /** The span that charts show: the whole hour only once there is much of it, since a line that has just begun would be a dot at its edge. */
 export function shownSpanMs({ times }: History): number {
