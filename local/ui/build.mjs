@@ -12,7 +12,7 @@ const SOURCES = fileURLToPath(new URL('page', import.meta.url));
 /** Where the page finds its files (`PAGE_ROUTES` in handlers/ui/routes.ts). */
 const ASSETS = '/ui/assets/';
 /** The most that the page may have in all, in bytes compressed by gzip: what a browser loads over plain HTTP. */
-export const PAGE_BYTES_MAX = 200_000;
+export const PAGE_BYTES_MAX = 150_000;
 
 /** What the HTML names of the folder of the sources: scripts, styles, images. */
 const REFERENCE = /(src|href)="\.\/([\w./-]+)"/g;
@@ -35,9 +35,9 @@ export async function buildPage() {
     outdir: 'assets',
     write: false,
     bundle: true,
-    splitting: true,
+    // One script for all views: in sixty of their own they are a fifth larger once compressed, and most are looked at anyway.
+    splitting: false,
     entryNames: `[name]-[hash]`,
-    chunkNames: `[name]-[hash]`,
     assetNames: `[name]-[hash]`,
     publicPath: ASSETS,
     loader: { '.svg': 'file', '.woff2': 'file' },
@@ -54,13 +54,10 @@ export async function buildPage() {
   });
   const assets = new Map(outputFiles.map(({ path: file, contents }) => [path.basename(file), contents]));
   const names = new Map();
-  const ahead = new Set();
   for (const [file, { entryPoint }] of Object.entries(metafile.outputs)) {
     if (entryPoint === undefined) continue;
     const name = path.relative(SOURCES, path.join(ROOT, entryPoint));
-    if (!references.includes(name)) continue;
-    names.set(name, path.basename(file));
-    for (const part of startOf(metafile.outputs, file)) if (part !== file) ahead.add(path.basename(part));
+    if (references.includes(name)) names.set(name, path.basename(file));
   }
   for (const file of references) {
     if (BUNDLED.test(file)) continue;
@@ -70,21 +67,8 @@ export async function buildPage() {
     assets.set(hashed, bytes);
     names.set(file, hashed);
   }
-  // What the scripts import is asked for together with them, and not once they have arrived.
-  const links = Array.from(ahead, (name) => `<link rel="modulepreload" href="${ASSETS}${name}">`).join('');
-  const page = html.replace(REFERENCE, (_, attribute, file) => `${attribute}="${ASSETS}${names.get(file)}"`).replace('</head>', `${links}</head>`);
+  const page = html.replace(REFERENCE, (_, attribute, file) => `${attribute}="${ASSETS}${names.get(file)}"`);
   return { page: Buffer.from(page), assets, sources: Object.keys(metafile.inputs) };
-}
-
-/** A script and all that it imports at once. */
-function startOf(outputs, file, seen = new Set()) {
-  if (seen.has(file)) return seen;
-  seen.add(file);
-  for (const { path: imported, kind } of outputs[file].imports) {
-    const part = path.join(path.dirname(file), path.basename(imported));
-    if (kind === 'import-statement' && part in outputs) startOf(outputs, part, seen);
-  }
-  return seen;
 }
 
 /** Compressed for whoever takes that. `isForGood`: once for all nodes, so that it may take its time. */
