@@ -75,7 +75,8 @@ function summaryDocument({ id, nodeId, createdMs, cause, logEnd, shippedEnd, shi
   return { id, createdAt: timeText(createdMs), logEnd, shippedEnd, shippedAt: timeText(shippedMs), sizeBytes, cause, nodeId };
 }
 
-function progressDocument({ backupId, phase, bytesDone, bytesTotal, startedMs, elapsedSeconds, remainingSeconds }: BackupProgress) {
+/** How far a backup is. */
+export function progressDocument({ backupId, phase, bytesDone, bytesTotal, startedMs, elapsedSeconds, remainingSeconds }: BackupProgress) {
   return { backupId, phase, bytesDone, bytesTotal, startedAt: timeText(startedMs), elapsedSeconds, remainingSeconds };
 }
 

@@ -2,6 +2,7 @@ import { isGood } from '../../core/backup/checks/checks.ts';
 import type { BackupCheck, BackupStatus, CheckReport, CheckSubject } from '../../core/backup/checks/checks.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
+import { progressDocument } from './backups.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
@@ -20,7 +21,8 @@ const BACKUP_ID_LENGTH_MAX = 64;
 const backupStatus: Handler = (call, app) => {
   const { status, node } = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
-  return jsonReply(call, { ...statusDocument(status()), last: node.last() });
+  const current = node.current();
+  return jsonReply(call, { ...statusDocument(status()), current: current === null ? null : progressDocument(current), last: node.last() });
 };
 
 function statusDocument({ place, schedule, shipEverySeconds, newest, restorable, unshippedBytes, shipLagMs, provenMs, verified, commands }: BackupStatus) {

@@ -27,7 +27,7 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, Schema>> = {
     repository: TEXT_OR_NULL, schedule: TEXT_OR_NULL, shipEverySeconds: { type: ['number', 'null'], description: 'Null where the log is not shipped.' },
     newest: orNull(object({ id: UUID, createdAt: TIME, logEnd: COUNT }, 'As the node knows it: it looks every few minutes.')), restorable: orNull(object({ position: COUNT, at: TIME }, 'How far a restore of the newest state reaches.')),
     unshippedBytes: { type: ['integer', 'null'], description: 'What would be lost with the node; null where the log is not shipped.' }, shipLagSeconds: { type: ['number', 'null'] }, provenAt: { ...TIME_OR_NULL, description: 'When a drill last passed.' },
-    verified: orNull(object({ at: TIME, errors: COUNT }, 'The last verification since the start of the node.')), last: orNull(object({ backupId: UUID, result: oneOf('Success', 'Aborted', 'Failed'), error: TEXT_OR_NULL }, 'The last backup since the start of the node.')),
+    verified: orNull(object({ at: TIME, errors: COUNT }, 'The last verification since the start of the node.')), current: orNull(ref('BackupProgress')), last: orNull(object({ backupId: UUID, result: oneOf('Success', 'Aborted', 'Failed'), error: TEXT_OR_NULL }, 'The last backup since the start of the node.')),
     commands: orNull(object({ restore: TEXT, restoreToTime: TEXT, list: TEXT, verify: TEXT, drill: TEXT }, 'To be typed elsewhere; they hold no secrets.')),
   }),
   BackupCheckStarted: object({ checkId: UUID }),

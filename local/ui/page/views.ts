@@ -41,6 +41,7 @@ export const VIEWS: readonly View[] = [
   { path: '/chunks', title: 'Chunk map', group: 'Upkeep', icon: 'chunks', needs: 'operators', load: () => import('./views/chunks/chunks.tsx') },
   { path: '/scavenge', title: 'Scavenge', group: 'Upkeep', icon: 'scavenge', needs: 'operators', load: () => import('./views/scavenge/scavenge.tsx') },
   { path: '/auto-scavenge', title: 'Auto-scavenge', group: 'Upkeep', icon: 'clock', needs: 'authenticated', load: () => import('./views/auto-scavenge/auto-scavenge.tsx') },
+  { path: '/backups', title: 'Backups', group: 'Upkeep', icon: 'backup', needs: 'operators', load: () => import('./views/backups/backups.tsx') },
   { path: '/users', title: 'Users', group: 'Access', icon: 'users', needs: 'administrators', load: () => import('./views/users/users.tsx') },
   { path: '/options', title: 'Options', group: 'System', icon: 'options', needs: 'operators', load: () => import('./views/options/options.tsx') },
   { path: '/log', title: 'Log', group: 'System', icon: 'logs', needs: 'operators', load: () => import('./views/log/log.tsx') },

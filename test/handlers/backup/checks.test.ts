@@ -15,6 +15,9 @@ const DRILLED: CheckReport = { kind: 'drill', drill: { backupId: BACKUP_ID, posi
 
 test('the status says how far a restore reaches, and how to make one', async () => {
   const { get, backups } = await world();
+  expect((await get('/admin/backup/status')).json()).toMatchObject({ current: null });
+  backups.node.running = { backupId: BACKUP_ID, phase: 'Copying', bytesDone: 5, bytesTotal: 10, startedMs: Date.UTC(2031, 3, 2), elapsedSeconds: 1, remainingSeconds: 1 };
+  expect((await get('/admin/backup/status')).json()).toMatchObject({ current: { backupId: BACKUP_ID, phase: 'Copying', bytesDone: 5, bytesTotal: 10, startedAt: '2031-04-02T00:00:00Z' } });
   backups.node.lastNow = { backupId: BACKUP_ID, result: 'Failed', error: 'No.' };
   expect((await get('/admin/backup/status')).json()).toMatchObject({
     repository: 's3://backups/node', newest: { id: BACKUP_ID, createdAt: '2031-04-02T09:00:00Z', logEnd: 1_000 }, restorable: { position: 1_500, at: '2031-04-02T09:10:00Z' }, unshippedBytes: 7, shipLagSeconds: 1.5,

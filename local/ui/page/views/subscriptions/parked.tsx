@@ -1,10 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { errorOf } from '../../api/problem.ts';
 import type { ApiError } from '../../api/problem.ts';
 import { mayUse } from '../../api/session.ts';
 import { countText, numberText } from '../../lib/format.ts';
 import { hrefOf, pathTo } from '../../lib/router.ts';
+import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Code, JsonView } from '../../parts/code.tsx';
@@ -41,9 +42,19 @@ interface Parking {
 }
 
 const PAGE = 50;
+/** How often the list is read while messages are on their way out of it. */
+const REPLAYED_EVERY_MS = 3_000;
 
-/** Parked messages, newest first: why each was parked, and what is in it. */
-export function ParkedMessages({ stream, group, count, onReplay }: { readonly stream: string; readonly group: string; readonly count: number; readonly onReplay: () => void }) {
+export interface ParkedProps {
+  readonly stream: string;
+  readonly group: string;
+  /** Those that nobody has asked for again; they are the newest ones. */
+  readonly count: number;
+  readonly onReplay: () => void;
+}
+
+/** Parked messages, newest first: why each was parked, and what is in it. Those that are replayed stay until a consumer is done with them. */
+export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) {
   const [entries, setEntries] = useState<readonly Entry[] | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [next, setNext] = useState<number | null>(null);
@@ -68,11 +79,20 @@ export function ParkedMessages({ stream, group, count, onReplay }: { readonly st
   };
   // With the number the list changes; it is read anew, and no more often.
   useEffect(() => void load(null), [stream, group, count]);
+  const hasReplayed = entries !== null && entries.length > count;
+  useEffect(() => {
+    if (!hasReplayed) return;
+    const timer = setInterval(() => {
+      if (!document.hidden) void load(null);
+    }, REPLAYED_EVERY_MS);
+    return () => clearInterval(timer);
+  }, [hasReplayed, stream, group]);
+  const columns = useMemo(() => columnsFor(new Set(entries?.slice(count).map(({ positionEventNumber }) => positionEventNumber))), [entries, count]);
   if (error !== null) return <Card><ErrorState error={error} what="What is parked" onRetry={() => void load(null)} /></Card>;
   if (entries === null) return <Skeleton lines={6} />;
   return (
     <Card isFlush={entries.length > 0} title="Parked messages" note={count > 0 ? countText(count, 'message') : undefined} actions={<><Button isSmall icon="refresh" label="Read again" isBusy={isBusy} onClick={() => void load(null)} />{mayUse('operators') && count > 0 && <Button isSmall icon="play" onClick={onReplay}>Replay</Button>}</>}>
-      <Table label="Parked messages" columns={COLUMNS} rows={entries} keyOf={({ positionEventNumber }) => positionEventNumber} onOpen={setOpen} empty={<EmptyState icon="check" title="Nothing is parked">A message is parked when a consumer says so, or when it has been sent as often as the settings allow. It then waits here until somebody has looked at it.</EmptyState>} />
+      <Table label="Parked messages" columns={columns} rows={entries} keyOf={({ positionEventNumber }) => positionEventNumber} onOpen={setOpen} empty={<EmptyState icon="check" title="Nothing is parked">A message is parked when a consumer says so, or when it has been sent as often as the settings allow. It then waits here until somebody has looked at it.</EmptyState>} />
       {next !== null && <div class="table-more"><Button isBusy={isBusy} onClick={() => void load(next)}>{`Older ones than number ${numberText(next + 1)}`}</Button></div>}
       <Dialog title={open === null ? '' : `Parked message ${numberText(open.positionEventNumber)}`} isOpen={open !== null} onClose={() => setOpen(null)} size="large">{open !== null && <Message entry={open} />}</Dialog>
     </Card>
@@ -94,11 +114,11 @@ function reasonOf(entry: Entry): string {
   return text === '' ? 'No reason was given' : text;
 }
 
-const COLUMNS: readonly Column<Entry>[] = [
+const columnsFor = (replayed: ReadonlySet<number>): readonly Column<Entry>[] => [
   { name: 'number', title: 'No.', width: '5rem', align: 'end', render: ({ positionEventNumber }) => numberText(positionEventNumber) },
   { name: 'type', title: 'Type', width: '22%', render: ({ eventType }) => <span class="truncate cell-name" title={eventType}>{eventType}</span> },
   { name: 'event', title: 'Event', width: '20%', isMinor: true, render: ({ title }) => <span class="truncate cell-name muted" title={title}>{title}</span> },
-  { name: 'why', title: 'Why it was parked', render: (entry) => <span class="truncate cell-wide" title={reasonOf(entry)}>{reasonOf(entry)}</span> },
+  { name: 'why', title: 'Why it was parked', render: (entry) => <span class="row"><span class="truncate cell-wide" title={reasonOf(entry)}>{reasonOf(entry)}</span>{replayed.has(entry.positionEventNumber) && <Badge tone="info" title="It goes from here when a consumer is done with it">being sent again</Badge>}</span> },
   { name: 'when', title: 'Parked', width: '9rem', isMinor: true, render: (entry) => <Time at={parkingOf(entry).added} /> },
 ];
 

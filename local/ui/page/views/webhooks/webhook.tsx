@@ -10,9 +10,8 @@ import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
 import { Chart } from '../../parts/chart.tsx';
-import { Code } from '../../parts/code.tsx';
+import { Command } from '../../parts/command.tsx';
 import { confirm } from '../../parts/confirm.tsx';
-import { CopyButton } from '../../parts/copy-button.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { EmptyState, Notice } from '../../parts/empty-state.tsx';
@@ -167,9 +166,9 @@ function Address({ connector: { connectorId, settings } }: { readonly connector:
   return (
     <Card title="Address for the sender">
       <div class="stack tight">
-        <div class="row address"><code class="grow break">{url}</code><CopyButton text={url} label="Copy the address" isSmall={false} /></div>
+        <Command text={url} label="Copy the address" />
         <p class="muted small">Senders post JSON to it, with the content type <code>application/json</code>{scheme === null ? ', and without a signature' : <>, signed in <code>{scheme.header ?? settings['signature:header'] ?? 'the header of the settings'}</code></>}. Behind a proxy, the host is that of the proxy.</p>
-        <details><summary class="small">Send a call yourself</summary><Code text={trial} name="command.txt" /></details>
+        <details><summary class="small">Send a call yourself</summary><Command text={trial} /></details>
       </div>
     </Card>
   );

@@ -6,7 +6,7 @@ import { Num } from '../../parts/amount.tsx';
 import { Status } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
-import { Code } from '../../parts/code.tsx';
+import { Command } from '../../parts/command.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
@@ -46,7 +46,7 @@ export default function Webhooks({ query }: ViewProps) {
   return (
     <>
       <ViewHead title="Webhooks" about="Connectors take the calls of other systems, check their signature, and write each as an event." actions={!isAbsent && <Button kind="primary" icon="plus" onClick={add}>New connector</Button>} />
-      {isAbsent ? <Card><EmptyState icon="webhook" title="Connectors are switched off on this node">Start it with this option to have them.<Code text="--connectors-enabled true" name="option.txt" /></EmptyState></Card>
+      {isAbsent ? <Card><EmptyState icon="webhook" title="Connectors are switched off on this node">Start it with this option to have them.<Command text="--connectors-enabled true" label="Copy the option" /></EmptyState></Card>
         : <Loading polled={connectors} what="The list of connectors">{({ items }) => <Connectors items={items} calls={calls.data.value ?? NO_CALLS} search={query.get('q') ?? ''} onAdd={add} />}</Loading>}
     </>
   );

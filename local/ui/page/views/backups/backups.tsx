@@ -1,0 +1,118 @@
+import { useEffect, useState } from 'preact/hooks';
+import { del } from '../../api/client.ts';
+import { errorOf } from '../../api/problem.ts';
+import { usePolled } from '../../api/polled.ts';
+import type { Polled } from '../../api/polled.ts';
+import { bytesText, durationText, msOf } from '../../lib/format.ts';
+import { now } from '../../lib/now.ts';
+import { Bytes } from '../../parts/amount.tsx';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Card, ViewHead } from '../../parts/card.tsx';
+import { EmptyState, Notice } from '../../parts/empty-state.tsx';
+import { Loading } from '../../parts/loading.tsx';
+import { Progress } from '../../parts/progress.tsx';
+import { Stat } from '../../parts/stat.tsx';
+import { Time } from '../../parts/time.tsx';
+import { toast } from '../../parts/toast.tsx';
+import { NO_CHECKS } from './backups-api.ts';
+import type { Backup, Checks, Status } from './backups-api.ts';
+import { ChecksCard } from './checks.tsx';
+import { BackupDialog, DrillDialog, VerifyDialog } from './dialogs.tsx';
+import { BackupList } from './list.tsx';
+import { Restore } from './restore.tsx';
+import type { Wish } from './restore.tsx';
+import { NotConfigured } from './not-configured.tsx';
+import { Timeline } from './timeline.tsx';
+
+const STATUS_EVERY_MS = 2_000;
+const CHECKS_EVERY_MS = 2_000;
+/** It reads the repository, which may be far away. */
+const LIST_EVERY_MS = 60_000;
+/** A drill that is older proves little of what is in the repository today. */
+const PROVEN_MS_MAX = 30 * 86_400_000;
+
+type Open = { readonly what: 'backup' | 'verify' } | { readonly what: 'drill'; readonly backup: Backup | null };
+
+/** What would be left if the node were lost, and whether that can be trusted. */
+export default function Backups() {
+  const status = usePolled<Status>('/admin/backup/status', STATUS_EVERY_MS);
+  if (status.error.value?.status === 404) {
+    return <><ViewHead title="Backups" /><Card><EmptyState icon="backup" title="This node makes no backups">Its data lie in memory, or in object storage that keeps them itself.</EmptyState></Card></>;
+  }
+  return <Loading polled={status} what="Backups" lines={8}>{(known) => (known.repository === null ? <><ViewHead title="Backups" about="This node keeps none of itself yet." /><NotConfigured /></> : <Configured status={known} polled={status} />)}</Loading>;
+}
+
+function Configured({ status, polled }: { readonly status: Status; readonly polled: Polled<Status> }) {
+  const list = usePolled<{ readonly backups: readonly Backup[] }>('/admin/backups', LIST_EVERY_MS);
+  const checks = usePolled<Checks>('/admin/backup/check', CHECKS_EVERY_MS, { missing: NO_CHECKS });
+  const [open, setOpen] = useState<Open | null>(null);
+  const [wish, setWish] = useState<Wish>({ kind: 'newest' });
+  const running = status.current ?? null;
+  const known = checks.data.value?.checks ?? NO_CHECKS.checks;
+  const check = known.find(({ state }) => state === 'running') ?? null;
+  const backups = list.data.value?.backups ?? null;
+
+  // When something has come to its end, what it has changed is asked for.
+  useEffect(() => void list.refresh(), [running?.backupId, status.newest?.id]);
+  useEffect(() => void polled.refresh(), [running?.backupId, check?.checkId]);
+
+  const close = () => setOpen(null);
+  return (
+    <>
+      <ViewHead
+        title="Backups" about={<>To <code class="break">{status.repository}</code></>}
+        actions={
+          <>
+            <Button kind="primary" icon="backup" isDisabled={running !== null} {...(running !== null && { title: 'One is being made' })} onClick={() => setOpen({ what: 'backup' })}>Back up now</Button>
+            <Button icon="shield" isDisabled={check !== null} title="Restore one, and prove it" onClick={() => setOpen({ what: 'drill', backup: null })}>Drill</Button>
+            <Button icon="check" isDisabled={check !== null} title="Read the repository against its checksums" onClick={() => setOpen({ what: 'verify' })}>Verify</Button>
+          </>
+        }
+      >{status.schedule !== null && <Badge title="Minute, hour, day of month, month, day of week, in UTC">{`Schedule ${status.schedule}`}</Badge>}{status.shipEverySeconds !== null && <Badge>{`Ships every ${durationText(status.shipEverySeconds * 1_000)}`}</Badge>}</ViewHead>
+      {status.last !== null && status.last.error !== null && running === null && <Notice tone="bad" title="The last backup failed">{status.last.error}</Notice>}
+      <Tiles status={status} />
+      {running !== null && <Card title="Backup under way" actions={<Stop path="/admin/backup/current" what="The backup" onDone={() => void polled.refresh()} />}><Progress label="Backup" phase={`${running.phase} – ${bytesText(running.bytesDone)}${running.bytesTotal > 0 ? ` of ${bytesText(running.bytesTotal)}` : ''}`} done={running.bytesTotal > 0 ? running.bytesDone / running.bytesTotal : null} leftMs={running.remainingSeconds === null ? null : running.remainingSeconds * 1_000} detail={<>Begun <Time at={running.startedAt} /></>} /></Card>}
+      {check !== null && <Card title={check.kind === 'drill' ? 'Drill under way' : 'Verification under way'} actions={<Stop path="/admin/backup/check" what={check.kind === 'drill' ? 'The drill' : 'The verification'} onDone={() => void checks.refresh()} />}><Progress label={check.kind === 'drill' ? 'Drill' : 'Verification'} phase={`${check.phase ?? 'Beginning'} – ${bytesText(check.bytesDone)}${check.bytesTotal > 0 ? ` of ${bytesText(check.bytesTotal)}` : ''}`} done={check.bytesTotal > 0 ? check.bytesDone / check.bytesTotal : null} detail={<>Begun <Time at={check.startedAt} />, for {durationText(Math.round(check.elapsedSeconds) * 1_000)}</>} /></Card>}
+      <Loading polled={list} what="The list of backups">{({ backups: all }) => (
+        <>
+          {all.length > 0 && <Timeline backups={all} status={status} wish={wish} onWish={setWish} />}
+          {status.commands !== null && all.length > 0 && <Restore commands={status.commands} backups={all} restorableMs={msOf(status.restorable?.at)} wish={wish} onWish={setWish} />}
+          <BackupList backups={all} wish={wish} onWish={setWish} onDrill={check === null ? (backup) => setOpen({ what: 'drill', backup }) : null} onStart={running === null ? () => setOpen({ what: 'backup' }) : null} />
+        </>
+      )}</Loading>
+      <ChecksCard checks={known.filter(({ state }) => state !== 'running')} commands={status.commands} />
+      <BackupDialog isOpen={open?.what === 'backup'} onClose={close} onDone={() => void polled.refresh()} />
+      <VerifyDialog isOpen={open?.what === 'verify'} onClose={close} onDone={() => void checks.refresh()} />
+      <DrillDialog isOpen={open?.what === 'drill'} backups={backups ?? []} backup={open?.what === 'drill' ? open.backup : null} onClose={close} onDone={() => void checks.refresh()} />
+    </>
+  );
+}
+
+function Stop({ path, what, onDone }: { readonly path: string; readonly what: string; readonly onDone: () => void }) {
+  const [isBusy, setBusy] = useState(false);
+  return (
+    <Button isSmall icon="stop" isBusy={isBusy} onClick={() => {
+      setBusy(true);
+      del(path).then(() => toast(`${what} was ended`), (thrown: unknown) => toast(errorOf(thrown).message, 'bad')).finally(() => {
+        setBusy(false);
+        onDone();
+      });
+    }}>Stop</Button>
+  );
+}
+
+function Tiles({ status }: { readonly status: Status }) {
+  const { restorable, newest, unshippedBytes, shipLagSeconds, provenAt, verified } = status;
+  const provenMs = msOf(provenAt);
+  const isProvenOld = provenMs === null || now.value - provenMs > PROVEN_MS_MAX;
+  return (
+    <div class="tiles of-five">
+      <Stat label="Restorable up to" value={restorable === null ? 'nothing yet' : <Time at={restorable.at} />} note={restorable === null ? 'make a first backup' : <Time at={restorable.at} show="absolute" />} {...(restorable === null && { tone: 'bad' as const })} />
+      <Stat label="Would be lost" value={unshippedBytes === null ? (newest === null ? 'all' : 'since the newest') : <Bytes value={unshippedBytes} />} note={unshippedBytes === null ? 'the log is not shipped' : unshippedBytes === 0 ? 'everything is in the repository' : `for ${durationText((shipLagSeconds ?? 0) * 1_000)}`} {...(unshippedBytes === null && { tone: 'warn' as const })} />
+      <Stat label="Newest backup" value={newest === null ? 'none' : <Time at={newest.createdAt} />} note={newest === null ? 'none was made' : <Time at={newest.createdAt} show="absolute" />} {...(newest === null && { tone: 'bad' as const })} />
+      <Stat label="Last drill that passed" value={provenAt === null ? 'never' : <Time at={provenAt} />} note={provenAt === null ? 'no backup was ever proven' : <Time at={provenAt} show="absolute" />} {...(isProvenOld && { tone: 'warn' as const })} />
+      <Stat label="Last verification" value={verified === null ? '–' : <Time at={verified.at} />} note={verified === null ? 'none since the start' : verified.errors === 0 ? 'nothing wrong found' : `${verified.errors} things wrong`} {...(verified !== null && verified.errors > 0 && { tone: 'bad' as const })} />
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+import { useState } from 'preact/hooks';
+import { bytesText, durationText } from '../../lib/format.ts';
+import { Badge } from '../../parts/badge.tsx';
+import type { Tone } from '../../parts/badge.tsx';
+import { Card } from '../../parts/card.tsx';
+import { JsonView } from '../../parts/code.tsx';
+import { Command } from '../../parts/command.tsx';
+import { Definitions } from '../../parts/definitions.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import type { Check, Commands } from './backups-api.ts';
+
+/** What was checked since the start of the node, and what came of it. */
+export function ChecksCard({ checks, commands }: { readonly checks: readonly Check[]; readonly commands: Commands | null }) {
+  const [open, setOpen] = useState<Check | null>(null);
+  return (
+    <Card isFlush={checks.length > 0} title="Checks" note={checks.length > 0 ? 'the last ones since the start of the node' : undefined}>
+      <Table label="Checks" columns={COLUMNS} rows={checks} keyOf={({ checkId }) => checkId} onOpen={setOpen} empty={
+        <EmptyState icon="shield" title="Nothing was checked since the start of the node">
+          A backup that was never restored is a hope. A drill proves one; a verification reads the repository. Both can run elsewhere, too, from a scheduler:
+          {commands !== null && <span class="check-commands"><Command text={commands.drill} /><Command text={commands.verify} /></span>}
+        </EmptyState>
+      } />
+      <Dialog title={open?.kind === 'drill' ? 'Drill' : 'Verification'} isOpen={open !== null} onClose={() => setOpen(null)} size="large">{open !== null && <One check={open} />}</Dialog>
+    </Card>
+  );
+}
+
+function resultOf({ state, isGood }: Check): { readonly word: string; readonly tone: Tone } {
+  if (state === 'running') return { word: 'Running', tone: 'info' };
+  if (state === 'aborted') return { word: 'Ended early', tone: 'plain' };
+  if (state === 'failed') return { word: 'Could not be done', tone: 'bad' };
+  return isGood === true ? { word: 'Passed', tone: 'ok' } : { word: 'Something is wrong', tone: 'bad' };
+}
+
+const COLUMNS: readonly Column<Check>[] = [
+  { name: 'kind', title: 'Check', width: '9rem', render: ({ kind }) => (kind === 'drill' ? 'Drill' : 'Verification') },
+  { name: 'result', title: 'Result', width: '11rem', render: (check) => <Badge tone={resultOf(check).tone}>{resultOf(check).word}</Badge> },
+  { name: 'ended', title: 'Ended', render: ({ endedAt }) => <Time at={endedAt} show="both" /> },
+  { name: 'took', title: 'Took', width: '7rem', align: 'end', isMinor: true, render: ({ elapsedSeconds }) => durationText(elapsedSeconds * 1_000) },
+  { name: 'read', title: 'Read', width: '7rem', align: 'end', isMinor: true, render: ({ bytesDone }) => bytesText(bytesDone) },
+];
+
+function One({ check }: { readonly check: Check }) {
+  return (
+    <div class="stack">
+      <Definitions isWide items={[
+        ['Result', <Badge tone={resultOf(check).tone}>{resultOf(check).word}</Badge>],
+        check.error === null ? null : ['Why', <span class="break">{check.error}</span>],
+        ['Begun', <Time at={check.startedAt} show="absolute" />], ['Took', durationText(check.elapsedSeconds * 1_000)], ['Read', bytesText(check.bytesDone)],
+      ]} />
+      {check.report !== null && <JsonView text={JSON.stringify(check.report)} name={`${check.kind}.json`} />}
+    </div>
+  );
+}

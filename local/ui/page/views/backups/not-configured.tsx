@@ -1,0 +1,28 @@
+import { useState } from 'preact/hooks';
+import { Card } from '../../parts/card.tsx';
+import { Command } from '../../parts/command.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
+
+const WAYS = [
+  { name: 'words', label: 'Command line', text: '--backup-repository s3://my-bucket/backups --backup-schedule "30 2 * * *" --backup-ship-every-sec 5' },
+  { name: 'file', label: 'File', text: 'Backup:\n  Repository: s3://my-bucket/backups\n  Schedule: "30 2 * * *"\n  ShipEverySec: 5' },
+  { name: 'environment', label: 'Environment', text: 'SERVER_BACKUP__REPOSITORY=s3://my-bucket/backups\nSERVER_BACKUP__SCHEDULE="30 2 * * *"\nSERVER_BACKUP__SHIP_EVERY_SEC=5' },
+] as const;
+
+/** What to set, so that the node keeps backups of itself. */
+export function NotConfigured() {
+  const [way, setWay] = useState<string>('words');
+  const shown = WAYS.find(({ name }) => name === way)!;
+  return (
+    <Card>
+      <EmptyState icon="backup" title="If this node were lost, so would be its data">
+        Name a repository – a bucket, or a directory on another disk – and start the node again. It then makes a backup on a schedule, and ships the end of its log every few seconds in between, so that a restore reaches any moment.
+      </EmptyState>
+      <div class="options-to-set">
+        <Tabs label="How options are given" tabs={WAYS} current={way} onChange={setWay}><Command text={shown.text} label="Copy the options" /></Tabs>
+        <p class="muted small">Credentials of a bucket come from the environment of the node, as its SDK takes them. Old backups go by <code>Backup:KeepLast</code>, <code>KeepDaily</code> and their like; <code>Backup:KeyFile</code> encrypts the repository. The schedule is minute, hour, day of month, month, day of week, in UTC.</p>
+      </div>
+    </Card>
+  );
+}

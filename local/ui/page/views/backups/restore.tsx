@@ -1,0 +1,58 @@
+import { useState } from 'preact/hooks';
+import { absoluteText } from '../../lib/format.ts';
+import { Button } from '../../parts/button.tsx';
+import { Card } from '../../parts/card.tsx';
+import { Command } from '../../parts/command.tsx';
+import { shortId, timeWord } from './backups-api.ts';
+import type { Backup, Commands } from './backups-api.ts';
+
+/** What somebody wants back. */
+export type Wish = { readonly kind: 'newest' } | { readonly kind: 'backup'; readonly backup: Backup } | { readonly kind: 'moment'; readonly ms: number };
+
+/** The exact command, for the state that was chosen. */
+export function Restore({ commands, backups, restorableMs, wish, onWish }: { readonly commands: Commands; readonly backups: readonly Backup[]; readonly restorableMs: number | null; readonly wish: Wish; readonly onWish: (wish: Wish) => void }) {
+  const [isBefore, setBefore] = useState(false);
+  const newest = backups[0]!;
+  const momentMs = wish.kind === 'moment' ? wish.ms : restorableMs ?? Date.parse(newest.createdAt);
+  return (
+    <Card title="Restore" actions={
+      <div class="segments" role="group" aria-label="What is restored">
+        <Button isSmall kind="quiet" isPressed={wish.kind === 'newest'} onClick={() => onWish({ kind: 'newest' })}>Newest state</Button>
+        <Button isSmall kind="quiet" isPressed={wish.kind === 'moment'} onClick={() => onWish({ kind: 'moment', ms: momentMs })}>A moment</Button>
+        <Button isSmall kind="quiet" isPressed={wish.kind === 'backup'} onClick={() => onWish({ kind: 'backup', backup: newest })}>One backup</Button>
+      </div>
+    }>
+      <div class="stack tight">
+        {wish.kind === 'newest' && <p class="muted">The newest backup with the log that was shipped behind it{restorableMs !== null && <>: as it was at <strong>{absoluteText(restorableMs)}</strong></>}.</p>}
+        {wish.kind === 'moment' && (
+          <div class="row wrap restore-moment">
+            <div class="field"><label for="restore-moment">Moment, in your time zone</label><input id="restore-moment" type="datetime-local" step={1} value={localText(wish.ms)} max={localText(restorableMs ?? wish.ms)} onChange={(event) => {
+              const ms = new Date(event.currentTarget.value).getTime();
+              if (Number.isFinite(ms)) onWish({ kind: 'moment', ms: Math.min(ms, restorableMs ?? ms) });
+            }} /></div>
+            <label class="row small"><input type="checkbox" checked={isBefore} onChange={(event) => setBefore(event.currentTarget.checked)} />Or the nearest before it</label>
+          </div>
+        )}
+        {wish.kind === 'moment' && <p class="muted small">Where the log of that moment was scavenged since, no backup may hold it: the command then names the nearest moment that can be had.</p>}
+        {wish.kind === 'backup' && <p class="muted">Backup <code>{shortId(wish.backup.id)}</code> as it was made on <strong>{absoluteText(Date.parse(wish.backup.createdAt))}</strong>. Others can be chosen in the list.</p>}
+        <Command text={commandOf(commands, wish, isBefore)} />
+        <ol class="restore-steps small muted">
+          <li>Run it where the new node is to be, as who runs it, with access to the repository. The directory has to be empty; no node may be using it.</li>
+          <li>It checks every byte, and opens the result before it says that it is done.</li>
+          <li>Start a node on that directory. It gets an id of its own; stop the old one first, if it still runs.</li>
+        </ol>
+      </div>
+    </Card>
+  );
+}
+
+export function commandOf({ restore }: Commands, wish: Wish, isBefore: boolean): string {
+  if (wish.kind === 'newest') return restore;
+  return wish.kind === 'backup' ? `${restore} --backup ${wish.backup.id}` : `${restore} --to-time ${timeWord(wish.ms)}${isBefore ? ' --at-or-before' : ''}`;
+}
+
+/** As fields for times take it: local, without a zone. */
+function localText(ms: number): string {
+  const away = new Date(ms).getTimezoneOffset() * 60_000;
+  return new Date(ms - away).toISOString().slice(0, 19);
+}

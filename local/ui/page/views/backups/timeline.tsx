@@ -1,0 +1,89 @@
+import { useMemo, useState } from 'preact/hooks';
+import { absoluteText, bytesText, dayText, msOf, relativeText } from '../../lib/format.ts';
+import { now } from '../../lib/now.ts';
+import { Button } from '../../parts/button.tsx';
+import { Card } from '../../parts/card.tsx';
+import { CAUSES } from './backups-api.ts';
+import type { Backup, Status } from './backups-api.ts';
+import type { Wish } from './restore.tsx';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+/** What is looked at; null for all there is. */
+const SPANS = [{ label: '24 h', ms: DAY_MS }, { label: '7 d', ms: 7 * DAY_MS }, { label: '30 d', ms: 30 * DAY_MS }, { label: 'All', ms: null }] as const;
+/** Places along the line where a mark can stand: more would lie on each other. */
+const PLACES = 240;
+const TICKS = 5;
+/** Steps of a moment that is chosen by the keys. */
+const STEPS = 500;
+
+interface Mark {
+  readonly share: number;
+  readonly backup: Backup;
+  /** With those that stand at the same place. */
+  readonly count: number;
+}
+
+/** The backups along the time, up to where one can go back, and what would be lost. A click or the arrow keys choose a moment. */
+export function Timeline({ backups, status, wish, onWish }: { readonly backups: readonly Backup[]; readonly status: Status; readonly wish: Wish; readonly onWish: (wish: Wish) => void }) {
+  const [span, setSpan] = useState<number | null>(null);
+  const nowMs = now.value;
+  const oldest = Math.min(...backups.map(({ createdAt }) => Date.parse(createdAt)));
+  // Some room before the first one, and never so little that seconds would look like days.
+  const from = span === null ? oldest - Math.max(HOUR_MS / 12, (nowMs - oldest) * 0.04) : nowMs - span;
+  const whole = Math.max(1, nowMs - from);
+  const shareOf = (ms: number) => Math.min(1, Math.max(0, (ms - from) / whole));
+  const reachMs = msOf(status.restorable?.at) ?? oldest;
+  const marks = useMemo(() => marksOf(backups, from, whole), [backups, Math.round(from / 1_000), Math.round(whole / 1_000)]);
+  const chosen = wish.kind === 'moment' ? wish.ms : wish.kind === 'backup' ? Date.parse(wish.backup.createdAt) : reachMs;
+  const step = Math.max(1_000, Math.round(whole / STEPS / 1_000) * 1_000);
+  return (
+    <Card title="Time line" note="choose a moment to restore to" actions={<div class="segments" role="group" aria-label="Span of time">{SPANS.map(({ label, ms }) => <Button key={label} isSmall kind="quiet" isPressed={ms === span} onClick={() => setSpan(ms)}>{label}</Button>)}</div>}>
+      <div class="timeline">
+        <div class="timeline-track">
+          <div class="timeline-reach" style={{ width: `${shareOf(reachMs) * 100}%` }} title={`Can be restored up to ${absoluteText(reachMs)}`} />
+          <div class="timeline-lost" style={{ left: `${shareOf(reachMs) * 100}%` }} title="Not in the repository yet" />
+          {marks.map(({ share, backup, count }) => (
+            <span key={backup.id}>
+              {shareOf(Date.parse(backup.shippedAt)) > share && <span class="timeline-shipped" style={{ left: `${share * 100}%`, width: `${(shareOf(Date.parse(backup.shippedAt)) - share) * 100}%` }} />}
+              <span class={`timeline-mark fill-${CAUSES[backup.cause].series}${count > 1 ? ' many' : ''}`} style={{ left: `${share * 100}%` }} title={`${absoluteText(Date.parse(backup.createdAt))}, ${bytesText(backup.sizeBytes)}, ${CAUSES[backup.cause].word}${count > 1 ? `, and ${count - 1} beside it` : ''}`} />
+            </span>
+          ))}
+          {chosen >= from && <span class={`timeline-chosen${wish.kind === 'newest' ? ' quiet' : ''}`} style={{ left: `${shareOf(chosen) * 100}%` }} aria-hidden="true" />}
+          <input
+            type="range" aria-label="Moment to restore to" aria-valuetext={absoluteText(chosen)} min={Math.ceil(from)} max={Math.max(Math.ceil(from), Math.min(nowMs, reachMs))} step={step} value={Math.min(chosen, reachMs)}
+            style={{ width: `${shareOf(reachMs) * 100}%` }} onInput={(event) => onWish({ kind: 'moment', ms: Math.min(Number(event.currentTarget.value), reachMs) })}
+          />
+        </div>
+        <div class="timeline-axis" aria-hidden="true">{Array.from({ length: TICKS }, (_, i) => <span key={i}>{i === TICKS - 1 ? 'now' : tickText(from + (whole * i) / (TICKS - 1), whole)}</span>)}</div>
+        <ul class="timeline-legend">
+          {(Object.keys(CAUSES) as Backup['cause'][]).filter((cause) => backups.some((backup) => backup.cause === cause)).map((cause) => <li key={cause} title={CAUSES[cause].about}><span class={`key round fill-${CAUSES[cause].series}`} />Whole backup, {CAUSES[cause].word}</li>)}
+          <li title="The end of the log, shipped behind a backup every few seconds"><span class="key line fill-1" />Log shipped behind it</li>
+          <li><span class="key reach" />Restorable to any moment</li>
+          {status.unshippedBytes !== 0 && <li><span class="key lost" />Would be lost</li>}
+          <li class="push faint">{wish.kind === 'newest' ? 'Newest state' : `${absoluteText(chosen)} (${relativeText(chosen, nowMs)})`}</li>
+        </ul>
+      </div>
+    </Card>
+  );
+}
+
+/** At each place the newest backup stands for all there. */
+function marksOf(backups: readonly Backup[], from: number, whole: number): readonly Mark[] {
+  const places = new Map<number, { backup: Backup; count: number }>();
+  for (const backup of backups) {
+    const share = (Date.parse(backup.createdAt) - from) / whole;
+    if (share < 0 || share > 1) continue;
+    const place = Math.round(share * PLACES);
+    const found = places.get(place);
+    places.set(place, { backup: found === undefined || found.backup.createdAt < backup.createdAt ? backup : found.backup, count: (found?.count ?? 0) + 1 });
+  }
+  return Array.from(places.values(), ({ backup, count }) => ({ share: (Date.parse(backup.createdAt) - from) / whole, backup, count }));
+}
+
+const hour = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const weekday = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
+
+function tickText(ms: number, whole: number): string {
+  return whole <= 1.5 * DAY_MS ? hour.format(ms) : whole <= 8 * DAY_MS ? weekday.format(ms) : dayText(ms);
+}

@@ -1,0 +1,173 @@
+import { expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { atNode, LOOKS, PASSWORD, sees } from './kit.ts';
+import type { Ui } from './kit.ts';
+
+const EVENTS = 'application/vnd.eventstore.events+json';
+const HOSTILE = '<img src=x onerror=alert(1)>';
+
+interface Info {
+  readonly parkedMessageCount: number;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+atNode('subscriptions', (ui) => {
+  const info = async (stream: string, group: string) => (await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info;
+  const titles = async (stream: string, group: string) => ((await (await ui.ask('GET', `${pathOf(stream, group)}/20`)).json()) as { entries: { title: string }[] }).entries.map(({ title }) => title).toReversed();
+
+  test('where there are none it says so; one made in the page is there, is changed there, and deleted by typing its name', async () => {
+    const page = await ui.open('/subscriptions');
+    await sees(page, 'No groups yet');
+    await page.getByRole('button', { name: 'New group' }).first().click();
+    const made = page.getByRole('dialog', { name: 'New group' });
+    await made.getByLabel('Stream', { exact: true }).fill('$all');
+    await made.getByLabel('Name of the group').fill('mailers');
+    await made.getByLabel('Page').fill('600');
+    await made.getByRole('button', { name: 'Make group' }).click();
+    await made.getByText('Groups of $all are made over gRPC: a client has createToAll for it.').waitFor();
+    await made.getByText('It has to be larger than a page.').waitFor();
+    await made.getByLabel('Stream', { exact: true }).fill('mails');
+    await made.getByLabel('Page').fill('30');
+    await made.getByLabel('Begin at').fill('end');
+    await made.getByLabel('Strategy').selectOption('Pinned');
+    await made.getByRole('button', { name: 'Make group' }).click();
+    await page.getByRole('heading', { name: 'mailers' }).waitFor();
+    expect((await info('mails', 'mailers')).config).toMatchObject({ startPosition: '-1', readBatchSize: 30, namedConsumerStrategy: 'Pinned', maxRetryCount: 10 });
+
+    await page.getByRole('button', { name: 'Settings' }).click();
+    const edited = page.getByRole('dialog', { name: 'Settings of mailers' });
+    await edited.getByLabel('Retries').fill('3');
+    await edited.getByRole('switch', { name: 'Resolve links' }).check();
+    await edited.getByRole('button', { name: 'Save' }).click();
+    await edited.waitFor({ state: 'hidden' });
+    expect((await info('mails', 'mailers')).config).toMatchObject({ startPosition: '-1', maxRetryCount: 3, resolveLinktos: true, readBatchSize: 30 });
+
+    await page.getByRole('button', { name: 'More for this group' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    const question = page.getByRole('dialog', { name: 'Delete this group' });
+    await question.getByRole('button', { name: 'Delete group' }).click();
+    await question.getByText('Type mailers to go on.').waitFor();
+    await question.getByRole('textbox').fill('mailers');
+    await question.getByRole('button', { name: 'Delete group' }).click();
+    await sees(page, 'No groups yet');
+    expect((await ui.ask('GET', `${pathOf('mails', 'mailers')}/info`)).status).toBe(404);
+  });
+
+  test('what consumers have parked is looked at, and replayed up to a number, and all of it', async () => {
+    await parked(ui, 'jobs', 'workers', 5, 3);
+    const page = await ui.open('/subscriptions');
+    await page.getByRole('row', { name: /workers.*jobs.*3$/ }).waitFor();
+    await page.getByRole('link', { name: 'workers' }).click();
+    await page.getByRole('tab', { name: 'Parked (3)' }).click();
+    const rows = page.getByRole('table', { name: 'Parked messages' }).getByRole('row');
+    await expect.poll(() => rows.count()).toBe(4);
+    await rows.nth(1).click();
+    const message = page.getByRole('dialog', { name: 'Parked message 2' });
+    await message.getByText('Client explicitly NAK\'ed message.').waitFor();
+    await message.getByText('job-made').waitFor();
+    // A number that no double holds, and text that is no markup.
+    await message.getByText('12345678901234567890').waitFor();
+    await message.getByText(HOSTILE).waitFor();
+    await page.keyboard.press('Escape');
+
+    await page.getByRole('button', { name: 'Replay parked' }).click();
+    const replay = page.getByRole('dialog', { name: 'Replay parked messages' });
+    await replay.getByLabel('Which').selectOption('some');
+    await replay.getByLabel('Below number').fill('2');
+    await replay.getByRole('button', { name: 'Replay' }).click();
+    await page.getByRole('tab', { name: 'Parked (1)' }).waitFor();
+    expect((await info('jobs', 'workers')).parkedMessageCount).toBe(1);
+    // They are sent again, and go from the list when a consumer is done with them.
+    await expect.poll(() => page.getByText('being sent again').count()).toBe(2);
+    expect(await done(ui, 'jobs', 'workers', 2)).toEqual(['job-made', 'job-made']);
+    await expect.poll(() => rows.count()).toBe(2);
+
+    await page.getByRole('button', { name: 'Replay parked' }).click();
+    await replay.getByLabel('Which').selectOption('all');
+    await replay.getByRole('button', { name: 'Replay' }).click();
+    await expect.poll(async () => (await info('jobs', 'workers')).parkedMessageCount).toBe(0);
+    expect(await done(ui, 'jobs', 'workers', 1)).toEqual(['job-made']);
+    await sees(page, 'Nothing is parked');
+  });
+
+  test('a group is reset in the page, and its consumers get all again', async () => {
+    await parked(ui, 'letters', 'readers', 3, 0);
+    await expect.poll(() => titles('letters', 'readers')).toEqual([]);
+    const page = await ui.open('/subscriptions/letters/readers');
+    await page.getByRole('button', { name: 'More for this group' }).click();
+    await page.getByRole('menuitem', { name: 'Reset' }).click();
+    const reset = page.getByRole('dialog', { name: 'Reset readers' });
+    await reset.getByLabel('Begin at').selectOption('place');
+    await reset.getByLabel('Number of the event').fill('1');
+    await reset.getByRole('button', { name: 'Reset' }).click();
+    await reset.waitFor({ state: 'hidden' });
+    await expect.poll(() => titles('letters', 'readers')).toEqual(['1@letters', '2@letters']);
+  });
+
+  test('a group that comes and goes beside the page is seen to; names are text, whatever they hold', async () => {
+    ui.allow(/status of 404/);
+    const page = await ui.open('/subscriptions');
+    await page.getByRole('table', { name: 'Groups' }).waitFor();
+    expect((await ui.ask('PUT', pathOf('a/b %41', HOSTILE), {})).status).toBe(201);
+    await page.getByRole('link', { name: HOSTILE }).click();
+    await page.getByRole('heading', { name: HOSTILE }).waitFor();
+    await ui.ask('DELETE', pathOf('a/b %41', HOSTILE));
+    await sees(page, 'There is no such group');
+  });
+
+  test('who may read but not change finds no way to', async () => {
+    await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: PASSWORD });
+    await ui.ask('PUT', pathOf('seen', 'by-reader'), {});
+    const page = await ui.open('/subscriptions/seen/by-reader', { user: 'reader' });
+    await page.getByRole('heading', { name: 'by-reader' }).waitFor();
+    await sees(page, 'Nobody is connected');
+    expect(await page.getByRole('button', { name: /Settings|Replay|More for/ }).count()).toBe(0);
+  });
+
+  test.each(LOOKS)('nothing is wrong with the views on a %s in %s', async (size, scheme) => {
+    await parked(ui, 'looks', 'lookers', 3, 2);
+    const looks = { size, scheme } as const;
+    expect(await ui.faults('/subscriptions', 'text=lookers', looks)).toEqual([]);
+    expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', looks)).toEqual([]);
+    expect(await ui.faults(`${pathOf('looks', 'lookers')}?tab=parked`, 'text=job-made', looks)).toEqual([]);
+    expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', looks, (page) => dialog(page, 'Settings'))).toEqual([]);
+  });
+});
+
+async function dialog(page: Page, button: string): Promise<void> {
+  await page.getByRole('button', { name: button, exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).waitFor();
+}
+
+function pathOf(stream: string, group: string): string {
+  return `/subscriptions/${encodeURIComponent(stream)}/${encodeURIComponent(group)}`;
+}
+
+/** Takes so many messages as a consumer, and acknowledges them; their types. */
+async function done(ui: Ui, stream: string, group: string, count: number): Promise<readonly string[]> {
+  const taken: { readonly eventId: string; readonly eventType: string }[] = [];
+  await expect.poll(async () => {
+    const { entries } = await (await ui.ask('GET', `${pathOf(stream, group)}/20?embed=rich`)).json() as { entries: typeof taken };
+    return taken.push(...entries);
+  }).toBe(count);
+  await ui.ask('POST', `${pathOf(stream, group)}/ack?ids=${taken.map(({ eventId }) => eventId).join(',')}`);
+  return taken.map(({ eventType }) => eventType);
+}
+
+/** A group over a stream with so many events, of which a consumer has parked some and acknowledged the others. */
+async function parked(ui: Ui, stream: string, group: string, events: number, count: number): Promise<void> {
+  if ((await ui.ask('PUT', pathOf(stream, group), { minCheckPointCount: 1, maxCheckPointCount: 1 })).status !== 201) return;
+  const body = Array.from({ length: events }, () => ({ eventId: crypto.randomUUID(), eventType: 'job-made', data: { text: HOSTILE, exact: 0 } }));
+  // Written as text: the number is to arrive with all its digits.
+  const text = JSON.stringify(body).replaceAll('"exact":0', '"exact":12345678901234567890');
+  await fetch(`${ui.url}/streams/${stream}`, { method: 'POST', headers: { 'content-type': EVENTS, authorization: `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}` }, body: text });
+  const ids: string[] = [];
+  await expect.poll(async () => {
+    const { entries } = await (await ui.ask('GET', `${pathOf(stream, group)}/20?embed=rich`)).json() as { entries: { eventId: string }[] };
+    ids.push(...entries.map(({ eventId }) => eventId));
+    return ids.length;
+  }).toBe(events);
+  if (count > 0) await ui.ask('POST', `${pathOf(stream, group)}/nack?action=park&ids=${ids.slice(0, count).join(',')}`);
+  if (count < events) await ui.ask('POST', `${pathOf(stream, group)}/ack?ids=${ids.slice(count).join(',')}`);
+  await expect.poll(async () => ((await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info).parkedMessageCount).toBe(count);
+}
