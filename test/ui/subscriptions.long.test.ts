@@ -11,6 +11,9 @@ interface Info {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
+/** Longer than any of this takes, also beside much else. */
+const SOON = { timeout: 20_000 };
+
 atNode('subscriptions', (ui) => {
   const info = async (stream: string, group: string) => (await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info;
   const titles = async (stream: string, group: string) => ((await (await ui.ask('GET', `${pathOf(stream, group)}/20`)).json()) as { entries: { title: string }[] }).entries.map(({ title }) => title).toReversed();
@@ -60,7 +63,7 @@ atNode('subscriptions', (ui) => {
     await page.getByRole('link', { name: 'workers' }).click();
     await page.getByRole('tab', { name: 'Parked (3)' }).click();
     const rows = page.getByRole('table', { name: 'Parked messages' }).getByRole('row');
-    await expect.poll(() => rows.count()).toBe(4);
+    await expect.poll(() => rows.count(), SOON).toBe(4);
     await rows.nth(1).click();
     const message = page.getByRole('dialog', { name: 'Parked message 2' });
     await message.getByText('Client explicitly NAK\'ed message.').waitFor();
@@ -78,21 +81,21 @@ atNode('subscriptions', (ui) => {
     await page.getByRole('tab', { name: 'Parked (1)' }).waitFor();
     expect((await info('jobs', 'workers')).parkedMessageCount).toBe(1);
     // They are sent again, and go from the list when a consumer is done with them.
-    await expect.poll(() => page.getByText('being sent again').count()).toBe(2);
+    await expect.poll(() => page.getByText('being sent again').count(), SOON).toBe(2);
     expect(await done(ui, 'jobs', 'workers', 2)).toEqual(['job-made', 'job-made']);
-    await expect.poll(() => rows.count()).toBe(2);
+    await expect.poll(() => rows.count(), SOON).toBe(2);
 
     await page.getByRole('button', { name: 'Replay parked' }).click();
     await replay.getByLabel('Which').selectOption('all');
     await replay.getByRole('button', { name: 'Replay' }).click();
-    await expect.poll(async () => (await info('jobs', 'workers')).parkedMessageCount).toBe(0);
+    await expect.poll(async () => (await info('jobs', 'workers')).parkedMessageCount, SOON).toBe(0);
     expect(await done(ui, 'jobs', 'workers', 1)).toEqual(['job-made']);
     await sees(page, 'Nothing is parked');
   });
 
   test('a group is reset in the page, and its consumers get all again', async () => {
     await parked(ui, 'letters', 'readers', 3, 0);
-    await expect.poll(() => titles('letters', 'readers')).toEqual([]);
+    await expect.poll(() => titles('letters', 'readers'), SOON).toEqual([]);
     const page = await ui.open('/subscriptions/letters/readers');
     await page.getByRole('button', { name: 'More for this group' }).click();
     await page.getByRole('menuitem', { name: 'Reset' }).click();
@@ -101,7 +104,7 @@ atNode('subscriptions', (ui) => {
     await reset.getByLabel('Number of the event').fill('1');
     await reset.getByRole('button', { name: 'Reset' }).click();
     await reset.waitFor({ state: 'hidden' });
-    await expect.poll(() => titles('letters', 'readers')).toEqual(['1@letters', '2@letters']);
+    await expect.poll(() => titles('letters', 'readers'), SOON).toEqual(['1@letters', '2@letters']);
   });
 
   test('a group that comes and goes beside the page is seen to; names are text, whatever they hold', async () => {
@@ -145,13 +148,24 @@ function pathOf(stream: string, group: string): string {
 
 /** Takes so many messages as a consumer, and acknowledges them; their types. */
 async function done(ui: Ui, stream: string, group: string, count: number): Promise<readonly string[]> {
-  const taken: { readonly eventId: string; readonly eventType: string }[] = [];
+  const taken = await takenOf(ui, stream, group, count);
+  await ui.ask('POST', `${pathOf(stream, group)}/ack?ids=${taken.map(({ id }) => id).join(',')}`);
+  return taken.map(({ type }) => type);
+}
+
+interface Message {
+  /** By which it is answered: not that of its event where it was replayed. */
+  readonly id: string;
+  readonly type: string;
+}
+
+async function takenOf(ui: Ui, stream: string, group: string, count: number): Promise<readonly Message[]> {
+  const taken: Message[] = [];
   await expect.poll(async () => {
-    const { entries } = await (await ui.ask('GET', `${pathOf(stream, group)}/20?embed=rich`)).json() as { entries: typeof taken };
-    return taken.push(...entries);
-  }).toBe(count);
-  await ui.ask('POST', `${pathOf(stream, group)}/ack?ids=${taken.map(({ eventId }) => eventId).join(',')}`);
-  return taken.map(({ eventType }) => eventType);
+    const { entries } = await (await ui.ask('GET', `${pathOf(stream, group)}/20?embed=rich`)).json() as { entries: { eventType: string; links: { uri: string; relation: string }[] }[] };
+    return taken.push(...entries.map(({ eventType, links }) => ({ id: links.find(({ relation }) => relation === 'ack')!.uri.split('/').at(-1)!, type: eventType })));
+  }, SOON).toBe(count);
+  return taken;
 }
 
 /** A group over a stream with so many events, of which a consumer has parked some and acknowledged the others. */
@@ -161,13 +175,8 @@ async function parked(ui: Ui, stream: string, group: string, events: number, cou
   // Written as text: the number is to arrive with all its digits.
   const text = JSON.stringify(body).replaceAll('"exact":0', '"exact":12345678901234567890');
   await fetch(`${ui.url}/streams/${stream}`, { method: 'POST', headers: { 'content-type': EVENTS, authorization: `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}` }, body: text });
-  const ids: string[] = [];
-  await expect.poll(async () => {
-    const { entries } = await (await ui.ask('GET', `${pathOf(stream, group)}/20?embed=rich`)).json() as { entries: { eventId: string }[] };
-    ids.push(...entries.map(({ eventId }) => eventId));
-    return ids.length;
-  }).toBe(events);
+  const ids = (await takenOf(ui, stream, group, events)).map(({ id }) => id);
   if (count > 0) await ui.ask('POST', `${pathOf(stream, group)}/nack?action=park&ids=${ids.slice(0, count).join(',')}`);
   if (count < events) await ui.ask('POST', `${pathOf(stream, group)}/ack?ids=${ids.slice(count).join(',')}`);
-  await expect.poll(async () => ((await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info).parkedMessageCount).toBe(count);
+  await expect.poll(async () => ((await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info).parkedMessageCount, SOON).toBe(count);
 }
