@@ -46,14 +46,14 @@ export default function All({ query }: ViewProps) {
           <SearchField label={on === 'stream' ? 'Streams that begin with' : 'Types that begin with'} value={prefix} onInput={(text) => setQuery({ q: text === '' ? null : text, from: null })} />
           <label class="row small muted"><input type="checkbox" checked={withSystem} onChange={(event) => setQuery({ system: event.currentTarget.checked ? 'true' : null, from: null })} />System events</label>
           <span class="push row wrap">
-            <span class="muted small" role="status">{rows.length > 0 && countText(rows.length, 'event')}{feed.isLive && <> · <Status tone="ok" isLive>live</Status></>}</span>
+            <span class="muted small nowrap">{rows.length > 0 && countText(rows.length, 'event')}{feed.isLive && <> · <Status tone="ok" isLive>live</Status></>}</span>
             <Pager onNewest={isNewest ? null : () => show(null)} onNewer={isNewest || page?.newer == null ? null : () => void showNewer().catch(() => show(null))} onOlder={page?.older == null ? null : () => show(page.older)} onOldest={page?.older == null ? null : () => void readPage(source, START, 'forward', COUNT).then(({ newer }) => show(newer))} />
           </span>
         </div>
         {feed.hasSkipped && <Notice tone="info">More events came at once than are shown. Page back to see all of them, or pause.</Notice>}
         {error !== null ? (error.code === 'access_denied' ? <Refused stream={ALL} error={error} /> : <ErrorState error={error} what="The log" onRetry={feed.reload} />)
           : page === null ? <div class="table-waiting"><Skeleton lines={10} /></div>
-            : <EventTable label="Events of all streams" rows={rows} previews={feed.previews} fresh={feed.fresh} showsStream empty={<Nothing prefix={prefix} withSystem={withSystem} isMore={page.older !== null} onOlder={() => show(page.older)} />} />}
+            : <EventTable key={from} label="Events of all streams" rows={rows} previews={feed.previews} fresh={feed.fresh} showsStream empty={<Nothing prefix={prefix} withSystem={withSystem} isMore={page.older !== null} onOlder={() => show(page.older)} />} />}
       </Card>
     </>
   );

@@ -30,7 +30,6 @@ function Asked({ stream, onClose, onDone }: { readonly stream?: string; readonly
         const target = stream ?? values['stream']!;
         onDone(await append(target, id, form, values), target);
       }}
-      errorText={({ code, message, data }) => (code === 'wrong_expected_version' && typeof data['actual'] === 'number' ? `The stream is not as expected: ${data['actual'] < 0 ? 'it has no events' : `its last event is number ${data['actual']}`}. Nothing was appended.` : message)}
       buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Append</Button></>}
     >
       {stream === undefined ? <Field name="stream" label="Stream" about="It is created with its first event" isRequired isFocused spellcheck={false} /> : <p class="muted break">To <strong><Name text={stream} /></strong>, as event <code class="small">{id}</code></p>}

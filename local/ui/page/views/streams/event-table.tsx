@@ -37,11 +37,11 @@ function open(row: Row): void {
 
 function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Row>[] {
   return [
-    { name: 'number', title: 'Number', width: 'min(7rem, 20vw)', render: (row) => <NumberCell row={row} /> },
-    ...(showsStream ? [{ name: 'stream', title: 'Stream', width: '26%', render: ({ stream }: Row) => <a class="plain-link truncate cell" href={hrefOf(viewOf(stream))}><Name text={stream} /></a> }] : []),
-    { name: 'type', title: 'Type', width: showsStream ? '20%' : '26%', render: (row) => <TypeCell row={row} /> },
+    { name: 'number', title: 'Number', width: showsStream ? 'min(7rem, 15vw)' : 'min(7rem, 20vw)', render: (row) => <NumberCell row={row} /> },
+    ...(showsStream ? [{ name: 'stream', title: 'Stream', width: '30%', render: ({ stream }: Row) => <a class="plain-link truncate cell" href={hrefOf(viewOf(stream))}><Name text={stream} /></a> }] : []),
+    { name: 'type', title: 'Type', width: showsStream ? '24%' : '26%', render: (row) => <TypeCell row={row} /> },
     { name: 'data', title: 'Data', isMinor: true, render: (row) => <span class="mono faint truncate cell">{previewOf(row, previews)}</span> },
-    { name: 'written', title: 'Written', width: 'min(9rem, 37vw)', align: 'end', render: ({ writtenAt }) => <span class="muted"><Time at={writtenAt} /></span> },
+    { name: 'written', title: 'Written', width: 'min(9rem, 35vw)', align: 'end', render: ({ writtenAt }) => <span class="muted"><Time at={writtenAt} /></span> },
   ];
 }
 

@@ -16,7 +16,7 @@ import { Time } from '../../parts/time.tsx';
 import { readPage } from './feed.ts';
 import { addressOf, isReachable, viewOf } from './names.ts';
 import { JsonOrText, Payload } from './payload.tsx';
-import { linkIn, readEvent } from './read-event.ts';
+import { readEvent } from './read-event.ts';
 import type { ShownEvent } from './read-event.ts';
 import { Refused } from './refused.tsx';
 import { Related, tieOf } from './related.tsx';
@@ -77,8 +77,7 @@ function Failure({ stream, number, error, onRetry }: { readonly stream: string; 
   return <EmptyState icon="event" title="There is no such event" action={<div class="row"><Button href={`${viewOf(stream)}?from=${number}&at=${number}`}>Events around it</Button><Button onClick={onRetry} icon="refresh">Look again</Button></div>}><span class="break">It is gone, or it has not been written yet.</span></EmptyState>;
 }
 
-function Parts({ stream, event: { line, number, isResolved }, resolvesLinks }: { readonly stream: string; readonly event: ShownEvent; readonly resolvesLinks: boolean }) {
-  const link = line.eventType === '$>' ? linkIn(line.data ?? '') : null;
+function Parts({ stream, event: { line, number, isResolved, link }, resolvesLinks }: { readonly stream: string; readonly event: ShownEvent; readonly resolvesLinks: boolean }) {
   const tie = tieOf(line.metaData);
   const name = `metadata-${number}.json`;
   return (

@@ -50,7 +50,7 @@ export function StreamEvents({ stream, query, changes, onAppend }: { readonly st
     <Card isFlush>
       <div class="toolbar table-toolbar">
         <Button isSmall icon={isFollowed ? 'pause' : 'play'} isPressed={isFollowed} isDisabled={!isNewest} title={isNewest ? undefined : 'The newest page alone grows'} onClick={() => setFollowed(!isFollowed)}>{isFollowed ? 'Following' : 'Follow'}</Button>
-        <span class="muted small stream-range" role="status">{rangeText(rows.length, newest, oldest)}{feed.isLive && <> · <Status tone="ok" isLive>live</Status></>}</span>
+        <span class="muted small stream-range">{rangeText(rows.length, newest, oldest)}{feed.isLive && <> · <Status tone="ok" isLive>live</Status></>}</span>
         <span class="push row wrap">
           <JumpTo onJump={(number) => setQuery({ from: String(number), at: String(number) })} />
           <label class="row small muted">Links<select class="plain small" value={resolvesLinks ? 'resolved' : 'own'} onChange={(event) => setQuery({ links: event.currentTarget.value === 'own' ? 'own' : null })}><option value="resolved">resolved</option><option value="own">as they are</option></select></label>
@@ -64,7 +64,7 @@ export function StreamEvents({ stream, query, changes, onAppend }: { readonly st
       {feed.hasSkipped && <Notice tone="info">More events came at once than are shown. Page back to see all of them, or pause.</Notice>}
       {asked !== null && page !== null && !feed.isLoading && newest !== asked && <Notice tone="warn">{newest === null || newest < asked ? `There is no event ${numberText(asked)}: ${newest === null ? 'nothing as old as that is left' : `the one before it is ${numberText(newest)}`}.` : ''}</Notice>}
       {page === null && error === null ? <div class="table-waiting"><Skeleton lines={8} /></div>
-        : <EventTable label={`Events of ${stream}`} rows={rows} previews={feed.previews} fresh={feed.fresh} chosen={asked} empty={<Nothing isAbsent={error !== null} isNewest={isNewest} isFollowed={feed.isLive} onNewest={() => show(null)} onOldest={() => void showOldest()} {...(onAppend !== undefined && { onAppend })} />} />}
+        : <EventTable key={from} label={`Events of ${stream}`} rows={rows} previews={feed.previews} fresh={feed.fresh} chosen={asked} empty={<Nothing isAbsent={error !== null} isNewest={isNewest} isFollowed={feed.isLive} onNewest={() => show(null)} onOldest={() => void showOldest()} {...(onAppend !== undefined && { onAppend })} />} />}
     </Card>
   );
 }

@@ -30,7 +30,7 @@ export default function Streams({ query }: ViewProps) {
   const found = useStreams(maySee ? wanted : null);
   return (
     <>
-      <ViewHead title="Streams" about="Newest first, as the log tells of them." actions={<><OpenByName /><Button icon="plus" onClick={() => setAppending(true)}>Append</Button></>} />
+      <ViewHead title="Streams" about={maySee ? 'Newest first, as the log tells of them.' : 'A stream that you may read opens by its name.'} actions={<><OpenByName /><Button icon="plus" onClick={() => setAppending(true)}>Append</Button></>} />
       <Card isFlush>
         {maySee ? (
           <>
@@ -97,7 +97,7 @@ function Footer({ found: { streams, hidden, looked, isLooking, isWhole, error, m
   return (
     <div class="table-foot">
       {looked !== null && !isWhole && <div class="bar thin" role="progressbar" aria-label="Part of the log that was looked at" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(shareOf(looked) * 100)}><div style={{ width: `${shareOf(looked) * 100}%` }} /></div>}
-      <span class="muted small grow" role="status">
+      <span class="muted small grow" role={isLooking ? undefined : 'status'}>
         {countText(streams.length, 'stream')}{hidden > 0 && `, ${countText(hidden, 'more that you may not read is left out', 'more that you may not read are left out')}`}
         {looked !== null && (isWhole ? ' · all of the log was looked through' : ` · ${percentText(shareOf(looked))} of the log was looked at (the newest ${bytesText(looked.bytes)})`)}
         {isFull && ' · search for a name to see others'}{error !== null && ` · ${error.message}`}

@@ -104,7 +104,7 @@ async function followed(source: Source, newer: { current: string | null }, first
         const head = await readPage(source, 'head', 'backward', count, { signal });
         newer.current = head.newer;
         rows = head.rows;
-        setState((last) => ({ ...last, page: head, fresh: new Set(head.rows.map(({ key }) => key)), previews: keptOf(last.previews, head.rows), isLive: true, hasSkipped: last.hasSkipped || isFlood }));
+        setState((last) => ({ ...last, page: head, fresh: isFlood ? NOTHING.fresh : new Set(page.rows.map(({ key }) => key)), previews: keptOf(last.previews, head.rows), isLive: true, hasSkipped: last.hasSkipped || isFlood }));
         await addPreviews(source, 'head', 'backward', count, signal, setState);
       } else if (page.rows.length > 0) {
         const known = new Set(rows.map(({ key }) => key));
