@@ -21,7 +21,7 @@ export function Sidebar({ isOpen }: { readonly isOpen: Signal<boolean> }) {
           if (views.length === 0) return null;
           const id = `group-${group}`;
           return (
-            <section key={group} aria-labelledby={id}>
+            <div key={group} role="group" aria-labelledby={id}>
               <h2 id={id} class="group">{group}</h2>
               <ul>
                 {views.map((view) => {
@@ -37,7 +37,7 @@ export function Sidebar({ isOpen }: { readonly isOpen: Signal<boolean> }) {
                   );
                 })}
               </ul>
-            </section>
+            </div>
           );
         })}
       </nav>

@@ -130,7 +130,8 @@ async function followed(source: Source, newer: { current: string | null }, first
 }
 
 async function addPreviews(source: Source, at: string, direction: 'forward' | 'backward', count: number, signal: AbortSignal, setState: SetState): Promise<void> {
-  const previews = await readPreviews(source, at, direction, count, signal);
+  // Without the beginnings of its events a page is still a page.
+  const previews = await readPreviews(source, at, direction, count, signal).catch(() => new Map<string, string>());
   setState((last) => ({ ...last, previews: keptOf(new Map([...last.previews, ...previews]), last.page?.rows ?? []) }));
 }
 
