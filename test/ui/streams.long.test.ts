@@ -86,8 +86,11 @@ atNode('streams', (ui: Ui) => {
 
     await page.getByRole('button', { name: 'Following' }).click();
     await page.getByRole('button', { name: 'Follow', exact: true }).waitFor();
+    const other = await ui.open('/streams/ticks');
+    await rows(other, label).getByText('the newest').waitFor();
     await append('ticks', [{ n: 'while paused' }]);
-    // Paused it stays as it is; following goes on where it was.
+    await rows(other, label).getByText('while paused').waitFor();
+    // Paused it stays as it is, while others see more; following goes on where it was.
     expect((await numbers(page, label))[0]).toBe('130');
     await page.getByRole('button', { name: 'Follow', exact: true }).click();
     await rows(page, label).getByText('while paused').waitFor();
