@@ -37,7 +37,8 @@ function open(row: Row): void {
 
 function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Row>[] {
   return [
-    { name: 'number', title: 'Number', width: showsStream ? 'min(7rem, 15vw)' : 'min(7rem, 20vw)', render: (row) => <NumberCell row={row} /> },
+    // Of many streams numbers say little, where there is little room.
+    { name: 'number', title: 'Number', isMinor: showsStream, width: 'min(7rem, 20vw)', render: (row) => <NumberCell row={row} /> },
     ...(showsStream ? [{ name: 'stream', title: 'Stream', width: '30%', render: ({ stream }: Row) => <a class="plain-link truncate cell" href={hrefOf(viewOf(stream))}><Name text={stream} /></a> }] : []),
     { name: 'type', title: 'Type', width: showsStream ? '24%' : '26%', render: (row) => <TypeCell row={row} /> },
     { name: 'data', title: 'Data', isMinor: true, render: (row) => <span class="mono faint truncate cell">{previewOf(row, previews)}</span> },

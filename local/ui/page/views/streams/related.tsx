@@ -4,6 +4,7 @@ import { mayUse } from '../../api/session.ts';
 import { countText, numberText } from '../../lib/format.ts';
 import { hrefOf } from '../../lib/router.ts';
 import { ExactNumber, parseJson } from '../../lib/json.ts';
+import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
@@ -123,7 +124,7 @@ export function Related({ line, tie }: { readonly line: Line; readonly tie: Tie 
           <ul class="related" aria-label="Events that belong to this one">
             {found.map(({ as, line: one }) => (
               <li key={one.eventId} class="row wrap">
-                <span class="badge">{as === 'cause' ? 'cause' : 'same correlation'}</span>
+                {as === 'cause' && <Badge tone="accent">cause</Badge>}
                 <a class="truncate" href={hrefOf(viewOf(one.streamId, one.eventNumber))}><Name text={one.eventType} /></a>
                 <span class="faint truncate">{numberText(one.eventNumber)}@<Name text={one.streamId} /></span>
                 <span class="muted push"><Time at={one.updated} /></span>
