@@ -108,7 +108,7 @@ function Tiles({ status }: { readonly status: Status }) {
   const isProvenOld = provenMs === null || now.value - provenMs > PROVEN_MS_MAX;
   return (
     <div class="tiles of-five">
-      <Stat label="Restorable up to" value={restorable === null ? 'nothing yet' : <Time at={restorable.at} />} note={restorable === null ? 'make a first backup' : <Time at={restorable.at} show="absolute" />} {...(restorable === null && { tone: 'bad' as const })} />
+      <Stat label="Restorable up to" value={restorable === null ? 'nothing yet' : unshippedBytes === 0 ? 'now' : <Time at={restorable.at} />} note={restorable === null ? 'make a first backup' : unshippedBytes === 0 ? 'nothing was written since' : <Time at={restorable.at} show="absolute" />} {...(restorable === null && { tone: 'bad' as const })} />
       <Stat label="Would be lost" value={unshippedBytes === null ? (newest === null ? 'all' : 'since the newest') : <Bytes value={unshippedBytes} />} note={unshippedBytes === null ? 'the log is not shipped' : unshippedBytes === 0 ? 'everything is in the repository' : `for ${durationText((shipLagSeconds ?? 0) * 1_000)}`} {...(unshippedBytes === null && { tone: 'warn' as const })} />
       <Stat label="Newest backup" value={newest === null ? 'none' : <Time at={newest.createdAt} />} note={newest === null ? 'none was made' : <Time at={newest.createdAt} show="absolute" />} {...(newest === null && { tone: 'bad' as const })} />
       <Stat label="Last drill that passed" value={provenAt === null ? 'never' : <Time at={provenAt} />} note={provenAt === null ? 'no backup was ever proven' : <Time at={provenAt} show="absolute" />} {...(isProvenOld && { tone: 'warn' as const })} />

@@ -44,7 +44,20 @@ const COLUMNS: readonly Column<Check>[] = [
   { name: 'read', title: 'Read', width: '7rem', align: 'end', isMinor: true, render: ({ bytesDone }) => bytesText(bytesDone) },
 ];
 
+interface Finding {
+  readonly where: string;
+  readonly kind: string;
+  readonly message: string;
+}
+
+const FINDINGS: readonly Column<Finding>[] = [
+  { name: 'where', title: 'Where', width: '35%', render: ({ where }) => <code class="break">{where}</code>, isLong: true },
+  { name: 'kind', title: 'What', width: '7rem', render: ({ kind }) => kind },
+  { name: 'message', title: 'What is wrong there', render: ({ message }) => message, isLong: true },
+];
+
 function One({ check }: { readonly check: Check }) {
+  const findings = (check.report?.['findings'] ?? []) as readonly Finding[];
   return (
     <div class="stack">
       <Definitions isWide items={[
@@ -52,6 +65,7 @@ function One({ check }: { readonly check: Check }) {
         check.error === null ? null : ['Why', <span class="break">{check.error}</span>],
         ['Begun', <Time at={check.startedAt} show="absolute" />], ['Took', durationText(check.elapsedSeconds * 1_000)], ['Read', bytesText(check.bytesDone)],
       ]} />
+      {findings.length > 0 && <Table label="What is wrong" columns={FINDINGS} rows={findings} keyOf={({ where, message }) => `${where} ${message}`} />}
       {check.report !== null && <JsonView text={JSON.stringify(check.report)} name={`${check.kind}.json`} />}
     </div>
   );

@@ -1,5 +1,5 @@
-import { countText } from '../../lib/format.ts';
-import { Bytes, Num } from '../../parts/amount.tsx';
+import { countText, numberText } from '../../lib/format.ts';
+import { Bytes } from '../../parts/amount.tsx';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
@@ -22,9 +22,8 @@ export function BackupList({ backups, wish, onWish, onDrill, onStart }: { readon
     { name: 'created', title: 'Made', render: ({ createdAt }) => <Time at={createdAt} show="both" />, sortBy: ({ createdAt }) => createdAt },
     { name: 'cause', title: 'Cause', width: '9rem', isMinor: true, render: ({ cause }) => <span title={CAUSES[cause].about}><Badge>{CAUSES[cause].word}</Badge></span>, sortBy: ({ cause }) => cause },
     { name: 'size', title: 'Restores', width: '7rem', align: 'end', render: ({ sizeBytes }) => <Bytes value={sizeBytes} />, sortBy: ({ sizeBytes }) => sizeBytes },
-    { name: 'end', title: 'End of the log', width: '9rem', align: 'end', isMinor: true, render: ({ logEnd }) => <Num value={logEnd} />, sortBy: ({ logEnd }) => logEnd },
     { name: 'shipped', title: 'Log shipped behind it', width: '12rem', isMinor: true, render: ({ logEnd, shippedEnd, shippedAt }) => (shippedEnd > logEnd ? <><Bytes value={shippedEnd - logEnd} /> <span class="faint">to <Time at={shippedAt} /></span></> : <span class="faint">none</span>) },
-    { name: 'id', title: 'Id', width: '7rem', isMinor: true, render: ({ id }) => <code title={id}>{shortId(id)}</code> },
+    { name: 'id', title: 'Id', width: '7rem', isMinor: true, render: ({ id, logEnd }) => <code title={`${id}, up to position ${numberText(logEnd)} of the log`}>{shortId(id)}</code> },
     { name: 'drill', title: <span class="hidden-visually">Drill</span>, width: '5rem', align: 'end', render: (backup) => <Button isSmall kind="quiet" isDisabled={onDrill === null} label={`Drill with backup ${shortId(backup.id)}`} onClick={() => onDrill?.(backup)}>Drill</Button> },
   ];
   return (

@@ -34,6 +34,8 @@ export function Timeline({ backups, status, wish, onWish }: { readonly backups: 
   const whole = Math.max(1, nowMs - from);
   const shareOf = (ms: number) => Math.min(1, Math.max(0, (ms - from) / whole));
   const reachMs = msOf(status.restorable?.at) ?? oldest;
+  // What was not written can't be lost.
+  const isAll = status.unshippedBytes === 0;
   const marks = useMemo(() => marksOf(backups, from, whole), [backups, Math.round(from / 1_000), Math.round(whole / 1_000)]);
   const chosen = wish.kind === 'moment' ? wish.ms : wish.kind === 'backup' ? Date.parse(wish.backup.createdAt) : reachMs;
   const step = Math.max(1_000, Math.round(whole / STEPS / 1_000) * 1_000);
@@ -42,7 +44,7 @@ export function Timeline({ backups, status, wish, onWish }: { readonly backups: 
       <div class="timeline">
         <div class="timeline-track">
           <div class="timeline-reach" style={{ width: `${shareOf(reachMs) * 100}%` }} title={`Can be restored up to ${absoluteText(reachMs)}`} />
-          <div class="timeline-lost" style={{ left: `${shareOf(reachMs) * 100}%` }} title="Not in the repository yet" />
+          <div class={`timeline-lost${isAll ? ' none' : ''}`} style={{ left: `${shareOf(reachMs) * 100}%` }} title={isAll ? 'Nothing was written since' : 'Not in the repository yet'} />
           {marks.map(({ share, backup, count }) => (
             <span key={backup.id}>
               {shareOf(Date.parse(backup.shippedAt)) > share && <span class="timeline-shipped" style={{ left: `${share * 100}%`, width: `${(shareOf(Date.parse(backup.shippedAt)) - share) * 100}%` }} />}
@@ -60,7 +62,7 @@ export function Timeline({ backups, status, wish, onWish }: { readonly backups: 
           {(Object.keys(CAUSES) as Backup['cause'][]).filter((cause) => backups.some((backup) => backup.cause === cause)).map((cause) => <li key={cause} title={CAUSES[cause].about}><span class={`key round fill-${CAUSES[cause].series}`} />Whole backup, {CAUSES[cause].word}</li>)}
           <li title="The end of the log, shipped behind a backup every few seconds"><span class="key line fill-1" />Log shipped behind it</li>
           <li><span class="key reach" />Restorable to any moment</li>
-          {status.unshippedBytes !== 0 && <li><span class="key lost" />Would be lost</li>}
+          {!isAll && <li><span class="key lost" />Would be lost</li>}
           <li class="push faint">{wish.kind === 'newest' ? 'Newest state' : `${absoluteText(chosen)} (${relativeText(chosen, nowMs)})`}</li>
         </ul>
       </div>

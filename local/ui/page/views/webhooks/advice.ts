@@ -9,8 +9,6 @@ const BY_REASON: readonly (readonly [begin: string, advice: string])[] = [
   ['timestamp-outside-tolerance', 'The call was signed too long ago, or the clocks differ: compare the clock of the node, or widen the tolerance in the settings.'],
   ['id-missing', 'The scheme signs the id of the delivery, and the call had none. Compare the scheme with what the sender documents.'],
   ['id-malformed', 'The id of the delivery can\'t be signed so. Compare the scheme with what the sender documents.'],
-  ['The call is form-encoded', 'Set the content type to application/json at the sender.'],
-  ['The content type', 'Set the content type to application/json at the sender.'],
   ['The body is empty', 'Connectors take one JSON value in UTF-8. See what the sender sends; a form or a test without a body looks like this.'],
   ['The body took too long', 'The sender, or a proxy before the node, is slow. It will send it again.'],
   ['The body is too long', 'Let the sender send less, or raise the limits of bodies in the options of the node.'],
@@ -29,7 +27,12 @@ const BY_REASON: readonly (readonly [begin: string, advice: string])[] = [
   ['The connector is stopping', 'It was stopped or restarted just then. Senders come again.'],
 ];
 
-export function adviceOf(status: number, reason: string): string {
+/** Reasons that say it themselves. */
+const PLAIN = ['The call is form-encoded', 'The content type'];
+
+/** Null where the reason says it. */
+export function adviceOf(status: number, reason: string): string | null {
+  if (PLAIN.some((begin) => reason.startsWith(begin))) return null;
   const found = BY_REASON.find(([begin]) => reason.startsWith(begin));
   if (found !== undefined) return found[1];
   if (status === 500) return 'The script failed with this payload. Try it in the settings with such a payload; the line is named in the reason.';

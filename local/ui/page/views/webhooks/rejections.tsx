@@ -43,16 +43,26 @@ export function Rejections({ id }: { readonly id: string }) {
 }
 
 const COLUMNS: readonly Column<Rejection>[] = [
-  { name: 'time', title: 'When', width: '9rem', render: ({ time }) => <Time at={time} /> },
+  { name: 'time', title: 'When', width: '9rem', isMinor: true, render: ({ time }) => <Time at={time} /> },
   { name: 'status', title: 'Answer', width: '5rem', render: ({ status }) => <Badge tone={status >= 500 ? 'bad' : 'warn'}>{status}</Badge> },
-  { name: 'reason', title: 'Reason, and what to do', isLong: true, render: (rejection) => <><div class="break">{rejection.reason}{rejection.suppressed !== undefined && <span class="faint"> and {countText(rejection.suppressed, 'other')} before</span>}</div><div class="small muted">{adviceOf(rejection.status, rejection.reason)}</div></> },
+  { name: 'reason', title: 'Reason, and what to do', isLong: true, render: Reason },
   { name: 'delivery', title: 'Delivery', isMinor: true, render: ({ deliveryId }) => <span class="truncate cell-name muted" title={deliveryId}>{deliveryId ?? '–'}</span> },
 ];
+
+function Reason({ time, status, reason, suppressed }: Rejection) {
+  return (
+    <>
+      <div class="small faint only-narrow"><Time at={time} /></div>
+      <div class="break">{reason}{suppressed !== undefined && <span class="faint"> and {countText(suppressed, 'other')} before</span>}</div>
+      <div class="small muted">{adviceOf(status, reason)}</div>
+    </>
+  );
+}
 
 function One({ rejection: { time, status, reason, headers, deliveryId, suppressed, eventNumber } }: { readonly rejection: Rejection }) {
   return (
     <div class="stack">
-      <p class="break">{adviceOf(status, reason)}</p>
+      <p class="break">{adviceOf(status, reason) ?? reason}</p>
       <Definitions isWide items={[
         ['When', <Time at={time} show="both" />], ['Answer', <Badge tone={status >= 500 ? 'bad' : 'warn'}>{status}</Badge>], ['Reason', <span class="break">{reason}</span>],
         deliveryId === undefined ? null : ['Delivery', <code class="break">{deliveryId}</code>],

@@ -1,0 +1,125 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { VERSION } from '../../local/cli/version.ts';
+import { runProgram } from '../../local/cli/run.ts';
+import { COMMANDS } from '../../local/commands/all.ts';
+import { FakeIo } from '../local/support.ts';
+import { atNode, LOOKS, PASSWORD, sees } from './kit.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'skua-ui-backups-'));
+const REPOSITORY = path.join(folder, 'repository');
+afterAll(() => rm(folder, { recursive: true, force: true }));
+/** Longer than any of this takes, also beside much else. */
+const SOON = { timeout: 60_000 };
+
+atNode('backups', (ui) => {
+  const list = async () => (await (await ui.ask('GET', '/admin/backups')).json() as { backups: { id: string; createdAt: string; cause: string }[] }).backups;
+  const status = async () => await (await ui.ask('GET', '/admin/backup/status')).json() as { newest: { id: string } | null; provenAt: string | null };
+  const backUp = async () => {
+    const before = (await list()).length;
+    expect((await ui.ask('POST', '/admin/backup')).status).toBe(202);
+    await expect.poll(async () => (await list()).length, SOON).toBe(before + 1);
+  };
+
+  test('one that is made in the page is there, and one that is made beside it is seen', async () => {
+    const page = await ui.open('/backups');
+    await sees(page, 'No backups yet');
+    await page.getByRole('button', { name: 'Back up now' }).click();
+    const asked = page.getByRole('dialog', { name: 'Back up now' });
+    await asked.getByText('A backup and a scavenge can\'t run at the same time.', { exact: false }).waitFor();
+    await asked.getByRole('switch', { name: 'Pause a scavenge that runs' }).check();
+    const [request] = await Promise.all([page.waitForRequest((sent) => sent.method() === 'POST'), asked.getByRole('button', { name: 'Back up' }).click()]);
+    expect(new URL(request.url()).search).toBe('?pauseScavenge=true');
+    const rows = page.getByRole('table', { name: 'Backups' }).locator('tbody tr');
+    await expect.poll(() => rows.count(), SOON).toBe(1);
+    expect(await list()).toMatchObject([{ cause: 'manual' }]);
+    await backUp();
+    await expect.poll(() => rows.count(), SOON).toBe(2);
+  });
+
+  test('a drill is watched to its end, and what it proved is told', async () => {
+    await backUp();
+    const page = await ui.open('/backups');
+    await page.getByRole('button', { name: 'Drill', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Drill' }).getByRole('button', { name: 'Begin' }).click();
+    await page.getByRole('progressbar', { name: 'Drill' }).waitFor();
+    await page.getByRole('row', { name: /Drill Passed/ }).waitFor({ timeout: 120_000 });
+    expect((await status()).provenAt).not.toBeNull();
+    await page.getByRole('row', { name: /Drill Passed/ }).click();
+    await page.getByRole('dialog', { name: 'Drill' }).getByText('indexEntries').waitFor();
+    await page.keyboard.press('Escape');
+
+    await page.getByRole('button', { name: 'Verify', exact: true }).click();
+    const asked = page.getByRole('dialog', { name: 'Verify the repository' });
+    await asked.getByLabel('How much is read').selectOption('1');
+    await asked.getByRole('button', { name: 'Verify' }).click();
+    await page.getByRole('row', { name: /Verification Passed/ }).waitFor({ timeout: 120_000 });
+    await page.locator('.stat').filter({ hasText: 'Last verification' }).getByText('nothing wrong found').waitFor();
+  });
+
+  test('the command that it shows restores the state that was chosen', async () => {
+    await ui.ask('POST', '/streams/before', [{ eventId: crypto.randomUUID(), eventType: 'made', data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
+    await backUp();
+    const page = await ui.open('/backups');
+    const command = page.locator('.command code');
+    expect(await command.innerText()).toBe(`skua restore --from ${REPOSITORY} --db ./restored`);
+    await page.getByRole('button', { name: 'One backup' }).click();
+    expect(await command.innerText()).toContain(` --backup ${(await list())[0]!.id}`);
+    await page.getByRole('table', { name: 'Backups' }).locator('tbody tr').last().click();
+    expect(await command.innerText()).toContain(` --backup ${(await list()).at(-1)!.id}`);
+    // Along the time, by the keys.
+    const line = page.getByRole('slider', { name: 'Moment to restore to' });
+    await line.focus();
+    await page.keyboard.press('Home');
+    const first = await command.innerText();
+    await page.keyboard.press('End');
+    const last = await command.innerText();
+    const momentOf = (text: string) => Date.parse(/ --to-time (\S+)$/.exec(text)?.[1] ?? '');
+    expect(momentOf(first)).toBeLessThan(momentOf(last));
+    expect(momentOf(last)).toBeLessThanOrEqual(Date.now());
+    await page.getByText('Or the nearest before it').click();
+    const words = (await command.innerText()).split(' ');
+    expect(words.at(-1)).toBe('--at-or-before');
+    const restored = path.join(folder, 'restored');
+    const io = new FakeIo({});
+    expect(await runProgram({ commands: COMMANDS, version: VERSION }, words.slice(1).map((word) => (word === './restored' ? restored : word)), io), io.complaints).toBe(0);
+  });
+
+  test('it is for operators', async () => {
+    await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: PASSWORD });
+    await sees(await ui.open('/backups', { user: 'reader' }), 'Your role is not enough');
+  });
+
+  test.each(LOOKS)('nothing is wrong with it on a %s in %s', async (size, scheme) => {
+    if ((await list()).length === 0) await backUp();
+    const looks = { size, scheme } as const;
+    expect(await ui.faults('/backups', 'table', looks, async (page) => {
+      await page.getByRole('button', { name: 'A moment' }).click();
+      await page.getByLabel('Moment, in your time zone').waitFor();
+    })).toEqual([]);
+    expect(await ui.faults('/backups', 'table', looks, async (page) => {
+      await page.getByRole('button', { name: 'Back up now' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Back up' }).waitFor();
+    })).toEqual([]);
+  });
+}, ['--backup-repository', REPOSITORY]);
+
+atNode('a node without a repository', (ui) => {
+  test('says what to set, in each way in which options are given', async () => {
+    const page = await ui.open('/backups');
+    const command = page.locator('.command code');
+    await sees(page, 'If this node were lost, so would be its data');
+    expect(await command.innerText()).toContain('--backup-repository s3://my-bucket/backups');
+    await page.getByRole('tab', { name: 'Environment' }).click();
+    expect(await command.innerText()).toContain('SERVER_BACKUP__REPOSITORY=');
+    await page.getByRole('tab', { name: 'File' }).click();
+    expect(await command.innerText()).toContain('Backup:\n  Repository:');
+  });
+
+  test.each(LOOKS)('nothing is wrong with that on a %s in %s', async (size, scheme) => {
+    expect(await ui.faults('/backups', '.command', { size, scheme })).toEqual([]);
+  });
+});
