@@ -326,6 +326,7 @@ atNode('streams', (ui: Ui) => {
   });
 
   test('all events: the newest of all streams as they come, those of a prefix, and back', async () => {
+    await append('every-0', Array.from({ length: 60 }, (_, n) => ({ n })));
     await append('every-1', [{ n: 0 }], { type: 'began' });
     const page = await ui.open('/all');
     const label = 'Events of all streams';
