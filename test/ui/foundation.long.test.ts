@@ -43,6 +43,7 @@ atNode('the frame of the page', (ui, node) => {
     await title(page, 'Metrics');
 
     await page.getByRole('button', { name: /^Colours/ }).press('Enter');
+    await page.getByRole('menu').waitFor();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
 
@@ -27,7 +27,8 @@ export function Menu({ label, trigger, heading, items }: MenuProps) {
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before the next key is pressed.
+  useLayoutEffect(() => {
     if (!isOpen) return;
     const inside = root.current!;
     const itemsOf = () => [...inside.querySelectorAll<HTMLElement>('[role^=menuitem]:not(:disabled)')];
