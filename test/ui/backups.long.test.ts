@@ -64,7 +64,7 @@ atNode('backups', (ui) => {
     await ui.ask('POST', '/streams/before', [{ eventId: crypto.randomUUID(), eventType: 'made', data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
     await backUp();
     const page = await ui.open('/backups');
-    const command = page.locator('.command code');
+    const command = page.getByRole('region', { name: 'Restore', exact: true }).locator('.command code');
     expect(await command.innerText()).toBe(`skua restore --from ${REPOSITORY} --db ./restored`);
     await page.getByRole('button', { name: 'One backup' }).click();
     expect(await command.innerText()).toContain(` --backup ${(await list())[0]!.id}`);

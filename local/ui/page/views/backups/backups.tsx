@@ -81,7 +81,7 @@ function Configured({ status, polled }: { readonly status: Status; readonly poll
           <BackupList backups={all} wish={wish} onWish={setWish} onDrill={check === null ? (backup) => setOpen({ what: 'drill', backup }) : null} onStart={running === null ? () => setOpen({ what: 'backup' }) : null} />
         </>
       )}</Loading>
-      <ChecksCard checks={known.filter(({ state }) => state !== 'running')} commands={status.commands} />
+      <Loading polled={checks} what="Checks">{({ checks: all }) => <ChecksCard checks={all.filter(({ state }) => state !== 'running')} commands={status.commands} />}</Loading>
       <BackupDialog isOpen={open?.what === 'backup'} onClose={close} onDone={() => void polled.refresh()} />
       <VerifyDialog isOpen={open?.what === 'verify'} onClose={close} onDone={() => void checks.refresh()} />
       <DrillDialog isOpen={open?.what === 'drill'} backups={backups ?? []} backup={open?.what === 'drill' ? open.backup : null} onClose={close} onDone={() => void checks.refresh()} />
