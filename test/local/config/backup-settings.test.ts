@@ -30,14 +30,14 @@ test.each([[['--db', '/srv/skua', '--backup-repository', '/srv/skua-backups']], 
 });
 
 test('settings are what the options say', async () => {
-  expect(await backupSettings(load([]).values)).toEqual({ place: null, placeText: null, key: null, compression: 'auto', schedule: null, shipEveryMs: 0, keep: null, throttleBytesPerSecond: 0, parallel: 4 });
+  expect(await backupSettings(load([]).values)).toEqual({ place: null, placeText: null, words: [], key: null, compression: 'auto', schedule: null, shipEveryMs: 0, keep: null, throttleBytesPerSecond: 0, parallel: 4 });
   const folder = await mkdtemp(path.join(tmpdir(), 'skua-options-'));
   try {
     const keyFile = path.join(folder, 'key');
     await writeFile(keyFile, `${'0f'.repeat(32)}\n`);
     const words = [...R, '--backup-s3-endpoint', 'http://127.0.0.1:9000', '--backup-s3-region', 'north-1', '--backup-key-file', keyFile, '--backup-compression', 'on', '--backup-schedule', ' 0  2 * jan mon', '--backup-ship-every-sec', '5', '--backup-keep-last', '3', '--backup-keep-weekly', '4', '--backup-throttle-bytes-per-sec', '1 MiB', '--backup-parallel', '2'];
     expect(await backupSettings(load(words).values)).toEqual({
-      place: { kind: 's3', bucket: 'backups', prefix: 'node', endpoint: 'http://127.0.0.1:9000', region: 'north-1' }, placeText: 's3://backups/node', key: new Uint8Array(32).fill(15), compression: 'on', schedule: '0 2 * 1 1',
+      place: { kind: 's3', bucket: 'backups', prefix: 'node', endpoint: 'http://127.0.0.1:9000', region: 'north-1' }, placeText: 's3://backups/node', words: ['--key-file', keyFile, '--s3-endpoint', 'http://127.0.0.1:9000', '--s3-region', 'north-1'], key: new Uint8Array(32).fill(15), compression: 'on', schedule: '0 2 * 1 1',
       shipEveryMs: 5_000, keep: { last: 3, hourly: 0, daily: 0, weekly: 4 }, throttleBytesPerSecond: 1_048_576, parallel: 2,
     });
   } finally {
