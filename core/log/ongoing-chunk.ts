@@ -8,6 +8,7 @@ import { BlockSums, type KnownEpoch, type VouchedBlocks } from './block-sums.ts'
 import { Chunk } from './chunk.ts';
 import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from './commit-slot.ts';
+import { crcWithBlock } from './crc-join.ts';
 import { isFinal, syncFile, trySeal } from './durability.ts';
 
 /** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated. */
@@ -85,6 +86,8 @@ export class OngoingChunk {
   /** The block of the file that `#tail` is. */
   #tailBlock: number;
   readonly #sums: BlockSums;
+  /** Of the blocks that the group being written fills from their beginning on. */
+  readonly #groupSums: number[] = [];
   #md5: Digest;
   #hashedTo = 0;
   #catchUp: Promise<void> | null = null;
@@ -158,7 +161,7 @@ export class OngoingChunk {
     const written = file.writeAt(raw, group);
     if (written !== undefined) await written;
     if (rawEnd > this.#zeroedTo) this.#zeroedTo = rawEnd;
-    const marked = this.#writeSlot(group);
+    const marked = this.#writeSlot(group, this.#sum(group, raw));
     if (marked !== undefined) await marked;
     const synced = syncFile(file);
     // Digest and tail are kept up while the disk works. If the sync fails the writer stops, and nobody reads beyond what is durable.
@@ -172,10 +175,25 @@ export class OngoingChunk {
     if (this.#hashedTo < rawEnd && this.#catchUp === null) this.catchUpDigest().catch(() => {});
   }
 
-  #writeSlot(group: Uint8Array): void | Promise<void> {
+  /** CRC-32 of the group. Those of the whole blocks in it are kept for when it is written. */
+  #sum(group: Uint8Array, raw: number): number {
+    const { digests } = this.#options;
+    this.#groupSums.length = 0;
+    let at = Math.min(group.length, bytesToBlock(raw));
+    if (group.length - at < BLOCK_BYTES) return digests.crc32(group);
+    let sum = digests.crc32(group.subarray(0, at));
+    for (; group.length - at >= BLOCK_BYTES; at += BLOCK_BYTES) {
+      const block = digests.crc32(group.subarray(at, at + BLOCK_BYTES));
+      this.#groupSums.push(block);
+      sum = crcWithBlock(sum, block);
+    }
+    return digests.crc32(group.subarray(at), sum);
+  }
+
+  #writeSlot(group: Uint8Array, checksum: number): void | Promise<void> {
     const start = this.end;
     const at = slotOffset(this.#options.chunkSize, this.#sequence);
-    encodeSlot(this.#slot, { sequence: this.#sequence, start, end: start + group.length, checksum: this.#options.digests.crc32(group) }, this.#options.digests);
+    encodeSlot(this.#slot, { sequence: this.#sequence, start, end: start + group.length, checksum }, this.#options.digests);
     try {
       return this.#file.writeAt(at, this.#slot)?.catch((error: unknown) => this.#slotFailed(at, error));
     } catch (error) {
@@ -199,24 +217,25 @@ export class OngoingChunk {
     await syncFile(this.#file);
   }
 
-  /** Copies a group into the block that readers see, up to where the chunk's data end, and starts further blocks as they fill. */
+  /** Copies a group into the block that readers see, up to where the chunk's data end, and starts another one where that is full. */
   #extendTail(group: Uint8Array, raw: number): void {
-    let at = raw;
-    let from = 0;
-    while (from < group.length) {
-      const offset = at % BLOCK_BYTES;
-      const count = Math.min(group.length - from, BLOCK_BYTES - offset);
-      this.#tail.set(group.subarray(from, from + count), offset);
-      at += count;
-      from += count;
-      if (at % BLOCK_BYTES === 0) {
-        this.#sums.add(this.#options.digests.crc32(this.#tail));
-        this.#tailBlock++;
-        // The full block is left to the system's cache: writing must not push out of ours what readers use.
-        this.#tail = new Uint8Array(BLOCK_BYTES);
-        this.#cached.setTail(at / BLOCK_BYTES, this.#tail);
-      }
+    const offset = raw % BLOCK_BYTES;
+    if (offset + group.length < BLOCK_BYTES) {
+      this.#tail.set(group, offset);
+      return;
     }
+    const head = bytesToBlock(raw);
+    if (head > 0) {
+      this.#tail.set(group.subarray(0, head), offset);
+      this.#sums.add(this.#options.digests.crc32(this.#tail));
+    }
+    // Full blocks are left to the system's cache: writing must not push out of ours what readers use.
+    for (const sum of this.#groupSums) this.#sums.add(sum);
+    const rest = head + this.#groupSums.length * BLOCK_BYTES;
+    this.#tailBlock = (raw + rest) / BLOCK_BYTES;
+    this.#tail = new Uint8Array(BLOCK_BYTES);
+    this.#tail.set(group.subarray(rest));
+    this.#showTail();
   }
 
   #showTail(): void {
@@ -304,6 +323,12 @@ export class OngoingChunk {
     if (this.#zeroing !== null) await this.#zeroing;
     if (this.#catchUp !== null) await this.#catchUp.catch(() => {});
   }
+}
+
+/** Bytes from a place in a file to the end of the block that it is in; none at the beginning of one. */
+function bytesToBlock(raw: number): number {
+  const offset = raw % BLOCK_BYTES;
+  return offset === 0 ? 0 : BLOCK_BYTES - offset;
 }
 
 async function writeZeros(file: StorageFile, from: number, to: number): Promise<void> {
