@@ -1,3 +1,4 @@
+import { i32 } from '../bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../cache/step.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../log/records.ts';
 import { type Lookup, StreamKey } from './lookup.ts';
@@ -25,8 +26,6 @@ export class RecentIds {
   readonly #slots: Int32Array;
   readonly #mask: number;
   #head = 0;
-  /** The key being looked for. */
-  readonly #key = new Int32Array(5);
 
   constructor(capacity: number) {
     this.capacity = capacity;
@@ -40,9 +39,9 @@ export class RecentIds {
 
   /** Position of the event with the id at `at` in the stream with this salt, -1 when not known. */
   find(ids: Uint8Array, at: number, salt: number): number {
-    this.#load(ids, at, salt);
-    const slot = this.#slotOfKey();
-    return slot < 0 ? -1 : this.#positions[this.#slots[slot * 2]! - 1]!;
+    const w0 = i32(ids, at), w1 = i32(ids, at + 4), w2 = i32(ids, at + 8), w3 = i32(ids, at + 12);
+    const slot = this.#slotOf(w0, w1, w2, w3, salt, hashOf(w0, w1, w2, w3, salt));
+    return this.#slots[slot * 2] === 0 ? -1 : this.#positions[this.#slots[slot * 2]! - 1]!;
   }
 
   /**
@@ -50,27 +49,36 @@ export class RecentIds {
    * unless it lies before `validFrom`: then it has been looked at and is not there any more.
    */
   add(ids: Uint8Array, at: number, salt: number, position: number, validFrom: number): void {
-    this.#load(ids, at, salt);
-    const known = this.#slotOfKey();
+    const w0 = i32(ids, at), w1 = i32(ids, at + 4), w2 = i32(ids, at + 8), w3 = i32(ids, at + 12);
+    const hash = hashOf(w0, w1, w2, w3, salt);
+    const slots = this.#slots;
+    const positions = this.#positions;
+    let slot = this.#slotOf(w0, w1, w2, w3, salt, hash);
+    const known = slots[slot * 2]! - 1;
     if (known >= 0) {
-      const entry = this.#slots[known * 2]! - 1;
-      if (this.#positions[entry]! >= validFrom) return;
-      this.#withdraw(entry, known);
+      if (positions[known]! >= validFrom) return;
+      this.#withdraw(known, slot);
     }
     const entry = this.#head;
     this.#head = entry + 1 === this.capacity ? 0 : entry + 1;
-    if (this.#positions[entry]! >= 0) {
-      if (this.#positions[entry]! >= this.completeFrom) this.completeFrom = this.#positions[entry]! + 1;
+    const oldest = positions[entry]!;
+    if (oldest >= 0) {
+      if (oldest >= this.completeFrom) this.completeFrom = oldest + 1;
       this.#remove(entry);
     }
-    const slots = this.#slots;
-    const hash = hashOf(this.#key, 0);
-    let slot = hash & this.#mask;
+    // What was removed may have left a place that is nearer.
+    slot = hash & this.#mask;
     while (slots[slot * 2] !== 0) slot = (slot + 1) & this.#mask;
     slots[slot * 2] = entry + 1;
     slots[slot * 2 + 1] = hash;
-    for (let i = 0; i < 5; i++) this.#keys[entry * 5 + i] = this.#key[i]!;
-    this.#positions[entry] = position;
+    const keys = this.#keys;
+    const k = entry * 5;
+    keys[k] = w0;
+    keys[k + 1] = w1;
+    keys[k + 2] = w2;
+    keys[k + 3] = w3;
+    keys[k + 4] = salt;
+    positions[entry] = position;
   }
 
   /** Forgets what was added at or after `position`, because it did not become durable. */
@@ -87,24 +95,23 @@ export class RecentIds {
     }
   }
 
-  #load(ids: Uint8Array, at: number, salt: number): void {
-    const key = this.#key;
-    for (let i = 0; i < 4; i++, at += 4) key[i] = ids[at]! | (ids[at + 1]! << 8) | (ids[at + 2]! << 16) | (ids[at + 3]! << 24);
-    key[4] = salt;
-  }
-
-  #slotOfKey(): number {
-    const key = this.#key;
+  /** The slot that holds the key, or the empty one where it belongs. */
+  #slotOf(w0: number, w1: number, w2: number, w3: number, salt: number, hash: number): number {
     const keys = this.#keys;
     const slots = this.#slots;
-    const hash = hashOf(key, 0);
     for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const entry = slots[slot * 2]! - 1;
-      if (entry < 0) return -1;
+      if (entry < 0) return slot;
       if (slots[slot * 2 + 1] !== hash) continue;
       const at = entry * 5;
-      if (keys[at] === key[0] && keys[at + 1] === key[1] && keys[at + 2] === key[2] && keys[at + 3] === key[3] && keys[at + 4] === key[4]) return slot;
+      if (keys[at] === w0 && keys[at + 1] === w1 && keys[at + 2] === w2 && keys[at + 3] === w3 && keys[at + 4] === salt) return slot;
     }
+  }
+
+  #hashOfEntry(entry: number): number {
+    const keys = this.#keys;
+    const at = entry * 5;
+    return hashOf(keys[at]!, keys[at + 1]!, keys[at + 2]!, keys[at + 3]!, keys[at + 4]!);
   }
 
   /** Frees an entry that a newer one replaces. It stays in its place of the ring as a hole. */
@@ -118,7 +125,7 @@ export class RecentIds {
   #clearHole(entry: number): void { this.#positions[entry] = -1; }
 
   #remove(entry: number): void {
-    let slot = hashOf(this.#keys, entry * 5) & this.#mask;
+    let slot = this.#hashOfEntry(entry) & this.#mask;
     while (this.#slots[slot * 2] !== entry + 1) slot = (slot + 1) & this.#mask;
     this.#freeSlot(slot);
     this.#positions[entry] = -1;
@@ -142,14 +149,15 @@ export class RecentIds {
 }
 
 /** Hash of a key, whose low bits are the slot where its search starts. Ids need not be random, so all words are mixed. */
-function hashOf(keys: Int32Array, at: number): number {
-  let hash = keys[at + 4]!;
-  for (let i = 0; i < 4; i++) {
-    hash = Math.imul(hash ^ keys[at + i]!, 0x85ebca6b);
-    hash ^= hash >>> 15;
-  }
+function hashOf(w0: number, w1: number, w2: number, w3: number, salt: number): number {
+  let hash = mixed(mixed(mixed(mixed(salt, w0), w1), w2), w3);
   hash = Math.imul(hash, 0xc2b2ae35);
   return hash ^ (hash >>> 13);
+}
+
+function mixed(hash: number, word: number): number {
+  const product = Math.imul(hash ^ word, 0x85ebca6b);
+  return product ^ (product >>> 15);
 }
 
 /** Mark of an entry that was replaced by a newer one. */
