@@ -267,14 +267,18 @@ export function recordTimestampAt(frame: RecordFrame, fields: PrepareFields): nu
 
 /** Writes a timestamp as a tick count. */
 export function putTimestamp(b: Uint8Array, at: number, ms: number, ticks: number): void {
+  viewPutTimestamp(viewOf(b), at, ms, ticks);
+}
+
+function viewPutTimestamp(view: DataView, at: number, ms: number, ticks: number): void {
   const total = ms + EPOCH_OFFSET_MS;
   // total * 10 000 + ticks in two 32-bit halves, without leaving the safe integers.
   const totalHigh = Math.floor(total / 4_294_967_296);
   const totalLow = total - totalHigh * 4_294_967_296;
   const low = totalLow * 10_000 + ticks;
   const carry = Math.floor(low / 4_294_967_296);
-  putI32(b, at, (low - carry * 4_294_967_296) | 0);
-  putI32(b, at + 4, (totalHigh * 10_000 + carry) | 0);
+  view.setInt32(at, (low - carry * 4_294_967_296) | 0, true);
+  view.setInt32(at + 4, (totalHigh * 10_000 + carry) | 0, true);
 }
 
 /** A decoded commit record, the end of an explicit transaction. */
@@ -354,8 +358,10 @@ export interface PrepareInput {
   readonly expectedVersion: number;
   /** UTF-8. */
   readonly stream: Uint8Array;
-  /** 16 on-disk bytes. */
+  /** 16 on-disk bytes, from `eventIdAt` on, or from the beginning. */
   readonly eventId: Uint8Array;
+  readonly eventIdAt?: number;
+  /** 16 bytes. */
   readonly correlationId: Uint8Array;
   readonly timestampMs: number;
   readonly timestampTicks: number;
@@ -365,30 +371,52 @@ export interface PrepareInput {
   readonly metadata: Uint8Array;
 }
 
-/** Writes a framed prepare of version 1 at `at` and returns the offset after it. The caller has made room. */
-export function encodePrepare(out: Uint8Array, at: number, r: PrepareInput): number {
+/**
+ * Writes a framed prepare of version 1 at `at` and returns the offset after it. The caller has made room. `view` shows the same bytes:
+ * one store of a whole number takes as long as one of each of its bytes, and whoever writes many records makes it once.
+ */
+export function encodePrepare(out: Uint8Array, at: number, r: PrepareInput, view: DataView = viewOf(out)): number {
   const start = at + 4;
   out[start] = PREPARE;
   out[start + 1] = 1;
-  putI64(out, start + 2, r.position);
-  out[start + 10] = r.flags & 255;
-  out[start + 11] = r.flags >>> 8;
-  putI64(out, start + 12, r.transactionPosition);
-  putI32(out, start + 20, r.transactionOffset);
-  putEventNumber64(out, start + 24, r.expectedVersion);
+  viewPutI64(view, start + 2, r.position);
+  view.setInt16(start + 10, r.flags, true);
+  viewPutI64(view, start + 12, r.transactionPosition);
+  view.setInt32(start + 20, r.transactionOffset, true);
+  if (r.expectedVersion >= TOMBSTONE - 1) putEventNumber64(out, start + 24, r.expectedVersion);
+  else viewPutI64(view, start + 24, r.expectedVersion);
   let p = putText(out, start + 32, r.stream);
-  p = putBytes(out, p, r.eventId);
-  p = putBytes(out, p, r.correlationId);
-  putTimestamp(out, p, r.timestampMs, r.timestampTicks);
+  p = putGuid(view, p, r.eventId, r.eventIdAt ?? 0);
+  p = putGuid(view, p, r.correlationId, 0);
+  viewPutTimestamp(view, p, r.timestampMs, r.timestampTicks);
   p = putText(out, p + 8, r.eventType);
-  putI32(out, p, r.data.length);
+  view.setInt32(p, r.data.length, true);
   p = putBytes(out, p + 4, r.data);
-  putI32(out, p, r.metadata.length);
+  view.setInt32(p, r.metadata.length, true);
   p = putBytes(out, p + 4, r.metadata);
   const length = p - start;
-  putI32(out, at, length);
-  putI32(out, p, length);
+  view.setInt32(at, length, true);
+  view.setInt32(p, length, true);
   return p + 4;
+}
+
+/** The same bytes for numbers of more than one byte. */
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function viewPutI64(view: DataView, at: number, value: number): void {
+  const high = Math.floor(value / 4_294_967_296);
+  view.setInt32(at, (value - high * 4_294_967_296) | 0, true);
+  view.setInt32(at + 4, high | 0, true);
+}
+
+function putGuid(view: DataView, at: number, guids: Uint8Array, from: number): number {
+  view.setInt32(at, i32(guids, from), true);
+  view.setInt32(at + 4, i32(guids, from + 4), true);
+  view.setInt32(at + 8, i32(guids, from + 8), true);
+  view.setInt32(at + 12, i32(guids, from + 12), true);
+  return at + 16;
 }
 
 /** Writes a framed epoch system record (section 3.7) and returns the offset after it. */

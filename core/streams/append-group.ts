@@ -3,7 +3,7 @@ import { putI32 } from '../bytes.ts';
 import { EventColumns } from '../index/event-columns.ts';
 import { EPOCH_STREAM } from '../log/epochs.ts';
 import {
-  encodeEpoch, encodePrepare, type EpochRecord, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE,
+  encodeEpoch, encodePrepare, type EpochRecord, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE, viewOf,
 } from '../log/records.ts';
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../text.ts';
@@ -48,7 +48,8 @@ export class AppendGroup implements CommittedRecords {
   readonly #ids: Ids;
   readonly #recent: RecentIds;
   readonly #types: EventTypes;
-  #buffer: Uint8Array;
+  #buffer = NO_BYTES;
+  #view = viewOf(NO_BYTES);
   /** Requests whose ids are not yet among the recent ones, with stream and first event of each, and whether their first id was looked for in vain. */
   readonly #idRequests: CheckedEvents[] = [];
   readonly #idKeys: StreamKey[] = [];
@@ -63,11 +64,9 @@ export class AppendGroup implements CommittedRecords {
   #lastTicks = 0;
   #isWithdrawn = false;
   readonly #record: Mutable<PrepareInput> = {
-    position: 0, flags: 0, transactionPosition: 0, transactionOffset: 0, expectedVersion: 0, stream: NO_BYTES, eventId: new Uint8Array(16),
+    position: 0, flags: 0, transactionPosition: 0, transactionOffset: 0, expectedVersion: 0, stream: NO_BYTES, eventId: NO_BYTES, eventIdAt: 0,
     correlationId: new Uint8Array(16), timestampMs: 0, timestampTicks: 0, eventType: NO_BYTES, data: NO_BYTES, metadata: NO_BYTES,
   };
-  /** Ids of events are copied here, one at a time; generated ones are set whole. */
-  readonly #idScratch = new Uint8Array(16);
   #correlationId: Uint8Array = new Uint8Array(16);
 
   constructor(ids: Ids, recent: RecentIds, types: EventTypes, bufferBytes: number) {
@@ -75,7 +74,6 @@ export class AppendGroup implements CommittedRecords {
     this.#recent = recent;
     this.#types = types;
     this.#bufferBytes = bufferBytes;
-    this.#buffer = new Uint8Array(0);
   }
 
   /** Begins a group at the end of the log. */
@@ -97,7 +95,7 @@ export class AppendGroup implements CommittedRecords {
     this.#ticks = ticks;
     this.#lastTicks = ticks;
     // A buffer that one huge write needed is not kept.
-    if (this.#buffer.length > 2 * this.#bufferBytes) this.#buffer = new Uint8Array(0);
+    if (this.#buffer.length > 2 * this.#bufferBytes) this.#use(NO_BYTES);
   }
 
   /** Position of the next record. */
@@ -112,7 +110,12 @@ export class AppendGroup implements CommittedRecords {
     if (need <= this.#buffer.length) return;
     const larger = new Uint8Array(Math.max(need, Math.min(this.#bufferBytes, Math.max(this.#buffer.length * 2, 65_536))));
     larger.set(this.#buffer.subarray(0, this.length));
-    this.#buffer = larger;
+    this.#use(larger);
+  }
+
+  #use(buffer: Uint8Array<ArrayBuffer>): void {
+    this.#buffer = buffer;
+    this.#view = viewOf(buffer);
   }
 
   /** Notes what the state of a stream will be once the group is durable. */
@@ -131,7 +134,6 @@ export class AppendGroup implements CommittedRecords {
     r.transactionPosition = this.end;
     r.transactionOffset = 0;
     r.metadata = NO_BYTES;
-    r.eventId = this.#idScratch;
     r.timestampMs = this.#ms;
     this.#written.push(key.name);
   }
@@ -142,7 +144,7 @@ export class AppendGroup implements CommittedRecords {
     r.timestampTicks = this.#lastTicks = this.#ticks;
     if (this.#ticks < 9_999) this.#ticks++;
     this.#lastPosition = r.position;
-    this.length = encodePrepare(this.#buffer, this.length, r);
+    this.length = encodePrepare(this.#buffer, this.length, r, this.#view);
   }
 
   /**
@@ -158,11 +160,11 @@ export class AppendGroup implements CommittedRecords {
     this.#idEvents.push(this.events.count);
     this.#idUnknown.push(isUnknown);
     const r = this.#record;
-    const id = this.#idScratch;
+    r.eventId = ids;
     const final = events.length - 1;
     for (let i = 0; i <= final; i++) {
       const event = events[i]!;
-      for (let j = 0, at = idsAt + i * 16; j < 16; j++) id[j] = ids[at + j]!;
+      r.eventIdAt = idsAt + i * 16;
       r.flags = FLAG_DATA | FLAG_COMMITTED | (event.isJson ? FLAG_JSON : 0) | (i === 0 ? FLAG_TRANSACTION_BEGIN : 0) | (i === final ? FLAG_TRANSACTION_END : 0);
       r.transactionOffset = i;
       r.expectedVersion = last + i;
@@ -225,6 +227,7 @@ export class AppendGroup implements CommittedRecords {
     r.transactionOffset = offset;
     r.expectedVersion = expectedVersion;
     r.eventId = guidFromUuidBytes(this.#ids.uuidBytes());
+    r.eventIdAt = 0;
     r.eventType = type;
     r.data = data;
     this.#put();

@@ -3,7 +3,7 @@ import { closeSync, fdatasync, fdatasyncSync, fsyncSync, openSync, write, writeS
 import { performance } from 'node:perf_hooks';
 import { promisify } from 'node:util';
 import { EVENT_DATA, EVENT_TYPES } from './events.ts';
-import { encodePrepare, prepareFrameBytes } from '../../core/log/records.ts';
+import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/records.ts';
 
 const writeLater = promisify(write);
 const syncLater = promisify(fdatasync);
@@ -23,10 +23,11 @@ function recordsBytes(count: number): number {
 /** Encodes `count` records of one stream. */
 function encodeRecords(out: Uint8Array, count: number): void {
   const id = new Uint8Array(16);
+  const view = viewOf(out);
   let position = 0;
   for (let i = 0; i < count; i++) {
     id.fill(i + 1);
-    position = encodePrepare(out, position, { position, flags: 0x0127, transactionPosition: position, transactionOffset: 0, expectedVersion: i - 1, stream: STREAM, eventId: id, correlationId: id, timestampMs: 1_700_000_000_000, timestampTicks: 0, eventType: TYPES[i & 7]!, data: EVENT_DATA, metadata: EMPTY });
+    position = encodePrepare(out, position, { position, flags: 0x0127, transactionPosition: position, transactionOffset: 0, expectedVersion: i - 1, stream: STREAM, eventId: id, correlationId: id, timestampMs: 1_700_000_000_000, timestampTicks: 0, eventType: TYPES[i & 7]!, data: EVENT_DATA, metadata: EMPTY }, view);
   }
 }
 
