@@ -123,7 +123,7 @@ async function runUntilEnd(node: RunningNode, ending: Ending, log: Log): Promise
   return isSkuaError(ended) ? EXIT.failed : EXIT.ok;
 }
 
-function banner(io: Io, node: RunningNode, { Insecure, Storage }: Values, directory: string | null): void {
+function banner(io: Io, node: RunningNode, { Insecure, Storage, DisableAdminUi }: Values, directory: string | null): void {
   const { bold, dim } = coloursFor(io.stdout, io.env);
   // Another stream than those of the README, whose numbers begin at 0.
   const event = `[{"eventId":"${randomUUID()}","eventType":"letter-posted","data":{"to":"Oslo"}}]`;
@@ -131,6 +131,7 @@ function banner(io: Io, node: RunningNode, { Insecure, Storage }: Values, direct
   const curl = `curl ${Insecure ? '' : '-u admin:changeit '}${node.fingerprint === null ? '' : '-k '}`;
   const lines = [
     `Skua ${VERSION} is listening on ${bold(node.url)}`,
+    ...(DisableAdminUi ? [] : [`Its page for browsers: ${bold(`${node.url}/ui`)}`]),
     placeText(directory, Storage, sizeText(node.chunkSizeBytes)),
     ...(node.fingerprint === null ? [] : [`Development certificate, SHA-256: ${node.fingerprint}`]),
     '',

@@ -19,6 +19,8 @@ const ID = '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11';
 describe('a node', () => {
   test('tells where it is, logs structured lines, keeps its data, stops with SIGTERM', async () => {
     const first = await startedProcess(['--db', folder, '--chunk-size', '1MiB']);
+    expect(first.process.out).toContain(`\nIts page for browsers: ${first.url}/ui\n`);
+    expect((await fetch(`${first.url}/ui`)).headers.get('content-type')).toMatch(/^text\/html/);
     expect(first.process.out).toContain(`Data directory: ${folder} (chunks of 1 MiB)`);
     expect(first.process.out.match(/^curl .*$/gm)).toHaveLength(3);
     expect((await append(first.url, ID)).status).toBe(201);
@@ -60,6 +62,14 @@ describe('a node', () => {
     await node.stop();
     expect(existsSync(path.join(folder, 'fast'))).toBe(true);
     expect(existsSync(path.join(folder, 'db', 'index'))).toBe(false);
+  });
+
+  test('says nothing of a page that an option took away', async () => {
+    const node = await startedNode(['--mem-db', '--disable-admin-ui']);
+    expect(await fetch(`${node.url}/ui`)).toHaveProperty('status', 404);
+    await node.stop();
+    expect(node.process.out).toContain('is listening on');
+    expect(node.process.out).not.toContain('/ui');
   });
 
   test('an existing directory keeps its chunk size, and a warning says so', async () => {
