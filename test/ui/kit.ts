@@ -15,6 +15,8 @@ export const ADMIN = 'admin';
 export const PASSWORD = 'a Password of tests 1';
 /** What members of a cluster for tests are created with. */
 const CLUSTER_PASSWORD = 'changeit';
+/** What members have in common, so that each takes the logins of the others. */
+const TOKEN = 'a token of these tests alone';
 
 export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } } as const;
 export type Size = keyof typeof SIZES;
@@ -196,13 +198,13 @@ export function atNode(name: string, define: (ui: Ui, node: UiNode) => void, wor
   around(name, node.ui, { begin: () => node.begin(), end: () => node.end() }, () => define(node.ui, node));
 }
 
-/** Tests of the page at a member of a cluster of three, with TLS and users. */
+/** Tests of the page at the leader of a cluster of three, with TLS, users, and logins that count at all members. */
 export function atCluster(name: string, define: (ui: Ui, cluster: () => ClientCluster) => void): void {
   const ui = new Ui(true);
   let cluster: ClientCluster | null = null;
   around(name, ui, {
     begin: async () => {
-      cluster = await ClientCluster.start(true, 3);
+      cluster = await ClientCluster.start(true, 3, { SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: TOKEN });
       ui.url = (await cluster.leader()).url.replace('http:', 'https:');
     },
     end: async () => cluster?.stop(),

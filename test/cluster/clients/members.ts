@@ -24,7 +24,7 @@ export class ClientCluster {
   readonly #root: string | null;
   readonly problems: string[] = [];
 
-  private constructor(folder: string, ports: readonly number[], root: string | null) {
+  private constructor(folder: string, ports: readonly number[], root: string | null, env: Readonly<Record<string, string>>) {
     this.#folder = folder;
     this.#root = root;
     this.isSecure = root !== null;
@@ -33,12 +33,13 @@ export class ClientCluster {
       : ['--certificate-file', file('node.crt'), '--certificate-private-key-file', file('node.key'), '--trusted-root-certificates-path', file('roots')];
     mkdirSync(file('tmp'));
     this.members = ports.map((port, i) => new Member({
-      name: `member ${i}`, host: '127.0.0.1', port, folder: file(`member-${i}`), env: { TMPDIR: file('tmp') }, logFile: file(`member-${i}.log`),
+      name: `member ${i}`, host: '127.0.0.1', port, folder: file(`member-${i}`), env: { TMPDIR: file('tmp'), ...env }, logFile: file(`member-${i}.log`),
       words: ['--storage', file('objects'), '--cluster-size', '3', ...security, '--gossip-interval-ms', '200', '--chunk-size', '1MiB', '--stream-existence-filter-size', '100000', ...(i === 3 ? ['--read-only-replica'] : [])],
     }, (what) => this.problems.push(what)));
   }
 
-  static async start(isSecure: boolean, count = 4): Promise<ClientCluster> {
+  /** `env`: of all of them. */
+  static async start(isSecure: boolean, count = 4, env: Readonly<Record<string, string>> = {}): Promise<ClientCluster> {
     const folder = mkdtempSync(join(tmpdir(), 'skua-cluster-clients-'));
     let root: string | null = null;
     if (isSecure) {
@@ -48,7 +49,7 @@ export class ClientCluster {
       for (const [name, text] of Object.entries({ 'node.crt': cert, 'node.key': key, 'roots/root.crt': authority.cert })) writeFileSync(join(folder, name), text);
       root = authority.cert;
     }
-    const cluster = new ClientCluster(folder, await freePorts(count), root);
+    const cluster = new ClientCluster(folder, await freePorts(count), root, env);
     try {
       await Promise.all(cluster.members.map((member) => member.start()));
       await cluster.settled();

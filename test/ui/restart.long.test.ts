@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { ADMIN, atNode, sees } from './kit.ts';
+import type { Ui } from './kit.ts';
+
+/** Longer than a start takes, also beside much else. */
+const SOON = { timeout: 60_000 };
+const GONE = 'The node is gone; trying again.';
+
+const append = (ui: Ui, stream: string, type: string) => ui.ask('POST', `/streams/${stream}`, [{ eventId: randomUUID(), eventType: type, data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
+
+interface Seen {
+  readonly path: string;
+  /** What is there before, and while the node is away. */
+  before(page: Page): Promise<void>;
+  /** What only a node can have told that is back. */
+  after(page: Page): Promise<void>;
+}
+
+/** The times of the lines of the log that are shown; of the newest one while the node was away. */
+const latest = async (page: Page) => (await page.getByRole('main').innerText()).match(/\d\d:\d\d:\d\d\.\d{3}/g)!.toSorted().at(-1)!;
+let lastLine = '';
+
+/** Views, and what happens in them once something has happened at the node. */
+const VIEWS: readonly Seen[] = [
+  { path: '/streams/orders', before: (page) => page.getByRole('table').getByText('before').first().waitFor(), after: (page) => page.getByRole('table').getByText('after').first().waitFor(SOON) },
+  { path: '/all', before: (page) => page.getByRole('table').getByText('before').first().waitFor(), after: (page) => page.getByRole('table').getByText('after').first().waitFor(SOON) },
+  { path: '/streams', before: (page) => page.getByText('orders', { exact: true }).first().waitFor(), after: (page) => page.getByText('new-ones', { exact: true }).first().waitFor(SOON) },
+  { path: '/users', before: (page) => page.getByRole('cell', { name: 'admin you' }).waitFor(), after: (page) => page.getByRole('cell', { name: 'later', exact: true }).waitFor(SOON) },
+  { path: '/log', before: async (page) => {
+    await page.getByText('listening').first().waitFor();
+    lastLine = await latest(page);
+  }, after: (page) => expect.poll(() => latest(page), SOON).not.toBe(lastLine) },
+];
+
+atNode('a node that is started again', (ui, node) => {
+  test('views that are open go on by themselves, live ones with what was written meanwhile, and nobody has to log in again', async () => {
+    ui.allow(/ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET|ERR_INCOMPLETE|ERR_NETWORK|status of 503/);
+    await append(ui, 'orders', 'before');
+    const pages = await Promise.all(VIEWS.map(({ path }) => ui.open(path)));
+    await Promise.all(VIEWS.map(({ before }, i) => before(pages[i]!)));
+    await node.stop();
+    await Promise.all(pages.map((page) => sees(page, GONE)));
+    // What was known stays to be seen.
+    await Promise.all(VIEWS.map(({ before }, i) => before(pages[i]!)));
+
+    await node.start();
+    await append(ui, 'orders', 'after');
+    await append(ui, 'new-ones', 'after');
+    await ui.ask('POST', '/users', { loginName: 'later', fullName: 'Later', groups: [], password: 'a Password 4' });
+    await Promise.all(pages.map((page) => page.getByText(GONE).waitFor({ state: 'hidden', ...SOON })));
+    await Promise.all(VIEWS.map(({ after }, i) => after(pages[i]!)));
+    for (const page of pages) {
+      expect(await page.getByRole('dialog', { name: 'Log in' }).count()).toBe(0);
+      expect(await (await page.request.get(`${ui.url}/ui/session`)).json()).toMatchObject({ user: ADMIN });
+    }
+    // And on.
+    await append(ui, 'orders', 'much-later');
+    await pages[0]!.getByRole('table').getByText('much-later').first().waitFor(SOON);
+  });
+
+  test('what is done while the node is away is told, and can be done once it is back', async () => {
+    ui.allow(/ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET|ERR_INCOMPLETE|ERR_NETWORK|status of 503/);
+    const page = await ui.open('/users');
+    await page.getByRole('cell', { name: 'admin you' }).waitFor();
+    await page.getByRole('button', { name: 'New user' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New user' });
+    await dialog.getByLabel('User name').fill('patient');
+    await dialog.getByLabel('Password', { exact: true }).fill('a Password 5');
+    await dialog.getByLabel('Password, once more').fill('a Password 5');
+    await node.stop();
+    await dialog.getByRole('button', { name: 'Create user' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await node.start();
+    await page.getByText(GONE).waitFor({ state: 'hidden', ...SOON });
+    // What was typed is still there.
+    await dialog.getByRole('button', { name: 'Create user' }).click();
+    await page.getByRole('cell', { name: 'patient', exact: true }).waitFor();
+  });
+});
