@@ -43,6 +43,17 @@ export function isFromOwnPage(call: Call): boolean {
   return !isChange(call.method) || headers.has('x-requested-with');
 }
 
+/**
+ * Refuses to begin or end a session for any page but our own. Others may come from an origin that an option names, and then log in with credentials of their own; but at another port of
+ * the host a cookie of theirs would take the place of ours, so that they could log their visitors out, or in as somebody whom they know.
+ * Errors: `foreign_origin`.
+ */
+export function refuseOtherPages(call: Call): void {
+  const { headers } = call.request;
+  if ((!headers.has('sec-fetch-site') && !headers.has('origin')) || isFromOwnPage(call)) return;
+  throw new SkuaError('foreign_origin', 'A page of another origin may not begin or end a session of the page here. It can send credentials with each request in place of that.');
+}
+
 /** Schemes are not compared: a proxy may end TLS without a word. */
 function isOwn(origin: string, call: Call): boolean {
   const host = hostOf(origin);

@@ -4,6 +4,7 @@ import { isEmptyPassword } from '../../core/security/limits.ts';
 import { isAdministrator, isAnonymous, isBackupKeeper, isOperator } from '../../core/security/principal.ts';
 import { timestampText } from '../../core/time.ts';
 import { readJson } from '../http/body.ts';
+import { refuseOtherPages } from '../http/browsers.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { login } from '../http/login.ts';
@@ -21,6 +22,7 @@ export const logIn: Handler = async (call, app) => {
   // What is no attempt is nothing to tell of.
   const { audited } = call;
   call.audited = null;
+  refuseOtherPages(call);
   const credentials = credentialsOf(await readJson(call, app, LOGIN_BODY_BYTES_MAX));
   const { security, server } = app;
   const sessions = security?.sessions;
@@ -41,6 +43,10 @@ export const session: Handler = (call, app) => described(call, app, call.session
 
 /** DELETE `/ui/session`: ends the session at all members. Where there is none the browser forgets what it holds. */
 export const logOut: Handler = async (call, app) => {
+  const { audited } = call;
+  call.audited = null;
+  refuseOtherPages(call);
+  call.audited = audited;
   const sessions = app.security?.sessions;
   const hasEnded = sessions == null ? false : await endAll(call, sessions);
   if (!hasEnded) call.audited = null;

@@ -111,6 +111,19 @@ describe('a session', () => {
     }
   });
 
+  test('is neither begun nor ended by the pages of such origins, whose cookie would take its place', async () => {
+    const h = world({ options: { corsOrigins: ['http://127.0.0.1:9999'] } });
+    const { cookie } = await h.cookie('ada', 'ada-pass');
+    const [logins, entries] = [h.security.logins.length, h.entries.length];
+    for (const headers of [{ origin: 'http://127.0.0.1:9999', ...OURS }, { origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' }] as Record<string, string>[]) {
+      for (const reply of [await h.logIn('kim', 'kim:pass', { cookie, ...headers }), await h.send('DELETE', PATH, { cookie, ...headers })]) {
+        expect([reply.status, reply.json().code, reply.headers.get('set-cookie')]).toEqual([403, 'foreign_origin', null]);
+      }
+    }
+    expect([h.security.logins.length, h.entries.length]).toEqual([logins, entries]);
+    expect((await h.send('GET', '/users', { cookie })).status).toBe(200);
+  });
+
   test('that is none is forgotten by the browser once our own page asks who is there', async () => {
     const h = world();
     const reply = await h.send('GET', PATH, { cookie: 'skua-session=1.forged.value' });
