@@ -8,6 +8,8 @@ import type { Browser } from 'playwright-core';
 
 /** What the package asks for besides: it is made for functions, which have one process and look at anything. Here a page is to be held to what browsers hold it to. */
 const UNWANTED = /single-process|disable-web-security|insecure-content|site-isolation|no-zygote/;
+/** Names that end so are this machine's, as no others in the world are: only to addresses do browsers say over plain HTTP who sends a request. */
+const NAMES = '--host-resolver-rules=MAP *.test 127.0.0.1';
 /** A lock that is older was left by somebody who is gone. */
 const LOCK_MS_MAX = 120_000;
 const LOOK_MS = 200;
@@ -15,7 +17,7 @@ const LOOK_MS = 200;
 /** A browser, or why there can't be one here. */
 export async function launched(): Promise<Browser | string> {
   try {
-    return await playwright.launch({ executablePath: await executable(), args: chromium.args.filter((arg) => !UNWANTED.test(arg)), headless: true });
+    return await playwright.launch({ executablePath: await executable(), args: [...chromium.args.filter((arg) => !UNWANTED.test(arg)), NAMES], headless: true });
   } catch (error) {
     return `Chromium can't be started here: ${String((error as Error).message).split('\n')[0]}`;
   }
