@@ -33,7 +33,7 @@ function Asked({ stream, onClose, onDone }: { readonly stream: string; readonly 
       <fieldset class="stack tight">
         <legend class="hidden-visually">How</legend>
         {KINDS.map((one) => (
-          <label key={one.kind} class={`choice${one.kind === kind ? ' chosen' : ''}`}>
+          <label key={one.kind} class={`way${one.kind === kind ? ' chosen' : ''}`}>
             <input type="radio" name="kind" value={one.kind} checked={one.kind === kind} onChange={() => setKind(one.kind)} />
             <span><strong>{one.title}</strong><span class="muted small">{one.about}</span></span>
           </label>
