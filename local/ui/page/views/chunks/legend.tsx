@@ -8,7 +8,7 @@ export function Legend({ mode, counts, off, onToggle }: { readonly mode: Mode; r
       {mode.bins.map((bin, i) => (
         <li key={bin.label}>
           <button type="button" aria-pressed={!off.has(i)} disabled={counts[i] === 0} title={off.has(i) ? 'Show these again' : 'Let these step back'} onClick={() => onToggle(i)}>
-            <span class={`map-key ${bin.pattern ?? ''}`} style={{ backgroundColor: `var(${bin.token})` }} />{bin.label}<span class="faint">{numberText(counts[i])}</span>
+            <span class={`map-key ${bin.pattern ?? ''}`} style={{ backgroundColor: `var(${bin.token})` }} />{bin.label}{' '}<span class="faint">{numberText(counts[i])}</span>
           </button>
         </li>
       ))}

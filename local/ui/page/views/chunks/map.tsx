@@ -1,4 +1,4 @@
-import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { numberText } from '../../lib/format.ts';
 import { paintedTheme } from '../../lib/theme.ts';
 import type { Cell } from './cells.ts';
@@ -45,7 +45,8 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
   const change = useChange(cells, mode);
   const theme = paintedTheme.value;
 
-  useEffect(() => {
+  // Before anything is painted: no cell is laid out without a width.
+  useLayoutEffect(() => {
     const element = scroller.current!;
     const measure = () => {
       const next = { width: element.clientWidth - 2 * EDGE_PX, height: Math.max(HEIGHT_MIN, Math.round(innerHeight * HEIGHT_SHARE)), dpr: devicePixelRatio };
@@ -61,6 +62,20 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
     };
   }, []);
 
+  // Who zooms or goes by keys keeps the chosen cell in sight. In the next frame, when the map has its new height.
+  const mustShow = useRef(false);
+  const show = () => {
+    mustShow.current = false;
+    const element = scroller.current!;
+    const top = Math.floor(chosen / layout.columns) * layout.height;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + layout.height > element.scrollTop + seen) element.scrollTop = top + layout.height - seen;
+  };
+  useEffect(() => {
+    mustShow.current = true;
+    soon();
+  }, [chosen, layout]);
+
   // All that changes the picture draws it in the next frame, once.
   const draw = useRef(() => {});
   const frame = useRef(0);
@@ -68,6 +83,7 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
     frame.current = 0;
     if (size.width === 0) return;
     painter.current ??= new Painter(canvas.current!);
+    if (mustShow.current) show();
     const isOver = change.step();
     painter.current.paint({ cells, layout, mode, off, behind, change: change.current }, size.width, seen, scroller.current!.scrollTop);
     if (!isOver) soon();
@@ -85,14 +101,6 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
     painter.current.forgetColours();
     return () => cancelAnimationFrame(frame.current);
   }, []);
-
-  // Who zooms or goes by keys keeps the chosen cell in sight.
-  useEffect(() => {
-    const element = scroller.current!;
-    const top = Math.floor(chosen / layout.columns) * layout.height;
-    if (top < element.scrollTop) element.scrollTop = top;
-    else if (top + layout.height > element.scrollTop + seen) element.scrollTop = top + layout.height - seen;
-  }, [chosen, layout]);
 
   const indexAt = (event: MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();

@@ -1,0 +1,162 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { atNode, LOOKS, sees } from './kit.ts';
+import { fillLog, GOING, idle, json, limit, SMALL_CHUNKS, soon, STAYING } from './log-to-scavenge.ts';
+
+interface DryRunChunk { readonly weight: number; readonly bytes: number; readonly bytesReclaimable: number }
+interface Report { readonly chunks: readonly DryRunChunk[]; readonly totals: { readonly chunks: number; readonly chunksExecuted: number } }
+interface Last { readonly scavengeId: string; readonly scavengeResult: string }
+interface Entry { readonly eventType: string; readonly data: string }
+
+const WAIT = { timeout: 600_000 };
+/** A run may end between the question whether there is one and that how far it is. */
+const ENDED = /status of 404/;
+const BAR = { name: 'Scavenge' } as const;
+
+/** The number in a tile of figures. */
+const figure = (page: Page, label: string) => page.locator('.stat', { hasText: label }).locator('.stat-value').innerText();
+
+atNode('scavenges', (ui) => {
+  const last = () => json<Last>(ui, '/admin/scavenge/last');
+
+  test('a node that has never been scavenged says what to do', async () => {
+    ui.allow(/status of 404/);
+    const page = await ui.open('/scavenge');
+    await sees(page, 'None has run yet');
+    await page.getByRole('tab', { name: 'History' }).click();
+    await sees(page, 'No scavenge is remembered');
+    await page.getByRole('tab', { name: 'What it would win' }).click();
+    await sees(page, 'Nothing has been counted yet');
+  });
+
+  test('what a dry run counts, and what of it each threshold wins', async () => {
+    ui.allow(ENDED);
+    await fillLog(ui, 5, 3);
+    const page = await ui.open('/scavenge?tab=dry-run');
+    await page.getByRole('button', { name: 'Start a dry run' }).click();
+    await page.getByRole('slider', { name: 'Threshold' }).waitFor(WAIT);
+    const report = await json<Report>(ui, `/admin/scavenge/dry-run/${await page.evaluate('localStorage.getItem("skua.dry-run")') as string}`);
+    expect(await figure(page, 'Chunks written anew')).toBe(`${report.totals.chunksExecuted} of ${report.totals.chunks}`);
+    const executedAt = (threshold: number) => report.chunks.filter(({ weight }) => threshold < 0 || (weight > 0 && weight >= threshold)).length;
+
+    await page.getByRole('slider').focus();
+    await page.keyboard.press('Home');
+    await soon(() => figure(page, 'Chunks written anew')).toBe(`${report.totals.chunks} of ${report.totals.chunks}`);
+    await page.keyboard.press('End');
+    const most = Math.max(...report.chunks.map(({ weight }) => weight));
+    expect(executedAt(most)).toBeLessThan(report.totals.chunksExecuted);
+    await soon(() => figure(page, 'Chunks written anew')).toBe(`${executedAt(most)} of ${report.totals.chunks}`);
+    expect(await page.getByText('written anew', { exact: true }).count()).toBe(executedAt(most));
+    await page.getByRole('link', { name: `Use ${most}` }).click();
+    await soon(() => page.getByLabel('Threshold').inputValue()).toBe(String(most));
+  });
+
+  test('what the node refuses can not be asked for, and what is wrong is said at its field', async () => {
+    const page = await ui.open('/scavenge');
+    await page.getByLabel('Threads').selectOption('2');
+    await soon(() => page.getByLabel('Throttle in percent').isDisabled()).toBe(true);
+    await page.getByLabel('Threads').selectOption('1');
+    await page.getByRole('switch', { name: 'Only to a point that is there' }).check();
+    await soon(() => page.getByRole('switch', { name: 'Begin afresh' }).isDisabled()).toBe(true);
+    await page.getByRole('switch', { name: 'Only to a point that is there' }).uncheck();
+    await page.getByLabel('Throttle in percent').fill('101');
+    await page.getByRole('button', { name: 'Start the scavenge' }).click();
+    await soon(() => page.locator('.field.wrong').count()).toBe(1);
+    expect((await last()).scavengeResult).toBe('Unknown');
+  });
+
+  test('one that is started over HTTP appears, and is stopped in between; the next goes on with it', async () => {
+    ui.allow(ENDED);
+    const page = await ui.open('/scavenge');
+    await page.getByRole('button', { name: 'Start the scavenge' }).waitFor();
+    expect((await ui.ask('POST', '/admin/scavenge?throttlePercent=1')).status).toBe(200);
+    await page.getByRole('progressbar', BAR).waitFor(WAIT);
+    await sees(page, 'A scavenge is under way');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop the scavenge' }).click();
+    await page.getByRole('progressbar', BAR).waitFor({ state: 'detached', ...WAIT });
+    expect((await last()).scavengeResult).toBe('Stopped');
+    await page.locator('.badge', { hasText: 'Stopped' }).waitFor();
+    await sees(page, 'A scavenge was not finished');
+  });
+
+  test('one is started in the page and watched to its end; the history tells what it has won', async () => {
+    ui.allow(ENDED);
+    const page = await ui.open('/scavenge');
+    await page.getByRole('switch', { name: 'Begin afresh' }).check();
+    await page.getByLabel('Throttle in percent').fill('2');
+    await page.getByRole('button', { name: 'Start the scavenge' }).click();
+    await page.getByRole('progressbar', BAR).waitFor(WAIT);
+    await page.locator('.phases .now').waitFor(WAIT);
+    await page.getByRole('progressbar', BAR).waitFor({ state: 'detached', ...WAIT });
+    const { scavengeId, scavengeResult } = await last();
+    expect(scavengeResult).toBe('Success');
+    await page.locator('.badge', { hasText: 'Success' }).waitFor();
+
+    await page.getByRole('tab', { name: 'History' }).click();
+    await page.getByRole('row', { name: new RegExp(`Success.*${scavengeId.slice(0, 8)}`) }).waitFor();
+    await page.getByRole('row', { name: /Stopped/ }).first().waitFor();
+    await page.getByRole('row', { name: new RegExp(scavengeId.slice(0, 8)) }).click();
+    const dialog = page.getByRole('dialog', { name: 'What the run has done' });
+    await dialog.getByRole('row', { name: /Chunk written anew/ }).first().waitFor();
+    const { entries } = await json<{ entries: readonly Entry[] }>(ui, `/streams/%24scavenges-${scavengeId}/head/backward/100?embed=body`);
+    const written = entries.filter(({ eventType }) => eventType === '$scavengeChunksCompleted');
+    expect(written.length).toBeGreaterThan(0);
+    expect(await dialog.getByRole('row', { name: /Chunk written anew/ }).count()).toBe(written.length);
+  });
+
+  test('a dry run of somebody else is shown as one, and its report is there for all', async () => {
+    ui.allow(ENDED);
+    const page = await ui.open('/scavenge?tab=dry-run');
+    await page.getByRole('tabpanel').waitFor();
+    const { scavengeId } = await (await ui.ask('POST', '/admin/scavenge?dryRun=true&throttlePercent=1')).json() as { scavengeId: string };
+    await page.getByRole('progressbar', { name: 'Dry run' }).waitFor(WAIT);
+    await soon(() => page.evaluate('localStorage.getItem("skua.dry-run")')).toBe(scavengeId);
+    await page.getByRole('slider', { name: 'Threshold' }).waitFor(WAIT);
+    await idle(ui);
+  });
+
+  test('why events of a stream go or stay, as the node explains it; names are text', async () => {
+    ui.allow(/status of 404/);
+    const hostile = '<img src=x onerror=alert(1)>"\'&';
+    await ui.ask('POST', `/streams/${encodeURIComponent(hostile)}`, [{ eventId: crypto.randomUUID(), eventType: 'x', data: {} }, { eventId: crypto.randomUUID(), eventType: 'x', data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
+    await limit(ui, hostile, { $maxCount: 1, note: '<b>bold</b>' });
+    const page = await ui.open('/scavenge?tab=explain');
+    const explain = async (stream: string) => {
+      await page.getByLabel('Stream', { exact: true }).fill(stream);
+      await page.getByRole('button', { name: 'Explain' }).click();
+    };
+    await explain(hostile);
+    await page.getByRole('heading', { name: hostile }).waitFor();
+    await sees(page, '1 event (');
+    await sees(page, 'Only the last 1 events are kept ($maxCount).');
+    await sees(page, '"note":"<b>bold</b>"');
+    await page.getByRole('row', { name: /^0 goes 1 .* beyond \$maxCount/ }).waitFor();
+    await page.getByRole('row', { name: /^1 stays 1 – last event of the stream/ }).waitFor();
+    expect(await page.locator('main img, main b').count()).toBe(0);
+    await explain(STAYING);
+    await sees(page, 'Nothing goes');
+    await sees(page, 'None: no event of it ever goes.');
+    await explain('nobody-wrote-this');
+    await sees(page, 'There is no such stream');
+    await page.reload();
+    expect(await page.getByLabel('Stream', { exact: true }).inputValue()).toBe('nobody-wrote-this');
+  });
+
+  test.each(LOOKS)('nothing is wrong with it: %s, %s', async (size, scheme) => {
+    expect(await ui.faults('/scavenge', '.badge', { size, scheme })).toEqual([]);
+    // A browser that has seen no dry run begins with none.
+    expect(await ui.faults('/scavenge?tab=dry-run', '.empty', { size, scheme }, async (page) => {
+      await page.getByRole('button', { name: 'Start a dry run' }).click();
+      await page.getByRole('slider').waitFor(WAIT);
+    })).toEqual([]);
+    expect(await ui.faults('/scavenge?tab=history', 'tbody tr', { size, scheme })).toEqual([]);
+    expect(await ui.faults(`/scavenge?tab=explain&stream=${GOING}`, '.events-strip', { size, scheme })).toEqual([]);
+  });
+
+  test('who may not scavenge is told why', async () => {
+    await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: 'a Password of tests 2' });
+    const page = await ui.open('/scavenge', { user: 'reader', password: 'a Password of tests 2' });
+    await sees(page, 'Your role is not enough');
+  });
+}, SMALL_CHUNKS);
