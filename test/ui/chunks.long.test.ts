@@ -9,7 +9,7 @@ interface Chunks { readonly chunks: readonly Chunk[] }
 interface Report { readonly chunks: readonly { readonly file: string; readonly bytes: number; readonly bytesReclaimable: number }[] }
 
 const GRID = '[role=grid]';
-const WAIT = { timeout: 600_000 };
+const WAIT = { timeout: 300_000 };
 
 /** A run may end between the question whether there is one and that how far it is. */
 const ENDED = /status of 404/;

@@ -43,7 +43,7 @@ export async function json<T>(ui: Ui, path: string): Promise<T> {
 }
 
 /** However slow the machine is; only a test that fails waits so long. */
-const SOON_MS = 600_000;
+const SOON_MS = 300_000;
 
 /** What a page or a node says once it has come to it. */
 export function soon<T>(look: () => T | Promise<T>) {

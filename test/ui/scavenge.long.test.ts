@@ -1,14 +1,15 @@
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { atNode, LOOKS, sees } from './kit.ts';
-import { fillLog, GOING, idle, json, limit, SMALL_CHUNKS, soon, STAYING } from './log-to-scavenge.ts';
+import { fillChunks, fillLog, GOING, idle, json, limit, SMALL_CHUNKS, soon, STAYING } from './log-to-scavenge.ts';
 
 interface DryRunChunk { readonly weight: number; readonly bytes: number; readonly bytesReclaimable: number }
 interface Report { readonly chunks: readonly DryRunChunk[]; readonly totals: { readonly chunks: number; readonly chunksExecuted: number } }
 interface Last { readonly scavengeId: string; readonly scavengeResult: string }
 interface Entry { readonly eventType: string; readonly data: string }
 
-const WAIT = { timeout: 600_000 };
+const WAIT = { timeout: 300_000 };
 /** A run may end between the question whether there is one and that how far it is. */
 const ENDED = /status of 404/;
 const BAR = { name: 'Scavenge' } as const;
@@ -84,7 +85,7 @@ atNode('scavenges', (ui) => {
     ui.allow(ENDED);
     const page = await ui.open('/scavenge');
     await page.getByRole('switch', { name: 'Begin afresh' }).check();
-    await page.getByLabel('Throttle in percent').fill('2');
+    await page.getByLabel('Throttle in percent').fill('4');
     await page.getByRole('button', { name: 'Start the scavenge' }).click();
     await page.getByRole('progressbar', BAR).waitFor(WAIT);
     await page.locator('.phases .now').waitFor(WAIT);
@@ -107,6 +108,8 @@ atNode('scavenges', (ui) => {
 
   test('a dry run of somebody else is shown as one, and its report is there for all', async () => {
     ui.allow(ENDED);
+    // Enough of a log that the page sees it while it runs.
+    await fillChunks(ui, STAYING, 12);
     const page = await ui.open('/scavenge?tab=dry-run');
     await page.getByRole('tabpanel').waitFor();
     const { scavengeId } = await (await ui.ask('POST', '/admin/scavenge?dryRun=true&throttlePercent=1')).json() as { scavengeId: string };
@@ -143,6 +146,40 @@ atNode('scavenges', (ui) => {
     expect(await page.getByLabel('Stream', { exact: true }).inputValue()).toBe('nobody-wrote-this');
   });
 
+  test('a stream is there still, is deleted and scavenged, and is proven to be gone; the report can be saved', async () => {
+    ui.allow(ENDED);
+    const events = 'application/vnd.eventstore.events+json';
+    const eventId = crypto.randomUUID();
+    await ui.ask('POST', '/streams/to-be-erased', [{ eventId, eventType: 'x', data: {} }], { 'content-type': events });
+    const page = await ui.open('/scavenge?tab=erasure');
+    await sees(page, 'None has been made yet');
+    await page.getByRole('button', { name: 'Begin the proof' }).click();
+    await sees(page, 'Name a stream, or give ids of events.');
+    await page.getByLabel('Event ids').fill('not-an-id');
+    await page.getByRole('button', { name: 'Begin the proof' }).click();
+    await sees(page, /“not-an-id” is no id of an event/);
+    await page.getByLabel('Event ids').fill('');
+    await page.getByRole('textbox', { name: 'Stream' }).fill('to-be-erased');
+    await page.getByRole('button', { name: 'Begin the proof' }).click();
+    const proofs = page.locator('.proofs > li');
+    await proofs.first().locator('.badge', { hasText: 'not erased' }).waitFor(WAIT);
+
+    // For good: of a stream that may be written again the last event stays.
+    await ui.ask('DELETE', '/streams/to-be-erased', undefined, { 'ES-HardDelete': 'true' });
+    expect((await ui.ask('POST', '/admin/scavenge')).status).toBe(200);
+    await idle(ui);
+    await page.getByRole('textbox', { name: 'Stream' }).fill('');
+    await page.getByLabel('Event ids').fill(eventId);
+    await page.getByRole('button', { name: 'Begin the proof' }).click();
+    await soon(() => proofs.count()).toBe(2);
+    await proofs.first().locator('.badge', { hasText: /^erased$/ }).waitFor(WAIT);
+    const saved = page.waitForEvent('download');
+    await proofs.first().getByRole('button', { name: 'Save the report' }).click();
+    const report = JSON.parse(await readFile(await (await saved).path(), 'utf8')) as { proofId: string; report: { isErased: boolean } };
+    expect(report.report.isErased).toBe(true);
+    expect(await json(ui, `/admin/erasure/${report.proofId}`)).toEqual(report);
+  });
+
   test.each(LOOKS)('nothing is wrong with it: %s, %s', async (size, scheme) => {
     expect(await ui.faults('/scavenge', '.badge', { size, scheme })).toEqual([]);
     // A browser that has seen no dry run begins with none.
@@ -150,6 +187,7 @@ atNode('scavenges', (ui) => {
       await page.getByRole('button', { name: 'Start a dry run' }).click();
       await page.getByRole('slider').waitFor(WAIT);
     })).toEqual([]);
+    expect(await ui.faults('/scavenge?tab=erasure', '.proofs > li', { size, scheme })).toEqual([]);
     expect(await ui.faults('/scavenge?tab=history', 'tbody tr', { size, scheme })).toEqual([]);
     expect(await ui.faults(`/scavenge?tab=explain&stream=${GOING}`, '.events-strip', { size, scheme })).toEqual([]);
   });

@@ -24,6 +24,7 @@ interface Finding {
 
 interface Report {
   readonly isErased: boolean;
+  /** False where nothing at all was found of the name, which may be misspelt then. */
   readonly isStreamKnown: boolean | null;
   readonly files: number;
   readonly bytes: number;
@@ -132,11 +133,12 @@ function ProofItem({ proof, onStopped }: { readonly proof: Proof; readonly onSto
       {error !== null && <p class="break">{error}</p>}
       {report !== null && (
         <p class="muted">
-          {report.isErased ? 'Nothing of it is left' : `${countText(report.traces, 'trace')} ${report.traces === 1 ? 'is' : 'are'} left`} in {countText(report.files, 'file')} ({bytesText(report.bytes)}){report.residues > 0 && `, and ${countText(report.residues, 'residue')} in places that nobody reads any more`}.
-          {report.isStreamKnown === true && ' The stream is still known.'}
+          {countText(report.files, 'file')} ({bytesText(report.bytes)}) were searched: {report.isErased ? 'no event of it is left' : `${countText(report.traces, 'trace')} of events ${report.traces === 1 ? 'is' : 'are'} left`}.
+          {report.residues > 0 && ` ${countText(report.residues, 'place')} still ${report.residues === 1 ? 'tells' : 'tell'} that the stream was there, without an event of it.`}
+          {report.isStreamKnown === false && ' No file has ever heard of a stream of this name: is it spelt as it was?'}
         </p>
       )}
-      {findings !== null && <ul class="findings small">{findings.slice(0, SHOWN_MAX).map(({ kind, file, offset, what }, i) => <li key={i} class="break"><Badge tone={kind === 'trace' ? 'bad' : 'warn'}>{kind}</Badge> <code>{file}</code> at {numberText(offset)}: {what}</li>)}{findings.length > SHOWN_MAX && <li class="faint">The report has {countText(findings.length - SHOWN_MAX, 'finding')} more.</li>}</ul>}
+      {findings !== null && <ul class="findings small">{findings.slice(0, SHOWN_MAX).map(({ kind, file, offset, what }, i) => <li key={i} class="break"><Badge tone={kind === 'trace' ? 'bad' : 'plain'}>{kind}</Badge> <code>{file}</code> at {numberText(offset)}: {what}</li>)}{findings.length > SHOWN_MAX && <li class="faint">The report has {countText(findings.length - SHOWN_MAX, 'finding')} more.</li>}</ul>}
       <div class="row wrap small faint">
         <Time at={proof.startedAt} />{state !== 'running' && msOf(proof.endedAt) !== null && <span>took {durationText(elapsedSeconds * 1_000)}</span>}
         {state !== 'running' && <Button kind="quiet" isSmall icon="download" onClick={() => void save()}>Save the report</Button>}

@@ -11,6 +11,7 @@ import { Button } from '../../parts/button.tsx';
 import { olderText } from './older-point.ts';
 import type { OlderPoint } from './older-point.ts';
 import { RESULT_TONES } from './results.ts';
+import { LAST_PATH } from './run.ts';
 import type { Run } from './run.ts';
 import { PHASES, RunProgress, StopButton } from './run-bar.tsx';
 import { StartForm } from './start-form.tsx';
@@ -76,7 +77,7 @@ function Phases({ phase }: { readonly phase: string | null }) {
 }
 
 function LastRun({ run }: { readonly run: Run }) {
-  const last = usePolled<Last>('/admin/scavenge/last', LAST_EVERY_MS);
+  const last = usePolled<Last>(LAST_PATH, LAST_EVERY_MS);
   const answered = run.current.atMs.value !== null;
   // It may have ended a moment ago.
   useEffect(() => {

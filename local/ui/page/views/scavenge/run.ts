@@ -1,4 +1,6 @@
+import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { get } from '../../api/client.ts';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
 import { followDryRun } from './dry-run.ts';
@@ -30,7 +32,11 @@ export interface Current {
 }
 
 const EVERY_MS = 2_000;
-export const CURRENT_PATH = '/admin/scavenge/current';
+const CURRENT_PATH = '/admin/scavenge/current';
+export const LAST_PATH = '/admin/scavenge/last';
+
+/** The run of which it is known whether it only counts. */
+const kind = signal<{ readonly scavengeId: string; readonly isDry: boolean } | null>(null);
 
 export interface Run {
   readonly current: Polled<Current>;
@@ -46,18 +52,20 @@ export function useRun(): Run {
   const told = usePolled<Progress>(scavengeId === null ? null : '/admin/scavenge/progress', EVERY_MS).data.value;
   // What is kept of an earlier run says nothing of this one.
   const progress = told?.scavengeId === scavengeId ? told : null;
-  const isDry = progress === null ? null : isDryOf(progress);
+  const { value: known } = kind;
+  const isDry = scavengeId === null || known?.scavengeId !== scavengeId ? null : known.isDry;
   useEffect(() => {
-    // Also one that somebody else has started: its report serves all.
-    if (isDry === true && scavengeId !== null) followDryRun(scavengeId);
-  }, [scavengeId, isDry]);
+    if (scavengeId === null || kind.peek()?.scavengeId === scavengeId) return;
+    // A dry run is never the last scavenge.
+    get<{ readonly scavengeId: string }>(LAST_PATH).then((last) => {
+      kind.value = { scavengeId, isDry: last.scavengeId !== scavengeId };
+      // Also one that somebody else has started: its report serves all.
+      if (last.scavengeId !== scavengeId) followDryRun(scavengeId);
+    }, () => {
+      // It is told apart when the view is opened again; until then it is shown as a run.
+    });
+  }, [scavengeId]);
   return { current, scavengeId, isDry, progress };
-}
-
-/** A dry run has no phases, and counts from its start; a scavenge that starts has no bytes yet. */
-function isDryOf({ phase, bytesTotal }: Progress): boolean | null {
-  if (phase !== 'Starting') return false;
-  return bytesTotal > 0 ? true : null;
 }
 
 /** How much of the log a run has gone through in its phase, as the number of files that lie behind it; null where it goes through no files. */
