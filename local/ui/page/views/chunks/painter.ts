@@ -14,6 +14,8 @@ const PATTERN_WIDTH = 10;
 const LABEL_PX = 18;
 /** Between the two words above a vessel. */
 const WORD_GAP_PX = 8;
+/** From this width on sizes fit beside all but the longest numbers; in narrower cells some would have one and others not. */
+const SIZE_WIDTH = 72;
 /** How visible cells are that the legend has switched off, and those that a run has not come to. */
 const OFF_ALPHA = 0.1;
 const AHEAD_ALPHA = 0.38;
@@ -162,7 +164,7 @@ export class Painter {
     const name = numbersOf(chunk);
     const nameWidth = context.measureText(name).width;
     context.fillText(name, x + 1, y + 12, width);
-    const value = mode.name === 'removable' ? (cell.removable === null ? '' : percentText(Math.round(cell.removable * 100) / 100)) : bytesText(chunk.isOngoing ? chunk.dataBytes : chunk.bytes);
+    const value = mode.name === 'removable' ? (cell.removable === null ? '' : percentText(Math.round(cell.removable * 100) / 100)) : width < SIZE_WIDTH ? '' : bytesText(chunk.isOngoing ? chunk.dataBytes : chunk.bytes);
     context.font = `400 12px ${this.#font}`;
     context.fillStyle = this.#colour('--text-2');
     const valueWidth = context.measureText(value).width;
