@@ -4,15 +4,17 @@ import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../
 import { type Lookup, StreamKey } from './lookup.ts';
 import type { StoreContext } from './store-context.ts';
 
-/** Slots of the hash table for each remembered id: at most half of them is taken. */
-const SLOTS_PER_ID = 2;
+/** Places of a bucket, which together are one line of the processor's memory, and ids that are in it in the mean, at most. */
+const BUCKET = 16;
+const BUCKET_MEAN = 8;
 
 /**
  * Where the events written last stand in the log, by event id and stream, so that a repeated request is recognised
  * without knowing an event number (http-api.md section 2.4).
  *
- * A ring of ids in the order of writing, so that the oldest makes room, and a hash table with linear probing over it.
- * Typed arrays only: a hundred thousand ids are no objects for the garbage collector.
+ * A ring of ids in the order of writing, so that the oldest makes room, and a hash table of buckets over it. Typed arrays only: a
+ * hundred thousand ids are no objects for the garbage collector. Each id that is added looks at two places anywhere in the table, which
+ * takes longer than all else: so a place is one word, and the whole of a bucket lies together.
  */
 export class RecentIds {
   readonly capacity: number;
@@ -22,26 +24,37 @@ export class RecentIds {
   readonly #keys: Int32Array;
   /** Log position; -1 for a free or withdrawn entry. */
   readonly #positions: Float64Array;
-  /** Two words a slot: entry + 1 (0: an empty slot) and the hash of its key, which spares most looks at keys far away. */
-  readonly #slots: Int32Array;
-  readonly #mask: number;
+  /** The number of an entry, and above it the upper bits of the hash of its key, which spare most looks at keys far away. */
+  readonly #places: Int32Array;
+  /** Places of each bucket that are taken, from its first one on. */
+  readonly #taken: Uint8Array;
+  /** For each bucket, how many of its ids are in buckets behind it because it was full, and how far behind they may be. */
+  readonly #elsewhere: Int32Array;
+  readonly #reach: Int32Array;
+  /** Bits of a hash that say which bucket it belongs to, and of a place that say which entry. */
+  readonly #bucketMask: number;
+  readonly #entryMask: number;
   #head = 0;
 
   constructor(capacity: number) {
     this.capacity = capacity;
     this.#keys = new Int32Array(capacity * 5);
     this.#positions = new Float64Array(capacity).fill(-1);
-    let slots = 16;
-    while (slots < capacity * SLOTS_PER_ID) slots *= 2;
-    this.#slots = new Int32Array(slots * 2);
-    this.#mask = slots - 1;
+    let buckets = 1;
+    while (buckets * BUCKET_MEAN < capacity) buckets *= 2;
+    this.#places = new Int32Array(buckets * BUCKET);
+    this.#taken = new Uint8Array(buckets);
+    this.#elsewhere = new Int32Array(buckets);
+    this.#reach = new Int32Array(buckets);
+    this.#bucketMask = buckets - 1;
+    this.#entryMask = capacity > 1 ? -1 >>> Math.clz32(capacity - 1) : 0;
   }
 
   /** Position of the event with the id at `at` in the stream with this salt, -1 when not known. */
   find(ids: Uint8Array, at: number, salt: number): number {
     const w0 = i32(ids, at), w1 = i32(ids, at + 4), w2 = i32(ids, at + 8), w3 = i32(ids, at + 12);
-    const slot = this.#slotOf(w0, w1, w2, w3, salt, hashOf(w0, w1, w2, w3, salt));
-    return this.#slots[slot * 2] === 0 ? -1 : this.#positions[this.#slots[slot * 2]! - 1]!;
+    const entry = this.#entryOf(w0, w1, w2, w3, salt, hashOf(w0, w1, w2, w3, salt));
+    return entry < 0 ? -1 : this.#positions[entry]!;
   }
 
   /**
@@ -51,26 +64,21 @@ export class RecentIds {
   add(ids: Uint8Array, at: number, salt: number, position: number, validFrom: number): void {
     const w0 = i32(ids, at), w1 = i32(ids, at + 4), w2 = i32(ids, at + 8), w3 = i32(ids, at + 12);
     const hash = hashOf(w0, w1, w2, w3, salt);
-    const slots = this.#slots;
     const positions = this.#positions;
-    let slot = this.#slotOf(w0, w1, w2, w3, salt, hash);
-    const known = slots[slot * 2]! - 1;
+    const known = this.#entryOf(w0, w1, w2, w3, salt, hash);
     if (known >= 0) {
       if (positions[known]! >= validFrom) return;
-      this.#withdraw(known, slot);
+      // It stays in its place of the ring as a hole.
+      this.#free(known, hash);
+      positions[known] = HOLE;
     }
     const entry = this.#head;
     this.#head = entry + 1 === this.capacity ? 0 : entry + 1;
     const oldest = positions[entry]!;
     if (oldest >= 0) {
       if (oldest >= this.completeFrom) this.completeFrom = oldest + 1;
-      this.#remove(entry);
+      this.#free(entry, this.#hashOfEntry(entry));
     }
-    // What was removed may have left a place that is nearer.
-    slot = hash & this.#mask;
-    while (slots[slot * 2] !== 0) slot = (slot + 1) & this.#mask;
-    slots[slot * 2] = entry + 1;
-    slots[slot * 2 + 1] = hash;
     const keys = this.#keys;
     const k = entry * 5;
     keys[k] = w0;
@@ -79,6 +87,7 @@ export class RecentIds {
     keys[k + 3] = w3;
     keys[k + 4] = salt;
     positions[entry] = position;
+    this.#put(entry, hash);
   }
 
   /** Forgets what was added at or after `position`, because it did not become durable. */
@@ -88,24 +97,30 @@ export class RecentIds {
       const at = this.#positions[entry]!;
       // Entries replaced within the same group are free already, and others may lie before them.
       if (at >= 0 && at < position) return;
-      if (at < 0 && !this.#isHole(entry)) return;
-      if (at >= 0) this.#remove(entry);
-      this.#clearHole(entry);
+      if (at < 0 && at !== HOLE) return;
+      if (at >= 0) this.#free(entry, this.#hashOfEntry(entry));
+      this.#positions[entry] = -1;
       this.#head = entry;
     }
   }
 
-  /** The slot that holds the key, or the empty one where it belongs. */
-  #slotOf(w0: number, w1: number, w2: number, w3: number, salt: number, hash: number): number {
+  /** The entry of a key, or -1. */
+  #entryOf(w0: number, w1: number, w2: number, w3: number, salt: number, hash: number): number {
     const keys = this.#keys;
-    const slots = this.#slots;
-    for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
-      const entry = slots[slot * 2]! - 1;
-      if (entry < 0) return slot;
-      if (slots[slot * 2 + 1] !== hash) continue;
-      const at = entry * 5;
-      if (keys[at] === w0 && keys[at + 1] === w1 && keys[at + 2] === w2 && keys[at + 3] === w3 && keys[at + 4] === salt) return slot;
+    const places = this.#places;
+    const mask = this.#entryMask;
+    const home = hash & this.#bucketMask;
+    for (let left = this.#reach[home]!, bucket = home; left >= 0; left--, bucket = (bucket + 1) & this.#bucketMask) {
+      const begin = bucket * BUCKET;
+      for (let i = begin, end = begin + this.#taken[bucket]!; i < end; i++) {
+        const place = places[i]!;
+        if (((place ^ hash) & ~mask) !== 0) continue;
+        const entry = place & mask;
+        const at = entry * 5;
+        if (keys[at] === w0 && keys[at + 1] === w1 && keys[at + 2] === w2 && keys[at + 3] === w3 && keys[at + 4] === salt) return entry;
+      }
     }
+    return -1;
   }
 
   #hashOfEntry(entry: number): number {
@@ -114,41 +129,39 @@ export class RecentIds {
     return hashOf(keys[at]!, keys[at + 1]!, keys[at + 2]!, keys[at + 3]!, keys[at + 4]!);
   }
 
-  /** Frees an entry that a newer one replaces. It stays in its place of the ring as a hole. */
-  #withdraw(entry: number, slot: number): void {
-    this.#freeSlot(slot);
-    this.#positions[entry] = HOLE;
+  /** There are twice as many places as entries, so that some bucket has one. */
+  #put(entry: number, hash: number): void {
+    const taken = this.#taken;
+    const home = hash & this.#bucketMask;
+    let bucket = home;
+    let distance = 0;
+    for (; taken[bucket] === BUCKET; distance++) bucket = (bucket + 1) & this.#bucketMask;
+    this.#places[bucket * BUCKET + taken[bucket]!++] = (hash & ~this.#entryMask) | entry;
+    if (distance === 0) return;
+    this.#elsewhere[home]!++;
+    if (distance > this.#reach[home]!) this.#reach[home] = distance;
   }
 
-  #isHole(entry: number): boolean { return this.#positions[entry] === HOLE; }
-
-  #clearHole(entry: number): void { this.#positions[entry] = -1; }
-
-  #remove(entry: number): void {
-    let slot = this.#hashOfEntry(entry) & this.#mask;
-    while (this.#slots[slot * 2] !== entry + 1) slot = (slot + 1) & this.#mask;
-    this.#freeSlot(slot);
-    this.#positions[entry] = -1;
-  }
-
-  /** Empties a slot and moves up those behind it that would not be found any more. */
-  #freeSlot(free: number): void {
-    const slots = this.#slots;
-    const mask = this.#mask;
-    let hole = free;
-    for (let slot = (hole + 1) & mask; slots[slot * 2] !== 0; slot = (slot + 1) & mask) {
-      const hash = slots[slot * 2 + 1]!;
-      // It may move to the hole unless its home lies between the hole and itself.
-      if (((slot - hash) & mask) < ((slot - hole) & mask)) continue;
-      slots[hole * 2] = slots[slot * 2]!;
-      slots[hole * 2 + 1] = hash;
-      hole = slot;
+  /** Frees the place of an entry: the last one of its bucket moves there. */
+  #free(entry: number, hash: number): void {
+    const places = this.#places;
+    const wanted = (hash & ~this.#entryMask) | entry;
+    const home = hash & this.#bucketMask;
+    for (let left = this.#reach[home]!, bucket = home; left >= 0; left--, bucket = (bucket + 1) & this.#bucketMask) {
+      const begin = bucket * BUCKET;
+      const last = begin + this.#taken[bucket]! - 1;
+      let i = last;
+      while (i >= begin && places[i] !== wanted) i--;
+      if (i < begin) continue;
+      places[i] = places[last]!;
+      this.#taken[bucket]!--;
+      if (bucket !== home && --this.#elsewhere[home]! === 0) this.#reach[home] = 0;
+      return;
     }
-    slots[hole * 2] = 0;
   }
 }
 
-/** Hash of a key, whose low bits are the slot where its search starts. Ids need not be random, so all words are mixed. */
+/** Hash of a key, whose low bits are the bucket that it belongs to. Ids need not be random, so all words are mixed. */
 function hashOf(w0: number, w1: number, w2: number, w3: number, salt: number): number {
   let hash = mixed(mixed(mixed(mixed(salt, w0), w1), w2), w3);
   hash = Math.imul(hash, 0xc2b2ae35);

@@ -98,13 +98,13 @@ describe('repeats of events that a scavenge removed', () => {
 });
 
 describe('the remembered ids', () => {
-  it('behave like a bounded map on random histories', () => {
+  it.each([1, 16, 100, 2_048])('behave like a map of at most %d ids on random histories', (capacity) => {
     const random = new Random(7);
-    const recent = new RecentIds(16);
-    const ids = Array.from({ length: 40 }, (_, i) => Uint8Array.of(i & 3, 0, 0, 0, 0, 0, 0, 0, i >> 2, 0, 0, 0, 0, 0, 0, 0));
+    const recent = new RecentIds(capacity);
+    const ids = Array.from({ length: Math.ceil(capacity * 2.5) }, (_, i) => Uint8Array.of(i & 3, 0, 0, 0, 0, 0, 0, 0, (i >> 2) & 255, i >> 10, 0, 0, 0, 0, 0, 0));
     let model: { key: number; position: number }[] = [];
     let groupStart = 0;
-    for (let position = 0; position < 5_000; position++) {
+    for (let position = 0; position < Math.max(5_000, 8 * capacity); position++) {
       const key = random.int(0, ids.length - 1);
       const known = model.find((m) => m.key === key);
       expect(recent.find(ids[key]!, 0, 9)).toBe(known?.position ?? -1);
@@ -112,7 +112,7 @@ describe('the remembered ids', () => {
       if (known === undefined) {
         recent.add(ids[key]!, 0, 9, position, 0);
         model.push({ key, position });
-        model = model.slice(-16);
+        model = model.slice(-capacity);
       } else recent.add(ids[key]!, 0, 9, position, 0);
       if (random.chance(0.2)) groupStart = position + 1;
       if (random.chance(0.05)) {
