@@ -75,7 +75,9 @@ function ask(page: Page, method: string, path: string, body?: unknown, type = 'a
 /** All that the attempts would change. Whatever is written moves the end of the log. */
 async function state(ui: Ui): Promise<unknown> {
   const [overview, log, users, connectors, last, proofs] = await Promise.all(['/admin/overview', '/admin/log?count=1', '/users', '/connectors?includeSettings=true', '/admin/scavenge/last', '/admin/erasure'].map(async (path) => (await ui.ask('GET', path)).json() as Promise<Record<string, unknown>>));
-  const { log: { end }, node: { startedAt } } = overview as unknown as { readonly log: { readonly end: number }; readonly node: { readonly startedAt: string } };
+  const { node: { startedAt } } = overview as unknown as { readonly node: { readonly startedAt: string } };
+  // The overview may be a second old.
+  const end = Number(/eventstore_checkpoints\{[^}]*name="writer"[^}]*\} (\d+)/.exec(await (await ui.ask('GET', '/metrics')).text())?.[1]);
   return { end, startedAt, level: log!['level'], users, connectors, last, proofs };
 }
 

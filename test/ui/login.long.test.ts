@@ -8,7 +8,7 @@ atNode('logging in', (ui) => {
     await sees(page, 'Log in to see this');
     await page.getByRole('main').getByRole('button', { name: 'Log in' }).click();
     const dialog = page.getByRole('dialog', { name: 'Log in' });
-    expect(await page.evaluate('document.activeElement.name')).toBe('user');
+    await expect.poll(() => page.evaluate('document.activeElement.name')).toBe('user');
 
     await dialog.getByRole('button', { name: 'Log in' }).click();
     expect(await dialog.getByText('This is needed.').count()).toBe(2);

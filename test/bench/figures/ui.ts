@@ -67,8 +67,8 @@ async function firstView(browser: Browser, url: string): Promise<{ readonly show
     await page.addInitScript(`new MutationObserver((_, watcher) => { if (document.querySelector('.stat-value')) { watcher.disconnect(); window.shownMs = performance.now(); } }).observe(document, { childList: true, subtree: true });`);
     await page.goto(`${url}/ui`);
     await page.locator('.stat-value').first().waitFor();
-    // Told when it was painted, which may be a moment later.
-    return await page.evaluate(`new Promise((resolve) => { new PerformanceObserver((list, watcher) => { watcher.disconnect(); resolve({ shownMs: window.shownMs, paintedMs: list.getEntriesByName('first-contentful-paint')[0].startTime }); }).observe({ type: 'paint', buffered: true }); })`);
+    // Told when it was painted, which may be a moment later, and behind the first paint of anything at all.
+    return await page.evaluate(`new Promise((resolve) => { new PerformanceObserver((list, watcher) => { const [painted] = list.getEntriesByName('first-contentful-paint'); if (painted === undefined) return; watcher.disconnect(); resolve({ shownMs: window.shownMs, paintedMs: painted.startTime }); }).observe({ type: 'paint', buffered: true }); })`);
   } finally {
     await page.context().close();
   }

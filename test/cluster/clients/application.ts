@@ -8,6 +8,8 @@ export type Client = kurrent.KurrentDBClient;
 
 /** What clients try again on, elsewhere or later; anything else that an application is told is a mistake of ours. */
 const RETRIED: ReadonlySet<string> = new Set(['unavailable', 'not-leader', 'cancelled', 'persistent-subscription-dropped', 'deadline-exceeded', 'timeout']);
+/** The status of gRPC for it. */
+const UNAVAILABLE = 14;
 const RETRY_MS = 50;
 /** Between two appends of one application. */
 const PAUSE_MS = 5;
@@ -54,7 +56,8 @@ export interface Place {
 
 /** Whether it is to be tried again; anything else is a problem. */
 function isRetried(error: unknown, { report, name }: Place, what: string): boolean {
-  const { type = 'no type', message = String(error) } = error as { type?: string; message?: string };
+  // Where a connection can't be made for a subscription to a group, the client hands on what its transport said.
+  const { code, type = code === UNAVAILABLE ? 'unavailable' : 'no type', message = String(error) } = error as { code?: number; type?: string; message?: string };
   const told = `${what}: ${type}`;
   report.told[told] = (report.told[told] ?? 0) + 1;
   if (RETRIED.has(type)) return true;

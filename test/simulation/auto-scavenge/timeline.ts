@@ -19,7 +19,7 @@ export class Timeline {
       if (next.isCancelled) continue;
       this.now = next.at;
       next.run();
-      if (!next.isQuiet) await new Promise((resolve) => { setImmediate(resolve); });
+      if (!next.isQuiet) await new Promise((resolve) => { process.nextTick(resolve); });
     }
     this.now = end;
   }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { collator } from '../lib/format.ts';
 import { Icon } from './icon.tsx';
 
@@ -88,7 +88,8 @@ export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, isNe
   const to = isVirtual ? Math.min(sight.to, sorted.length) : sorted.length;
   const current = Math.min(at, sorted.length - 1);
 
-  useEffect(() => {
+  // At once, not after the next picture: a key that comes in between would be taken for the move of the one before.
+  useLayoutEffect(() => {
     if (!isMoving.current) return;
     isMoving.current = false;
     body.current?.querySelector<HTMLElement>(`[aria-rowindex="${current + 2}"]`)?.focus({ preventScroll: isVirtual });
