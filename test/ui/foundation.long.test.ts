@@ -28,6 +28,15 @@ atNode('the frame of the page', (ui, node) => {
     await sees(page, 'There is nothing here');
   });
 
+  test.each([['/nothing-here', 'There is nothing here'], ['/webhooks/nobody', 'There is no such connector'], ['/subscriptions/nobody/nowhere', 'There is no such group'], ['/streams/nobody/first', 'This is no event number'], ['/streams/nobody', 'nobody'], ['/streams/nobody/0', 'Event 0']])('what is not there has a heading as well, at %s', async (path, heading) => {
+    ui.allow(/status of 404/);
+    // Only once the answer is there, before which the view has the heading of what is looked for.
+    const page = await ui.open(path);
+    await page.locator('.empty-title').waitFor();
+    await title(page, heading);
+    expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
+  });
+
   test('the keyboard alone goes anywhere: the skip link, the palette, the menu of colours', async () => {
     const page = await ui.open('/options');
     await title(page, 'Options');

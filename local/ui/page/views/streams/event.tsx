@@ -24,7 +24,7 @@ import { Related, tieOf } from './related.tsx';
 /** One event with all that it holds. */
 export default function Event({ params, query }: ViewProps) {
   const { stream = '', event = '' } = params;
-  if (!/^\d{1,15}$/.test(event) || !isReachable(stream)) return <EmptyState icon="event" title="This is no event number" action={<Button href={viewOf(stream)}>To the stream</Button>}>Events are counted from 0.</EmptyState>;
+  if (!/^\d{1,15}$/.test(event) || !isReachable(stream)) return <EmptyState isWhole icon="event" title="This is no event number" action={<Button href={viewOf(stream)}>To the stream</Button>}>Events are counted from 0.</EmptyState>;
   return <Shown stream={stream} number={Number(event)} resolvesLinks={query.get('links') !== 'own'} />;
 }
 

@@ -84,7 +84,7 @@ function StreamLink({ stream }: { readonly stream: string }) {
 }
 
 function Gone({ stream, group }: { readonly stream: string; readonly group: string }) {
-  return <Card><EmptyState icon="subscriptions" title="There is no such group" action={<Button href="/subscriptions">All groups</Button>}><span class="break">No group <strong>{group}</strong> of <strong>{stream}</strong> is known here. It may have been deleted.</span></EmptyState></Card>;
+  return <Card><EmptyState isWhole icon="subscriptions" title="There is no such group" action={<Button href="/subscriptions">All groups</Button>}><span class="break">No group <strong>{group}</strong> of <strong>{stream}</strong> is known here. It may have been deleted.</span></EmptyState></Card>;
 }
 
 async function remove(stream: string, group: string, parked: number): Promise<void> {

@@ -44,7 +44,7 @@ export default function Webhook({ params, query }: ViewProps) {
   const connector = polled.data.value;
   const calls = all.data.value?.connectors.find(({ connectorId }) => connectorId === id) ?? { connectorId: id, ...NONE };
   useMeasured(id, calls, all.atMs.value);
-  if (polled.error.value?.status === 404) return <Card><EmptyState icon="webhook" title="There is no such connector" action={<Button href="/webhooks">All connectors</Button>}><span class="break">No connector <strong>{id}</strong> is known here. It may have been deleted.</span></EmptyState></Card>;
+  if (polled.error.value?.status === 404) return <Card><EmptyState isWhole icon="webhook" title="There is no such connector" action={<Button href="/webhooks">All connectors</Button>}><span class="break">No connector <strong>{id}</strong> is known here. It may have been deleted.</span></EmptyState></Card>;
   const command = async (name: 'start' | 'stop' | 'reset', done: string) => {
     setBusy(name);
     try {
