@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import type { Page } from 'playwright-core';
-import { atNode, LOOKS, PASSWORD, sees } from './kit.ts';
+import type { Locator, Page } from 'playwright-core';
+import { ADMIN, atCluster, atNode, LOOKS, PASSWORD, sees } from './kit.ts';
 import type { Ui } from './kit.ts';
 
+const ran = promisify(execFile);
 const EVENTS = 'application/vnd.eventstore.events+json';
 const HOSTILE = '<img src=x onerror=alert(1)>';
 
@@ -23,13 +26,11 @@ atNode('subscriptions', (ui) => {
     await sees(page, 'No groups yet');
     await page.getByRole('button', { name: 'New group' }).first().click();
     const made = page.getByRole('dialog', { name: 'New group' });
-    await made.getByLabel('Stream', { exact: true }).fill('$all');
+    await made.getByLabel('Stream', { exact: true }).fill('mails');
     await made.getByLabel('Name of the group').fill('mailers');
     await made.getByLabel('Page').fill('600');
     await made.getByRole('button', { name: 'Make group' }).click();
-    await made.getByText('Groups of $all are made over gRPC: a client has createToAll for it.').waitFor();
     await made.getByText('It has to be larger than a page.').waitFor();
-    await made.getByLabel('Stream', { exact: true }).fill('mails');
     await made.getByLabel('Page').fill('30');
     await made.getByLabel('Begin at').fill('end');
     await made.getByLabel('Strategy').selectOption('Pinned');
@@ -54,6 +55,17 @@ atNode('subscriptions', (ui) => {
     await question.getByRole('button', { name: 'Delete group' }).click();
     await sees(page, 'No groups yet');
     expect((await ui.ask('GET', `${pathOf('mails', 'mailers')}/info`)).status).toBe(404);
+  });
+
+  test('a group of $all is nothing that is made here: it says how, and that clients send no password to a node without TLS', async () => {
+    expect((await ui.ask('PUT', pathOf('$all', 'everything'), {})).status).toBe(400);
+    const page = await ui.open('/subscriptions');
+    const made = await askedForAll(page, 'everything');
+    await made.getByText('This node would refuse it').waitFor();
+    expect(await made.getByRole('button', { name: 'Make group' }).count()).toBe(0);
+    await made.getByLabel('Stream', { exact: true }).fill('orders');
+    await made.getByRole('button', { name: 'Make group' }).waitFor();
+    expect(await made.getByLabel('Name of the group').inputValue()).toBe('everything');
   });
 
   test('what consumers have parked is looked at, and replayed up to a number, and all of it', async () => {
@@ -131,11 +143,54 @@ atNode('subscriptions', (ui) => {
     await parked(ui, 'looks', 'lookers', 3, 2);
     const looks = { size, scheme } as const;
     expect(await ui.faults('/subscriptions', 'text=lookers', looks)).toEqual([]);
+    expect(await ui.faults('/subscriptions?new', 'dialog', looks, (page) => page.getByLabel('Stream', { exact: true }).fill('$all').then(() => page.getByLabel('make-group.mjs', { exact: true }).waitFor()))).toEqual([]);
     expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', looks)).toEqual([]);
     expect(await ui.faults(`${pathOf('looks', 'lookers')}?tab=parked`, 'text=job-made', looks)).toEqual([]);
     expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', looks, (page) => dialog(page, 'Settings'))).toEqual([]);
   });
 });
+
+atNode('subscriptions of a node without security', (ui) => {
+  test('the program that is shown makes a group of $all, which is deleted in the page', () => withAllGroup(ui, 'every "event"', null, async (program) => {
+    await ran(process.execPath, ['--input-type=module', '--eval', program]);
+  }));
+}, ['--insecure']);
+
+atCluster('subscriptions of a cluster', (ui, cluster) => {
+  test('the program that is shown makes a group of $all, with TLS and a password', () => withAllGroup(ui, 'everything', ADMIN, async (program) => {
+    const [, authority] = /(tlsCaFile=[^&]+)/.exec(cluster().connectionString('kurrentdb', 'leader', false))!;
+    const { host } = new URL(ui.url);
+    await ran(process.execPath, ['--input-type=module', '--eval', program.replace(`admin:PASSWORD@${host}`, `admin:changeit@${host}?${authority}`)]);
+  }));
+});
+
+/** Makes a group of `$all` by the program that the page shows, and deletes it in the page. */
+async function withAllGroup(ui: Ui, name: string, user: string | null, run: (program: string) => Promise<void>): Promise<void> {
+  const page = await ui.open('/subscriptions', { user });
+  const made = await askedForAll(page, name);
+  expect(await made.getByText('This node would refuse it').count()).toBe(0);
+  await run(await made.getByLabel('make-group.mjs', { exact: true }).innerText());
+  await made.getByRole('button', { name: 'Close' }).last().click();
+  await page.getByRole('link', { name }).click();
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+  await sees(page, 'the whole log');
+  await page.getByRole('button', { name: 'More for this group' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  const question = page.getByRole('dialog', { name: 'Delete this group' });
+  await question.getByRole('textbox').fill(name);
+  await question.getByRole('button', { name: 'Delete group' }).click();
+  await sees(page, 'No groups yet');
+}
+
+/** The dialog for a new group, with `$all` as its stream. */
+async function askedForAll(page: Page, name: string): Promise<Locator> {
+  await page.getByRole('button', { name: 'New group' }).first().click();
+  const made = page.getByRole('dialog', { name: 'New group' });
+  await made.getByLabel('Stream', { exact: true }).fill('$all');
+  await made.getByLabel('Name of the group').fill(name);
+  await made.getByText('A group of $all is made over gRPC').waitFor();
+  return made;
+}
 
 async function dialog(page: Page, button: string): Promise<void> {
   await page.getByRole('button', { name: button, exact: true }).click();

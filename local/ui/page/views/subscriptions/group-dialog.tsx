@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { post, put } from '../../api/client.ts';
 import { goTo, pathTo } from '../../lib/router.ts';
 import { Button } from '../../parts/button.tsx';
@@ -6,6 +7,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Field, Form, Select, Toggle } from '../../parts/form.tsx';
 import type { Complaints, Values } from '../../parts/form.tsx';
 import { toast } from '../../parts/toast.tsx';
+import { AllGroup } from './all-group.tsx';
 import { ALL, groupPath } from './groups.ts';
 import type { GroupConfig } from './groups.ts';
 
@@ -54,45 +56,64 @@ const BUFFERS: readonly CountField[] = [
   { name: 'liveBufferSize', label: 'Live buffer', about: 'Newest messages that are held while older ones are read.', min: 1 },
 ];
 
+interface GroupDialogProps {
+  readonly isOpen: boolean;
+  readonly edited?: Edited;
+  readonly onClose: () => void;
+  readonly onDone?: () => void;
+}
+
 /** Makes a group, or changes one. */
-export function GroupDialog({ isOpen, edited, onClose, onDone }: { readonly isOpen: boolean; readonly edited?: Edited; readonly onClose: () => void; readonly onDone?: () => void }) {
+export function GroupDialog({ isOpen, ...rest }: GroupDialogProps) {
+  return <Dialog title={rest.edited === undefined ? 'New group' : `Settings of ${rest.edited.group}`} isOpen={isOpen} onClose={rest.onClose} size="large"><GroupForm {...rest} /></Dialog>;
+}
+
+function GroupForm({ edited, onClose, onDone }: Omit<GroupDialogProps, 'isOpen'>) {
+  const [stream, setStream] = useState('');
+  const [group, setGroup] = useState('');
   const config = edited?.config ?? DEFAULTS;
   const isNew = edited === undefined;
+  const isOfAll = isNew && stream === ALL;
   const submit = async (values: Values) => {
-    const stream = edited?.stream ?? values['stream']!;
-    const group = edited?.group ?? values['group']!;
-    await (isNew ? put : post)(groupPath(stream, group), bodyOf(values, config));
+    const named = edited ?? { stream, group };
+    await (isNew ? put : post)(groupPath(named.stream, named.group), bodyOf(values, config));
     onClose();
     onDone?.();
-    toast(isNew ? `${group} is there now` : `${group} has been changed; its consumers come back by themselves`);
+    toast(isNew ? `${group} is there now` : `${named.group} has been changed; its consumers come back by themselves`);
     if (isNew) goTo(pathTo('subscriptions', stream, group));
   };
   return (
-    <Dialog title={isNew ? 'New group' : `Settings of ${edited.group}`} isOpen={isOpen} onClose={onClose} size="large">
-      <Form validate={complaintsOf} onSubmit={submit} buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy}>{isNew ? 'Make group' : 'Save'}</Button></>}>
-        {isNew && (
-          <div class="form-columns">
-            <Field name="stream" label="Stream" isRequired isFocused spellcheck={false} about={<>Need not be there yet. Groups of <code>$all</code> are made over gRPC, where they can have a filter.</>} />
-            <Field name="group" label="Name of the group" isRequired spellcheck={false} about="Consumers connect to it by this name." />
-          </div>
-        )}
+    <Form validate={complaintsOf} onSubmit={submit} buttons={(isBusy) => <><Button onClick={onClose}>{isOfAll ? 'Close' : 'Cancel'}</Button>{!isOfAll && <Button type="submit" kind="primary" isBusy={isBusy}>{isNew ? 'Make group' : 'Save'}</Button>}</>}>
+      {isNew && (
         <div class="form-columns">
-          <Field
-            name="startPosition" label={isNew ? 'Begin at' : 'Start'} value={config.startPosition} isMono spellcheck={false} isRequired
-            about={isNew ? <><code>start</code>, <code>end</code> for what is written from now on, or the number of an event.</> : 'Counts until the first checkpoint only; Reset lets a group begin anew.'}
-          />
-          <Select name="namedConsumerStrategy" label="Strategy" value={config.namedConsumerStrategy} options={STRATEGIES} about="Which consumer gets which message." />
+          <Field name="stream" label="Stream" value={stream} onInput={setStream} isRequired isFocused spellcheck={false} about={<>Need not be there yet. With <code>$all</code>, for the whole log, this shows how such a group is made.</>} />
+          <Field name="group" label="Name of the group" value={group} onInput={setGroup} isRequired spellcheck={false} about="Consumers connect to it by this name." />
         </div>
-        <Section title="Answers and retries"><Counts fields={RETRIES} config={config} /></Section>
-        <Section title="Checkpoints"><Counts fields={CHECKPOINTS} config={config} /></Section>
-        <Section title="Buffers"><Counts fields={BUFFERS} config={config} /></Section>
-        <div class="form-columns">
-          <Toggle name="resolveLinktos" label="Resolve links" isOn={config.resolveLinktos} about="Consumers get the event that a link names." />
-          <Toggle name="extraStatistics" label="Measure how long answers take" isOn={config.extraStatistics} about="Of each consumer, at a small cost." />
-        </div>
-        {!isNew && <p class="muted small">Its consumers are dropped when this is saved, and come back by themselves; what they had not acknowledged is sent again.</p>}
-      </Form>
-    </Dialog>
+      )}
+      {isOfAll ? <AllGroup group={group} /> : <GroupFields config={config} isNew={isNew} />}
+    </Form>
+  );
+}
+
+function GroupFields({ config, isNew }: { readonly config: GroupConfig; readonly isNew: boolean }) {
+  return (
+    <>
+      <div class="form-columns">
+        <Field
+          name="startPosition" label={isNew ? 'Begin at' : 'Start'} value={config.startPosition} isMono spellcheck={false} isRequired
+          about={isNew ? <><code>start</code>, <code>end</code> for what is written from now on, or the number of an event.</> : 'Counts until the first checkpoint only; Reset lets a group begin anew.'}
+        />
+        <Select name="namedConsumerStrategy" label="Strategy" value={config.namedConsumerStrategy} options={STRATEGIES} about="Which consumer gets which message." />
+      </div>
+      <Section title="Answers and retries"><Counts fields={RETRIES} config={config} /></Section>
+      <Section title="Checkpoints"><Counts fields={CHECKPOINTS} config={config} /></Section>
+      <Section title="Buffers"><Counts fields={BUFFERS} config={config} /></Section>
+      <div class="form-columns">
+        <Toggle name="resolveLinktos" label="Resolve links" isOn={config.resolveLinktos} about="Consumers get the event that a link names." />
+        <Toggle name="extraStatistics" label="Measure how long answers take" isOn={config.extraStatistics} about="Of each consumer, at a small cost." />
+      </div>
+      {!isNew && <p class="muted small">Its consumers are dropped when this is saved, and come back by themselves; what they had not acknowledged is sent again.</p>}
+    </>
   );
 }
 
@@ -109,7 +130,6 @@ const START = /^(?:start|end|-1|\d{1,19}|C:-?\d{1,19}\/P:-?\d{1,19})$/;
 function complaintsOf(values: Values): Complaints {
   const wrong: Record<string, string> = {};
   if (!START.test(values['startPosition'] ?? '')) wrong['startPosition'] = 'Give start, end or the number of an event.';
-  if (values['stream'] === ALL) wrong['stream'] = 'Groups of $all are made over gRPC: a client has createToAll for it.';
   if (Number(values['bufferSize']) <= Number(values['readBatchSize'])) wrong['bufferSize'] = 'It has to be larger than a page.';
   if (Number(values['minCheckPointCount']) > Number(values['maxCheckPointCount'])) wrong['minCheckPointCount'] = 'It can\'t be more than the most.';
   return wrong;

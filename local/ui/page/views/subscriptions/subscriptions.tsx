@@ -65,7 +65,7 @@ function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: reado
     return (
       <Card>
         <EmptyState icon="subscriptions" title="No groups yet" action={onCreate !== null && <Button kind="primary" icon="plus" onClick={onCreate}>New group</Button>}>
-          A group is made for a stream; then any number of consumers connect to it over gRPC or HTTP, and each event goes to one of them.
+          A group is made for a stream; then any number of consumers connect to it over gRPC or HTTP, and each event goes to one of them. A group of the whole log, <code>$all</code>, is made over gRPC: “New group” shows how.
         </EmptyState>
       </Card>
     );

@@ -1,0 +1,36 @@
+import { session } from '../../api/session.ts';
+import { Code } from '../../parts/code.tsx';
+import { Notice } from '../../parts/empty-state.tsx';
+
+/** How a group that takes the whole log is made: no request over HTTP makes one, so the page can't. `group`: its name, as far as it is typed. */
+export function AllGroup({ group }: { readonly group: string }) {
+  const isTls = location.protocol === 'https:';
+  const user = session.value?.user ?? null;
+  return (
+    <div class="stack">
+      <Notice title={<>A group of <code>$all</code> is made over gRPC</>}>HTTP has no request for it. Run this program once, or make the same call with a client of another language. The group then stands in the list, and is changed, reset and deleted here like any other.</Notice>
+      {!isTls && user !== null && <Notice tone="warn" title="This node would refuse it">Clients of gRPC send no password without TLS, and this node has users, but no TLS. Give it a certificate, or start it with <code>--insecure</code> for as long as this takes: the group stays.</Notice>}
+      <Code text={programFor(group === '' ? 'my-group' : group, isTls ? user : null, isTls)} name="make-group.mjs" />
+      <ul class="muted small">
+        <li>It takes all events from the first one on. With <code>END</code> for <code>START</code> it begins with what is written from now on.</li>
+        <li>With <code>{'{ filter: streamNameFilter({ prefixes: [\'order-\'] }) }'}</code> as third argument it takes only events of streams whose names begin so. A filter can't be changed later.</li>
+        {isTls && <li>With certificates of an authority of your own, the address ends with <code>?tlsCaFile=ca.pem</code>.</li>}
+        <li>The call is <code class="break">event_store.client.persistent_subscriptions.PersistentSubscriptions/Create</code> with <code>options.all</code>.</li>
+      </ul>
+    </div>
+  );
+}
+
+/** A program that makes a group at this node. What is typed stands in a literal, whatever it holds; the page knows no password. */
+function programFor(group: string, user: string | null, isTls: boolean): string {
+  const address = `kurrentdb://${user === null ? '' : `${encodeURIComponent(user)}:PASSWORD@`}${location.host}${isTls ? '' : '?tls=false'}`;
+  return [
+    '// npm install @kurrent/kurrentdb-client',
+    'import { KurrentDBClient, persistentSubscriptionToAllSettingsFromDefaults, START } from \'@kurrent/kurrentdb-client\';',
+    '',
+    `const client = KurrentDBClient.connectionString(${JSON.stringify(address)});`,
+    `await client.createPersistentSubscriptionToAll(${JSON.stringify(group)}, persistentSubscriptionToAllSettingsFromDefaults({ startFrom: START }));`,
+    'await client.dispose();',
+    '',
+  ].join('\n');
+}
