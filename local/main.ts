@@ -6,4 +6,7 @@ import { fileURLToPath } from 'node:url';
 // nothing can be kept it does so each time.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/skua', import.meta.url)));
 
+// A sync on a slow disk takes a thread as long as it lasts. With the usual four, some of them would hold up every read and every password that is checked.
+process.env['UV_THREADPOOL_SIZE'] ??= '12';
+
 await import('./program.ts');

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -14,6 +14,11 @@ function append(url: string, id: string): Promise<Response> {
   return fetch(`${url}/streams/parcels`, { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify([{ eventId: id, eventType: 'weighed', data: { grams: 1 } }]) });
 }
 
+/** What the threads of a process are called. */
+function threadsOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).map((thread) => readFileSync(`/proc/${pid}/task/${thread}/comm`, 'utf8').trim());
+}
+
 const ID = '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11';
 
 describe('a node', () => {
@@ -23,6 +28,7 @@ describe('a node', () => {
     expect((await fetch(`${first.url}/ui`)).headers.get('content-type')).toMatch(/^text\/html/);
     expect(first.process.out).toContain(`Data directory: ${folder} (chunks of 1 MiB)`);
     expect(first.process.out.match(/^curl .*$/gm)).toHaveLength(3);
+    if (process.platform === 'linux') expect(threadsOf(first.process.child.pid!).filter((name) => name === 'libuv-worker')).toHaveLength(12);
     expect((await append(first.url, ID)).status).toBe(201);
     expect((await first.stop()).code).toBe(0);
     expect(first.process.logged().map(({ msg }) => msg)).toEqual(expect.arrayContaining(['starting', 'listening', 'stopping', 'stopped']));
