@@ -1,6 +1,7 @@
 import type { Figure } from './figure.ts';
 import { appendAuth } from './figures/append-auth.ts';
 import { appendBatch } from './figures/append-batch.ts';
+import { appendLatency } from './figures/append-latency.ts';
 import { appendSingle } from './figures/append-single.ts';
 import { appendHttp } from './figures/append-http.ts';
 import { backup } from './figures/backup.ts';
@@ -35,4 +36,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, readForward, indexRebuild, indexMerge, start, memory, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];

@@ -3,6 +3,7 @@ import { closeSync, fdatasync, fdatasyncSync, fsyncSync, openSync, write, writeS
 import { performance } from 'node:perf_hooks';
 import { promisify } from 'node:util';
 import { EVENT_DATA, EVENT_TYPES } from './events.ts';
+import { median } from './figure.ts';
 import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/records.ts';
 
 const writeLater = promisify(write);
@@ -75,6 +76,26 @@ export class RawWriter {
       fdatasyncSync(this.#fd);
     }
     return groups * this.#records / (performance.now() - begin) * 1000;
+  }
+
+  /** Milliseconds that half of the groups take at most: with calls that block or with calls that do not, whichever is less. */
+  async p50Ms(ms: number): Promise<number> {
+    const taken = { blocking: [] as number[], free: [] as number[] };
+    let begin = performance.now();
+    const note = (into: number[]): void => {
+      const end = performance.now();
+      into.push(end - begin);
+      begin = end;
+    };
+    for (const until = begin + ms / 2; performance.now() < until; note(taken.blocking)) {
+      writeSync(this.#fd, this.#group, 0, this.#group.length, this.#next());
+      fdatasyncSync(this.#fd);
+    }
+    for (const until = begin + ms / 2; performance.now() < until; note(taken.free)) {
+      await writeLater(this.#fd, this.#group, 0, this.#group.length, this.#next());
+      await syncLater(this.#fd);
+    }
+    return Math.min(median(taken.blocking), median(taken.free));
   }
 
   /**

@@ -10,6 +10,9 @@ import { COMMANDS } from '../../local/commands/all.ts';
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../local/main.ts', import.meta.url));
 
+/** What tests do with a process; one that runs in theirs has no number of its own. */
+type Child = Pick<ChildProcess, 'kill'> & { readonly pid?: number | undefined };
+
 export interface Ended { readonly code: number | null; readonly out: string; readonly err: string }
 
 const LEVELS: Readonly<Record<string, string>> = { Debug: 'debug', Information: 'info', Warning: 'warn', Error: 'error' };
@@ -89,7 +92,7 @@ class Here extends Written {
     this.ended = Promise.race([runProgram({ commands: COMMANDS, version: VERSION }, words, io), exit]).then((code) => ({ code, out: this.out, err: this.err }));
   }
 
-  get child(): Pick<ChildProcess, 'kill'> {
+  get child(): Child {
     return { kill: (signal) => this.#process.emit(String(signal), signal) };
   }
 }
@@ -106,7 +109,7 @@ const SECURITY = new Set(['--insecure', '--disable-tls', '--dev', '--certificate
 const FILTER = '--stream-existence-filter-size';
 
 export interface Started {
-  readonly process: Pick<Spawned, 'ended' | 'seen' | 'logged' | 'out' | 'err'> & { readonly child: Pick<ChildProcess, 'kill'> };
+  readonly process: Pick<Spawned, 'ended' | 'seen' | 'logged' | 'out' | 'err'> & { readonly child: Child };
   readonly url: string;
   stop(): Promise<Ended>;
 }
