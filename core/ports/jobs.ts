@@ -18,8 +18,8 @@ export interface Jobs {
    * `aborted` when the signal ended it, which it does between two slices of work.
    */
   run(name: string, args: unknown, options?: JobOptions): Promise<unknown>;
-  /** A job of the index will come soon: what it runs on may be made ready, so that it need not wait for that. */
-  prepare?(): void;
+  /** A job of that name, or of the index, will come soon: what it runs on may be made ready, so that it need not wait for that. */
+  prepare?(name?: string): void;
   /** Ends the workers. Running jobs are aborted and awaited. */
   close(): Promise<void>;
 }

@@ -29,6 +29,8 @@ export interface AccumulateResult {
   readonly records: number;
   readonly metadata: number;
   readonly tombstones: number;
+  /** Logical chunk and number of its prepares, of each. */
+  readonly recordCounts: readonly (readonly [chunk: number, records: number])[];
 }
 
 /** Records after which it is asked whether to stop or to rest. */
@@ -47,6 +49,7 @@ export async function runAccumulation(run: RunContext, fromChunk: number): Promi
     });
   }, (file) => run.lines.filesVanished(ACCUMULATE_JOB, file));
   run.throttle.restedMs = result.restedMs;
+  for (const [chunk, records] of result.recordCounts) run.recordCounts.set(chunk, records);
   return { chunks: result.chunks, records: result.records, metadata: result.metadata, tombstones: result.tombstones };
 }
 
@@ -62,7 +65,7 @@ interface AccumulationParts extends LearningParts {
   readonly fromChunk: number;
 }
 
-type AccumulationCounts = Omit<AccumulateResult, 'restedMs'>;
+type AccumulationCounts = Omit<AccumulateResult, 'restedMs' | 'recordCounts'>;
 
 /** Ends the scan of a chunk when what lies behind the scavenge point begins. */
 const reachedPoint = new SkuaError('aborted', 'The scavenge point is reached.');
@@ -85,6 +88,9 @@ export class Accumulation {
   #sincePause = 0;
   #chunks = 0;
   #records = 0;
+  readonly #recordCounts: (readonly [number, number])[] = [];
+  /** Of them, those before the logical chunk. */
+  #recordsBefore = 0;
   #bytesTotal = 0;
 
   constructor(parts: AccumulationParts, context: JobContext) {
@@ -96,7 +102,7 @@ export class Accumulation {
     this.#pointPosition = parts.settings.point.position;
   }
 
-  async run(): Promise<AccumulationCounts> {
+  async run(): Promise<Omit<AccumulateResult, 'restedMs'>> {
     const { sources, chunkSize, fromChunk } = this.#parts;
     const { chunks } = sources;
     const from = fromChunk * chunkSize;
@@ -117,7 +123,7 @@ export class Accumulation {
       throw error;
     }
     const { metadata, tombstones } = this.#lessons;
-    return { chunks: this.#chunks, records: this.#records, metadata, tombstones };
+    return { chunks: this.#chunks, records: this.#records, metadata, tombstones, recordCounts: this.#recordCounts };
   }
 
   /** Reads a file, whose logical chunks each have a transaction of their own. */
@@ -192,6 +198,8 @@ export class Accumulation {
     state.commit({ point: settings.point, stage: 'Accumulating', doneChunk: this.#logical });
     this.#isOpen = false;
     this.#chunks++;
+    this.#recordCounts.push([this.#logical, this.#records - this.#recordsBefore]);
+    this.#recordsBefore = this.#records;
   }
 
   async #pause(): Promise<void> {

@@ -7,6 +7,7 @@ import { NO_STREAM, type StoredEvent } from '../streams/api.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
 import { POINT_TYPE, POINTS_STREAM } from '../streams/names.ts';
 import { decodeText, encodeText } from '../text.ts';
+import { ACCUMULATE_JOB } from './accumulation.ts';
 import type { OlderPoint } from './api.ts';
 import { type RunContext, type ScavengeDeps, stateOptionsOf } from './run-context.ts';
 import { pointName } from './run-log.ts';
@@ -28,7 +29,7 @@ export interface BeginningOptions {
 
 /** Finds out where to begin. Null when there is nothing to do. */
 export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | null, options: BeginningOptions): Promise<ScavengeCheckpoint | null> {
-  const { data: { store, table }, ports: { ids } } = run.deps;
+  const { data: { store, table }, ports: { ids, jobs } } = run.deps;
   if (stored !== null) checkBelongsToLog(stored, table.end);
   const isResumed = stored !== null && stored.stage !== 'Done' && !options.startAfresh;
   const latest = isResumed ? null : await run.orAborted(readLatestPoint(store));
@@ -44,6 +45,9 @@ export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | nul
     return beginning.checkpoint;
   }
   run.check();
+  // While the point is written and its chunk completed, there will be threads for what comes behind that.
+  jobs.prepare?.(ACCUMULATE_JOB);
+  jobs.prepare?.();
   const { point, isOwn } = beginning.kind === 'use' ? { point: beginning.point, isOwn: false } : await run.deps.data.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
   run.point = notAhead(point, run.deps.ports.clock.nowMs());
   run.lines.usesPoint(run.point, isOwn ? 'created' : 'existing', stored === null ? null : pointName(stored.point));

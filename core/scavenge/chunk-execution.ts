@@ -1,33 +1,25 @@
-import { SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../errors.ts';
 import { guidFromUuidBytes } from '../guid.ts';
 import type { Chunk } from '../log/chunk.ts';
-import { HEADER_BYTES } from '../log/chunk-format.ts';
-import { ChunkProof } from '../log/chunk-proof.ts';
-import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/records.ts';
-import { scanChunk } from '../log/scan.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';
+import { EXECUTE_NEIGHBOURS_JOB, type ExecuteNeighboursArgs, type ExecuteNeighboursResult, executeNeighbours } from './neighbours-job.ts';
+import { neighboursFrom, type Planned, SurvivorEstimate } from './neighbours.ts';
 import { commit, newId, type RunContext } from './run-context.ts';
 import { chunkName } from './run-log.ts';
 import type { RunSettings } from './sources/run-settings.ts';
+import { SurvivorCopy } from './survivor-copy.ts';
 
 /** Chunks whose weights are asked for between two chances for other work. */
 const WEIGHTS_SLICE = 128;
 
-interface Planned {
-  readonly chunk: Chunk;
-  readonly weight: number;
-  readonly isExecuted: boolean;
-}
-
 /** Chunk execution, scavenge.md section 6: rewrites the chunks that weigh enough, several at a time, and skips the others. */
 export async function runChunkExecution(run: RunContext, state: ScavengeState, done: number | undefined): Promise<void> {
   const plan = await planChunks(run, state, done);
-  const executed = plan.filter((planned) => planned.isExecuted);
-  run.progress.begin('Chunk execution', plan.length, executed.reduce((sum, { chunk }) => sum + chunk.physicalBytes, 0));
+  run.progress.begin('Chunk execution', plan.length, executedBytes(plan));
   await new ChunkExecution(run, state, plan, done).run();
 }
 
@@ -52,11 +44,24 @@ async function planChunks(run: RunContext, state: ScavengeState, done = -1): Pro
   return plan;
 }
 
+/** Chunks that one thread executes, neighbours in the order of the log. */
+interface Portion {
+  /** Those that are not done yet. */
+  members: readonly Planned[];
+  /** Place in the plan behind the last. */
+  readonly end: number;
+  readonly taken: Taken;
+  /** To be executed one by one, because together they could not be. */
+  isAlone: boolean;
+}
+
 class ChunkExecution {
   readonly #run: RunContext;
   readonly #state: ScavengeState;
   readonly #plan: readonly Planned[];
   readonly #checkpoint: TrailingCheckpoint;
+  readonly #estimate: SurvivorEstimate;
+  readonly #merges: boolean;
   /** Ends the other threads when one fails. */
   readonly #ending = new AbortController();
   readonly #signal: AbortSignal;
@@ -69,6 +74,8 @@ class ChunkExecution {
     this.#state = state;
     this.#plan = plan;
     this.#checkpoint = new TrailingCheckpoint(done);
+    this.#estimate = new SurvivorEstimate(run.recordCounts);
+    this.#merges = !run.deps.config.disableMerging && run.deps.config.mergesWhileExecuting;
     this.#stored = done;
     this.#signal = AbortSignal.any([run.signal, this.#ending.signal]);
   }
@@ -82,9 +89,12 @@ class ChunkExecution {
 
   async #thread(): Promise<void> {
     try {
-      for (let planned = this.#take(); planned !== null; planned = this.#take()) {
-        await this.#execute(planned, this.#checkpoint.take(planned.chunk.endNumber));
-        if (this.#run.threads === 1) await this.#run.throttle.rest();
+      for (let portion = this.#take(); portion !== null; portion = this.#take()) {
+        while (portion.members.length > 0) {
+          await this.#advance(portion);
+          if (this.#run.threads === 1) await this.#run.throttle.rest();
+          this.#run.check();
+        }
       }
     } catch (error) {
       this.#failure ??= { error };
@@ -92,20 +102,45 @@ class ChunkExecution {
     }
   }
 
-  /** The next chunk to execute, past those that are skipped; null when there is none. */
-  #take(): Planned | null {
+  /** The next chunks to execute, past those that are skipped; null when there are none. */
+  #take(): Portion | null {
     for (;;) {
       this.#run.check();
-      if (this.#ending.signal.aborted) return null;
-      const planned = this.#plan[this.#next++];
-      if (planned === undefined || planned.isExecuted) return planned ?? null;
-      this.#run.lines.chunkSkipped(planned.chunk, planned.weight, this.#run.point.threshold);
-      this.#checkpoint.finish(this.#checkpoint.take(planned.chunk.endNumber));
-      this.#run.progress.chunksDone++;
+      if (this.#ending.signal.aborted || this.#next === this.#plan.length) return null;
+      const members = this.#merges ? neighboursFrom(this.#plan, this.#next, this.#estimate, this.#run.deps.data.table.chunkSize) : [this.#plan[this.#next]!];
+      this.#next += members.length;
+      const taken = this.#checkpoint.take(members.at(-1)!.chunk.endNumber);
+      if (members.some(({ isExecuted }) => isExecuted)) return { members, end: this.#next, taken, isAlone: false };
+      for (const member of members) this.#skip(member);
+      this.#checkpoint.finish(taken);
     }
   }
 
-  async #execute({ chunk, weight }: Planned, taken: Taken): Promise<void> {
+  #skip({ chunk, weight }: Planned): void {
+    this.#run.lines.chunkSkipped(chunk, weight, this.#run.point.threshold);
+    this.#run.progress.chunksDone++;
+  }
+
+  /** Does the next of a portion's chunks, one or several. */
+  async #advance(portion: Portion): Promise<void> {
+    const { members } = portion;
+    const [first] = members as [Planned];
+    if (members.length > 1 && !portion.isAlone) {
+      try {
+        await this.#executeTogether(portion);
+      } catch (error) {
+        if (this.#signal.aborted || isSkuaError(error, 'aborted')) throw error;
+        // A chunk that is damaged must not keep its neighbours from being executed, nor a disk that has room for less.
+        for (const { chunk } of members) doubtIfDamaged(chunk, error);
+        this.#run.lines.notTogether(members.map(({ chunk }) => chunk), error);
+        portion.isAlone = true;
+      }
+    } else if (first.isExecuted) await this.#executeAlone(first, portion);
+    else this.#finish(portion, 1);
+  }
+
+  async #executeAlone(planned: Planned, portion: Portion): Promise<void> {
+    const { chunk, weight } = planned;
     const { deps, lines, progress, history } = this.#run;
     const startedMs = deps.ports.clock.monotonicMs();
     const target = `${newId(deps.ports.ids)}.scavenge.tmp`;
@@ -122,8 +157,8 @@ class ChunkExecution {
       history.chunkExecuted(chunk.startNumber, chunk.endNumber, elapsedMs, spaceSaved);
       progress.bytesReclaimed += spaceSaved;
       lines.chunkDone(chunk, replacement, elapsedMs, result);
-      this.#checkpoint.finish(taken);
-      this.#store(() => this.#state.resetWeights(chunk.startNumber, chunk.endNumber));
+      this.#estimate.learn(planned, replacement.physicalBytes);
+      this.#finish(portion, 1);
     } catch (error) {
       doubtIfDamaged(chunk, error);
       throw error;
@@ -134,6 +169,77 @@ class ChunkExecution {
     }
   }
 
+  /** Writes the survivors of neighbours into one file, as many as do fit: they are executed and merged with one switch. */
+  async #executeTogether(portion: Portion): Promise<void> {
+    const { members } = portion;
+    const { deps, lines, progress } = this.#run;
+    const startedMs = deps.ports.clock.monotonicMs();
+    const target = `${newId(deps.ports.ids)}.merge.scavenge.tmp`;
+    for (const { chunk, weight, isExecuted } of members) if (isExecuted) lines.chunkStarted(chunk, weight, target);
+    const bytes = executedBytes(members);
+    const part = Symbol();
+    const args: ExecuteNeighboursArgs = {
+      settings: this.#run.settings(this.#run.threads),
+      chunkSize: deps.data.table.chunkSize,
+      sources: members.map(({ chunk, isExecuted }) => ({ name: chunk.name, startNumber: chunk.startNumber, endNumber: chunk.endNumber, dataBytes: chunk.physicalBytes, isExecuted })),
+      target,
+      chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()),
+    };
+    let done: readonly Planned[] = [];
+    try {
+      const result = await this.#run.job<ExecuteNeighboursResult>(EXECUTE_NEIGHBOURS_JOB, args, (told) => progress.ofPart(part, told, bytes), this.#signal);
+      this.#run.throttle.restedMs = result.restedMs;
+      const written = members.slice(0, result.written.length);
+      const replacement = result.bytesAfter === null ? null : await switchChunk(this.#run.switchParts(), target, written[0]!.chunk.startNumber, written.at(-1)!.chunk.endNumber);
+      done = written;
+      if (replacement !== null) this.#tellTogether(done, replacement, result, deps.ports.clock.monotonicMs() - startedMs);
+      this.#finish(portion, done.length);
+    } finally {
+      progress.endPart(part, executedBytes(done), done.filter(({ isExecuted }) => isExecuted).length);
+      if (done.length === 0) await deps.ports.storage.remove(target).catch(() => {});
+    }
+  }
+
+  /** The same as of chunks that were executed one by one, and of their merge where there are several: what each would have taken and saved by itself. */
+  #tellTogether(done: readonly Planned[], replacement: Chunk, { written, bytesAfter }: ExecuteNeighboursResult, elapsedMs: number): void {
+    const { lines, progress, history } = this.#run;
+    let mergeMs = elapsedMs;
+    let mergedBytes = 0;
+    done.forEach((planned, i) => {
+      const result = written[i]!;
+      const { chunk } = planned;
+      mergedBytes += result.bytesAfter;
+      if (!planned.isExecuted) return;
+      const spaceSaved = result.bytesBefore - result.bytesAfter;
+      mergeMs -= result.elapsedMs;
+      progress.bytesReclaimed += spaceSaved;
+      history.chunkExecuted(chunk.startNumber, chunk.endNumber, result.elapsedMs, spaceSaved);
+      lines.chunkDone(chunk, replacement, result.elapsedMs, result);
+      this.#estimate.learn(planned, result.dataBytes);
+    });
+    if (done.length === 1) return;
+    const spaceSaved = mergedBytes - bytesAfter!;
+    progress.bytesReclaimed += spaceSaved;
+    history.merged({ startNumber: replacement.startNumber, endNumber: replacement.endNumber, elapsedMs: Math.max(0, mergeMs), spaceSaved, error: null });
+    lines.merged(done.map(({ chunk }) => chunk), replacement, Math.max(0, mergeMs), spaceSaved);
+  }
+
+  /** The first chunks of a portion are done, or skipped. What is left is given back, to be taken with what lies behind it, unless another thread has taken that. */
+  #finish(portion: Portion, count: number): void {
+    const done = portion.members.slice(0, count);
+    for (const planned of done) if (!planned.isExecuted) this.#skip(planned);
+    portion.members = portion.members.slice(count);
+    const rest = portion.members;
+    if (rest.length > 0 && !portion.isAlone && this.#next === portion.end) {
+      this.#next -= rest.length;
+      portion.taken.endNumber = rest[0]!.chunk.startNumber - 1;
+      portion.members = [];
+    }
+    if (portion.members.length === 0) this.#checkpoint.finish(portion.taken);
+    const executed = done.filter(({ isExecuted }) => isExecuted);
+    if (executed.length > 0) this.#store(() => { for (const { chunk } of executed) this.#state.resetWeights(chunk.startNumber, chunk.endNumber); });
+  }
+
   #store(change?: () => void): void {
     const { done } = this.#checkpoint;
     commit(this.#state, { point: this.#run.point, stage: 'ExecutingChunks', ...(done !== undefined && { doneChunk: done }) }, change);
@@ -141,9 +247,14 @@ class ChunkExecution {
   }
 }
 
-/** A chunk that was taken. */
+function executedBytes(chunks: readonly Planned[]): number {
+  return chunks.reduce((sum, { chunk, isExecuted }) => sum + (isExecuted ? chunk.physicalBytes : 0), 0);
+}
+
+/** Chunks that were taken together. */
 interface Taken {
-  readonly endNumber: number;
+  /** Of the last one. */
+  endNumber: number;
   isDone: boolean;
 }
 
@@ -178,8 +289,6 @@ export class TrailingCheckpoint {
 
 /** The job that rewrites one chunk. */
 export const EXECUTE_CHUNK_JOB = 'scavenge.execute-chunk';
-/** Records between two looks at whether the run is to stop. */
-const CHECK_EVERY_RECORDS = 1_024;
 
 export interface ExecuteChunkArgs {
   readonly settings: RunSettings;
@@ -224,61 +333,19 @@ async function rewrite(source: Chunk, keep: KeepRule, args: ExecuteChunkArgs, co
   const { startNumber, endNumber } = source;
   const writer = await ChunkWriter.create(context.storage, context.digests, { path: args.target, chunkSize: args.chunkSize, startNumber, endNumber, chunkId: args.chunkId });
   try {
-    const { file } = source.file;
-    const proof = new ChunkProof(context.digests, source.name, file.size);
-    await proof.addRange(file, HEADER_BYTES);
-    const copy = new SurvivorCopy(source, keep, writer, proof, context);
-    await scanChunk(source, source.startPosition, (frame) => copy.visit(frame), (bytes, block) => copy.passed(bytes, block), true);
-    await proof.addRange(file, file.size, () => context.checkpoint());
-    proof.check();
+    let bytesDone = 0;
+    const onPassed = (bytes: number): void => {
+      bytesDone += bytes;
+      context.progress({ done: bytesDone, total: source.physicalBytes, unit: 'bytes' });
+    };
+    const copy = new SurvivorCopy({ source, keep, writer, start: source.startPosition, roomBytes: Infinity, onPassed }, context);
+    await copy.copy();
     const bytesAfter = await writer.finish();
-    return { recordsKept: writer.records, recordsDiscarded: copy.records - writer.records, bytesBefore: file.size, bytesAfter, logicalBytes: writer.logicalBytes };
+    return { recordsKept: writer.records, recordsDiscarded: copy.records - writer.records, bytesBefore: source.file.file.size, bytesAfter, logicalBytes: writer.logicalBytes };
   } catch (error) {
     await writer.discard();
     throw error;
   }
 }
 
-class SurvivorCopy {
-  readonly #source: Chunk;
-  readonly #keep: KeepRule;
-  readonly #writer: ChunkWriter;
-  readonly #proof: ChunkProof;
-  readonly #context: JobContext;
-  readonly #fields = new PrepareFields();
-  #bytesDone = 0;
-  records = 0;
-
-  constructor(source: Chunk, keep: KeepRule, writer: ChunkWriter, proof: ChunkProof, context: JobContext) {
-    this.#source = source;
-    this.#keep = keep;
-    this.#writer = writer;
-    this.#proof = proof;
-    this.#context = context;
-  }
-
-  visit(frame: RecordFrame): void | Promise<void> {
-    let waiting: void | Promise<void> = undefined;
-    if (this.#survives(frame)) waiting = this.#writer.addRecord(frame.position - this.#source.startPosition, frame.bytes, frame.at - FRAME_BYTES / 2, frame.length + FRAME_BYTES);
-    this.records++;
-    if (this.records % CHECK_EVERY_RECORDS !== 0) return waiting;
-    return waiting === undefined ? this.#context.checkpoint() : waiting.then(() => this.#context.checkpoint());
-  }
-
-  /** Commits and system records always stay. */
-  #survives(frame: RecordFrame): boolean {
-    if (frame.type !== PREPARE) return true;
-    parsePrepare(frame, this.#fields);
-    return this.#keep.keeps(frame, this.#fields);
-  }
-
-  async passed(bytes: number, block: Uint8Array): Promise<void> {
-    this.#proof.add(block);
-    await this.#writer.settle();
-    this.#bytesDone += bytes;
-    this.#context.progress({ done: this.#bytesDone, total: this.#source.physicalBytes, unit: 'bytes' });
-    await this.#context.checkpoint();
-  }
-}
-
-export const CHUNK_EXECUTION_JOBS: Readonly<Record<string, Job>> = { [EXECUTE_CHUNK_JOB]: executeChunk };
+export const CHUNK_EXECUTION_JOBS: Readonly<Record<string, Job>> = { [EXECUTE_CHUNK_JOB]: executeChunk, [EXECUTE_NEIGHBOURS_JOB]: executeNeighbours };

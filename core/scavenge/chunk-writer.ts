@@ -1,8 +1,8 @@
-import { putI32, putI64 } from '../bytes.ts';
+import { equalBytes, putI32, putI64 } from '../bytes.ts';
 import { BlockCache } from '../cache/block-cache.ts';
 import { SkuaError } from '../errors.ts';
 import type { Chunk } from '../log/chunk.ts';
-import { type ChunkHeader, completeChunkFile, encodeHeader, HEADER_BYTES } from '../log/chunk-format.ts';
+import { align4096, type ChunkHeader, completeChunkFile, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../log/chunk-format.ts';
 import { openCompleted } from '../log/open-chunks.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
@@ -11,6 +11,9 @@ import type { Storage, StorageFile } from '../ports/storage.ts';
 const BUFFER_BYTES = 1_048_576;
 /** As many bytes or more are written from where they lie. */
 const DIRECT_BYTES_MIN = 262_144;
+
+/** Read at once of a file that has to be digested once more. */
+const REREAD_BYTES = 1_048_576;
 
 /** Opens a complete chunk that is to be rewritten, past every cache. Throws `log_corrupt` when it belongs to another log. */
 export async function openSource(storage: Storage, name: string, chunkSize: number): Promise<Chunk> {
@@ -25,9 +28,23 @@ interface ChunkTarget {
   readonly path: string;
   readonly chunkSize: number;
   readonly startNumber: number;
+  /** As far as it is expected to reach: `finish` may be told another. */
   readonly endNumber: number;
   /** 16 on-disk bytes. */
   readonly chunkId: Uint8Array;
+}
+
+/** A place between two records at which a file may be made to end. */
+export interface WriterMark {
+  readonly dataBytes: number;
+  readonly records: number;
+  readonly logicalBytes: number;
+}
+
+/** Where a file ends when that is not behind what was added last, or not with the chunk that was expected to be its last. */
+export interface EarlierEnd {
+  readonly endNumber: number;
+  readonly mark: WriterMark;
 }
 
 /**
@@ -38,7 +55,9 @@ interface ChunkTarget {
 export class ChunkWriter {
   readonly #storage: Storage;
   readonly #file: StorageFile;
-  readonly #md5: Digest;
+  readonly #digests: Digests;
+  readonly #header: ChunkHeader;
+  #md5: Digest;
   readonly #map = new PositionMap();
   #buffer = new Uint8Array(BUFFER_BYTES);
   #spare = new Uint8Array(BUFFER_BYTES);
@@ -55,24 +74,26 @@ export class ChunkWriter {
   /** End of the last record relative to the start of the first chunk; 0 without records. */
   logicalBytes = 0;
 
-  private constructor(storage: Storage, digests: Digests, file: StorageFile) {
+  private constructor(storage: Storage, digests: Digests, file: StorageFile, header: ChunkHeader) {
     this.#storage = storage;
     this.#file = file;
+    this.#digests = digests;
+    this.#header = header;
     this.#md5 = digests.md5();
+    this.#buffer.set(encodeHeader(header), 0);
+    this.#used = HEADER_BYTES;
   }
 
   static async create(storage: Storage, digests: Digests, target: ChunkTarget): Promise<ChunkWriter> {
     const { path, chunkSize, startNumber, endNumber, chunkId } = target;
-    const writer = new ChunkWriter(storage, digests, await storage.create(path));
-    const header: ChunkHeader = { version: 3, chunkSize, startNumber, endNumber, isScavenged: true, chunkId };
-    writer.#buffer.set(encodeHeader(header), 0);
-    writer.#used = HEADER_BYTES;
-    return writer;
+    return new ChunkWriter(storage, digests, await storage.create(path), { version: 3, chunkSize, startNumber, endNumber, isScavenged: true, chunkId });
   }
 
   /** Data so far: where the next record will lie in the data region. */
   get dataBytes(): number { return this.#dataBytes; }
   get records(): number { return this.#map.count; }
+  /** The end of what was added so far, which must have been settled. */
+  get mark(): WriterMark { return { dataBytes: this.#dataBytes, records: this.records, logicalBytes: this.logicalBytes }; }
 
   /**
    * Appends the framed record of `size` bytes at `at` of `bytes`, which must stay as they are until `settle` or `finish`.
@@ -156,8 +177,9 @@ export class ChunkWriter {
   }
 
   /** Completes the file, makes it durable, marks it read-only and closes it. Returns its length in bytes. */
-  async finish(): Promise<number> {
+  async finish(earlier?: EarlierEnd): Promise<number> {
     await this.#flushRun();
+    if (earlier !== undefined) await this.#endAt(earlier);
     for (const piece of this.#map.pieces()) await this.#append(piece);
     await this.#drain();
     await this.#writing;
@@ -166,6 +188,37 @@ export class ChunkWriter {
     const fileBytes = this.#file.size;
     await this.#file.close();
     return fileBytes;
+  }
+
+  /**
+   * Goes back to a mark. The header, with which the checksum begins, names the last chunk, so that a file whose end was not foreseen
+   * is read and digested once more: together with what was foreseen, so that nothing gets a checksum that fits but what was written.
+   */
+  async #endAt({ endNumber, mark }: EarlierEnd): Promise<void> {
+    if (endNumber === this.#header.endNumber && mark.dataBytes === this.#dataBytes) return;
+    await this.#drain();
+    await this.#writing;
+    const foreseen = this.#digests.md5();
+    const actual = this.#digests.md5();
+    const header = encodeHeader({ ...this.#header, endNumber });
+    const end = HEADER_BYTES + mark.dataBytes;
+    foreseen.update(encodeHeader(this.#header));
+    actual.update(header);
+    const buffer = new Uint8Array(REREAD_BYTES);
+    for (let at = HEADER_BYTES; at < this.#written;) {
+      const bytes = await this.#file.read(at, Math.min(REREAD_BYTES, this.#written - at), buffer);
+      if (bytes.length === 0) break;
+      foreseen.update(bytes);
+      if (at < end) actual.update(bytes.subarray(0, Math.min(bytes.length, end - at)));
+      at += bytes.length;
+    }
+    if (!equalBytes(foreseen.finish(), 0, this.#md5.finish(), 0, MD5_BYTES)) throw new SkuaError('io_error', `${this.#file.path} is not as it was written a moment ago: the disk or the memory of this machine is faulty. The old files stay.`, { path: this.#file.path });
+    await this.#file.writeAt(0, header);
+    this.#md5 = actual;
+    this.#written = end;
+    this.#dataBytes = mark.dataBytes;
+    this.logicalBytes = mark.logicalBytes;
+    this.#map.cutTo(mark.records);
   }
 
   /** Gives up: closes and removes the file. What can't be removed now goes at the next start. */
@@ -177,7 +230,13 @@ export class ChunkWriter {
 }
 
 /** Of an entry of the position map. */
-export const MAP_ENTRY_BYTES = 12;
+const MAP_ENTRY_BYTES = 12;
+
+/** Length of the file of a scavenged chunk with so many bytes of records. */
+export function scavengedFileBytes(dataBytes: number, records: number): number {
+  return align4096(HEADER_BYTES + dataBytes + records * MAP_ENTRY_BYTES + FOOTER_BYTES);
+}
+
 /** Entries of one page: a chunk of a few hundred thousand records takes a handful. */
 const PAGE_ENTRIES = 65_536;
 const FIRST_PAGE_ENTRIES = 1_024;
@@ -208,8 +267,18 @@ class PositionMap {
     this.#used = 0;
   }
 
+  /** Forgets all but the first `count` entries. None may be added any more. */
+  cutTo(count: number): void {
+    this.count = count;
+  }
+
   /** All entries, in pieces. */
   pieces(): readonly Uint8Array[] {
-    return [...this.#full, this.#page.subarray(0, this.#used)];
+    let left = this.sizeBytes;
+    return [...this.#full, this.#page].map((page) => {
+      const piece = page.subarray(0, Math.min(left, page.length));
+      left -= piece.length;
+      return piece;
+    });
   }
 }

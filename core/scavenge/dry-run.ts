@@ -6,7 +6,7 @@ import type { JobContext } from '../ports/jobs.ts';
 import { Accumulation } from './accumulation.ts';
 import type { DryRunChunk, DryRunReport } from './api.ts';
 import { Calculation } from './calculation.ts';
-import { MAP_ENTRY_BYTES } from './chunk-writer.ts';
+import { scavengedFileBytes } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';
 import { type RunFiles, type RunSettings, Throttle } from './sources/run-settings.ts';
 import { type LearningParts, RunSources } from './sources/run-sources.ts';
@@ -111,7 +111,7 @@ class DryRun {
     const weight = state.weight(start, end);
     // A chunk that is still being written has its full length; the run would complete it first.
     const bytes = chunk.isCompleted ? chunk.file.file.size : align4096(HEADER_BYTES + chunk.physicalBytes + FOOTER_BYTES);
-    const bytesAfter = align4096(HEADER_BYTES + keptBytes + kept * MAP_ENTRY_BYTES + FOOTER_BYTES);
+    const bytesAfter = scavengedFileBytes(keptBytes, kept);
     const { threshold } = settings.point;
     const wouldExecute = settings.unsafeIgnoreHardDelete || threshold < 0 || (weight > 0 && weight >= threshold);
     return { file: chunk.name, start, end, weight, records, discardable: records - kept, bytes, bytesReclaimable: bytes - bytesAfter, wouldExecute };

@@ -29,6 +29,8 @@ export interface ScavengeConfig {
   readonly cacheBytes: number;
   readonly hashUsersCacheEntries: number;
   readonly disableMerging: boolean;
+  /** Neighbours are executed and merged in one, where merging is not disabled. Not where work is done in parts of limited time and space, each of which must come to some end. */
+  readonly mergesWhileExecuting: boolean;
   readonly historyMaxAgeDays: number;
   /** Dangerous: removes tombstones too, so that hard-deleted streams can be written again. */
   readonly unsafeIgnoreHardDelete: boolean;
@@ -45,6 +47,7 @@ export const DEFAULT_CONFIG: ScavengeConfig = {
   cacheBytes: 67_108_864,
   hashUsersCacheEntries: 100_000,
   disableMerging: false,
+  mergesWhileExecuting: true,
   historyMaxAgeDays: 30,
   unsafeIgnoreHardDelete: false,
   nodeEndpoint: '127.0.0.1:2113',
@@ -159,6 +162,8 @@ export class RunContext {
   readonly #throttlePercent: number;
   #point: ScavengePoint | null = null;
   readonly #onDecided: (olderPoint: OlderPoint | null) => void;
+  /** Prepares in the logical chunks that were accumulated in this run. */
+  readonly recordCounts = new Map<number, number>();
   /** A run that was to begin afresh has done so: what goes on with it must not do it once more. */
   isAfresh = false;
 

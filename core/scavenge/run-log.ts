@@ -110,6 +110,10 @@ export class RunLog {
     this.#info(`Skipped physical chunk: "${chunkName(chunk)}" with weight ${weightText(weight)}. `, { physicalWeight: weight, threshold });
   }
 
+  notTogether(chunks: readonly Chunk[], error: unknown): void {
+    this.#log.warn(`SCAVENGING: ${chunks.map(chunkName).join(', ')} could not be written into one file; they are executed one by one.`, { ScavengeId: this.#scavengeId, error });
+  }
+
   merged(chunks: readonly Chunk[], replacement: Chunk, elapsedMs: number, spaceSaved: number): void {
     this.#info(`Merged ${chunks.map(chunkName).join(', ')} into ${replacement.name} in ${timeSpanText(elapsedMs)}.`, { spaceSaved });
   }

@@ -71,8 +71,8 @@ export class WorkerJobs implements Jobs {
     return UPKEEP_JOBS.has(name) ? this.#upkeep : this.#index;
   }
 
-  prepare(): void {
-    this.#index.prepare();
+  prepare(name?: string): void {
+    (name === undefined ? this.#index : this.#poolOf(name)).prepare();
   }
 
   async close(): Promise<void> {

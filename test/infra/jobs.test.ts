@@ -237,6 +237,9 @@ describe('worker threads', () => {
     expect(pool.workers).toBe(1);
     expect(await pool.run('count', { to: 7 })).toBe(7);
     expect(pool.workers).toBe(1);
+    pool.prepare('scavenge.any');
+    pool.prepare();
+    expect(pool.workers).toBe(2);
     await pool.close();
     pool.prepare();
     expect(pool.workers).toBe(0);

@@ -52,14 +52,14 @@ describe('accumulation', () => {
 
   it('reads up to the point and no further', async () => {
     const learner = await Learner.create('a0, SP0 | M0(a){mc=1} | SP1', { point: 'SP0' });
-    expect(await learner.accumulate()).toEqual({ restedMs: 0, chunks: 1, records: 2, metadata: 0, tombstones: 0 });
+    expect(await learner.accumulate()).toEqual({ restedMs: 0, chunks: 1, records: 2, metadata: 0, tombstones: 0, recordCounts: [[0, 2]] });
     expect(original(learner.world, 'a')).toBeUndefined();
     expect(ask(learner.world, (state) => state.checkpoint())).toMatchObject({ stage: 'Accumulating', doneChunk: 0 });
   });
 
   it('counts what it saw', async () => {
     const learner = await Learner.create('a0, M0(a){mc=1}, T(b) | SP', { point: 'SP' });
-    expect(await learner.accumulate()).toEqual({ restedMs: 0, chunks: 2, records: 4, metadata: 1, tombstones: 1 });
+    expect(await learner.accumulate()).toEqual({ restedMs: 0, chunks: 2, records: 4, metadata: 1, tombstones: 1, recordCounts: [[0, 3], [1, 1]] });
   });
 
   it.each([

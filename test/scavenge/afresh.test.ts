@@ -5,13 +5,13 @@ import { crashAndGoOn, prepare } from './crash-kit.ts';
 
 /** Runs that go on to an older point, what is told of that, and runs that abandon them. */
 
-const JOBS = ['scavenge.accumulate', 'scavenge.calculate', 'scavenge.execute-chunk', 'scavenge.execute-table', 'scavenge.clean'];
+const JOBS = ['scavenge.accumulate', 'scavenge.calculate', 'scavenge.execute-neighbours', 'scavenge.execute-table', 'scavenge.clean'];
 
-/** Stops the run when this job is about to run, of chunks the second one. */
+/** Stops the run when this job is about to run, of files that are written the second one. */
 async function stoppedIn(world: World, job: string): Promise<void> {
   const { scavenger } = world.open;
   world.jobs.hook = (name, _args, nth) => {
-    if (name === job && nth === (job === 'scavenge.execute-chunk' ? 2 : 1)) void scavenger.stop('current');
+    if (name === job && nth === (job === 'scavenge.execute-neighbours' ? 2 : 1)) void scavenger.stop('current');
   };
   await runToEnd(world);
   world.jobs.hook = null;
@@ -141,7 +141,7 @@ test('a run that began afresh and was stopped is gone on with, not abandoned onc
   const { scavenger } = world.open;
   await fill(world.open);
   await stoppedIn(world, 'scavenge.calculate');
-  world.jobs.hook = (name) => { if (name === 'scavenge.execute-chunk') void scavenger.stop('current'); };
+  world.jobs.hook = (name) => { if (name === 'scavenge.execute-neighbours') void scavenger.stop('current'); };
   await scavenger.start({ startAfresh: true, threads: 2 });
   await scavenger.idle();
   world.jobs.hook = null;

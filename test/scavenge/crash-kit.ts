@@ -3,6 +3,7 @@ import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { LastScavenge } from '../../core/scavenge/api.ts';
+import type { ScavengeConfig } from '../../core/scavenge/run-context.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -28,6 +29,7 @@ const RUN_MS = TEST_NOW_MS + 30 * DAY_MS;
 const ATTEMPTS_MAX = 3;
 
 export interface Prepared {
+  readonly scavenge: Partial<ScavengeConfig>;
   readonly storage: FaultyStorage;
   readonly states: MemoryScavengeStates;
   /** Of the log before any run. */
@@ -70,17 +72,17 @@ class CountingStates implements ScavengeStates {
   remove(): void { this.#inner.remove(); }
 }
 
-interface Session { readonly storage: FaultyStorage; readonly states: ScavengeStates; readonly seed: number; readonly nowMs?: number }
+interface Session { readonly storage: FaultyStorage; readonly states: ScavengeStates; readonly seed: number; readonly nowMs?: number; readonly scavenge?: Partial<ScavengeConfig> }
 
-function open({ storage, states, seed, nowMs = RUN_MS }: Session): Promise<OpenStore> {
+function open({ storage, states, seed, nowMs = RUN_MS, scavenge: config = {} }: Session): Promise<OpenStore> {
   const clock = new ManualClock(nowMs, 'microtask');
   const ids = new SeededIds(seed);
   const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states });
-  return openTestStore({ storage, clock, ids, jobs, scavengeStates: states, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: MEM_TABLE_ENTRIES, verifyChunks: false });
+  return openTestStore({ storage, clock, ids, jobs, scavengeStates: states, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: MEM_TABLE_ENTRIES, verifyChunks: false, scavenge: config });
 }
 
 /** Writes the directory, and scavenges a copy of it. */
-export async function prepare(seed: number): Promise<Prepared> {
+export async function prepare(seed: number, config: Partial<ScavengeConfig> = {}): Promise<Prepared> {
   const storage = new FaultyStorage({ seed, reads: 'async' });
   const states = new MemoryScavengeStates();
   await write(storage, states, seed);
@@ -91,11 +93,11 @@ export async function prepare(seed: number): Promise<Prepared> {
   const end = log.at(-1)!.position + 1;
   const { storage: dry, states: dryStates } = copy({ storage, states });
   const counting = new CountingStates(dryStates, dry, 0);
-  const last = await scavenge({ storage: dry, states: counting, seed: 900 });
+  const last = await scavenge({ storage: dry, states: counting, seed: 900, scavenge: config });
   if (last?.result !== 'Success') throw new Error(`The uninterrupted run ended ${JSON.stringify(last)}.`);
   const expected = new Map((await readRawLog(dry)).filter(({ position }) => position < end).map(({ position, bytes }) => [position, bytes]));
   if (expected.size > log.length * 0.8 || expected.size < 20) throw new Error(`The run left ${expected.size} of ${log.length} records, which tests nothing.`);
-  return { storage, states, end, reads, expected, operations: dry.operations, commits: counting.commits };
+  return { scavenge: config, storage, states, end, reads, expected, operations: dry.operations, commits: counting.commits };
 }
 
 /** Two parts, with a scavenge between them. */
@@ -165,6 +167,8 @@ export interface Crash {
   readonly seed: number;
   /** The run before it was cut off at this storage operation, and the one in which the power fails abandons it. */
   readonly abandons?: number;
+  /** How the runs behind the power loss scavenge, if otherwise than the one that it cut off. */
+  readonly goesOnWith?: Partial<ScavengeConfig>;
 }
 
 /** Lets the power fail in a run, starts again, and says what is wrong with what that leaves. */
@@ -172,9 +176,9 @@ export async function crashAndGoOn(prepared: Prepared, crash: Crash): Promise<st
   const { storage, states } = crash.abandons === undefined ? copy(prepared) : await cutOff(prepared, crash.abandons);
   if (crash.operation !== undefined) storage.crashAt(crash.operation);
   const counting = new CountingStates(states, storage, crash.commit ?? 0);
-  await scavenge({ storage, states: counting, seed: 900 }, undefined, crash.abandons !== undefined);
+  await scavenge({ storage, states: counting, seed: 900, scavenge: prepared.scavenge }, undefined, crash.abandons !== undefined);
   const commitsLost = Math.min(crash.commitsLost, counting.commits);
-  const after: Session = { storage: storage.restart(crash.mode, crash.seed), states: states.restart(commitsLost), seed: 2_000 + crash.seed };
+  const after: Session = { storage: storage.restart(crash.mode, crash.seed), states: states.restart(commitsLost), seed: 2_000 + crash.seed, scavenge: crash.goesOnWith ?? prepared.scavenge };
   const wrong: string[] = [];
   let last: LastScavenge | null = null;
   for (let attempt = 0; last?.result !== 'Success'; attempt++) {
@@ -191,7 +195,7 @@ export async function crashAndGoOn(prepared: Prepared, crash: Crash): Promise<st
 export async function cutOff(prepared: Prepared, operation: number): Promise<Pick<Prepared, 'storage' | 'states'>> {
   const { storage, states } = copy(prepared);
   storage.crashAt(operation);
-  await scavenge({ storage, states, seed: 800 });
+  await scavenge({ storage, states, seed: 800, scavenge: prepared.scavenge });
   return { storage: storage.restart('drop'), states: states.restart(0) };
 }
 

@@ -71,13 +71,15 @@ test('a run that has to execute a damaged chunk ends as Errored with its name, a
   expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining(SECOND) as string });
   expect((await historyOf(world.open, scavengeId)).at(-1)).toMatchObject({ type: '$scavengeCompleted', members: { result: 'Errored', error: expect.stringContaining(SECOND) as string } });
   expect((await bytesOf(world.storage, SECOND)).equals(before)).toBe(true);
+  // Its neighbour, with which it was to be written into one file, has been executed.
+  expect((await historyOf(world.open, scavengeId)).filter(({ type }) => type === '$scavengeChunksCompleted')).toMatchObject([{ members: { chunkStartNumber: 0, chunkEndNumber: 0 } }]);
   expect(await leftovers(world.storage)).toEqual([]);
   await world.open.close();
   expect(await findingsOf(world.storage)).toEqual([`${SECOND}: md5_mismatch`]);
 });
 
 test('a merge of a damaged chunk is told of in the history, and its files stay (scavenge.md section 7)', async () => {
-  const world = await openWorld();
+  const world = await openWorld({ scavenge: { mergesWhileExecuting: false } });
   await fill(world.open);
   let damaged = '';
   let sources: string[] = [];

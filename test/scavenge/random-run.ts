@@ -77,6 +77,7 @@ class History {
   readonly #place: Place | null;
   readonly #hasherName: HasherName;
   readonly #disableMerging: boolean;
+  readonly #mergesWhileExecuting: boolean;
   /** Metadata of a history with one kind of rule show what the others would hide. */
   readonly #rules: 'all' | 'count' | 'tb' | 'age';
   readonly #memTableEntriesMax: number;
@@ -98,13 +99,14 @@ class History {
     this.#states = place?.states ?? new MemoryScavengeStates();
     this.#hasherName = hasher ?? this.#random.pick(['plain', 'plain', 'pairs', 'withMetastream', 'all']);
     this.#disableMerging = this.#random.chance(0.5);
+    this.#mergesWhileExecuting = seed % 4 !== 0;
     const rules = this.#random.pick(['all', 'all', 'all', 'count', 'tb', 'age', 'age'] as const);
     this.#stepsBack = stepsBack ?? false;
     this.#rules = this.#stepsBack && (rules === 'count' || rules === 'tb') ? 'age' : rules;
     this.#memTableEntriesMax = this.#random.int(15, 150);
   }
 
-  get about(): string { return `hashes ${this.#hasherName}, rules ${this.#rules}, merging ${this.#disableMerging ? 'off' : 'on'}`; }
+  get about(): string { return `hashes ${this.#hasherName}, rules ${this.#rules}, merging ${this.#disableMerging ? 'off' : this.#mergesWhileExecuting ? 'at once' : 'on'}`; }
   get #hasher() { return HASHERS[this.#hasherName]; }
   get #store() { return this.#open!.store; }
 
@@ -136,7 +138,7 @@ class History {
     };
     this.#open = await openTestStore({
       storage: this.#storage, clock: this.#clock, ids: this.#ids, jobs, hasher: this.#hasher, scavengeStates: this.#states, chunkSizeBytes: CHUNK_BYTES,
-      memTableEntriesMax: this.#memTableEntriesMax, verifyChunks: false, scavenge: { disableMerging: this.#disableMerging },
+      memTableEntriesMax: this.#memTableEntriesMax, verifyChunks: false, scavenge: { disableMerging: this.#disableMerging, mergesWhileExecuting: this.#mergesWhileExecuting },
     });
   }
 

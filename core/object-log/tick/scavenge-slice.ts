@@ -161,7 +161,7 @@ class Slice {
     return {
       data: { store: this.#store(), index, table: log.table, cache, withNextChunk: (work) => work() },
       ports: { ...world, storage, jobs, states },
-      config,
+      config: { ...config, mergesWhileExecuting: false },
     };
   }
 

@@ -2,15 +2,19 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { row } from '../figure.ts';
-import type { Figure } from '../figure.ts';
+import type { Figure, Row, Settings } from '../figure.ts';
 import { openFolder } from '../open-folder.ts';
-import { copyWithDigest } from '../raw-copy.ts';
+import { copyHalf, copyWithDigest } from '../raw-copy.ts';
 import { chunkNames, halfDeletedLog, linkedCopy } from '../scavenge-data.ts';
 
 const CHUNKS = 4;
 const SMALL_CHUNKS = 100;
 /** Seconds a chunk that a run with nothing to remove may take. */
 const IDLE_SECONDS_A_CHUNK = 0.02;
+/** What the first scavenge with merging may take of the time of its limit. */
+const MERGED_RATIO_MAX = 1.3;
+/** Logs of a gibibyte that are scavenged with merging. */
+const MERGED = [{ name: 'four', chunks: 4 }, { name: '32', chunks: 32 }] as const;
 /** Windows of a whole run, which takes its time. */
 const WINDOWS_MAX = 3;
 
@@ -25,9 +29,32 @@ async function scavenge(open: Awaited<ReturnType<typeof openFolder>>): Promise<n
   return seconds;
 }
 
+/** First scavenges of copies of a log, merging on, beside reading it once, with an MD5, and writing half of it once. */
+async function mergedRun({ name, chunks }: (typeof MERGED)[number], { folder, windows, scavengeChunkBytes, say }: Settings): Promise<Row> {
+  const bytes = (scavengeChunkBytes * CHUNKS) / chunks;
+  const template = join(folder, `${name}-chunks`);
+  await halfDeletedLog(template, chunks, bytes, say);
+  const files = chunkNames(template).map((file) => join(template, file));
+  const target = join(folder, 'limit.tmp');
+  const measured = { limit: [] as number[], ours: [] as number[] };
+  const left: number[] = [];
+  copyHalf(files, target, bytes);
+  for (let i = 0; i < Math.min(windows, WINDOWS_MAX); i++) {
+    const work = join(folder, `${name}-merged-${i}`);
+    linkedCopy(template, work);
+    const open = await openFolder(work);
+    measured.limit.push(copyHalf(files, target, bytes));
+    measured.ours.push(await scavenge(open));
+    left.push(chunkNames(work).length);
+    await open.close();
+    rmSync(work, { recursive: true });
+  }
+  return row(`first scavenge of ${name} chunks, merging on`, 's', measured, { kind: 'at most', value: MERGED_RATIO_MAX }, [`${files.length} files before, ${left.join(', ')} after`]);
+}
+
 export const scavengeRun: Figure = {
   name: 'scavenge-run',
-  how: `The first scavenge of a directory with ${CHUNKS} chunks of 256 MiB (events of 2 kB, every second of a deleted stream), all phases, merging off, from the start of the run to its end. The limit is the loop of scavenge-chunk over the same chunks; a plain copy with fsync stands in the notes. Then a second run on ${SMALL_CHUNKS} chunks of 1 MiB from which nothing can be removed any more; its limit is ${IDLE_SECONDS_A_CHUNK} s a chunk. Ratios are of time.`,
+  how: `The first scavenge of a directory with ${CHUNKS} chunks of 256 MiB (events of 2 kB, every second of a deleted stream), all phases, merging off, from the start of the run to its end. The limit is the loop of scavenge-chunk over the same chunks; a plain copy with fsync stands in the notes. Then a second run on ${SMALL_CHUNKS} chunks of 1 MiB from which nothing can be removed any more; its limit is ${IDLE_SECONDS_A_CHUNK} s a chunk. Then the first scavenge with merging on, of the same bytes in ${MERGED.map(({ chunks }) => chunks).join(' and in ')} chunks; the limit reads the files once in blocks of 1 MiB, takes the MD5 of every byte, writes every second block once, into files of a chunk size, and calls fdatasync. Ratios are of time.`,
   async run(settings) {
     const bytes = settings.scavengeChunkBytes;
     const template = join(settings.folder, 'four-chunks');
@@ -59,7 +86,10 @@ export const scavengeRun: Figure = {
     }
     await open.close();
     const perPlain = measured.ours.map((seconds, i) => seconds / plain[i]!).map((ratio) => ratio.toFixed(2)).join(', ');
+    const merged: Row[] = [];
+    for (const log of MERGED) merged.push(await mergedRun(log, settings));
     return [
+      ...merged,
       row('first scavenge of four chunks', 's', measured, { kind: 'at most', value: 1.5 }, [`beside a plain copy with fsync: ${perPlain} times as long`]),
       row('run with nothing to remove, a chunk', 's', { limit: [IDLE_SECONDS_A_CHUNK], ours: idle }, { kind: 'below', value: 1 }),
     ];
