@@ -69,11 +69,11 @@ export class InlineJobs implements Jobs {
       scavengeStates: this.#parts.scavengeStates ?? MemoryScavengeStates.of(storage),
       ...(this.#parts.backup !== undefined && { backup: this.#parts.backup }),
       monotonicMs: () => clock.monotonicMs(),
-      sleep: async (ms) => {
+      sleep: async (ms, signal) => {
         const endMs = clock.monotonicMs() + ms;
-        for (let leftMs = ms; leftMs > 0; leftMs = endMs - clock.monotonicMs()) {
+        for (let leftMs = ms; leftMs > 0 && signal?.aborted !== true; leftMs = endMs - clock.monotonicMs()) {
           endWhenAborted();
-          await clock.sleep(Math.min(leftMs, SLEEP_SLICE_MS_MAX), options.signal);
+          await clock.sleep(Math.min(leftMs, SLEEP_SLICE_MS_MAX), signal ?? options.signal);
         }
         endWhenAborted();
       },

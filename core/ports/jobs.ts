@@ -44,8 +44,8 @@ export interface JobContext {
   progress(progress: JobProgress): void;
   /** Monotonic time. */
   monotonicMs(): number;
-  /** Resolves after `ms` milliseconds, or rejects with `aborted` within a tenth of a second of the job's being ended. */
-  sleep(ms: number): Promise<void>;
+  /** Resolves after `ms` milliseconds, or at once when the signal aborts; rejects with `aborted` within a tenth of a second of the job's being ended. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
   readonly hasher: StreamHasher;
   readonly scavengeStates: ScavengeStates;
   /** What jobs of backups need besides; absent where none can be run. */

@@ -78,11 +78,11 @@ async function run(message: RunMessage): Promise<void> {
     backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (place) => openObjects(place, { isBlocking: setup.isBackground }) },
     progress: (progress) => throttle.report(progress),
     monotonicMs: () => performance.now(),
-    sleep: async (ms) => {
+    sleep: async (ms, signal) => {
       const endMs = performance.now() + ms;
-      for (let leftMs = ms; leftMs > 0; leftMs = endMs - performance.now()) {
+      for (let leftMs = ms; leftMs > 0 && signal?.aborted !== true; leftMs = endMs - performance.now()) {
         endWhenAborted();
-        await systemClock.sleep(Math.min(leftMs, SLEEP_SLICE_MS_MAX));
+        await systemClock.sleep(Math.min(leftMs, SLEEP_SLICE_MS_MAX), signal);
       }
       endWhenAborted();
     },

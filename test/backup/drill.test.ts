@@ -1,13 +1,18 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { drillBackup, type DrillOptions, type Scratch } from '../../core/backup/verify/drill.ts';
+import { CHECK_JOBS, DRILL_JOB, type DrillArgs } from '../../core/backup/verify/jobs.ts';
 import { lastProven } from '../../core/backup/repository/notes.ts';
 import { blobKeyOf } from '../../core/backup/repository/repository.ts';
+import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { verifyDirectory, type VerifySummary } from '../../core/verify/verify.ts';
+import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
+import { nodeKeys } from '../../infra/keys.ts';
 import { type History, playHistory } from '../support/backup/restore-history.ts';
 import { restoreWorld } from '../support/backup/restore-kit.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { SeededIds } from '../support/seeded-ids.ts';
 import { TEST_NOW_MS } from '../support/test-store.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 
@@ -72,6 +77,18 @@ describe('a drill', () => {
       await history.objects.put(blobKeyOf(blob), bytes);
     }
     expect(await lastProven(history.repository)).toEqual(proven);
+  });
+
+  it('as a job waits for nothing, whatever the store that it opens does now and then', async () => {
+    const storage = new MemoryStorage();
+    const jobs = new InlineJobs({
+      jobs: CHECK_JOBS, storage, digests: nodeDigests, ids: new SeededIds(8), clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+      backup: { keys: nodeKeys, compression: nodeCompression, openObjects: async () => history.objects },
+    });
+    const args: DrillArgs = { place: { kind: 'directory', path: 'unused' }, key: null, compression: 'auto', backupId: null, nowMs: TEST_NOW_MS };
+    // The clock stands still.
+    expect(await jobs.run(DRILL_JOB, args)).toMatchObject({ backupId: history.pasts.at(-1)!.manifest.id, isProven: true });
+    await jobs.close();
   });
 
   it('that finds errors in what it restored does not prove the backup', async () => {

@@ -47,6 +47,14 @@ export const JOBS: Readonly<Record<string, Job>> = {
     await context.sleep(args.ms);
     return context.monotonicMs() - startMs;
   },
+  /** Sleeps for a day, from which it is woken at once. */
+  nap: async (_args: null, context) => {
+    const woken = new AbortController();
+    const slept = context.sleep(86_400_000, woken.signal);
+    woken.abort();
+    await slept;
+    return 'awake';
+  },
   /** Adds to a weight of the scavenge database. */
   'scavenge.weigh': async (args: { state: ScavengeStateOptions; weight: number }, context) => {
     const state = context.scavengeStates.open(args.state);

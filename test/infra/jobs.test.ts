@@ -86,6 +86,10 @@ describe.each([['worker', workerJobs], ['inline', inlineJobs]])('Jobs: %s', (_na
     expect(await jobs.run('sleep', { ms: 120 })).toBeGreaterThanOrEqual(119);
   });
 
+  test('a job is woken by its own signal', async () => {
+    expect(await jobs.run('nap', null)).toBe('awake');
+  });
+
   test('an abort ends a sleeping job at once', async () => {
     const abort = new AbortController();
     const ended = jobs.run('sleep', { ms: 86_400_000 }, { signal: abort.signal, onProgress: () => abort.abort() });

@@ -7,8 +7,6 @@ export const SCRIPT = 'console.log("Skua");';
 
 /** A page of one HTML and one script. */
 export function fakePage(): PageFiles {
-  const page = fileOf(PAGE_HTML, 'text/html; charset=utf-8', 'page');
-  const script = fileOf(SCRIPT, 'text/javascript; charset=utf-8', 'script');
   return { page: async () => page, asset: async (name) => (name === SCRIPT_NAME ? script : null) };
 }
 
@@ -16,3 +14,7 @@ function fileOf(text: string, contentType: string, etag: string): PageFile {
   const bytes = new TextEncoder().encode(text);
   return { contentType, etag, bytes, encoded: { br: Uint8Array.from(brotliCompressSync(bytes)), gzip: Uint8Array.from(gzipSync(bytes)) } };
 }
+
+// Once for all pages: a compressor takes more memory, and longer, than a request.
+const page = fileOf(PAGE_HTML, 'text/html; charset=utf-8', 'page');
+const script = fileOf(SCRIPT, 'text/javascript; charset=utf-8', 'script');

@@ -273,7 +273,8 @@ function clockOf(nowMs: number, context: JobContext): Clock {
   return {
     nowMs: () => nowMs + context.monotonicMs() - startMs,
     monotonicMs: () => context.monotonicMs(),
-    sleep: (ms) => context.sleep(ms),
+    // A store that is opened in the job would else be closed only when its longest pause is over.
+    sleep: (ms, signal) => context.sleep(ms, signal),
     yield: () => context.checkpoint(),
   };
 }

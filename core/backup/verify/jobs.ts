@@ -84,14 +84,14 @@ const LOOK_MS = 200;
 
 /** Looks now and then whether the job is to end, while work goes on that knows a signal only. */
 async function endedWith<T>(ending: AbortController, context: JobContext, work: Promise<T>): Promise<T> {
-  let isDone = false;
+  const done = new AbortController();
   const watching = (async () => {
-    while (!isDone) await context.sleep(LOOK_MS);
+    while (!done.signal.aborted) await context.sleep(LOOK_MS, done.signal);
   })().catch(() => ending.abort());
   try {
     return await work;
   } finally {
-    isDone = true;
+    done.abort();
     await watching;
   }
 }

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startedIn, temporaryFolder } from './node-kit.ts';
+import { startedIn, temporaryFolder, until } from './node-kit.ts';
 import type { Started } from './node-kit.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
@@ -22,8 +22,8 @@ const drills = () => readdirSync(tmpdir()).filter((name) => name.startsWith('sku
 async function checked(query: string) {
   const reply = await started.ask('POST', `/admin/backup/${query}`);
   expect(reply.status).toBe(202);
-  let check;
-  do [check] = (await started.json('GET', '/admin/backup/check')).checks; while (check.state === 'running');
+  let check: any;
+  await until(async () => ([check] = (await started.json('GET', '/admin/backup/check')).checks)[0].state !== 'running');
   return check;
 }
 
@@ -31,7 +31,7 @@ test('a node verifies its repository and proves its newest backup, and says how 
   await started.append('orders', 60);
   expect(await checked('drill')).toMatchObject({ state: 'failed', error: expect.stringContaining('no backup') });
   await started.ask('POST', '/admin/backup');
-  while ((await started.ask('GET', '/admin/backup/current')).status === 200);
+  await until(async () => (await started.ask('GET', '/admin/backup/current')).status !== 200);
   const { backups: [newest] } = await started.json('GET', '/admin/backups');
   expect(await checked('verify')).toMatchObject({ kind: 'verify', state: 'done', error: null, isGood: true, report: { manifests: 1, errors: 0, findings: [] } });
   const before = drills();
