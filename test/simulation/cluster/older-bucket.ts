@@ -22,6 +22,7 @@ export async function putBack(world: World, members: readonly SimMember[], clien
   const knew = new Map(members.map((member) => [member, member.opened?.log.applied ?? 0]));
   for (const member of members) {
     member.mayDiverge = true;
+    member.mayBeOfAnother = past.commits === 0;
     if (isRunning) member.run.process.freeze(3 * FRESH_MS);
     else member.stop();
   }

@@ -47,6 +47,8 @@ export class SimMember {
   /** The copy was refused, and may be refused: the bucket, or the directory, is not what it was. */
   hasDiverged = false;
   mayDiverge = false;
+  /** Nor may it be of the log that the bucket holds now: that one was begun when the bucket was put back to the time before there was any. */
+  mayBeOfAnother = false;
   readonly #world: World;
   readonly #images: DiskImage[] = [];
 
@@ -86,14 +88,18 @@ export class SimMember {
     this.hasDiverged = true;
     judge.note(`${name} ends: ${String(error)}`);
     judge.count('diverged');
-    if (!this.mayDiverge || !DIVERGED.includes(error.code)) judge.problem(`${name} ends: ${String(error.stack)}`);
+    if (!this.mayDiverge || !this.#isNotTheSame(error)) judge.problem(`${name} ends: ${String(error.stack)}`);
+  }
+
+  #isNotTheSame({ code }: SkuaError): boolean {
+    return DIVERGED.includes(code) || (this.mayBeOfAnother && code === 'other_log');
   }
 
   #refused(run: Run, error: unknown): void {
     const { judge, timeline } = this.#world;
     if (this.run !== run) return;
     judge.note(`${run.process.name} can't be opened: ${String(error)}`);
-    if (isSkuaError(error) && DIVERGED.includes(error.code)) {
+    if (isSkuaError(error) && this.#isNotTheSame(error)) {
       if (error.message.includes('no record that could be compared')) void this.#replaceUnknown(run, error);
       else this.#failed(error);
       return;
