@@ -2,6 +2,8 @@
 export interface Digests {
   /** `expectedBytes`: about how long it will be, where that is known. Long ones may be taken by another thread, while the caller goes on. */
   md5(expectedBytes?: number): Digest;
+  /** MD5s of about so many bytes will be wanted soon: what takes them may be made ready, so that the first need not wait for that. */
+  prepare?(expectedBytes: number): void;
   sha256(): Digest;
   /** CRC-32 (IEEE, as zlib) of `bytes`, continuing from `seed`, as an unsigned 32-bit number. */
   crc32(bytes: Uint8Array, seed?: number): number;

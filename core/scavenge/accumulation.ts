@@ -55,6 +55,8 @@ export async function runAccumulation(run: RunContext, fromChunk: number): Promi
 
 /** The job. */
 export function accumulate(args: AccumulateArgs, context: JobContext): Promise<AccumulateResult> {
+  // The chunks that are executed next are proved by their MD5.
+  context.digests.prepare?.(args.files.chunkSize);
   return withLearningParts(args, context, async (parts) => {
     const counts = await new Accumulation({ ...parts, fromChunk: args.fromChunk }, context).run();
     return { ...counts, restedMs: parts.throttle.restedMs };

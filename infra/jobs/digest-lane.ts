@@ -76,6 +76,7 @@ export class DigestLane {
   readonly #ring = new Uint8Array(new SharedArrayBuffer(SLOTS * SLOT_BYTES));
   #filled = 0;
   #nextId = 0;
+  #worker: Worker | null = null;
   #isThere: boolean | null = null;
 
   /** `workerUrl` is the module whose thread calls `serveLane`; how long that may take to be there is in milliseconds. */
@@ -87,7 +88,11 @@ export class DigestLane {
 
   /** These digests, of which the long ones are left to the other thread, as far as there is one. */
   over(digests: Digests): Digests {
-    return { ...digests, md5: (expectedBytes = 0) => (expectedBytes >= LANE_BYTES_MIN && this.#start() ? this.#digest() : digests.md5()) };
+    return {
+      ...digests,
+      prepare: (expectedBytes) => { if (expectedBytes >= LANE_BYTES_MIN) this.#spawn(); },
+      md5: (expectedBytes = 0) => (expectedBytes >= LANE_BYTES_MIN && this.#start() ? this.#digest() : digests.md5()),
+    };
   }
 
   /** Nobody asks any more for digests that were begun. */
@@ -96,13 +101,21 @@ export class DigestLane {
     this.#nextId = 0;
   }
 
-  #start(): boolean {
-    if (this.#isThere !== null) return this.#isThere;
+  /** Starts the thread, which is not waited for. */
+  #spawn(): Worker {
+    if (this.#worker !== null) return this.#worker;
     const workerData: LaneSetup = { lane: { cells: this.#cells, ring: this.#ring }, givesWay: this.#givesWay };
     const worker = new Worker(this.#workerUrl, { workerData, resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX } });
     worker.unref();
     // Without the thread the job digests by itself; what becomes of a thread that is there shows when it is waited for.
     worker.on('error', () => {});
+    this.#worker = worker;
+    return worker;
+  }
+
+  #start(): boolean {
+    if (this.#isThere !== null) return this.#isThere;
+    const worker = this.#spawn();
     Atomics.wait(this.#cells, STATE, 0, this.#startMsMax);
     this.#isThere = Atomics.load(this.#cells, STATE) === READY;
     if (!this.#isThere) void worker.terminate();

@@ -37,6 +37,18 @@ test('digests that are taken by another thread, several at a time, are those of 
   expect(digests.md5(LANE_BYTES_MIN).finish()).toEqual(nodeDigests.md5().finish());
 });
 
+test('a thread that was called ahead is there when a digest is begun at once, and none is called for short ones', () => {
+  const digests = new DigestLane(WORKER, false).over(nodeDigests);
+  digests.prepare!(LANE_BYTES_MIN - 1);
+  digests.prepare!(LANE_BYTES_MIN);
+  digests.prepare!(LANE_BYTES_MIN);
+  const bytes = randomBytes(new Random(8), 300_000);
+  const [ours, expected] = [digests.md5(LANE_BYTES_MIN), nodeDigests.md5()];
+  ours.update(bytes);
+  expected.update(bytes);
+  expect(ours.finish()).toEqual(expected.finish());
+});
+
 test('short digests, and all where no thread comes, are taken by the caller', () => {
   const digests = new DigestLane(new URL('./absent.mjs', import.meta.url), false, 50).over(nodeDigests);
   for (const expectedBytes of [undefined, LANE_BYTES_MIN - 1, LANE_BYTES_MIN, LANE_BYTES_MIN]) {
