@@ -17,6 +17,7 @@ import { Merging } from './merging.ts';
 import { type StreamHasher, streamHasher } from '../stream-hash.ts';
 import { type EntryBatch, readBatches } from './table-scan.ts';
 import { scavengeTables, type TableScavenge } from './table-scavenge.ts';
+import { TableProofs } from './table-proofs.ts';
 import { TableStore } from './table-store.ts';
 
 /** Memtables that may wait to be written before writers are held back. */
@@ -74,6 +75,7 @@ export class StreamIndex {
   /** Why the index on disk was discarded at open; null when it was not. */
   readonly wasReset: string | null;
   readonly #ports: IndexPorts;
+  readonly #verifies: boolean;
   readonly #logEnd: number;
   readonly #onProgress: ((progress: JobProgress) => void) | undefined;
   readonly #memory: MemTables;
@@ -93,6 +95,7 @@ export class StreamIndex {
   private constructor({ options, settings, tables, existence }: StreamIndexParts) {
     const { ports } = options;
     this.#ports = ports;
+    this.#verifies = settings.verify;
     this.#logEnd = options.logEnd;
     this.#onProgress = options.onProgress;
     this.#memory = new MemTables({
@@ -348,6 +351,19 @@ export class StreamIndex {
   /** The entries of one of `tables()`, in the order of the file (greatest hash first), in batches. The batch object is reused. */
   readTable(file: string): AsyncIterableIterator<EntryBatch> {
     return readBatches(this.#ports.storage, file);
+  }
+
+  /**
+   * Proves the tables in the background, unless they are not to be verified at all, until the signal or the first damage ends it. `onDamage` is told of
+   * that: the index can't be relied on, and the next start builds it anew. Never rejects.
+   */
+  async proveTables(signal: AbortSignal, onDamage: (error: SkuaError) => void): Promise<void> {
+    if (this.#verifies) await new TableProofs({ ...this.#ports, tables: () => this.#tables.newestFirst, onDamage }).run(signal);
+  }
+
+  /** Part of a clean stop, before `close`: the next start need not verify again what is proved. Never rejects. */
+  saveProofs(): Promise<void> {
+    return this.#tables.saveProofs();
   }
 
   /** Ends background work and closes the files. Entries that are in no table are left to the next start's replay. */

@@ -1,5 +1,6 @@
 import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/block-cache.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
+import type { Proof } from '../log/proofs-file.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import type { EntryList, IndexEntry } from './entries.ts';
@@ -34,6 +35,8 @@ export interface OpenedTable {
 export class TableReader {
   readonly path: string;
   readonly shape: TableShape;
+  /** Of the content that was found to fit its checksum; null where nobody has looked yet. */
+  proof: Proof | null = null;
   readonly #file: StorageFile;
   readonly #cached: CachedFile;
   readonly #midpoints: Midpoints;
@@ -66,6 +69,9 @@ export class TableReader {
       throw error;
     }
   }
+
+  /** Bytes of the file. */
+  get fileBytes(): number { return this.#file.size; }
 
   /** Name of the file in the index folder. */
   get name(): string { return this.path.slice(this.path.lastIndexOf('/') + 1); }

@@ -1,5 +1,7 @@
 import type { BlockCache } from '../cache/block-cache.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
+import type { Proof } from '../log/proofs-file.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { JobOptions, Jobs } from '../ports/jobs.ts';
@@ -9,7 +11,8 @@ import { EMPTY_INDEX_MAP, INDEX_FOLDER, INDEX_MAP_PATH, type IndexMap, loadIndex
 import type { MemTableColumns } from './mem-table.ts';
 import { BloomBudget } from './table-bloom.ts';
 import { type MergeTablesArgs, MERGE_TABLES_JOB } from './table-merge.ts';
-import { VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult } from './table-verify.ts';
+import { isProven, loadTableProofs, proveTable, saveTableProofs } from './table-proofs.ts';
+import { VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult, verifyTable } from './table-verify.ts';
 import { WRITE_TABLE_JOB, type WriteTableArgs, removeTable } from './table-write.ts';
 import { TableReader } from './table-search.ts';
 import { bloomPathOf } from './table-format.ts';
@@ -22,6 +25,7 @@ export interface TableStoreOptions {
     readonly ids: Ids;
     readonly jobs: Jobs;
     readonly log: Log;
+    readonly clock: Clock;
   };
   readonly settings: {
     readonly tablesPerLevelMax: number;
@@ -64,6 +68,9 @@ export interface TableExecuted {
   readonly entriesOutOfOrder: number;
 }
 
+/** A smaller table is verified on the spot: a worker takes longer to start. */
+const VERIFY_HERE_BYTES_MAX = 1_048_576;
+const NO_PROOFS: ReadonlyMap<string, Proof> = new Map();
 /** Its presence asks for verification at the next start. */
 const FORCE_VERIFY_NAME = '.forceverify';
 
@@ -125,28 +132,37 @@ export class TableStore {
       return;
     }
     const isForced = (await storage.size(`${INDEX_FOLDER}/${FORCE_VERIFY_NAME}`)) !== null;
+    const proofs = verify && !isForced ? await loadTableProofs(this.#options.ports) : NO_PROOFS;
     const levels: TableReader[][] = [];
     this.#levels = levels;
     for (const names of map.levels) {
       const tables: TableReader[] = [];
       levels.push(tables);
-      for (const name of names) tables.push(await this.#openTable(`${INDEX_FOLDER}/${name}`, verify || isForced, jobOptions));
+      for (const name of names) {
+        const table = await this.#openTable(`${INDEX_FOLDER}/${name}`);
+        tables.push(table);
+        if (verify || isForced) await this.#verify(table, proofs.get(name), jobOptions);
+      }
     }
     this.#show(levels, map.commitCheckpoint, map.prepareCheckpoint);
   }
 
-  async #openTable(path: string, verify: boolean, jobOptions: JobOptions): Promise<TableReader> {
-    const reader = await TableReader.open(path, { ...this.#options.ports, ...this.#options.settings, budget: this.#budget });
-    if (!verify) return reader;
-    const args: VerifyTableArgs = { path };
-    try {
-      const wrong = (await this.#options.ports.jobs.run(VERIFY_TABLE_JOB, args, jobOptions)) as VerifyTableResult;
-      if (wrong !== null) throw new SkuaError('index_corrupt', wrong, { path });
-    } catch (error) {
-      await reader.close();
-      throw error;
+  #openTable(path: string): Promise<TableReader> {
+    return TableReader.open(path, { ...this.#options.ports, ...this.#options.settings, budget: this.#budget });
+  }
+
+  /** Throws `index_corrupt` unless the table is as it was written; what the last clean stop says to be proved is believed while its file has not changed. */
+  async #verify(table: TableReader, proof: Proof | undefined, jobOptions: JobOptions): Promise<void> {
+    const { ports } = this.#options;
+    if (await isProven(ports.storage, table.path, proof)) {
+      table.proof = proof!;
+      return;
     }
-    return reader;
+    const args: VerifyTableArgs = { path: table.path };
+    table.proof = await proveTable(ports, table.path, async () => {
+      if (table.fileBytes > VERIFY_HERE_BYTES_MAX) return await ports.jobs.run(VERIFY_TABLE_JOB, args, jobOptions) as VerifyTableResult;
+      return verifyTable(args, { ...ports, progress() {}, async checkpoint() {}, monotonicMs: () => ports.clock.monotonicMs(), async sleep() {} });
+    });
   }
 
   /** Starts with an empty index. The map goes first, so that a crash on the way leaves no map with missing tables. */
@@ -197,7 +213,7 @@ export class TableStore {
   /** Opens a table that was just written. One that can't be opened is removed. */
   async #openNew(path: string): Promise<TableReader> {
     try {
-      return await this.#openTable(path, false, {});
+      return await this.#openTable(path);
     } catch (error) {
       await removeTable(this.#options.ports.storage, path).catch(() => {});
       throw error;
@@ -301,6 +317,11 @@ export class TableStore {
     } catch (error) {
       this.#options.ports.log.warn('A replaced index table could not be removed; the next start tries again.', { path: table.path, error });
     }
+  }
+
+  /** For a clean stop, when no table is written any more; does nothing where tables are not verified. */
+  async saveProofs(): Promise<void> {
+    if (this.#options.settings.verify) await saveTableProofs(this.#options.ports, this.newestFirst);
   }
 
   async close(): Promise<void> {

@@ -1,14 +1,23 @@
 import { equalBytes } from '../bytes.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
+import { paced } from '../log/verify-chunk-job.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { compareEntries, HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, midpointIndex, readEntry, TableEntry, tableCorrupt } from './table-format.ts';
 import { openTable, READ_BYTES, TableSource } from './table-scan.ts';
 
+/** Before a start goes on, and in the background of a running store, where nobody waits for it. */
 export const VERIFY_TABLE_JOB = 'index.verify-table';
+export const PROVE_TABLE_JOB = 'index.prove-table';
 
-export interface VerifyTableArgs { readonly path: string }
+export interface VerifyTableArgs {
+  readonly path: string;
+  /** Read no faster; 0, the default, for no limit. */
+  readonly bytesPerSecond?: number;
+}
+/** What of a job's world is used. */
+export type VerifyContext = Pick<JobContext, 'storage' | 'digests' | 'progress' | 'checkpoint' | 'monotonicMs' | 'sleep'>;
 /** Null when the table is sound, else what is wrong with it. */
 export type VerifyTableResult = string | null;
 
@@ -25,9 +34,9 @@ export async function checkMd5(file: StorageFile, digests: Digests, each: (done:
 }
 
 /** Checks the digest, the order of the entries, and that every midpoint is the entry it stands for. */
-export async function verifyTable(args: VerifyTableArgs, context: JobContext): Promise<VerifyTableResult> {
+export async function verifyTable(args: VerifyTableArgs, context: VerifyContext): Promise<VerifyTableResult> {
   try {
-    await verify(args.path, context);
+    await verify(args, context);
     return null;
   } catch (error) {
     if (isSkuaError(error, 'index_corrupt') || isSkuaError(error, 'file_not_found')) return (error as SkuaError).message;
@@ -35,13 +44,15 @@ export async function verifyTable(args: VerifyTableArgs, context: JobContext): P
   }
 }
 
-async function verify(path: string, context: JobContext): Promise<void> {
+async function verify({ path, bytesPerSecond = 0 }: VerifyTableArgs, context: VerifyContext): Promise<void> {
   const { file, shape } = await openTable(context.storage, path);
   const source = new TableSource(path, file, shape);
   try {
+    const between = paced(context, file.size, bytesPerSecond);
+    let passed = 0;
     const sound = await checkMd5(file, context.digests, async (done) => {
-      context.progress({ done, total: file.size, unit: 'bytes' });
-      await context.checkpoint();
+      await between(done - passed);
+      passed = done;
     });
     if (!sound) throw tableCorrupt(path, 'has an MD5 that does not fit its bytes');
     const stored = await file.read(HEADER_BYTES + shape.entries * shape.entryBytes, shape.midpoints * MIDPOINT_BYTES);

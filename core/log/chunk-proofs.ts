@@ -4,20 +4,15 @@ import type { Digests } from '../ports/digests.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
-import { decodeText, encodeText } from '../text.ts';
 import { blockDamaged } from './block-sums.ts';
 import type { Chunk } from './chunk.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import { replaceFile } from './durability.ts';
+import { isSameStamp, type Proof, readProofs, type Stamp, stampOf, writeProofs } from './proofs-file.ts';
 import { VERIFY_BLOCKS_JOB, VERIFY_CHUNK_JOB, type VerifyChunkArgs } from './verify-chunk-job.ts';
 
 /** In the data directory: the chunk files that were proved, each with its length, its modification time, and when. It only saves work. */
 export const PROOFS_FILE = 'proven-chunks';
 const FORMAT = 'skua proven chunks 1';
-/** Chunk files that the file names at most; those beyond are proved again after a start. */
-const PROOFS_MAX = 100_000;
-/** A longer file is none of ours. */
-const FILE_BYTES_MAX = 16_777_216;
 /** A start is not slowed down by the first proofs. */
 const FIRST_PROOF_AFTER_MS = 10_000;
 /** How often is looked for chunks that were completed or rewritten since, or whose proof has become old. */
@@ -61,9 +56,6 @@ export function proofFigures(table: ChunkTable, nowMs: number): ChunkProofFigure
   }
   return { bytesUnproven, oldestProofAgeMs: oldestMs === Infinity ? null : Math.max(0, nowMs - oldestMs) };
 }
-
-/** What tells one content of a file from another without reading it. */
-interface Stamp { readonly sizeBytes: number; readonly modifiedMs: number }
 
 /**
  * Compares completed chunks with their MD5 in the background, newest first, in a worker (disk-format.md section 1.2, step 6): reads do
@@ -158,7 +150,7 @@ export class ChunkProofs {
     const isInForce = () => table.chunkAt(chunk.startPosition) === chunk;
     if (!isInForce()) return true;
     try {
-      const before = await this.#stampOf(chunk.name);
+      const before = await stampOf(this.#parts.storage, chunk.name);
       const args: VerifyChunkArgs = { name: chunk.name, bytesPerSecond };
       const isSound = await jobs.run(VERIFY_CHUNK_JOB, args, { signal });
       if (!isInForce()) return true;
@@ -168,9 +160,9 @@ export class ChunkProofs {
         onDamage(new SkuaError('log_corrupt', `The checksum of chunk file ${chunk.name} does not match its content. Stop the node, run \`skua verify\`, and restore the file from a backup.`, { file: chunk.name, offset: null }));
         return false;
       }
-      const after = await this.#stampOf(chunk.name);
+      const after = await stampOf(this.#parts.storage, chunk.name);
       // Whoever writes to a completed chunk is none of us: what is there now is looked at later.
-      if (before === null || after === null || before.sizeBytes !== after.sizeBytes || before.modifiedMs !== after.modifiedMs) return this.#later(chunk);
+      if (before === null || after === null || !isSameStamp(before, after)) return this.#later(chunk);
       this.#retryMs.delete(chunk.name);
       chunk.provenMs = Math.floor(clock.nowMs());
       this.#stamps.set(chunk, after);
@@ -188,18 +180,11 @@ export class ChunkProofs {
     return true;
   }
 
-  async #stampOf(name: string): Promise<Stamp | null> {
-    const { storage } = this.#parts;
-    const sizeBytes = await storage.size(name);
-    const modifiedMs = await storage.modifiedMs(name);
-    return sizeBytes === null || modifiedMs === null ? null : { sizeBytes, modifiedMs };
-  }
-
   /** Takes over what earlier starts proved of the files as they are now. A file that can't be read, or is not whole, is as good as none. */
   async #load(signal: AbortSignal): Promise<void> {
-    const { storage, table, clock, log } = this.#parts;
+    const { storage, digests, table, clock, log } = this.#parts;
     try {
-      const known = await this.#read();
+      const known = await readProofs(storage, digests, PROOFS_FILE, FORMAT);
       const nowMs = clock.nowMs();
       for (const chunk of table.all()) {
         if (signal.aborted) return;
@@ -216,54 +201,24 @@ export class ChunkProofs {
     }
   }
 
-  async #read(): Promise<ReadonlyMap<string, Stamp & { readonly provenMs: number }>> {
-    const { storage, digests } = this.#parts;
-    const found = new Map<string, Stamp & { readonly provenMs: number }>();
-    if (await storage.size(PROOFS_FILE) === null) return found;
-    const file = await storage.open(PROOFS_FILE, 'read');
-    try {
-      if (file.size > FILE_BYTES_MAX) throw notOurs();
-      const [head, ...lines] = decodeText(await file.read(0, file.size)).split('\n');
-      if (head !== headOf(lines.join('\n'), digests)) throw notOurs();
-      for (const line of lines) {
-        const [name = '', sizeBytes, modifiedMs, provenMs] = line.split(' ');
-        if (name !== '') found.set(name, { sizeBytes: Number(sizeBytes), modifiedMs: Number(modifiedMs), provenMs: Number(provenMs) });
-      }
-      return found;
-    } finally {
-      await file.close();
-    }
-  }
-
   /** Writes down what is proved, all at once. What can't be written is proved again after the next start. */
   async #save(): Promise<void> {
     const { storage, table, digests, clock, log } = this.#parts;
-    const lines: string[] = [];
+    const proofs = new Map<string, Proof>();
     for (const chunk of table.all()) {
       const stamp = this.#stamps.get(chunk);
       if (stamp === undefined) continue;
       // Somebody who read the chunk has found it damaged.
       if (chunk.provenMs === null) this.#isChanged = true;
-      else if (lines.length < PROOFS_MAX) lines.push(`${chunk.name} ${stamp.sizeBytes} ${stamp.modifiedMs} ${chunk.provenMs}`);
+      else proofs.set(chunk.name, { ...stamp, provenMs: chunk.provenMs });
     }
     if (!this.#isChanged) return;
     this.#savedMs = clock.monotonicMs();
     try {
-      const text = `${lines.join('\n')}\n`;
-      await replaceFile(storage, PROOFS_FILE, encodeText(`${headOf(text, digests)}\n${text}`));
+      await writeProofs(storage, digests, PROOFS_FILE, FORMAT, proofs);
       this.#isChanged = false;
     } catch (error) {
       log.warn(`${PROOFS_FILE} could not be written: what it lacks is verified again after the next start`, { file: PROOFS_FILE, error: String(error) });
     }
   }
-}
-
-function headOf(text: string, digests: Digests): string {
-  const sha = digests.sha256();
-  sha.update(encodeText(text));
-  return `${FORMAT} ${[...sha.finish()].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
-}
-
-function notOurs(): SkuaError {
-  return new SkuaError('io_error', `${PROOFS_FILE} is not as it was written.`, { path: PROOFS_FILE });
 }

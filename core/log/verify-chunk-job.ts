@@ -29,7 +29,7 @@ const verifyChunk = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, conte
 const verifyBlocks = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, context) => compareBlocks(context.storage, name, context.digests, paced(context, await context.storage.size(name) ?? 0, bytesPerSecond))) satisfies Job;
 
 /** Tells how far a reading is, lets it be ended, and keeps it from being faster than is allowed. */
-function paced(context: JobContext, total: number, bytesPerSecond: number): (bytes: number) => Promise<void> {
+export function paced(context: Pick<JobContext, 'progress' | 'checkpoint' | 'monotonicMs' | 'sleep'>, total: number, bytesPerSecond: number): (bytes: number) => Promise<void> {
   const begunMs = context.monotonicMs();
   let done = 0;
   return async (bytes) => {

@@ -269,6 +269,7 @@ class RunningStore implements OpenStore {
   readonly #stopping = new AbortController();
   readonly #background: Promise<unknown>;
   #fail: (error: SkuaError) => void = () => {};
+  #hasFailed = false;
   #closing: Promise<void> | null = null;
   readonly #holds = new Set<StoreHold>();
   readonly #chunkMap: ChunkMap;
@@ -284,9 +285,14 @@ class RunningStore implements OpenStore {
     this.#internals = store;
     this.#undo = undo;
     this.#chunkMap = new ChunkMap({ table: () => log.table, isCold: false, ids: options.world.ids });
-    this.failed = new Promise((resolve) => { this.#fail = resolve; });
+    this.failed = new Promise((resolve) => {
+      this.#fail = (error) => {
+        this.#hasFailed = true;
+        resolve(error);
+      };
+    });
     log.onStop((error) => this.#fail(error));
-    this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#proveChunks() : null]);
+    this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#proveFiles() : null]);
   }
 
   async #flushExistence(): Promise<void> {
@@ -300,8 +306,10 @@ class RunningStore implements OpenStore {
 
   chunkMap(since: string | null): ChunkMapView { return this.#chunkMap.view(since); }
 
-  #proveChunks(): Promise<void> {
-    return new ChunkProofs({ ...this.#world, table: this.#log.table, onDamage: (error) => this.#fail(error) }).run(this.#stopping.signal);
+  async #proveFiles(): Promise<void> {
+    const { signal } = this.#stopping;
+    const onDamage = (error: SkuaError): void => this.#fail(error);
+    await Promise.all([new ChunkProofs({ ...this.#world, table: this.#log.table, onDamage }).run(signal), this.#index.proveTables(signal, onDamage)]);
   }
 
   status(): StoreStatus {
@@ -363,6 +371,8 @@ class RunningStore implements OpenStore {
     await this.#internals.close();
     await this.#index.writeLast().catch((error: unknown) => this.#world.log.warn('the index could not be written; the next start replays the log', { error: String(error) }));
     await this.#index.flushExistence().catch(() => {});
+    // After a failure nothing is believed that this process has seen.
+    if (!this.#hasFailed) await this.#index.saveProofs();
     let failure: unknown = null;
     for (const step of [...this.#undo].reverse()) await step().catch((error: unknown) => { failure ??= error; });
     if (failure !== null) throw failure;

@@ -46,7 +46,7 @@ export const database = {
   StreamExistenceFilterSize: option(size({ min: 10_000, max: 4_000_000_000, or: 0 }), 33_554_432, 'Memory of the filter that knows which streams exist; 0 switches it off', { fallbackText: '32 MiB' }),
   IndexCacheDepth: option(integer('DEPTH', 8, 28), 16, 'Midpoints of an index table that are kept in memory, as a power of two'),
   UseIndexBloomFilters: option(boolean, true, 'Write and use bloom filters of index tables'),
-  SkipIndexVerify: flag(boolean, 'Do not compare the checksums of index tables at a start'),
+  SkipIndexVerify: flag(boolean, 'Do not compare the checksums of index tables, neither at a start nor after it'),
   SkipDbVerify: flag(boolean, 'Do not compare the checksums of chunk files after a start, nor those of the chunk being written at it'),
   MaxTruncation: option(size({ min: 0, max: 1_024 * TERABYTE, or: -1 }), 268_435_456, 'Refuse to start when truncate.chk asks to cut off more than this from the log; -1 for any length', { fallbackText: '256 MiB' }),
   UnsafeIgnoreHardDelete: flag(boolean, 'Let a scavenge remove the marks of hard-deleted streams too: their names can then be used again, from event 0 on'),

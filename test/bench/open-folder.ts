@@ -19,6 +19,8 @@ export async function openFolder(folder: string, options: Partial<FlatStoreOptio
   const open = await openStore(storeOptions({ storage, clock: systemClock, ids: systemIds, digests: nodeDigests, jobs, log: silentLog, meter: silentMeter, scavengeStates, ...options }));
   return {
     ...open,
+    // A method of a class, which is not copied.
+    status: () => open.status(),
     async close() {
       await open.close();
       await jobs.close();

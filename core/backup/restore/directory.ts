@@ -1,6 +1,7 @@
 import { SkuaError } from '../../errors.ts';
 import { readBloomHeader } from '../../index/bloom.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
+import { TABLE_PROOFS_NAME } from '../../index/table-proofs.ts';
 import { BLOCK_SUMS_FILE } from '../../log/block-sums.ts';
 import { PROOFS_FILE } from '../../log/chunk-proofs.ts';
 import { COPY_MARKER, LOG_ID_FILE, putRestoreMarker, RESTORE_MARKER } from '../../log/markers.ts';
@@ -21,7 +22,7 @@ const MARKERS: ReadonlySet<string> = new Set([RESTORE_MARKER, COPY_MARKER]);
 const OWN: Readonly<Record<string, (name: string) => boolean>> = {
   'index/scavenging': (name) => name.startsWith('scavenging.db'),
   'index/stream-existence': (name) => /^streamExistenceFilter\.(dat|chk)/.test(name),
-  index: (name) => name.startsWith('indexmap') || TABLE_FILE.test(name),
+  index: (name) => name.startsWith('indexmap') || name.startsWith(TABLE_PROOFS_NAME) || TABLE_FILE.test(name),
   '': (name) => {
     const file = name.endsWith('.tmp') ? name.slice(0, -'.tmp'.length) : name;
     return /^chunk-\d{6}[.-]/.test(name) || CHECKPOINT_FILE.test(file) || REPLACED_FILES.has(file) || MARKERS.has(name);
