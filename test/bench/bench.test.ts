@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const QUICK = ['append-single', 'scavenge-chunk', 'object-requests'];
 
 describe('every figure runs and yields numbers', () => {
-  const settings = settingsFor(folder, true, () => {});
+  const settings = settingsFor(folder, 'smoke', () => {});
   it.each(FIGURES.filter(({ name }) => IS_LONG_RUN || QUICK.includes(name)).map((figure) => [figure.name, figure] as const))('%s', async (_name, figure) => {
     const results = await runFigures([figure], settings);
     const rows = results[0]!.rows;

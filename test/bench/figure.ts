@@ -5,7 +5,9 @@
 
 export interface Settings {
   /** A smoke run of a few seconds: tiny amounts, one short window. Its numbers say nothing about speed. */
-  readonly quick: boolean;
+  readonly isSmoke: boolean;
+  /** Part of the usual amount of data that a figure makes for itself: 1, or less in a quick run. */
+  readonly dataShare: number;
   /** Folder for the data of this run, removed afterwards. */
   readonly folder: string;
   /** Measured windows of each side. */
@@ -19,12 +21,18 @@ export interface Settings {
   readonly scavengeChunkBytes: number;
   /** Streams with metadata in the memory figure of scavenging. */
   readonly scavengeStreams: number;
+  /** Events of the log that a node is started with, or that are appended to one, in the figures of scale. */
+  readonly scaleEvents: number;
+  /** Events of the logs whose costs are compared, ascending. */
+  readonly growthEvents: readonly number[];
   /** Prints a line of progress. */
   say(line: string): void;
 }
 
 export interface Figure {
   readonly name: string;
+  /** It takes minutes for its data alone, whatever the machine; quick runs leave it out. */
+  readonly isScale?: boolean;
   /** How it is measured, in sentences for the report. */
   readonly how: string;
   run(settings: Settings): Promise<Row[]>;

@@ -104,7 +104,7 @@ export async function compare(bench: GrpcBench, settings: Settings, load: Load):
     seen[into].push(result);
     return result.events / result.seconds;
   };
-  for (let i = settings.quick ? WARM_UPS_QUICK : WARM_UPS; i > 0; i--) {
+  for (let i = settings.isSmoke ? WARM_UPS_QUICK : WARM_UPS; i > 0; i--) {
     await window(bare, 'limit');
     await window(node, 'ours');
   }

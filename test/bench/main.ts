@@ -16,7 +16,8 @@ const USAGE = `Measures the store beside hand-written limits. (\`node test/bench
 
   --windows N    measured windows of each side (default 5)
   --json FILE    and writes the rows, each with all its windows, into a file
-  --quick        a smoke run of seconds, whose numbers mean nothing
+  --quick        all but the figures of scale, with 3 windows and a quarter of the data: five minutes on an idle machine
+  --smoke        a run of seconds, whose numbers mean nothing
   --folder DIR   where the data goes (default: the folder for temporary files)
 `;
 
@@ -24,11 +25,25 @@ const USAGE = `Measures the store beside hand-written limits. (\`node test/bench
 const WINDOWS = 5;
 const WINDOWS_MAX = 1_000;
 
-/** Settings of a full or a smoke run. */
-export function settingsFor(folder: string, quick: boolean, say: (line: string) => void, windows = WINDOWS): Settings {
-  return quick
-    ? { quick, folder, windows: 1, windowMs: 60, logEvents: 4_000, memoryStreams: 2_000, scavengeChunkBytes: 1_048_576, scavengeStreams: 2_000, say }
-    : { quick, folder, windows, windowMs: 1_500, logEvents: 1_000_000, memoryStreams: 1_000_000, scavengeChunkBytes: 268_435_456, scavengeStreams: 5_000_000, say };
+/** Windows and part of the data of a quick run. */
+const WINDOWS_QUICK = 3;
+const SHARE_QUICK = 0.25;
+
+export type RunKind = 'full' | 'quick' | 'smoke';
+
+/** Settings of a run; `windows` null for as many as are usual. */
+export function settingsFor(folder: string, kind: RunKind, say: (line: string) => void, windows: number | null = null): Settings {
+  if (kind === 'smoke') {
+    return {
+      isSmoke: true, dataShare: 1, folder, windows: 1, windowMs: 60, logEvents: 4_000, memoryStreams: 2_000, scavengeChunkBytes: 1_048_576, scavengeStreams: 2_000, scaleEvents: 4_000,
+      growthEvents: [1_000, 2_000, 4_000], say,
+    };
+  }
+  const share = kind === 'quick' ? SHARE_QUICK : 1;
+  return {
+    isSmoke: false, dataShare: share, folder, windows: windows ?? (kind === 'quick' ? WINDOWS_QUICK : WINDOWS), windowMs: kind === 'quick' ? 750 : 1_500, logEvents: 1_000_000 * share, memoryStreams: 1_000_000 * share,
+    scavengeChunkBytes: 268_435_456 * share, scavengeStreams: 5_000_000 * share, scaleEvents: 20_000_000, growthEvents: [1_000_000, 10_000_000, 50_000_000], say,
+  };
 }
 
 /** Runs figures one after another, each with a folder that exists as long as the run. */
@@ -44,32 +59,33 @@ export async function runFigures(figures: readonly Figure[], settings: Settings)
 }
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, write: { type: 'boolean' }, windows: { type: 'string' }, json: { type: 'string' }, folder: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, smoke: { type: 'boolean' }, write: { type: 'boolean' }, windows: { type: 'string' }, json: { type: 'string' }, folder: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
   if (values.help === true) {
     process.stdout.write(USAGE);
     return 0;
   }
+  const kind: RunKind = values.smoke === true ? 'smoke' : values.quick === true ? 'quick' : 'full';
   const unknown = positionals.filter((name) => !FIGURES.some((figure) => figure.name === name));
-  if (unknown.length > 0 || (values.write === true && (positionals.length > 0 || values.quick === true))) {
+  if (unknown.length > 0 || (values.write === true && (positionals.length > 0 || kind !== 'full'))) {
     process.stderr.write(unknown.length > 0 ? `No figure is called ${unknown.join(', ')}.\n\n${USAGE}` : `--write needs a full run of all figures.\n\n${USAGE}`);
     return 2;
   }
-  const windows = Number(values.windows ?? WINDOWS);
-  if (!Number.isInteger(windows) || windows < 1 || windows > WINDOWS_MAX) {
+  const windows = values.windows === undefined ? null : Number(values.windows);
+  if (windows !== null && (!Number.isInteger(windows) || windows < 1 || windows > WINDOWS_MAX)) {
     process.stderr.write(`--windows ${values.windows}: give a whole number from 1 to ${WINDOWS_MAX}.\n\n${USAGE}`);
     return 2;
   }
-  const figures = positionals.length === 0 ? FIGURES : FIGURES.filter((figure) => positionals.includes(figure.name));
+  const figures = positionals.length === 0 ? FIGURES.filter(({ isScale }) => kind !== 'quick' || isScale !== true) : FIGURES.filter((figure) => positionals.includes(figure.name));
   const folder = mkdtempSync(join(values.folder ?? tmpdir(), 'skua-bench-'));
   try {
     const machine = machineLine(folder);
     process.stdout.write(`${machine}\n`);
     if (isMemoryFileSystem(folder)) process.stderr.write('The data folder lies in memory, where a sync costs nothing: name one on a disk with --folder.\n');
-    const settings = settingsFor(folder, values.quick === true, (line) => process.stdout.write(`${line}\n`), windows);
+    const settings = settingsFor(folder, kind, (line) => process.stdout.write(`${line}\n`), windows);
     const results = await runFigures(figures, settings);
     if (values.write === true) writeFileSync(join(import.meta.dirname, 'RESULTS.md'), resultsPage(machine, settings.windows, results));
     if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(results.flatMap(({ figure, rows }) => rows.map((row) => ({ figure: figure.name, ...row })))));
-    return results.some(({ rows }) => rows.some((row) => meetsTarget(row) === false)) && values.quick !== true ? 1 : 0;
+    return results.some(({ rows }) => rows.some((row) => meetsTarget(row) === false)) && kind !== 'smoke' ? 1 : 0;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -21,7 +21,7 @@ export const appendBatch: Figure = {
   name: 'append-batch',
   how: `One client in the process of the store appends batches of ${BATCH} events of 256 bytes to one stream, one batch after another. The limit is a loop of one positional write of ${BATCH} records that are already encoded and one fdatasync, into a file filled with zeros before.`,
   async run(settings) {
-    const raw = new RawWriter(join(settings.folder, 'append-batch.raw'), settings.quick ? 4_194_304 : 268_435_456, BATCH);
+    const raw = new RawWriter(join(settings.folder, 'append-batch.raw'), settings.isSmoke ? 4_194_304 : 268_435_456, BATCH);
     const open = await openFolder(join(settings.folder, 'append-batch'));
     try {
       const limit = await raw.faster(settings.windowMs / 2);

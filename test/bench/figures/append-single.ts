@@ -31,7 +31,7 @@ export const appendSingle: Figure = {
   name: 'append-single',
   how: `${CLIENTS} clients in the process of the store, each with its own stream, append one event of 256 bytes with any expected version, await it, and go on. The limit is a loop of one positional write of ${CLIENTS} records that are already encoded and one fdatasync, into a file filled with zeros before.`,
   async run(settings) {
-    const raw = new RawWriter(join(settings.folder, 'append-single.raw'), settings.quick ? 4_194_304 : 268_435_456, CLIENTS);
+    const raw = new RawWriter(join(settings.folder, 'append-single.raw'), settings.isSmoke ? 4_194_304 : 268_435_456, CLIENTS);
     const meter = new SumMeter();
     const open = await openFolder(join(settings.folder, 'append-single'), { meter: meter });
     try {

@@ -29,11 +29,11 @@ export const bytesInFlight: Figure = {
     const sockets: Socket[] = [];
     try {
       await write(node, agent, 'small', 0, 100);
-      for (let n = 0; n < (settings.quick ? 4 : 24); n++) await write(node, agent, 'big', n, EVENT_BYTES);
+      for (let n = 0; n < (settings.isSmoke ? 4 : 24); n++) await write(node, agent, 'big', n, EVENT_BYTES);
       // The cache of blocks has a limit of its own, and is full before the others come.
-      for (let n = 0; n < (settings.quick ? 4 : 24); n++) await ask(node, agent, 'GET', `/streams/big/${n}`);
-      const ms = settings.quick ? 300 : 3_000;
-      await smallReads(node, agent, settings.quick ? 100 : 2_000);
+      for (let n = 0; n < (settings.isSmoke ? 4 : 24); n++) await ask(node, agent, 'GET', `/streams/big/${n}`);
+      const ms = settings.isSmoke ? 300 : 3_000;
+      await smallReads(node, agent, settings.isSmoke ? 100 : 2_000);
       const idle = await smallReads(node, agent, ms);
       for (let i = 0; i < READERS; i++) sockets.push(standStill(node));
       for (let i = 0; i < UPLOADS; i++) sockets.push(upload(node));

@@ -31,7 +31,7 @@ async function measure(kind: 'directory' | 's3', what: 'killed' | 'resigned', se
       const leader = await cluster.leader();
       const ports = (await cluster.followers()).map(({ options }) => options.port);
       before.push(await load(ports, BEFORE_MS));
-      const loading = load(ports, settings.quick ? BEFORE_MS + 2_000 : LOAD_MS);
+      const loading = load(ports, settings.isSmoke ? BEFORE_MS + 2_000 : LOAD_MS);
       await sleep(BEFORE_MS);
       if (what === 'killed') await leader.kill();
       else said.add((await get(`${leader.url}/admin/node/resign`, 'POST')).text.replaceAll(/\s+/g, ' ').trim());

@@ -18,7 +18,7 @@ export const grpcPersistent: Figure = {
   async run(settings) {
     const bench = await startGrpcBench(settings, 'grpc-persistent');
     const { node } = bench;
-    const events = settings.quick ? EVENTS_QUICK : EVENTS;
+    const events = settings.isSmoke ? EVENTS_QUICK : EVENTS;
     const cpuMs: number[] = [];
     const seen: GrpcLoadResult[] = [];
     const window = async (load: Load): Promise<number> => {

@@ -15,7 +15,7 @@ export const grpcRead: Figure = {
   how: `Processes as in grpc-append; the bare server sends the same block of messages made before, again and again. The official client reads the first ${EVENTS} events of 256 bytes of a stream, and of $all, again and again, one call at a time.`,
   async run(settings) {
     const bench = await startGrpcBench(settings, 'grpc-read');
-    const events = settings.quick ? EVENTS_QUICK : EVENTS;
+    const events = settings.isSmoke ? EVENTS_QUICK : EVENTS;
     try {
       // One append at a time, so that the stream has at least so many events.
       for (let left = events; left > 0;) left -= (await bench.load({ target: { port: bench.node.port }, kind: 'append', inFlight: 1, batch: BATCH, ms: settings.windowMs })).events;

@@ -32,7 +32,7 @@ export const grpcSubscriptions: Figure = {
       seen.length = cpuMs.length = 0;
       const latency = await alternate(settings.windows, () => follow(bare, settings.windowMs), () => follow(node, settings.windowMs));
       const without = (await node.usage(true)).residentMiB;
-      const idle = settings.quick ? IDLE_QUICK : IDLE;
+      const idle = settings.isSmoke ? IDLE_QUICK : IDLE;
       await bench.load({ target: { port: node.port }, kind: 'hold', subscriptions: idle });
       const withThem = (await node.usage(true)).residentMiB;
       return [

@@ -79,7 +79,7 @@ export const hostileRequests: Figure = {
     try {
       await send(node.port, append('application/json', '{}', '/streams/small'));
       await send(node.port, append('application/json', `{"n":${digits}}`, '/streams/digits'));
-      for (let i = 0; i < (settings.quick ? 2 : 64); i++) await send(node.port, append('application/octet-stream', 'x'.repeat(1_048_576), '/streams/large'));
+      for (let i = 0; i < (settings.isSmoke ? 2 : 64); i++) await send(node.port, append('application/octet-stream', 'x'.repeat(1_048_576), '/streams/large'));
       // What makes an engine that backtracks try every way of dividing it.
       await send(node.port, append('application/json', '{}', '/streams/small', `${'a'.repeat(200)}!`));
       await startConnector(node.port, 'strangers', "function route() { return { stream: 'in', schema: 'T' }; }", { signature: undefined });

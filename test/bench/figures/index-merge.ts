@@ -37,7 +37,7 @@ export const indexMerge: Figure = {
   how: `Single events of 256 bytes posted over ${CONNECTIONS} connections with a pause of ${PAUSE_MS} ms, to a node that is idle otherwise, and then to the same node while it merges two index tables of ${ENTRIES / 1e6} M entries together (asked for with POST /admin/mergeindexes). The value is the 99th percentile of a window. Then the node is stopped, and the time from the signal to the end of its process is the second row, beside the ${STOP_SECONDS_MAX} s that it may take; the next window begins with a new start on the same tables.`,
   async run(settings) {
     const folder = join(settings.folder, 'large-index');
-    await largeIndex(folder, settings.quick ? ENTRIES_QUICK : ENTRIES, settings.say);
+    await largeIndex(folder, settings.isSmoke ? ENTRIES_QUICK : ENTRIES * settings.dataShare, settings.say);
     const work = join(settings.folder, 'merge');
     linkedCopy(folder, work);
     const generator = startHelper(['test/bench/processes/http-load.ts']);
@@ -74,7 +74,7 @@ export const indexMerge: Figure = {
           await node.stop();
         }
         // The smoke run's tables are merged before the window is over.
-        if (!settings.quick) continue;
+        if (!settings.isSmoke) continue;
         rmSync(work, { recursive: true });
         linkedCopy(folder, work);
       }

@@ -29,6 +29,6 @@ export const indexRebuild: Figure = {
     };
     limit();
     await ours();
-    return [row('index rebuild', 'events/s', await alternate(settings.windows, limit, ours), { kind: 'at least', value: 0.4 })];
+    return [row('index rebuild', 'events/s', await alternate(settings.windows, limit, ours), { kind: 'at least', value: 0.8 })];
   },
 };

@@ -76,7 +76,7 @@ export const scavengeRun: Figure = {
     }
     const small = join(settings.folder, 'small-chunks');
     const smallBytes = Math.min(1_048_576, bytes);
-    await halfDeletedLog(small, settings.quick ? CHUNKS : SMALL_CHUNKS, smallBytes, settings.say);
+    await halfDeletedLog(small, settings.isSmoke ? CHUNKS : SMALL_CHUNKS * settings.dataShare, smallBytes, settings.say);
     const open = await openFolder(small, { scavenge: { disableMerging: true } });
     await scavenge(open);
     const idle: number[] = [];
