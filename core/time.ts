@@ -7,11 +7,23 @@ import { withoutTrailing } from './text.ts';
 // oxlint-disable-next-line no-restricted-globals
 const DateOf = Date;
 
+/** Events that are shown together were mostly written within the same second, whose text is kept. What it is depends on its number alone. */
+let lastSeconds = 0;
+let lastText = '1970-01-01T00:00:00';
+
+function secondsText(seconds: number): string {
+  if (seconds !== lastSeconds) {
+    lastText = new DateOf(seconds * 1000).toISOString().slice(0, 19);
+    lastSeconds = seconds;
+  }
+  return lastText;
+}
+
 /** `2024-01-02T03:04:05.6789012Z` from milliseconds since 1970 and 100 ns units beyond the millisecond. */
 export function timestampText(ms: number, ticks: number): string {
   const seconds = Math.floor(ms / 1000);
   const fraction = (ms - seconds * 1000) * 10_000 + ticks;
-  const text = new DateOf(seconds * 1000).toISOString().slice(0, 19);
+  const text = secondsText(seconds);
   if (fraction === 0) return text + 'Z';
   return text + '.' + withoutTrailing(String(fraction).padStart(7, '0'), '0') + 'Z';
 }

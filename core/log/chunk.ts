@@ -161,9 +161,10 @@ export class Chunk {
     }
     const raw = HEADER_BYTES + actual;
     const alone = isSparse ? this.file.alone(raw, Math.min(ALONE_BYTES, this.physicalBytes - actual)) : null;
-    const block = alone ?? this.file.block(Math.floor(raw / BLOCK_BYTES), isSparse);
+    const index = Math.floor(raw / BLOCK_BYTES);
+    const block = alone ?? this.file.block(index, isSparse);
     if (block instanceof Promise) return block;
-    const offset = alone === null ? raw % BLOCK_BYTES : 0;
+    const offset = alone === null ? raw - index * BLOCK_BYTES : 0;
     let length: number;
     if (offset + 4 <= block.length) length = i32(block, offset);
     else {

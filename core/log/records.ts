@@ -246,7 +246,9 @@ export function timestampMsAt(b: Uint8Array, at: number): number {
 
 /** The remainder of the timestamp at `at` in ticks of 100 ns, 0 to 9999. */
 export function timestampTicksAt(b: Uint8Array, at: number): number {
-  return (u32(b, at + 4) * 7_296 + u32(b, at)) % 10_000;
+  // A remainder of numbers beyond 32 bits is a call; this is none.
+  const low = u32(b, at + 4) * 7_296 + u32(b, at);
+  return low - Math.floor(low / 10_000) * 10_000;
 }
 
 /** Bytes of a timestamp, and where that of a system record lies in its payload. */

@@ -1,4 +1,5 @@
 import { END, HIT, isMiss, type Miss } from '../cache/step.ts';
+import { viewAt } from '../bytes.ts';
 import { guidToText } from '../guid.ts';
 import type { EntryList } from '../index/entries.ts';
 import { FLAG_COMMITTED, FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/records.ts';
@@ -25,7 +26,7 @@ export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string
     isRedacted: (flags & FLAG_REDACTED) !== 0,
     // Without the data of a link nobody could tell where it leads.
     data: hasPayload ? shownData(frame, f) : type === LINK_TYPE ? shownData(frame, f).slice() : NO_BYTES,
-    metadata: !hasPayload || f.metadataLength === 0 ? NO_BYTES : b.subarray(f.metadataAt, f.metadataAt + f.metadataLength),
+    metadata: !hasPayload || f.metadataLength === 0 ? NO_BYTES : viewAt(b, f.metadataAt, f.metadataLength),
     position: commitPosition,
     preparePosition: frame.position,
     createdMs: timestampMsAt(b, f.timestampAt),

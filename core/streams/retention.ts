@@ -1,3 +1,4 @@
+import { viewAt } from '../bytes.ts';
 import { FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, type PrepareFields, type RecordFrame, TOMBSTONE } from '../log/records.ts';
 import { STATUS_ACTIVE, STATUS_ARCHIVED, STATUS_SPENT, type ChunkTimeRange, type MetastreamData, type OriginalStreamData, type StreamStatus } from '../ports/scavenge-state.ts';
 
@@ -160,7 +161,7 @@ const NO_BYTES = new Uint8Array(0);
 
 /** The data of a parsed prepare, as a view. The bytes of a redacted event are still there, but nobody may see them, and metadata that nobody sees count for nobody. */
 export function shownData({ bytes }: RecordFrame, { flags, dataAt, dataLength }: PrepareFields): Uint8Array {
-  return dataLength === 0 || (flags & FLAG_REDACTED) !== 0 ? NO_BYTES : bytes.subarray(dataAt, dataAt + dataLength);
+  return dataLength === 0 || (flags & FLAG_REDACTED) !== 0 ? NO_BYTES : viewAt(bytes, dataAt, dataLength);
 }
 
 /** All entries of a stream go: no number, not even a tombstone's, is as high. */

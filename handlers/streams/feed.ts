@@ -1,8 +1,8 @@
 import type { AllPage, StoredEvent, StreamPage } from '../../core/streams/api.ts';
-import { decodeText } from '../../core/text.ts';
+import { decodeText, encodeTexts } from '../../core/text.ts';
 import { timestampText } from '../../core/time.ts';
 import type { Call } from '../http/context.ts';
-import { indent, jsonString, reindent } from '../http/json-text.ts';
+import { indent, jsonString, nameString, reindent } from '../http/json-text.ts';
 import { feedEtag } from '../http/reply.ts';
 import { baseOf, hex16, numberText, positionToken, streamUrl } from '../http/url.ts';
 
@@ -30,18 +30,20 @@ interface Feed {
   readonly updated: StoredEvent | undefined;
 }
 
-function feedText(call: Call, feed: Feed, level: EmbedLevel, author: string): string {
+/** The document, as bytes: put together as one text first it would be copied three times, each time to fresh memory. */
+function feedBytes(call: Call, feed: Feed, level: EmbedLevel, author: string): Uint8Array<ArrayBuffer> {
   const text = (value: string | null): string => value === null ? 'null' : jsonString(value);
   const updated = feed.updated === undefined ? '0001-01-01T00:00:00Z' : timestampText(feed.updated.createdMs, feed.updated.createdTicks);
   const links = feed.links.map(([relation, uri]) => linkObject(uri, relation, 3)).join(`,${indent(2)}`);
-  const entries = feed.entries.map((event) => entryText(call, event, level, author, 3)).join(`,${indent(2)}`);
-  return `{\n  "title": ${jsonString(feed.title)},\n  "id": ${jsonString(feed.id)},\n  "updated": "${updated}",\n  "streamId": ${text(feed.streamId)},\n` +
+  const head = `{\n  "title": ${jsonString(feed.title)},\n  "id": ${jsonString(feed.id)},\n  "updated": "${updated}",\n  "streamId": ${text(feed.streamId)},\n` +
     `  "author": {\n    "name": "${author}"\n  },\n  "headOfStream": ${feed.headOfStream},\n  "selfUrl": ${text(feed.selfUrl)},\n  "eTag": ${text(feed.etag)},\n` +
-    `  "links": [${indent(2)}${links}${indent(1)}],\n  "entries": ${entries === '' ? '[]' : `[${indent(2)}${entries}${indent(1)}]`}\n}`;
+    `  "links": [${indent(2)}${links}${indent(1)}],\n  "entries": [`;
+  const entries = feed.entries.map((event, i) => `${i === 0 ? '' : ','}${indent(2)}${entryText(call, event, level, author, 3)}`);
+  return encodeTexts([head, ...entries, `${entries.length === 0 ? '' : indent(1)}]\n}`]);
 }
 
 /** The feed of one page of a stream. */
-export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, level: EmbedLevel, author: string): string {
+export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, level: EmbedLevel, author: string): Uint8Array<ArrayBuffer> {
   const url = streamUrl(call, page.stream);
   const { count: n } = asked;
   const { from, lastEventNumber: last } = page;
@@ -59,7 +61,7 @@ export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, lev
     links.push(['previous', `${url}/${Math.min(from, last) + 1}/forward/${n}`]);
   }
   links.push(['metadata', `${url}/metadata`]);
-  return feedText(call, {
+  return feedBytes(call, {
     title: `Event stream '${page.stream}'`, id: url, streamId: page.stream,
     headOfStream: isForward ? page.isEnd : asked.isHead,
     selfUrl: isForward ? null : url,
@@ -72,7 +74,7 @@ export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, lev
 const AFTER_ALL = '7FFFFFFFFFFFFFFF';
 
 /** The feed of one page of `$all`. `token` is the position that was asked for, null for the head. */
-export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readonly token: string | null; readonly isFiltered: boolean }, level: EmbedLevel, author: string): string {
+export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readonly token: string | null; readonly isFiltered: boolean }, level: EmbedLevel, author: string): Uint8Array<ArrayBuffer> {
   const url = `${baseOf(call)}/streams/%24all${asked.isFiltered ? '/filtered' : ''}`;
   const n = asked.count;
   const start = asked.token ?? positionToken(page.from);
@@ -91,15 +93,19 @@ export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readon
   }
   if (!asked.isFiltered) links.push(['metadata', `${url}/metadata`]);
   const entries = asked.direction === 'forward' ? page.events.toReversed() : page.events;
-  return feedText(call, { title: 'All events', id: url, streamId: null, headOfStream: false, selfUrl: null, etag: null, links, entries, updated: entries[0] }, level, author);
+  return feedBytes(call, { title: 'All events', id: url, streamId: null, headOfStream: false, selfUrl: null, etag: null, links, entries, updated: entries[0] }, level, author);
 }
 
 /** One entry of a feed, or a single event as an entry (http-api.md 2.9 to 2.11). */
 
 /** `{ uri, relation, type }`, its members at `depth`. */
 export function linkObject(uri: string, relation: string, depth: number): string {
-  const before = indent(depth);
-  return `{${before}"uri": ${jsonString(uri)},${before}"relation": "${relation}",${before}"type": null${indent(depth - 1)}}`;
+  return linkOf(jsonString(uri), relation, indent(depth), indent(depth - 1));
+}
+
+/** The same with the address as JSON. */
+function linkOf(uri: string, relation: string, before: string, end: string): string {
+  return `{${before}"uri": ${uri},${before}"relation": "${relation}",${before}"type": null${end}}`;
 }
 
 /** Where a link whose target is gone pointed: `number@stream`. */
@@ -119,16 +125,22 @@ export interface Competing {
 export function entryText(call: Call, event: StoredEvent, level: EmbedLevel, author: string, depth: number, competing: Competing | null = null): string {
   const before = indent(depth);
   const inner = indent(depth + 1);
+  const deepest = indent(depth + 2);
   const shown = event.linkTargetMissing ? targetOf(event) : { number: numberText(event.number), stream: event.stream };
   const place = event.link ?? event;
-  const uri = `${streamUrl(call, shown.stream)}/${shown.number}`;
+  // The literals of names, which repeat, with what comes before and behind them put into their quotes.
+  const uri = `${nameString(streamUrl(call, shown.stream)).slice(0, -1)}/${shown.number}"`;
+  const title = `"${shown.number}@${nameString(shown.stream).slice(1)}`;
   const isPlain = event.link === null && !event.linkTargetMissing;
   const rich = level === 'none' || level === 'content' || event.linkTargetMissing ? '' : richMembers(event, level, before, ': ');
   const content = level === 'content' && isPlain && event.isJson ? contentObject(event, depth + 1) : 'null';
-  return `{${rich}${before}"title": ${jsonString(`${shown.number}@${shown.stream}`)},${before}"id": ${jsonString(uri)},` +
-    `${before}"updated": "${timestampText(place.createdMs, place.createdTicks)}",${before}"author": {${inner}"name": "${author}"${before}},` +
-    `${before}"summary": ${jsonString(place.type)},${before}"retryCount": ${competing?.retryCount ?? null},${before}"content": ${content},` +
-    `${before}"links": [${inner}${linkObject(uri, 'edit', depth + 2)},${inner}${linkObject(uri, 'alternate', depth + 2)}${(competing?.links ?? []).map(([relation, to]) => `,${inner}${linkObject(to, relation, depth + 2)}`).join('')}${before}]${indent(depth - 1)}}`;
+  return [
+    '{', rich, before, '"title": ', title, ',', before, '"id": ', uri,
+    ',', before, '"updated": "', timestampText(place.createdMs, place.createdTicks), '",', before, '"author": {', inner, '"name": "', author, '"', before, '},',
+    before, '"summary": ', nameString(place.type), ',', before, '"retryCount": ', String(competing?.retryCount ?? null), ',', before, '"content": ', content, ',',
+    before, '"links": [', inner, linkOf(uri, 'edit', deepest, inner), ',', inner, linkOf(uri, 'alternate', deepest, inner),
+    ...(competing?.links ?? []).map(([relation, to]) => `,${inner}${linkObject(to, relation, depth + 2)}`), before, ']', indent(depth - 1), '}',
+  ].join('');
 }
 
 /** How much of an event a feed entry carries (http-api.md 2.10). */
@@ -169,31 +181,72 @@ function metadataOf(event: StoredEvent, level: EmbedLevel): string | null {
   return level === 'body' ? text : reindent(text) ?? text;
 }
 
+/** The names of the members of the levels from `rich` on, with all that stands between two values. */
+interface RichNames {
+  readonly id: string;
+  readonly type: string;
+  readonly number: string;
+  readonly data: string;
+  readonly metadata: string;
+  readonly linkMetadata: string;
+  readonly stream: string;
+  readonly isJson: string;
+  readonly isMetadata: string;
+  readonly isLinkMetadata: string;
+  readonly isRedacted: string;
+  readonly placeNumber: string;
+  readonly placeStream: string;
+  readonly end: string;
+}
+
+/** Made once for each depth at which entries stand, of which there are few. */
+const namesMade = new Map<string, RichNames>();
+
+/** Each name begins by `before`, and is followed by `colon`. */
+function richNames(before: string, colon: string): RichNames {
+  let names = namesMade.get(before);
+  if (names === undefined) {
+    const member = (name: string): string => `,${before}"${name}"${colon}`;
+    names = {
+      id: `${before}"eventId"${colon}"`, type: `"${member('eventType')}`, number: member('eventNumber'), data: member('data'), metadata: member('metaData'), linkMetadata: member('linkMetaData'),
+      stream: member('streamId'), isJson: member('isJson'), isMetadata: member('isMetaData'), isLinkMetadata: member('isLinkMetaData'), isRedacted: member('isRedacted'),
+      placeNumber: member('positionEventNumber'), placeStream: member('positionStreamId'), end: ',',
+    };
+    namesMade.set(before, names);
+  }
+  return names;
+}
+
 /**
  * The members of the levels from `rich` on, each followed by a comma and begun by `before`. `eventNumber` and
- * `streamId` describe the event itself, `position…` the place in the stream that was read.
+ * `streamId` describe the event itself, `position…` the place in the stream that was read. Here and in `entryText` pieces
+ * are joined at once: text that is added piece by piece is walked through piece by piece again when it is sent.
  */
 function richMembers(event: StoredEvent, level: EmbedLevel, before: string, colon: string): string {
   const { data, isJson } = dataOf(event, level);
   const linkMetadata = event.link === null || level === 'rich' ? null : metadataOf(event.link, level) ?? '';
-  return `${richBeginning(event, before, colon)}${stringOrNull(data)},${before}"metaData"${colon}${stringOrNull(metadataOf(event, level))},` +
-    `${before}"linkMetaData"${colon}${stringOrNull(linkMetadata)},${richEnd(event, level, isJson, before, colon)}`;
+  const names = richNames(before, colon);
+  return [
+    ...richBeginning(event, names), stringOrNull(data), names.metadata, stringOrNull(metadataOf(event, level)),
+    names.linkMetadata, stringOrNull(linkMetadata), ...richEnd(event, level, isJson, names),
+  ].join('');
 }
 
 /** The rich members up to the value of `data`. */
-function richBeginning(event: StoredEvent, before: string, colon: string): string {
-  return `${before}"eventId"${colon}"${event.id}",${before}"eventType"${colon}${jsonString(event.type)},${before}"eventNumber"${colon}${numberText(event.number)},${before}"data"${colon}`;
+function richBeginning(event: StoredEvent, names: RichNames): string[] {
+  return [names.id, event.id, names.type, nameString(event.type), names.number, numberText(event.number), names.data];
 }
 
-/** And those behind `linkMetaData`. */
-function richEnd(event: StoredEvent, level: EmbedLevel, isJson: boolean, before: string, colon: string): string {
+/** And those behind the value of `linkMetaData`. */
+function richEnd(event: StoredEvent, level: EmbedLevel, isJson: boolean, names: RichNames): string[] {
   const place = event.link ?? event;
   // Below `body` the reference does not look at metadata and says that there is none.
   const hasMetadata = level !== 'rich' && event.metadata.length > 0;
   const hasLinkMetadata = level !== 'rich' && event.link !== null && event.link.metadata.length > 0;
-  return `${before}"streamId"${colon}${jsonString(event.stream)},${before}"isJson"${colon}${isJson},${before}"isMetaData"${colon}${hasMetadata},` +
-    `${before}"isLinkMetaData"${colon}${hasLinkMetadata},${before}"isRedacted"${colon}${event.isRedacted},` +
-    `${before}"positionEventNumber"${colon}${numberText(place.number)},${before}"positionStreamId"${colon}${jsonString(place.stream)},`;
+  return [
+    names.stream, nameString(event.stream), names.isJson, String(isJson), names.isMetadata, String(hasMetadata), names.isLinkMetadata, String(hasLinkMetadata),
+    names.isRedacted, String(event.isRedacted), names.placeNumber, numberText(place.number), names.placeStream, nameString(place.stream), names.end,
+  ];
 }
 
 /** Data and metadata beyond this many bytes are made to text in pieces of about as many. */
@@ -211,13 +264,14 @@ export function eventLine(event: StoredEvent): string {
 
 /** The same in pieces, so that nothing else has to wait until all of a large event is text, and a slow reader keeps no more than a piece of that. */
 export function* eventLinePieces(event: StoredEvent): Generator<string, void, undefined> {
-  yield `{${richBeginning(event, '', ':')}`;
+  const names = richNames('', ':');
+  yield `{${richBeginning(event, names).join('')}`;
   yield* textPieces(event.isJson ? event.data : null);
-  yield ',"metaData":';
+  yield names.metadata;
   yield* textPieces(event.metadata.length === 0 ? null : event.metadata);
-  yield ',"linkMetaData":';
+  yield names.linkMetadata;
   yield* textPieces(event.link === null ? null : event.link.metadata);
-  yield `,${richEnd(event, 'body', event.isJson, '', ':')}${lineEnd(event)}`;
+  yield `${richEnd(event, 'body', event.isJson, names).join('')}${lineEnd(event)}`;
 }
 
 function lineEnd(event: StoredEvent): string {

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { AllFilter, AllPosition, PageOptions, StoredEvent } from '../../core/streams/api.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeTexts } from '../../core/text.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { integer64 } from '../http/headers.ts';
@@ -21,7 +21,7 @@ const LINES_PAGE_BYTES = 1_048_576;
 
 /** The lines of a page that has been read. */
 export function pageLines(call: Call, app: App, events: StoredEvent[], chosen: Representation): Reply {
-  return document(call, streamText(linesOf(events)), chosen.contentType, changing(app, null));
+  return document(call, streamText([linesOf(events)].values()), chosen.contentType, changing(app, null));
 }
 
 /** A stream from an event number on. The first page is read before the reply begins, so that a missing stream is a 404. */
@@ -35,11 +35,11 @@ export async function streamLines(call: Call, app: App, stream: string, resolveL
     return page;
   };
   const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
-  async function* lines(): AsyncGenerator<string> {
+  async function* lines(): AsyncGenerator<Lines> {
     let left = limit;
     for (let page = first; ; page = await read(page.nextEventNumber, Math.min(left, LINES_PAGE_EVENTS))) {
       left -= page.events.length;
-      yield* linesOf(page.events);
+      yield linesOf(page.events);
       if (page.isEnd || left <= 0) return;
     }
   }
@@ -56,11 +56,11 @@ export async function allLines(call: Call, app: App, resolveLinks: boolean, filt
     return page;
   };
   const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
-  async function* lines(): AsyncGenerator<string> {
+  async function* lines(): AsyncGenerator<Lines> {
     let left = limit;
     for (let page = first; ; page = await read(page.next, Math.min(left, LINES_PAGE_EVENTS))) {
       left -= page.events.length;
-      yield* linesOf(page.events);
+      yield linesOf(page.events);
       if (page.isEnd || left <= 0) return;
     }
   }
@@ -72,12 +72,15 @@ function blockOptions(call: Call, app: App): PageOptions {
   return { bytesMax: Math.min(LINES_PAGE_BYTES, app.options.readPageBytesMax), share: app.server.replyShareOf?.(call.request) };
 }
 
+/** The lines of one read, in pieces of text. A promise for each of them would cost as much as the line. */
+type Lines = Generator<string, void, undefined>;
+
 /** The lines of events, which are let go in the end: the next ones are read before anybody could forget these. */
-async function* linesOf(events: StoredEvent[]): AsyncGenerator<string, void, undefined> {
+function* linesOf(events: StoredEvent[]): Lines {
   for (const event of events) {
     if (isOnePiece(event)) yield `${eventLine(event)}\n`;
     else {
-      for (const piece of eventLinePieces(event)) yield piece;
+      yield* eventLinePieces(event);
       yield '\n';
     }
   }
@@ -120,25 +123,32 @@ function limitOf(call: Call): number {
 /** Text is handed on in pieces of about this many characters. */
 const PIECE_LENGTH = 65_536;
 
-/** A body from pieces of text, made only as fast as they are read. `close` runs when the reader goes away early. */
-function streamText(pieces: AsyncIterator<string>, close?: () => void): ReadableStream<Uint8Array> {
+/** A body from the lines of one read after another, made only as fast as it is read. */
+function streamText(reads: AsyncIterator<Lines> | Iterator<Lines>): ReadableStream<Uint8Array> {
+  let lines: Lines | null = null;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      let text = '';
-      while (text.length < PIECE_LENGTH) {
-        const next = await pieces.next();
-        if (next.done === true) {
-          if (text !== '') controller.enqueue(encodeText(text));
+      const texts: string[] = [];
+      for (let length = 0; length < PIECE_LENGTH;) {
+        const text = lines?.next();
+        if (text !== undefined && text.done !== true) {
+          texts.push(text.value);
+          length += text.value.length;
+          continue;
+        }
+        const read = await reads.next();
+        if (read.done === true) {
+          if (texts.length > 0) controller.enqueue(encodeTexts(texts));
           controller.close();
           return;
         }
-        text += next.value;
+        lines = read.value;
       }
-      controller.enqueue(encodeText(text));
+      controller.enqueue(encodeTexts(texts));
     },
     async cancel() {
-      close?.();
-      await pieces.return?.();
+      lines = null;
+      await reads.return?.();
     },
   }, { highWaterMark: 0 });
 }

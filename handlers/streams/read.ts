@@ -90,9 +90,9 @@ export function pageOptions(call: Call, app: App, chosen: Representation, level:
 }
 
 /** The feed, or 304 where the caller has it already. */
-export function feedReply(call: Call, app: App, caching: Caching, chosen: Representation, text: () => string): Reply {
+export function feedReply(call: Call, app: App, caching: Caching, chosen: Representation, body: () => string | Uint8Array<ArrayBuffer>): Reply {
   if (caching.etag !== null && matchesEtag(call.request, caching.etag)) return empty(call, 304, 'Not Modified');
-  return document(call, counted(call, app, text()), chosen.contentType, caching);
+  return document(call, counted(call, app, body()), chosen.contentType, caching);
 }
 
 /** Longer bodies are looked at: whether there is room for what they have become. */

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { viewAt } from '../core/bytes.ts';
+import { decodeText, encodeTexts } from '../core/text.ts';
+import { timestampText } from '../core/time.ts';
+import { jsonString, nameString } from '../handlers/http/json-text.ts';
+
+describe('texts one behind the other', () => {
+  it.each([
+    ['nothing', []],
+    ['of one byte a character', ['a', '', 'bc', 'd'.repeat(1_000)]],
+    ['of more bytes in the middle', ['abc', 'Ærø €', 'def']],
+    ['of more bytes in the end, behind what fills the room', ['abc', 'é']],
+    ['beyond the basic plane', ['🐦', 'a', '🌊🌊']],
+  ])('%s', (_name, texts) => {
+    expect(decodeText(encodeTexts(texts))).toBe(texts.join(''));
+  });
+});
+
+it('views of one array after another show its own bytes', () => {
+  const memory = Uint8Array.from({ length: 64 }, (_, i) => i);
+  const low = memory.subarray(8, 32);
+  const high = memory.subarray(32, 64);
+  for (const [bytes, at] of [[low, 2], [low, 0], [high, 4], [low, 5], [high, 0]] as const) expect(viewAt(bytes, at, 3)).toEqual(bytes.subarray(at, at + 3));
+});
+
+it('the text of a time is of its own second', () => {
+  const seconds = [1_700_000_000, 1_700_000_000, 1_700_000_001, 0, -1, 1_700_000_000];
+  for (const second of seconds) expect(timestampText(second * 1_000 + 250, 1)).toBe(`${new Date(second * 1_000).toISOString().slice(0, 19)}.2500001Z`);
+});
+
+it('names are the literals that other texts are', () => {
+  for (const name of ['plain', 'with "quotes"', 'next\u0085line', 'line\u2028separator', 'paragraph\u2029separator', 'Ærø', 'x'.repeat(300)]) {
+    expect(JSON.parse(nameString(name))).toBe(name);
+    expect(nameString(name)).toBe(jsonString(name));
+    expect(nameString(name)).not.toMatch(/[\u0085\u2028\u2029]/);
+  }
+  // More than are kept.
+  for (let i = 0; i < 3_000; i++) expect(nameString(`name-${i}`)).toBe(`"name-${i}"`);
+});
