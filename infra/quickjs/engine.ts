@@ -29,7 +29,8 @@ function instantiate(module: WasmModule, imports: Readonly<Record<string, Readon
  */
 export interface Engine {
   readonly memory: WasmMemory;
-  readonly __stack_pointer: { readonly value: number };
+  /** Where the C stack begins, which grows down to 0. */
+  readonly __stack_pointer: { value: number };
   _initialize(): void;
   qjs_init2(intrinsics: number): number;
   qjs_set_memory_limit(bytes: number): void;

@@ -12,14 +12,18 @@ const INTRINSICS = 0b1_1111_1111;
 const PREPARATION = 'delete globalThis.SharedArrayBuffer; delete globalThis.queueMicrotask;';
 /** The name of a script in the places of its errors. */
 const SCRIPT_NAME = 'script';
-/** Memory in bytes that a call may need without its engine growing. */
-const HEADROOM_BYTES = 512 * 1024;
+/** Memory in bytes that a call may need without its engine growing: several times what a webhook of 25 kB takes. All of it is zeroed after each call. */
+const HEADROOM_BYTES = 128 * 1024;
 /** What an engine may have grown by before it is replaced: the memory of WebAssembly never shrinks. */
 const GROWN_BYTES_MAX = 16 * 1024 * 1024;
 /** Garbage in cycles is collected when so many bytes have been allocated, which most calls never do. */
 const GC_THRESHOLD_BYTES = 16 * 1024 * 1024;
-/** The engine's C stack is 1 MiB; frames that do not look at the limit, and the handling of its being reached, need the rest. */
+/** Most that a script's stack may be limited to. */
 const STACK_BYTES_MAX = 512 * 1024;
+/** What the C stack has beyond that limit, for frames that do not look at it, and for the handling of its being reached. Beyond that is the end of memory, which ends the run. */
+const STACK_SPARE_BYTES = 256 * 1024;
+/** Names of properties that are read in each run. */
+const NAMES: readonly string[] = ['stream', 'schema', 'length'];
 const WASM_PAGE_BYTES = 65_536;
 /** Longest text in bytes that is read out of an engine. */
 const TEXT_BYTES_MAX = 1024 * 1024;
@@ -39,21 +43,29 @@ export class Guest {
   readonly #imageBytes: number;
   /** Size of the memory when the last image was put. */
   #bytes: number;
+  /** What was put last. */
+  #put: MemoryImage | null = null;
+  /** Between the C stack and what else there is in memory: zeros, which no code of the engine's writes. */
+  readonly #unused: Span;
   /** As prepared, before any script. */
   readonly base: MemoryImage;
   /** The language's own `JSON.parse`, whatever a script makes of the name. */
   readonly #parse: Value;
   readonly #undefined: Value;
+  /** Where names stand in every image that each run needs. */
+  readonly #names: ReadonlyMap<string, number>;
 
   /** With another guest before it, it begins as that one did, which costs a copy instead of a start. */
   constructor(module: WasmModule, host: EngineHost, limits: RoutingLimits, before?: Guest) {
     this.#engine = startEngine(module, host);
+    this.#unused = this.#shortenStack(limits);
     if (before === undefined) {
       this.#start(limits);
       this.#undefined = this.#known(this.#engine.qjs_get_undefined());
       this.#evaluate(PREPARATION);
       this.#replaceRandom();
       this.#parse = this.#evaluate('JSON.parse');
+      this.#names = new Map(NAMES.map((name) => [name, this.#utf8(name).at]));
       this.#engine.wasm_free(this.#allocate(HEADROOM_BYTES));
       this.#imageBytes = this.#bytes = this.#engine.memory.buffer.byteLength;
       this.base = this.takeImage();
@@ -65,6 +77,7 @@ export class Guest {
       this.base = before.base;
       this.#undefined = before.#undefined;
       this.#parse = before.#parse;
+      this.#names = before.#names;
     }
   }
 
@@ -75,10 +88,14 @@ export class Guest {
     return MemoryImage.take(memory, this.#imageBytes);
   }
 
-  /** An image of this guest or of one that began as it did. Not after a fault. */
+  /**
+   * An image of this guest or of one that began as it did. Not after a fault. Where the same image was put before, it leaves out what the engine has no use for,
+   * so that it is not written in vain for each call; from one script to another nothing is left out.
+   */
   putImage(image: MemoryImage): void {
     const { memory } = this.#engine;
-    image.put(memory);
+    image.put(memory, image === this.#put ? this.#unused : NOTHING);
+    this.#put = image;
     if (!this.hasGrown) return;
     // The allocator has forgotten this part with the image, and takes new memory behind it when it needs more.
     new Uint8Array(memory.buffer).fill(0, this.#bytes);
@@ -110,7 +127,7 @@ export class Guest {
 
   /** Runs getters and traps of proxies. */
   get(object: Value, name: string): Value {
-    return this.#known(this.#engine.qjs_get_prop_string(object, this.#cString(name)));
+    return this.#known(this.#engine.qjs_get_prop_string(object, this.#names.get(name) ?? this.#cString(name)));
   }
 
   /** The exception that the last operation ended with. */
@@ -139,6 +156,15 @@ export class Guest {
     if (start === 0 || length > TEXT_BYTES_MAX) throw new EngineFault('A string could not be read.');
     const bytes = Buffer.from(this.#engine.memory.buffer, start, length);
     return isUtf8(bytes) ? bytes.toString('utf8') : null;
+  }
+
+  /** The C stack as it comes is as long as the longest limit needs. */
+  #shortenStack({ stackBytesMax }: RoutingLimits): Span {
+    const { __stack_pointer: stackPointer } = this.#engine;
+    const end = stackPointer.value;
+    const start = Math.min(end, Math.ceil((Math.min(stackBytesMax, STACK_BYTES_MAX) + STACK_SPARE_BYTES) / PAGE_BYTES) * PAGE_BYTES);
+    stackPointer.value = start;
+    return { start, end };
   }
 
   #start(limits: RoutingLimits): void {
@@ -207,6 +233,10 @@ const PAGE_BYTES = 4096;
 const GAP_PAGES_MAX = 4;
 const ZEROS = Buffer.alloc(PAGE_BYTES);
 
+/** Bytes from `start` to before `end`. */
+interface Span { readonly start: number; readonly end: number }
+const NOTHING: Span = { start: 0, end: 0 };
+
 /**
  * The whole state of an engine at one moment: its linear memory. Everything that a script can change lives there, so that
  * putting it back leaves nothing of what ran since, and brings free memory to zero as well.
@@ -239,15 +269,23 @@ export class MemoryImage {
     return new MemoryImage(runs, bytes.length);
   }
 
-  /** What lies behind the image's length stays as it is. */
-  put(memory: WasmMemory): void {
+  /** What lies behind the image's length stays as it is, and so do the bytes of `but`, where the image has zeros only. */
+  put(memory: WasmMemory, but: Span = NOTHING): void {
     const bytes = new Uint8Array(memory.buffer, 0, this.length);
     let at = 0;
     for (const run of this.#runs) {
-      bytes.fill(0, at, run.start);
+      zero(bytes, at, run.start, but);
       bytes.set(run.bytes, run.start);
       at = run.start + run.bytes.length;
     }
-    bytes.fill(0, at);
+    zero(bytes, at, this.length, but);
+  }
+}
+
+function zero(bytes: Uint8Array, start: number, end: number, but: Span): void {
+  if (but.start < start || but.end > end) bytes.fill(0, start, end);
+  else {
+    bytes.fill(0, start, but.start);
+    bytes.fill(0, but.end, end);
   }
 }

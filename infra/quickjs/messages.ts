@@ -53,6 +53,21 @@ export function threadCpuMs(): number {
   return (user + system) / 1e3;
 }
 
+/** Age in milliseconds up to which a processor time counts as that of now. */
+const RECENT_MS = 0.5;
+let recentMs = -Infinity;
+let recentCpuMs = 0;
+
+/** Processor time of this thread in milliseconds, now or up to RECENT_MS ago. The system takes longer to tell it than a tenth of a short run, and a limit of milliseconds need not know better when a run began. */
+export function recentThreadCpuMs(): number {
+  const now = performance.now();
+  if (now - recentMs >= RECENT_MS) {
+    recentMs = now;
+    recentCpuMs = threadCpuMs();
+  }
+  return recentCpuMs;
+}
+
 /** What a worker thread tells its watchdog about the script that runs, which may give no control back. */
 export class ThreadSignal {
   readonly #running: Int32Array;
@@ -72,7 +87,7 @@ export class ThreadSignal {
 
   begin(run: number): void {
     this.#times[0] = sharedNowMs();
-    this.#times[1] = threadCpuMs();
+    this.#times[1] = recentThreadCpuMs();
     Atomics.store(this.#running, 0, run);
   }
 

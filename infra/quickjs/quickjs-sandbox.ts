@@ -43,6 +43,7 @@ export class QuickJsSandbox implements RoutingSandbox {
   readonly #queues = new Map<string, ConnectorQueue>();
   readonly #batches = new Map<SandboxThread, Batch>();
   #waiting = 0;
+  #isToDispatch = false;
   #isClosed = false;
 
   constructor(options: QuickJsSandboxOptions) {
@@ -106,7 +107,7 @@ export class QuickJsSandbox implements RoutingSandbox {
     this.#waiting++;
     this.#turns.add(queue);
     void this.#pool.fill();
-    this.#dispatch();
+    this.#dispatchSoon();
     return promise;
   }
 
@@ -116,8 +117,19 @@ export class QuickJsSandbox implements RoutingSandbox {
     return queue;
   }
 
+  /** Behind all that this turn of the event loop brings, so that calls which come together go in one message: each costs both threads a turn. */
+  #dispatchSoon(): void {
+    if (this.#isToDispatch) return;
+    this.#isToDispatch = true;
+    setImmediate(() => {
+      this.#isToDispatch = false;
+      this.#dispatch();
+    });
+  }
+
   /** Gives work to idle threads, as long as it is somebody's turn. */
   #dispatch(): void {
+    if (this.#isClosed) return;
     for (let queue = this.#turns.next(); queue !== null; queue = this.#turns.next()) {
       const thread = this.#pool.idle(queue.connectorId, queue.nextScript);
       if (thread === null) return;

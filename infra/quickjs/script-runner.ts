@@ -2,7 +2,7 @@ import type { RoutingLimits } from '../../core/ports/routing-sandbox.ts';
 import type { EngineHost, WasmModule } from './engine.ts';
 import { Guest } from './guest.ts';
 import type { MemoryImage, Value } from './guest.ts';
-import { threadCpuMs } from './messages.ts';
+import { recentThreadCpuMs, threadCpuMs } from './messages.ts';
 import type { Run, RunResult } from './messages.ts';
 import { cut, describeException } from './script-error.ts';
 
@@ -208,7 +208,7 @@ export class CallHost implements EngineHost {
   begin(nowMs: number, seed: number): void {
     this.#nowMs = nowMs;
     this.#seed = seed;
-    this.#startedCpuMs = threadCpuMs();
+    this.#startedCpuMs = recentThreadCpuMs();
     this.#startedMs = performance.now();
     this.#nextLookMs = this.#startedMs + this.#timeoutMs;
     this.isTimedOut = false;

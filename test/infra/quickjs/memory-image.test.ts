@@ -24,3 +24,21 @@ test('whatever was written since, an image brings back what was there, and leave
     expect(Buffer.compare(bytes, expected)).toBe(0);
   }), { seed: 1, numRuns: 200 });
 });
+
+test('a part with zeros that is left out stays as it is, and all else comes back', () => {
+  const [used, unused, data] = [8 * PAGE_BYTES, 24 * PAGE_BYTES, 40 * PAGE_BYTES];
+  const memory = memoryOf(BYTES);
+  const bytes = new Uint8Array(memory.buffer);
+  bytes.fill(1, data, data + 10);
+  const image = MemoryImage.take(memory, BYTES);
+  bytes.fill(7);
+  image.put(memory, { start: used, end: unused });
+  const expected = new Uint8Array(BYTES);
+  expected.fill(1, data, data + 10);
+  expected.fill(7, used, unused);
+  expect(Buffer.compare(bytes, expected)).toBe(0);
+  // What is no part of a gap between data is not left out.
+  image.put(memory, { start: used, end: data + 1 });
+  expected.fill(0, used, unused);
+  expect(Buffer.compare(bytes, expected)).toBe(0);
+});

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { build } from 'esbuild';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { RoutingResult } from '../../../core/ports/routing-sandbox.ts';
 import { PAUSE_MS, TIMEOUTS_IN_ROW_MAX } from '../../../infra/quickjs/connector-queue.ts';
+import type { ToWorker } from '../../../infra/quickjs/messages.ts';
 import type { QuickJsSandbox } from '../../../infra/quickjs/quickjs-sandbox.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { LIMITS, callOf, quickJsSandbox } from './sandbox-for-tests.ts';
@@ -24,6 +26,21 @@ afterEach(() => sandbox.close());
 
 const kinds = (results: readonly RoutingResult[]) => results.map(({ kind }) => kind);
 const calls = (count: number, script: string, connectorId = 'shop') => Array.from({ length: count }, () => callOf(sandbox, script, { connectorId }));
+
+describe('messages', () => {
+  test('calls of a connector that come in one turn of the event loop go to a worker in one message', async () => {
+    sandbox = quickJsSandbox();
+    await Promise.all(calls(2, GOOD));
+    const posted = vi.spyOn(Worker.prototype, 'postMessage');
+    try {
+      expect(kinds(await Promise.all(calls(8, GOOD)))).toEqual(Array.from({ length: 8 }, () => 'routed'));
+      // A worker that was kept from its work gives some of them back, for another message.
+      expect((posted.mock.calls[0]![0] as ToWorker & { kind: 'run' }).runs.length).toBe(8);
+    } finally {
+      posted.mockRestore();
+    }
+  });
+});
 
 describe('pauses', () => {
   test.each([['spin', SPINNING], ['cannot be interrupted', STUCK]])('after three timeouts in a row a connector gets nothing for a second, then one try at a time: scripts that %s', async (_, script) => {
