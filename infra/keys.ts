@@ -81,6 +81,7 @@ export const nodeKeys: Keys = {
   },
   equal: (a, b) => a.length === b.length && timingSafeEqual(a, b),
   hmac: (hash, key, data) => new Uint8Array(createHmac(hash, keyObject(key)).update(data).digest()),
+  hmacText: (hash, key, data, encoding) => createHmac(hash, keyObject(key)).update(data).digest(encoding),
   hkdfSha256: (secret, salt, info, lengthBytes) => new Uint8Array(hkdfSync('sha256', secret, salt, info, lengthBytes)),
   sealAesGcm,
   openAesGcm,

@@ -83,8 +83,11 @@ export type IngestStatus = 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 |
 export interface WebhookIngest {
   /** Whether a connector with this id takes calls here; otherwise the body is not even read (404). */
   isActive(connectorId: string): boolean | Promise<boolean>;
-  /** Signature, JSON, script, pipeline; never rejects. `signal` ends the wait for a confirmation when the client goes away. */
-  receive(call: InboundCall, signal: AbortSignal): Promise<IngestStatus>;
+  /**
+   * Signature, JSON, script, pipeline; never rejects. The signal ends the wait for a confirmation when the client goes away; it is asked for where there is such a
+   * wait only, since servers make one for whoever asks.
+   */
+  receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestStatus>;
   /** A call was refused before its body was here: too long (413), too slow (408), one too many (503), or of a type that is not taken (415). */
   refused?(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 import type { WebhookIngest } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS } from '../../core/webhook/ingest/arrivals.ts';
@@ -30,7 +31,7 @@ export const receiveWebhook: Handler = async (call, app) => {
   const body = await arrived(call, app, webhooks, connectorId);
   if (!(body instanceof Uint8Array)) return body;
   const { authorize, wasRefused } = leadOf(call);
-  const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, ...(authorize !== null && { authorize }) }, call.request.signal);
+  const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, ...(authorize !== null && { authorize }) }, () => call.request.signal);
   if (status >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member leads no more.');
   return reply(call, status);
 };
@@ -130,24 +131,49 @@ function put(values: Map<string, string>, name: string, value: string): void {
 
 /** The whole body, or the status that refuses it. Nothing is held for it but what has arrived. */
 async function bodyOf(call: Call, app: App, connectorId: string, limits: WebhookLimits): Promise<Uint8Array | number> {
-  const dropped = Promise.withResolvers<number>();
-  let isDropped = false;
+  let isDropped: 408 | 503 | null = null;
+  let onDropped: (status: number) => void = () => {};
   const arrival = app.arrivals.begin(connectorId, app.server.addressOf?.(call.request) ?? null, (why) => {
-    isDropped = true;
-    dropped.resolve(why === 'slow' ? 408 : 503);
+    isDropped = why === 'slow' ? 408 : 503;
+    onDropped(isDropped);
   });
-  const here = new AbortController();
+  const here = new Ends();
   try {
-    if (isDropped) return await dropped.promise;
-    const reading: Promise<Uint8Array | number> = readBody(call, app, limits.bodyBytesMax, arrival.arrived).finally(() => here.abort());
-    reading.catch(() => {});
-    const tooLate = app.world.clock.sleep(limits.bodyReadMs, here.signal).then(() => (here.signal.aborted ? reading : 408));
-    return await Promise.race([dropped.promise, reading, tooLate]);
+    if (isDropped !== null) return isDropped;
+    return await new Promise<Uint8Array | number>((resolve, reject) => {
+      onDropped = resolve;
+      readBody(call, app, limits.bodyBytesMax, arrival.arrived).then(resolve, reject);
+      void tooLate(app.world.clock, limits.bodyReadMs, here).then(() => { if (!here.isOver) resolve(408); });
+    });
   } catch (error) {
     if (isSkuaError(error, 'body_too_large')) return 413;
     return GONE;
   } finally {
-    here.abort();
+    here.end();
     arrival.end();
+  }
+}
+
+/** Resolves after so many milliseconds, or at the end. Most bodies are here before the next turn of the event loop, and need no timer and nothing to abort it with. */
+async function tooLate(clock: Clock, ms: number, end: Ends): Promise<void> {
+  const untilMs = clock.monotonicMs() + ms;
+  await clock.yield();
+  if (!end.isOver) await clock.sleep(untilMs - clock.monotonicMs(), end.signal);
+}
+
+/** An end that may be waited for, which costs only those who do. */
+class Ends {
+  #controller: AbortController | null = null;
+  isOver = false;
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
+  }
+
+  end(): void {
+    this.isOver = true;
+    // Without a reason an error would be made, which nobody looks at.
+    this.#controller?.abort('over');
   }
 }

@@ -53,6 +53,6 @@ describe('connectors of a function', () => {
 
 describe('a call of a sender', () => {
   it.each([[true, 201, 201], [false, 201, 202], [false, 503, 503], [false, 401, 401], [true, 504, 504], [false, 204, 204], [true, 202, 202]] as const)('that asks to be confirmed: %s, and ends with %i, is answered %i', async (waits, status, expected) => {
-    expect(await confirmedIngest(ingest(status), active(connector(waits, 1))).receive(call, never)).toBe(expected);
+    expect(await confirmedIngest(ingest(status), active(connector(waits, 1))).receive(call, () => never)).toBe(expected);
   });
 });

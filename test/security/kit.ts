@@ -38,6 +38,7 @@ export class FakeKeys implements Keys {
   equal(a: Uint8Array, b: Uint8Array): boolean { return a.length === b.length && timingSafeEqual(a, b); }
   randomBytes(length: number): Uint8Array { return this.#random.bytes(length); }
   readonly hmac = nodeKeys.hmac;
+  readonly hmacText = nodeKeys.hmacText;
   readonly hkdfSha256 = nodeKeys.hkdfSha256;
   readonly sealAesGcm = nodeKeys.sealAesGcm;
   readonly openAesGcm = nodeKeys.openAesGcm;

@@ -1,6 +1,6 @@
 import { i32 } from '../../bytes.ts';
 import { isSkuaError } from '../../errors.ts';
-import { guidFromText } from '../../guid.ts';
+import { guidFromText, guidToText } from '../../guid.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import { ANY } from '../../streams/api.ts';
@@ -276,15 +276,15 @@ function parse(data: Uint8Array): object | null {
   }
 }
 
-/** Digits that say the version and variant of a UUID, and hyphens. */
-const KEPT: ReadonlySet<number> = new Set([8, 13, 14, 18, 19, 23]);
+/** By on-disk byte of a GUID: all bits but the digits that say version and variant. */
+const MIRRORED = Uint8Array.from({ length: 16 }, (_, i) => (i === 7 || i === 8 ? 0x0f : 0xff));
 
 /**
  * The id of the note about an event, and of the event that a note is about: all bits turned round but those of version
  * and variant. With the event's own id a note would be a trace of it in the log after the event was erased.
  */
 export function mirrorId(id: string): string {
-  let mirrored = '';
-  for (let i = 0; i < id.length; i++) mirrored += KEPT.has(i) ? id[i]! : (15 - Number.parseInt(id[i]!, 16)).toString(16);
-  return mirrored;
+  guidFromText(id, guid, 0);
+  for (let i = 0; i < guid.length; i++) guid[i] = guid[i]! ^ MIRRORED[i]!;
+  return guidToText(guid, 0);
 }

@@ -81,11 +81,12 @@ const LABEL = encodeText('skua webhook delivery');
  * first events for repeats of the old ones.
  */
 export function deliveryEventId(keys: Keys, { connectorId, incarnation }: ActiveConnector, deliveryId: string): string {
-  const uuid = keys.hmac('sha256', LABEL, encodeText(`${connectorId}\0${incarnation}\0${deliveryId}`)).slice(0, 16);
-  uuid[6] = (uuid[6]! & 0x0f) | 0x80;
-  uuid[8] = (uuid[8]! & 0x3f) | 0x80;
-  return uuidText(uuid);
+  const hex = keys.hmacText('sha256', LABEL, encodeText(`${connectorId}\0${incarnation}\0${deliveryId}`), 'hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${VARIANTS[Number.parseInt(hex[16]!, 16) & 3]!}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
+
+/** The digit with the two bits of the variant, by the two bits beside them. */
+const VARIANTS = ['8', '9', 'a', 'b'] as const;
 
 /** The text of 16 bytes in textual order. */
 export function uuidText(uuid: Uint8Array): string {

@@ -84,7 +84,7 @@ class WebhookCalls implements Ingest {
     return connector instanceof Promise ? connector.then((found) => found !== null) : connector !== null;
   }
 
-  async receive(call: InboundCall, signal: AbortSignal): Promise<IngestStatus> {
+  async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestStatus> {
     const { clock, meter } = this.#parts;
     const startMs = clock.monotonicMs();
     let intake: Intake | null = null;
@@ -92,7 +92,7 @@ class WebhookCalls implements Ingest {
     try {
       const connector = await this.#parts.active.activeOf(call.connectorId);
       intake = connector === null ? null : this.#intakeOf(connector);
-      verdict = intake !== null ? await this.#admitted(intake, call, signal) : connector === null ? NOT_ACTIVE : STOPPING;
+      verdict = intake !== null ? await this.#admitted(intake, call, signalOf) : connector === null ? NOT_ACTIVE : STOPPING;
     } catch (error) {
       verdict = this.#failed(call, error);
     }
@@ -113,11 +113,11 @@ class WebhookCalls implements Ingest {
     return rejections;
   }
 
-  async #admitted(intake: Intake, call: InboundCall, signal: AbortSignal): Promise<Verdict> {
+  async #admitted(intake: Intake, call: InboundCall, signalOf: () => AbortSignal): Promise<Verdict> {
     const bytes = call.body.length;
     if (!this.#judged.take(bytes)) return FULL;
     try {
-      return await this.#judge(intake, call, signal);
+      return await this.#judge(intake, call, signalOf);
     } finally {
       this.#judged.give(bytes);
     }
@@ -173,7 +173,7 @@ class WebhookCalls implements Ingest {
     await Promise.all([...this.#intakes.values()].map((intake) => intake.drain()));
   }
 
-  async #judge(intake: Intake, call: InboundCall, signal: AbortSignal): Promise<Verdict> {
+  async #judge(intake: Intake, call: InboundCall, signalOf: () => AbortSignal): Promise<Verdict> {
     const { connector, verifier } = intake;
     const signature = verifier?.verify(call.headers, call.body, call.arrivedMs) ?? null;
     if (signature?.kind === 'refused') return { status: 401, outcome: 'refused-signature', reason: `${signature.reason} (${signature.header})` };
@@ -181,11 +181,11 @@ class WebhookCalls implements Ingest {
     const text = textOf(call.body);
     if (text === null) return { status: 400, outcome: 'refused-json', reason: 'The body is empty, or no JSON in UTF-8, or nested too deep.' };
     const deliveryId = intake.deliveryIdOf?.(call.headers, text) ?? null;
-    if (deliveryId === null) return this.#answer(connector, await this.#admit(intake, call, text, null, uuidText(this.#parts.ids.uuidBytes())), signal);
+    if (deliveryId === null) return this.#answer(connector, await this.#admit(intake, call, text, null, uuidText(this.#parts.ids.uuidBytes())), signalOf);
     // Calls of one delivery that come while it is under way share what becomes of the first.
     const eventId = deliveryEventId(this.#parts.keys, connector, deliveryId);
     const attempt = intake.attemptOf(eventId);
-    const verdict = await this.#answer(connector, await (attempt ?? intake.share(eventId, this.#admit(intake, call, text, deliveryId, eventId))), signal);
+    const verdict = await this.#answer(connector, await (attempt ?? intake.share(eventId, this.#admit(intake, call, text, deliveryId, eventId))), signalOf);
     return attempt !== null && verdict.status < 300 && verdict.outcome !== 'skipped' ? { ...verdict, outcome: 'duplicate' } : verdict;
   }
 
@@ -224,28 +224,31 @@ class WebhookCalls implements Ingest {
     return null;
   }
 
-  #answer({ settings }: ActiveConnector, admission: Admission, signal: AbortSignal): Verdict | Promise<Verdict> {
+  #answer({ settings }: ActiveConnector, admission: Admission, signalOf: () => AbortSignal): Verdict | Promise<Verdict> {
     switch (admission.kind) {
       case 'refused': return admission.verdict;
       // As the connector wants it, and so nothing that anybody has to be told of.
       case 'skipped': return { status: settings.skippedStatus, outcome: 'skipped', reason: null };
       case 'known': return { status: settings.waitForWrite ? 201 : 202, outcome: 'duplicate', reason: null };
-      case 'accepted': return settings.waitForWrite ? this.#confirm(admission.written, settings.confirmationTimeoutMs, signal) : ACCEPTED;
+      case 'accepted': return settings.waitForWrite ? this.#confirm(admission.written, settings.confirmationTimeoutMs, signalOf()) : ACCEPTED;
     }
   }
 
   async #confirm(written: Promise<WriteOutcome>, timeoutMs: number, signal: AbortSignal): Promise<Verdict> {
     const over = new AbortController();
-    const end = () => over.abort();
-    if (signal.aborted) over.abort();
+    const end = () => over.abort(OVER);
+    if (signal.aborted) end();
     else signal.addEventListener('abort', end);
     const outcome = await Promise.race([written, this.#parts.clock.sleep(timeoutMs, over.signal)]);
     signal.removeEventListener('abort', end);
-    over.abort();
+    end();
     if (outcome !== undefined) return confirmed(outcome);
     return signal.aborted ? CLIENT_GONE : { status: 504, outcome: 'write-timed-out', reason: `The event was not written within ${timeoutMs / 1_000} s. It may yet be.` };
   }
 }
+
+/** Without a reason an error is made for each wait, with all that belongs to one. Nobody looks at it. */
+const OVER = 'over';
 
 /** A byte order mark is no JSON (RFC 8259, 8.1), so it is left for the parser to refuse. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

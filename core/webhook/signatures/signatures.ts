@@ -1,6 +1,5 @@
 import { SkuaError } from '../../errors.ts';
 import type { Keys } from '../../ports/keys.ts';
-import { encodeBase64 } from '../../base64.ts';
 import type { SignatureSettings } from '../active.ts';
 import { checkSignatureSettings, schemeOf } from './schemes.ts';
 import type { SignatureScheme } from './schemes.ts';
@@ -61,7 +60,7 @@ export function signCall(keys: Keys, settings: SignatureSettings, secret: string
   const scheme = checkedScheme(settings, [secret]);
   if (scheme.signedIdHeader !== null && (id === null || !isId(id))) throw new SkuaError('invalid_connector', `${scheme.name} signs the id of the delivery: give one of at most ${ID_LENGTH_MAX} visible ASCII characters without a full stop.`);
   const timestamp = String(timestampS);
-  const signature = scheme.prefix + macText(keys, scheme, scheme.keyOf(secret)!, signedBytes(scheme, timestamp, id ?? '', body));
+  const signature = scheme.prefix + keys.hmacText(scheme.hash, scheme.keyOf(secret)!, signedBytes(scheme, timestamp, id ?? '', body), scheme.encoding);
   const { timestamp: place, deliveryHeader } = scheme;
   const headers: [string, string][] = [];
   if (deliveryHeader !== null && id !== null) headers.push([deliveryHeader, id]);
@@ -115,7 +114,7 @@ function verify(from: Prepared, headers: ReadonlyMap<string, string>, body: Uint
   const signed = signedBytes(scheme, timestamp, id, body);
   const given = signatures.map(asciiBytes);
   for (let index = 0; index < prepared.length; index++) {
-    const expected = asciiBytes(macText(keys, scheme, prepared[index]!, signed));
+    const expected = asciiBytes(keys.hmacText(scheme.hash, prepared[index]!, signed, scheme.encoding));
     for (const each of given) if (keys.equal(each, expected)) return { kind: 'valid', secretIndex: index };
   }
   return refused('signature-wrong', names.signature);
@@ -165,16 +164,6 @@ function putAscii(text: string, out: Uint8Array): void {
     out[i] = code < 128 ? code : 0;
   }
 }
-
-function macText(keys: Keys, { hash, encoding }: SignatureScheme, key: Uint8Array, signed: Uint8Array): string {
-  const mac = keys.hmac(hash, key, signed);
-  if (encoding === 'base64') return encodeBase64(mac);
-  let text = '';
-  for (const byte of mac) text += HEX[byte]!;
-  return text;
-}
-
-const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 function refused(reason: SignatureRefusal, header: string): SignatureOutcome {
   return { kind: 'refused', reason, header };

@@ -112,8 +112,8 @@ export function confirmedIngest(ingest: WebhookIngest, active: ActiveConnectors)
   return {
     isActive: (connectorId) => ingest.isActive(connectorId),
     ...(ingest.refused !== undefined && { refused: ingest.refused.bind(ingest) }),
-    async receive(call: InboundCall, signal: AbortSignal): Promise<IngestStatus> {
-      const status = await ingest.receive(call, signal);
+    async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestStatus> {
+      const status = await ingest.receive(call, signalOf);
       if (status !== 201) return status;
       const connector = await active.activeOf(call.connectorId);
       return connector === null || connector.settings.waitForWrite ? status : 202;

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import type { InboundCall, WebhookIngest } from '../../../core/webhook/api.ts';
 import type { WebhookLimits } from '../../../handlers/http/context.ts';
@@ -11,9 +11,9 @@ class FakeIngest implements WebhookIngest {
   readonly refusals: unknown[][] = [];
   asked = 0;
   status: 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 | 504 = 202;
-  signal: AbortSignal | null = null;
+  signalOf: (() => AbortSignal) | null = null;
   isActive(connectorId: string): boolean | Promise<boolean> { this.asked++; return connectorId === 'parcels'; }
-  async receive(call: InboundCall, signal: AbortSignal) { this.calls.push(call); this.signal = signal; return this.status; }
+  async receive(call: InboundCall, signalOf: () => AbortSignal) { this.calls.push(call); this.signalOf = signalOf; return this.status; }
   async refused(...refusal: unknown[]): Promise<void> { this.refusals.push([...refusal.slice(0, 3), [...refusal[3] as Iterable<string>]]); }
 }
 
@@ -115,7 +115,7 @@ describe('the call that the ingest gets', () => {
     expect(Object.fromEntries(query)).toEqual({ b: '1,2', a: 'x y', c: ',' });
     expect(Buffer.from(body).toString()).toBe('{"a":1}');
     expect(arrivedMs).toBe(h.clock.nowMs());
-    expect(ingest.signal?.aborted).toBe(false);
+    expect(ingest.signalOf?.().aborted).toBe(false);
   });
 
   test('has the headers as they arrived where the server can tell', async () => {
@@ -143,6 +143,13 @@ describe('the body', () => {
   test('is counted where no length is declared', async () => {
     open({ bodyBytesMax: 10 });
     expect((await post('/webhook/parcels', JSON_TYPE, slowBody('01234', '56789', '0'))).status).toBe(413);
+  });
+
+  test('needs no timer where it is here at once', async () => {
+    open({ bodyReadMs: 5_000 });
+    const sleep = vi.spyOn(h.clock, 'sleep');
+    expect((await post()).status).toBe(202);
+    expect(sleep.mock.calls.filter(([ms]) => ms === 5_000)).toEqual([]);
   });
 
   test('has to arrive in time', async () => {

@@ -6,7 +6,7 @@ import { signCall } from '../../../core/webhook/signatures/signatures.ts';
 import { encodeText } from '../../../core/text.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { TEST_NOW_MS } from '../../support/test-store.ts';
-import { dataOf, openRig, REJECTIONS, until } from './kit.ts';
+import { callOf, dataOf, openRig, REJECTIONS, until } from './kit.ts';
 import type { Rig } from './kit.ts';
 
 const GITHUB: SignatureSettings = { scheme: 'GitHub', timestampToleranceMs: 300_000, header: null, prefix: null, encoding: null, hash: null };
@@ -161,6 +161,21 @@ describe('statuses and what was written', () => {
     rig.active.start('parcels', { waitForWrite: true, streams: ['orders-*'] });
     expect(await rig.send({ stream: 'orders-1' }, { headers: { 'webhook-id': 'd-1' } })).toBe(500);
     expect([await rig.read('returns'), await rig.read('orders-1')]).toEqual([[], []]);
+  });
+
+  test('a client is watched only by a call that waits', async () => {
+    const rig = await openRig();
+    rig.active.start('parcels');
+    let asked = 0;
+    const signalOf = () => {
+      asked++;
+      return new AbortController().signal;
+    };
+    expect(await rig.ingest.receive(callOf(BODY, rig.clock), signalOf)).toBe(202);
+    expect(asked).toBe(0);
+    rig.active.start('waiting', WAIT);
+    expect(await rig.ingest.receive(callOf(BODY, rig.clock, { connectorId: 'waiting' }), signalOf)).toBe(201);
+    expect(asked).toBe(1);
   });
 
   test('a client that goes away ends its wait only', async () => {

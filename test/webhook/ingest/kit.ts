@@ -132,7 +132,7 @@ export async function openRig(options: RigOptions = {}): Promise<Rig> {
   return {
     opened, clock, gated, active, sandbox, meter, log, ingest,
     read: (stream) => readAll(opened.store, stream),
-    send: (body, over = {}) => ingest.receive(callOf(body, clock, over), over.signal ?? new AbortController().signal),
+    send: (body, over = {}) => ingest.receive(callOf(body, clock, over), () => over.signal ?? new AbortController().signal),
     asleep: () => until(() => clock.sleeping > sleepers),
   };
 }
