@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Ids } from '../ports/ids.ts';
 import { ANY, PAGE_EVENTS_MAX } from '../streams/api.ts';
-import type { Authorize, EventStore, NewEvent, StoredEvent, StreamMetadata } from '../streams/api.ts';
+import type { Authorize, EventStore, NewEvent, StoredEvent, StreamInfo, StreamMetadata } from '../streams/api.ts';
 import { formatMetadata } from '../streams/metadata.ts';
 import { METADATA_TYPE, metastreamOf } from '../streams/names.ts';
 import { decodeText, encodeText } from '../text.ts';
@@ -61,6 +61,10 @@ export class UserStreams {
     return event === null || record === null ? null : { record, number: event.number, updatedMs: event.createdMs, updatedTicks: event.createdTicks };
   }
 
+  info(loginName: string): Promise<StreamInfo> {
+    return this.#store.streamInfo(userStream(loginName));
+  }
+
   async #last(stream: string): Promise<StoredEvent | null> {
     try {
       return await this.#store.readEvent(stream, 'last');
@@ -74,11 +78,11 @@ export class UserStreams {
    * Writes the first record of a user that `read` does not find: access list first, then the record, each with the
    * version that was found, so that of two at once one meets a conflict. After a crash between the two it goes on with
    * the second. What a deleted user of that name left is hidden before the access list brings the stream back: else
-   * the old record would count until the new one is there.
+   * the old record would count until the new one is there. `info` is what the stream was before `read` did not find the user: one found later may hold
+   * the record that somebody else has written since, which would be hidden.
    */
-  async create(record: UserRecord): Promise<void> {
+  async create(record: UserRecord, info: StreamInfo): Promise<void> {
     const stream = userStream(record.loginName);
-    const info = await this.#store.streamInfo(stream);
     if (info.isTombstoned) throw invalidUser(`The stream of the user ${record.loginName} was deleted for ever: choose another login name.`, { loginName: record.loginName });
     const last = info.lastEventNumber;
     const metadata = formatMetadata({ ...(last >= 0 && { truncateBefore: last + 1 }), acl: ACCESS });

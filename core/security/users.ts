@@ -56,10 +56,11 @@ export class UserManager implements Users {
     checkPassword(password);
     let secret: Secret | null = null;
     await retryConflicts(async () => {
+      const info = await this.#streams.info(loginName);
       const stored = await this.#streams.read(loginName);
       if (stored !== null) return this.#expectSame(stored, password, groups);
       secret ??= await this.#passwords.create(password);
-      await this.#streams.create({ loginName, fullName, ...secret, isDisabled: false, groups: [...groups] });
+      await this.#streams.create({ loginName, fullName, ...secret, isDisabled: false, groups: [...groups] }, info);
     });
     // Also for a user that was there: whoever created it may have been cut off before this.
     await this.#streams.addName(loginName);
