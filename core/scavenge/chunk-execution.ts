@@ -20,7 +20,12 @@ const WEIGHTS_SLICE = 128;
 export async function runChunkExecution(run: RunContext, state: ScavengeState, done: number | undefined): Promise<void> {
   const plan = await planChunks(run, state, done);
   run.progress.begin('Chunk execution', plan.length, executedBytes(plan));
-  await new ChunkExecution(run, state, plan, done).run();
+  const execution = new ChunkExecution(run, state, plan, done);
+  try {
+    await execution.run();
+  } finally {
+    execution.tellMerges();
+  }
 }
 
 /** The chunks that begin before the scavenge point and behind what is done, and what is to happen to each. */
@@ -62,6 +67,7 @@ class ChunkExecution {
   readonly #checkpoint: TrailingCheckpoint;
   readonly #estimate: SurvivorEstimate;
   readonly #merges: boolean;
+  readonly #merged: Parameters<RunContext['history']['merged']>[0][] = [];
   /** Ends the other threads when one fails. */
   readonly #ending = new AbortController();
   readonly #signal: AbortSignal;
@@ -200,6 +206,11 @@ class ChunkExecution {
     }
   }
 
+  /** Called once, when no more chunks are executed. */
+  tellMerges(): void {
+    for (const merge of this.#merged.toSorted((a, b) => a.startNumber - b.startNumber)) this.#run.history.merged(merge);
+  }
+
   /** The same as of chunks that were executed one by one, and of their merge where there are several: what each would have taken and saved by itself. */
   #tellTogether(done: readonly Planned[], replacement: Chunk, { written, bytesAfter }: ExecuteNeighboursResult, elapsedMs: number): void {
     const { lines, progress, history } = this.#run;
@@ -220,7 +231,8 @@ class ChunkExecution {
     if (done.length === 1) return;
     const spaceSaved = mergedBytes - bytesAfter!;
     progress.bytesReclaimed += spaceSaved;
-    history.merged({ startNumber: replacement.startNumber, endNumber: replacement.endNumber, elapsedMs: Math.max(0, mergeMs), spaceSaved, error: null });
+    // The history tells of merges behind all chunks, as it does where they come later.
+    this.#merged.push({ startNumber: replacement.startNumber, endNumber: replacement.endNumber, elapsedMs: Math.max(0, mergeMs), spaceSaved, error: null });
     lines.merged(done.map(({ chunk }) => chunk), replacement, Math.max(0, mergeMs), spaceSaved);
   }
 
