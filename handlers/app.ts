@@ -1,5 +1,5 @@
 import { IttyRouter } from 'itty-router';
-import type { IRequest } from 'itty-router';
+import type { IRequest, RouteEntry } from 'itty-router';
 import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
 import { RequestAudit } from './audit.ts';
@@ -174,7 +174,7 @@ function routesOf(app: App): readonly Route[] {
 /** Every route. Paths that begin alike have a router of their own: one for all would try a hundred expressions on most of them. */
 function createRouter(app: App): Router {
   const byFirst = Map.groupBy(routesOf(app), ({ path }) => firstSegment(path));
-  const routers = new Map([...byFirst].map(([first, routes]) => [first, routerOf(routes)]));
+  const routers = new Map([...byFirst].map(([first, routes]) => [first, IttyRouter({ routes: routes.flatMap(entriesOf) }) as unknown as Router]));
   return { fetch: async (call, app) => routers.get(firstSegment(call.path))?.fetch(call, app) };
 }
 
@@ -184,26 +184,31 @@ function firstSegment(path: string): string {
   return end < 0 ? path.slice(1) : path.slice(1, end);
 }
 
-/** Routes, and behind the methods of each the answers that need to know the path: OPTIONS and 405. */
-function routerOf(routes: readonly Route[]): Router {
+/** What the router has of each route, made when the route is first part of an app: it knows nothing of the app, of which a process may have many. */
+const ENTRIES = new WeakMap<Route, readonly RouteEntry[]>();
+
+/** A route, and behind its methods the answers that need to know the path: OPTIONS and 405. */
+function entriesOf(route: Route): readonly RouteEntry[] {
+  const known = ENTRIES.get(route);
+  if (known !== undefined) return known;
+  const { path, methods, operations } = route;
   const router = IttyRouter<IRequest & Call, [App]>();
-  for (const { path, methods, operations } of routes) {
-    for (const [method, { access, handler, audit }] of Object.entries(operations)) {
-      const register = router[method.toLowerCase() as 'get'];
-      register<IRequest & Call, [App]>(path, (call, app) => {
-        call.methods = methods;
-        if (audit !== undefined) call.audited = { action: audit, target: targetOf(call), details: null };
-        requireAccess(call, app, access);
-        return handler(call, app);
-      });
-    }
-    router.all<IRequest & Call, [App]>(path, (call) => {
+  for (const [method, { access, handler, audit }] of Object.entries(operations)) {
+    const register = router[method.toLowerCase() as 'get'];
+    register<IRequest & Call, [App]>(path, (call, app) => {
       call.methods = methods;
-      if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
-      throw new SkuaError('method_not_allowed', `${call.request.method} is not possible here. Use ${methods}.`);
+      if (audit !== undefined) call.audited = { action: audit, target: targetOf(call), details: null };
+      requireAccess(call, app, access);
+      return handler(call, app);
     });
   }
-  return router as unknown as Router;
+  router.all<IRequest & Call, [App]>(path, (call) => {
+    call.methods = methods;
+    if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
+    throw new SkuaError('method_not_allowed', `${call.request.method} is not possible here. Use ${methods}.`);
+  });
+  ENTRIES.set(route, router.routes);
+  return router.routes;
 }
 
 /** What the variables of the path name, as people write it. */

@@ -36,7 +36,7 @@ describe('the job of a backup', () => {
   it('backs up a directory in a worker thread, and costs little when repeated', async () => {
     const root = join(folder, 'db');
     const storage = new FilesystemStorage({ root, indexRoot: join(root, 'index') });
-    const jobs = new WorkerJobs({ root, indexRoot: join(root, 'index') });
+    const jobs = new WorkerJobs({ root, indexRoot: join(root, 'index'), isOffline: true });
     const node = await openSmall(storage);
     await append(node, 'a', 60);
     const repositoryPath = join(folder, 'repository');

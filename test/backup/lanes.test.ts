@@ -266,7 +266,7 @@ describe('a backup whose large files are stored in lanes', () => {
     const folder = await mkdtemp(join(tmpdir(), 'skua-lanes-'));
     const workers: WorkerJobs[] = [];
     const lanesOn = (root: string): BackupLanes => {
-      const jobs = new WorkerJobs({ root, indexRoot: join(root, 'index') });
+      const jobs = new WorkerJobs({ root, indexRoot: join(root, 'index'), isOffline: true });
       workers.push(jobs);
       return { jobs, repository: { place: { kind: 'directory', path: join(folder, 'repository') }, key: null, compression: 'auto' }, bytesMin: 10_000 };
     };

@@ -133,7 +133,7 @@ describe.each(UNUSED)('a prune beside a backup that needs what was without use %
 
   it('never does in any random order', async () => {
     const start = await contested(unused);
-    for (let seed = 1; seed <= inLongRun(300, start.isErased ? 60 : 100); seed++) {
+    for (let seed = 1; seed <= inLongRun(300, start.isErased ? 30 : 50); seed++) {
       const random = new Random(seed);
       const bias = random.int(10, 90) / 100;
       const { ends } = await race(start, (ready) => (ready.length > 1 ? (random.chance(bias) ? 'backup' : 'prune') : ready[0]!));

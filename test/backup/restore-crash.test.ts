@@ -14,7 +14,7 @@ import { inLongRun } from '../support/long-run.ts';
 
 const SEED = 2;
 /** Every how many operations one is tried: an odd number, since the moments of crashes change with them. */
-const EVERY = inLongRun(1, 11);
+const EVERY = inLongRun(1, 23);
 const MODES = ['drop', 'keep', 'partial', 'clean'] as const;
 
 /** What a start makes of a directory: refuses it, finds nothing, or opens it with this log. */

@@ -12,9 +12,12 @@ import { contextOf } from '../support/app-context.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { event, setUp } from '../streams/setup.ts';
+import { encodeText } from '../../core/text.ts';
+import { event, setUp, type Setup } from '../streams/setup.ts';
 
 const MIB = 1_048_576;
+/** For what a test writes besides, and for what its records have around their data. */
+const ROOM_BYTES = 8 * MIB;
 const ATOM = 'application/vnd.eventstore.atom+json';
 const EVENTS = 'application/vnd.eventstore.events+json';
 
@@ -25,12 +28,21 @@ interface Node {
   get(path: string, headers?: Record<string, string>): Promise<Response>;
 }
 
+async function filled(count: number, bytes: number): Promise<Setup> {
+  const made = setUp({ capacity: count * bytes + ROOM_BYTES });
+  const data = encodeText(JSON.stringify('x'.repeat(Math.max(0, bytes - 2))));
+  for (let n = 0; n < count; n++) await made.store.append('big', -2, [event('', { data, isJson: true })]);
+  await made.store.append('small', -2, [event('"small"', { isJson: true })]);
+  return made;
+}
+
+/** Logs with events, to which no test writes: to fill one takes longer than most tests. */
+const FILLED: Record<string, Promise<Setup>> = {};
+
 /** The interface over a store with `count` events of `bytes` bytes in the stream `big`, behind the real server. */
 async function node(count: number, bytes: number, options: { replyBytesMax?: number; uploadBytesMax?: number; readPageBytesMax?: number } = {}): Promise<Node> {
   const clock = new ManualClock();
-  const { store } = setUp({ capacity: 512 * MIB });
-  for (let n = 0; n < count; n++) await store.append('big', -2, [event(JSON.stringify('x'.repeat(bytes - 2)), { isJson: true })]);
-  await store.append('small', -2, [event('"small"', { isJson: true })]);
+  const { store } = count === 0 ? await filled(count, bytes) : setUp({ from: await (FILLED[`${count} ${bytes}`] ??= filled(count, bytes)) });
   const flow = new Flow({ replyBytesMax: 64 * MIB, uploadBytesMax: 64 * MIB, stallMs: 30_000, ...options }, clock);
   const fetchApp = createApp(contextOf({
     store, clock, scavenger: new FakeScavenger(), ids: new SeededIds(), log: silentLog, meter: silentMeter, security: null, node: null, readBody, replyShareOf, toResponse,

@@ -182,7 +182,7 @@ describe('merges of different sizes', () => {
   });
 
   it('keep tables in the order of their age, whenever they end and whatever is asked for meanwhile', async () => {
-    for (let seed = 1; seed <= inLongRun(12, 4); seed++) {
+    for (let seed = 1; seed <= inLongRun(12, 2); seed++) {
       const random = new Random(seed);
       const storage = new MemoryStorage();
       const jobs = new SlowMerges(storage);

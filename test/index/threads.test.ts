@@ -19,7 +19,7 @@ const ROUNDS = inLongRun(24, 8);
 describe('an index on the file system, written and merged by worker threads', () => {
   it('finds every entry while tables are replaced below it, and after it was opened again', async () => {
     const storage = new FilesystemStorage({ root: folder });
-    const jobs = new WorkerJobs({ root: folder, indexRoot: join(folder, 'index') });
+    const jobs = new WorkerJobs({ root: folder, indexRoot: join(folder, 'index'), isOffline: true });
     const keys = Array.from({ length: STREAMS }, (_, i) => keyOf(`stream-${i}`));
     const out = new IndexEntry();
     try {

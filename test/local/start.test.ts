@@ -5,6 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ran, skua, startedNode, startedProcess } from './spawn.ts';
 import { IS_LONG_RUN } from '../support/long-run.ts';
 
+/** A whole chunk is read to verify it, and written to damage it. */
+const CHUNK_SIZE = ['--chunk-size', '1MiB'];
 const EVENTS = 'application/vnd.eventstore.events+json';
 let folder: string;
 beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'skua-start-')); });
@@ -23,7 +25,7 @@ const ID = '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11';
 
 describe('a node', () => {
   test('tells where it is, logs structured lines, keeps its data, stops with SIGTERM', async () => {
-    const first = await startedProcess(['--db', folder, '--chunk-size', '1MiB']);
+    const first = await startedProcess(['--db', folder, ...CHUNK_SIZE]);
     expect(first.process.out).toContain(`\nIts page for browsers: ${first.url}/ui\n`);
     expect((await fetch(`${first.url}/ui`)).headers.get('content-type')).toMatch(/^text\/html/);
     expect(first.process.out).toContain(`Data directory: ${folder} (chunks of 1 MiB)`);
@@ -79,8 +81,7 @@ describe('a node', () => {
   });
 
   test('an existing directory keeps its chunk size, and a warning says so', async () => {
-    const size = ['--chunk-size', '1MiB'];
-    await (await startedNode(['--db', folder, ...size])).stop();
+    await (await startedNode(['--db', folder, ...CHUNK_SIZE])).stop();
     const node = await startedNode(['--db', folder, '--chunk-size', '2MiB']);
     await node.stop();
     expect(node.process.out).toContain('chunks of 1 MiB');
@@ -108,7 +109,7 @@ describe('a failed start says why, once, and what to do', () => {
   });
 
   test('directory in use: 3', async () => {
-    const node = await startedNode(['--db', folder]);
+    const node = await startedNode(['--db', folder, ...CHUNK_SIZE]);
     const second = await skua(['start', '--insecure', '--db', folder, '--node-port', '0', '--log-level', 'error']).ended;
     const verified = await ran(['verify', folder]);
     await node.stop();
@@ -134,7 +135,7 @@ describe('a failed start says why, once, and what to do', () => {
   });
 
   test('a damaged directory: 1', async () => {
-    await (await startedNode(['--db', folder])).stop();
+    await (await startedNode(['--db', folder, ...CHUNK_SIZE])).stop();
     const chunk = path.join(folder, 'chunk-000000.000000');
     const { size } = statSync(chunk);
     writeFileSync(chunk, Buffer.alloc(size, 7));
@@ -146,7 +147,7 @@ describe('a failed start says why, once, and what to do', () => {
 
 describe('verify', () => {
   test('a good directory: 0, for people and for programs', async () => {
-    const node = await startedNode(['--db', folder]);
+    const node = await startedNode(['--db', folder, ...CHUNK_SIZE]);
     await append(node.url, ID);
     await node.stop();
     expect(await ran(['verify', folder])).toMatchObject({ code: 0, out: expect.stringContaining('nothing wrong') });
@@ -156,7 +157,7 @@ describe('verify', () => {
   });
 
   test('a damaged one: 1, with file and place', async () => {
-    await (await startedNode(['--db', folder])).stop();
+    await (await startedNode(['--db', folder, ...CHUNK_SIZE])).stop();
     const chunk = path.join(folder, 'chunk-000000.000000');
     const bytes = Buffer.alloc(statSync(chunk).size, 7);
     writeFileSync(chunk, bytes);

@@ -52,9 +52,9 @@ function check(runs: number, seed: number, make: () => { storage: Storage; optio
 }
 
 describe('the store and the model agree', () => {
-  it('on memory storage', () => check(inLongRun(150, 18), 101, () => ({ storage: new MemoryStorage() })));
-  it('on memory storage when all streams have the same hash', () => check(inLongRun(40, 15), 102, () => ({ storage: new MemoryStorage(), options: { hasher: collidingHasher } })));
-  it('on the file system', () => check(inLongRun(15, 5), 103, () => {
+  it('on memory storage', () => check(inLongRun(150, 10), 101, () => ({ storage: new MemoryStorage() })));
+  it('on memory storage when all streams have the same hash', () => check(inLongRun(40, 8), 102, () => ({ storage: new MemoryStorage(), options: { hasher: collidingHasher } })));
+  it('on the file system', () => check(inLongRun(15, 3), 103, () => {
     const root = mkdtempSync(join(tmpdir(), 'skua-model-'));
     return { storage: new FilesystemStorage({ root }), done: () => rmSync(root, { recursive: true, force: true }) };
   }));

@@ -116,7 +116,7 @@ describe('recorded scavenges, on files with worker threads and the recorded scav
       installFolder(root, unpackSet(before));
       const indexRoot = join(root, 'index');
       const begun: string[] = [];
-      const jobs = noting(new WorkerJobs({ root, indexRoot, threads: 1, scavengeThreads: 2 }), begun);
+      const jobs = noting(new WorkerJobs({ root, indexRoot, threads: 1, scavengeThreads: 2, isOffline: true }), begun);
       try {
         await repeat(new FilesystemStorage({ root, indexRoot }), await inMemory(unpackSet(after)), how, { jobs, scavengeStates: new SqliteScavengeStates({ indexRoot }) });
       } finally {

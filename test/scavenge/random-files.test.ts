@@ -19,7 +19,7 @@ describe('random histories on files, with the scavenge database in SQLite', () =
     const place = {
       storage: new FilesystemStorage({ root: folder }),
       states: new SqliteScavengeStates({ indexRoot }),
-      jobs: () => new WorkerJobs({ root: folder, indexRoot, threads: 1 }),
+      jobs: () => new WorkerJobs({ root: folder, indexRoot, threads: 1, isOffline: true }),
     };
     expect(await playHistory({ seed, place, hasher: 'plain', rounds: inLongRun(2, 1) })).toEqual([]);
   });

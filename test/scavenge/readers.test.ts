@@ -123,7 +123,7 @@ describe('readers and subscriptions during scavenges', () => {
   it('on files, with worker threads', async () => {
     const root = mkdtempSync(join(tmpdir(), 'skua-readers-'));
     const storage = new FilesystemStorage({ root });
-    const jobs = new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot });
+    const jobs = new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot, isOffline: true });
     try {
       const open = await openTestStore({ storage, jobs, clock: systemClock, ids: systemIds, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 100, scavengeStates: new SqliteScavengeStates({ indexRoot: storage.indexRoot }) });
       await play(open);

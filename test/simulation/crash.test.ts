@@ -17,7 +17,7 @@ import { inLongRun } from '../support/long-run.ts';
 const SEED = 11;
 const ROUNDS = 20;
 /** Every how many operations one is tried: no multiple of 3, since the moments of crashes change with them. */
-const EVERY = inLongRun(1, 41);
+const EVERY = inLongRun(1, 71);
 /** Refusals that are part of the workload. */
 const EXPECTED_REFUSALS = [null, 'stream_deleted', 'stream_not_found', 'wrong_expected_version'];
 

@@ -12,6 +12,7 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 /** Streams whose events lie far apart are read record by record, and a page of them must be what it was in any case. */
 
@@ -28,10 +29,10 @@ function event(random: Random, data: Uint8Array): NewEvent {
 }
 
 /** Records of all sizes that are read in different ways, between others of 25 kB, a third of which a scavenge removes. */
-async function fill(open: OpenStore): Promise<Written> {
+async function fill(open: OpenStore, rounds = ROUNDS): Promise<Written> {
   const random = new Random(17);
   const written: Written = new Map(STREAMS.map((name) => [name, []]));
-  for (let i = 0; i < ROUNDS; i++) {
+  for (let i = 0; i < rounds; i++) {
     for (const stream of STREAMS) {
       const data = random.bytes(random.pick([0, 10, 300, 3_900, 4_200, 20_000, 65_400, 70_000]));
       written.get(stream)!.push(data);
@@ -75,7 +76,7 @@ describe.each<[string, () => Storage]>([
     // The least that the cache can have: it is full all the time.
     const options = { storage, chunkSizeBytes: 1_048_576, cacheBytes: 0 };
     let open = await openTestStore(options);
-    const written = await fill(open);
+    const written = await fill(open, inLongRun(ROUNDS, 60));
     await expectAll(open, written);
     await open.store.deleteStream('gone', ANY, 'hard');
     await open.scavenger.start({ threads: 1, threshold: 0 });

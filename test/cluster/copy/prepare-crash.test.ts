@@ -10,7 +10,7 @@ import { readRawLog } from '../../scavenge/raw-log.ts';
  * end the copy holds what the bucket does.
  */
 
-const EVERY = inLongRun(1, 7);
+const EVERY = inLongRun(1, 13);
 const MOMENTS: readonly CrashMoment[] = ['before', 'middle', 'after'];
 const OUTCOMES = ['keep', 'drop', 'partial', 'clean'] as const;
 

@@ -24,13 +24,14 @@ import { fakePage } from '../../support/fake-page.ts';
 import { fakeErasure } from '../../support/fake-erasure.ts';
 import { fakeGroups } from '../../support/fake-subscriptions.ts';
 import { FakeNode } from '../../support/fake-node.ts';
+import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { FakeSecurity } from '../../support/fake-security.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openApiErrors } from '../../support/openapi-check.ts';
 import { schemaErrors } from '../../support/json-schema.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
-import { EVENTS, harness, ORIGIN } from '../harness.ts';
+import { EVENTS, ORIGIN } from '../harness.ts';
 import { IS_LONG_RUN } from '../../support/long-run.ts';
 
 const document = openApiDocument(ROUTES, { version: '9.9.9', isSecured: true });
@@ -311,7 +312,7 @@ describe('a running node answers as documented', () => {
       const full = createApp({ ...made.context, store, options: { bodyBytesMax: 1_000 } });
       await ask(full, asked, operation, doc, 'disk full');
       if (asked.body !== undefined) await ask(full, { ...asked, body: 'x'.repeat(1_100) }, operation, doc, 'too large');
-      const busy = harness();
+      const busy = { scavenger: new FakeScavenger() };
       busy.scavenger.waitingNow = { why: 'unfinished', point: { position: 5, eventNumber: 0, effectiveNowMs: 7, threshold: 0 } };
       await busy.scavenger.start();
       busy.scavenger.progressNow = { phase: 'Cleaning', chunksDone: 1, chunksTotal: 1, bytesDone: 0, bytesTotal: 0, bytesReclaimed: -5, startedAtMs: 0, elapsedSeconds: 0.5, remainingSeconds: null, phaseShare: 0.25, olderPoint: busy.scavenger.waitingNow };

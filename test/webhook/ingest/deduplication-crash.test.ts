@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { openOn, OUTCOMES } from '../../support/crash-run.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { type Crashing, crashWhileDelivering } from './deduplication-crash-kit.ts';
+import { inLongRun } from '../../support/long-run.ts';
 
-const SEEDS = 12;
+const SEEDS = inLongRun(12, 5);
 
 function onDisk(storage: FaultyStorage): Crashing {
   return {
