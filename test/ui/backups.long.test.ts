@@ -7,13 +7,11 @@ import { VERSION } from '../../local/cli/version.ts';
 import { runProgram } from '../../local/cli/run.ts';
 import { COMMANDS } from '../../local/commands/all.ts';
 import { FakeIo } from '../local/support.ts';
-import { atNode, LOOKS, PASSWORD, sees } from './kit.ts';
+import { atNode, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'skua-ui-backups-'));
 const REPOSITORY = path.join(folder, 'repository');
 afterAll(() => rm(folder, { recursive: true, force: true }));
-/** Longer than any of this takes, also beside much else. */
-const SOON = { timeout: 60_000 };
 
 atNode('backups', (ui) => {
   const list = async () => (await (await ui.ask('GET', '/admin/backups')).json() as { backups: { id: string; createdAt: string; cause: string }[] }).backups;
@@ -21,7 +19,7 @@ atNode('backups', (ui) => {
   const backUp = async () => {
     const before = (await list()).length;
     expect((await ui.ask('POST', '/admin/backup')).status).toBe(202);
-    await expect.poll(async () => (await list()).length, SOON).toBe(before + 1);
+    await expect.poll(async () => (await list()).length).toBe(before + 1);
   };
 
   test('one that is made in the page is there, and one that is made beside it is seen', async () => {
@@ -34,10 +32,10 @@ atNode('backups', (ui) => {
     const [request] = await Promise.all([page.waitForRequest((sent) => sent.method() === 'POST'), asked.getByRole('button', { name: 'Back up' }).click()]);
     expect(new URL(request.url()).search).toBe('?pauseScavenge=true');
     const rows = page.getByRole('table', { name: 'Backups' }).locator('tbody tr');
-    await expect.poll(() => rows.count(), SOON).toBe(1);
+    await expect.poll(() => rows.count()).toBe(1);
     expect(await list()).toMatchObject([{ cause: 'manual' }]);
     await backUp();
-    await expect.poll(() => rows.count(), SOON).toBe(2);
+    await expect.poll(() => rows.count()).toBe(2);
   });
 
   test('a drill is watched to its end, and what it proved is told', async () => {
@@ -46,7 +44,7 @@ atNode('backups', (ui) => {
     await page.getByRole('button', { name: 'Drill', exact: true }).click();
     await page.getByRole('dialog', { name: 'Drill' }).getByRole('button', { name: 'Begin' }).click();
     await page.getByRole('progressbar', { name: 'Drill' }).waitFor();
-    await page.getByRole('row', { name: /Drill Passed/ }).waitFor({ timeout: 120_000 });
+    await page.getByRole('row', { name: /Drill Passed/ }).waitFor();
     expect((await status()).provenAt).not.toBeNull();
     await page.getByRole('row', { name: /Drill Passed/ }).click();
     await page.getByRole('dialog', { name: 'Drill' }).getByText('indexEntries').waitFor();
@@ -56,7 +54,7 @@ atNode('backups', (ui) => {
     const asked = page.getByRole('dialog', { name: 'Verify the repository' });
     await asked.getByLabel('How much is read').selectOption('1');
     await asked.getByRole('button', { name: 'Verify' }).click();
-    await page.getByRole('row', { name: /Verification Passed/ }).waitFor({ timeout: 120_000 });
+    await page.getByRole('row', { name: /Verification Passed/ }).waitFor();
     await page.locator('.stat').filter({ hasText: 'Last verification' }).getByText('nothing wrong found').waitFor();
   });
 
@@ -93,14 +91,13 @@ atNode('backups', (ui) => {
     await sees(await ui.open('/backups', { user: 'reader' }), 'Your role is not enough');
   });
 
-  test.each(LOOKS)('nothing is wrong with it on a %s in %s', async (size, scheme) => {
+  test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
     if ((await list()).length === 0) await backUp();
-    const looks = { size, scheme } as const;
-    expect(await ui.faults('/backups', 'table', looks, async (page) => {
+    expect(await ui.faults('/backups', 'table', { size }, async (page) => {
       await page.getByRole('button', { name: 'A moment' }).click();
       await page.getByLabel('Moment, in your time zone').waitFor();
     })).toEqual([]);
-    expect(await ui.faults('/backups', 'table', looks, async (page) => {
+    expect(await ui.faults('/backups', 'table', { size }, async (page) => {
       await page.getByRole('button', { name: 'Back up now' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Back up' }).waitFor();
     })).toEqual([]);
@@ -119,7 +116,7 @@ atNode('a node without a repository', (ui) => {
     expect(await command.innerText()).toContain('Backup:\n  Repository:');
   });
 
-  test.each(LOOKS)('nothing is wrong with that on a %s in %s', async (size, scheme) => {
-    expect(await ui.faults('/backups', '.command', { size, scheme })).toEqual([]);
+  test.each(SIZE_NAMES)('nothing is wrong with that on a %s', async (size) => {
+    expect(await ui.faults('/backups', '.command', { size })).toEqual([]);
   });
 });

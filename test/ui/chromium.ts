@@ -8,6 +8,8 @@ import type { Browser } from 'playwright-core';
 
 /** What the package asks for besides: it is made for functions, which have one process and look at anything. Here a page is to be held to what browsers hold it to. */
 const UNWANTED = /single-process|disable-web-security|insecure-content|site-isolation|no-zygote/;
+/** Paints with a graphics card that is made up: each new context waits for one, and there is none to gain from. */
+const GRAPHICS = /in-process-gpu|use-gl|use-angle|swiftshader|gpu-blocklist/;
 /** Names that end so are this machine's, as no others in the world are: only to addresses do browsers say over plain HTTP who sends a request. */
 const NAMES = '--host-resolver-rules=MAP *.test 127.0.0.1';
 /** A lock that is older was left by somebody who is gone. */
@@ -17,7 +19,7 @@ const LOOK_MS = 200;
 /** A browser, or why there can't be one here. */
 export async function launched(): Promise<Browser | string> {
   try {
-    return await playwright.launch({ executablePath: await executable(), args: [...chromium.args.filter((arg) => !UNWANTED.test(arg)), NAMES], headless: true });
+    return await playwright.launch({ executablePath: await executable(), args: [...chromium.args.filter((arg) => !UNWANTED.test(arg) && !GRAPHICS.test(arg)), '--disable-gpu', NAMES], headless: true });
   } catch (error) {
     return `Chromium can't be started here: ${String((error as Error).message).split('\n')[0]}`;
   }

@@ -5,8 +5,6 @@ import type { Ui } from './kit.ts';
 import type { ClientCluster } from '../cluster/clients/members.ts';
 import type { Member } from '../cluster/processes/member.ts';
 
-/** Longer than an election takes, also beside much else. */
-const SOON = { timeout: 60_000 };
 
 const addressOf = ({ url }: Member) => new URL(url).host;
 const at = (member: Member, path = '') => `https://${addressOf(member)}/ui${path}`;
@@ -25,7 +23,7 @@ atCluster('the page at a cluster', (ui, cluster) => {
         await rowOf(page, other).getByText(other === leader ? 'Leader' : 'Follower', { exact: true }).waitFor();
         const { members } = await (await page.request.get(at(member).replace('/ui', '/gossip'))).json() as { members: { httpEndPointPort: number; epochNumber: number }[] };
         expect(await rowOf(page, other).getByRole('cell').nth(4).innerText()).toBe(String(members.find(({ httpEndPointPort }) => addressOf(other).endsWith(`:${httpEndPointPort}`))!.epochNumber));
-        await expect.poll(() => rowOf(page, other).getByRole('cell').nth(2).innerText(), SOON).toBe('–');
+        await expect.poll(() => rowOf(page, other).getByRole('cell').nth(2).innerText()).toBe('–');
       }
       await sees(page, '3 of 3 reachable');
     }
@@ -58,19 +56,19 @@ atCluster('the page at a cluster', (ui, cluster) => {
 
     await leader.kill();
     await sees(atLeader, 'The node is gone; trying again.');
-    await rowOf(atFollower, leader).getByText('Not reachable').waitFor(SOON);
+    await rowOf(atFollower, leader).getByText('Not reachable').waitFor();
     const next = await led(cluster(), leader);
-    await rowOf(atFollower, next).getByText('Leader', { exact: true }).waitFor(SOON);
-    await expect.poll(() => epoch(atFollower, next), SOON).toBeGreaterThan(before);
+    await rowOf(atFollower, next).getByText('Leader', { exact: true }).waitFor();
+    await expect.poll(() => epoch(atFollower, next)).toBeGreaterThan(before);
     // The session of the other member counts on, and its live page goes on.
     await atFollower.goto(at(next, '/streams'));
     await append(atFollower, 'from-a-follower', 'noted-later');
-    await live.getByRole('table', { name: 'Events of from-a-follower' }).getByText('noted-later').waitFor(SOON);
+    await live.getByRole('table', { name: 'Events of from-a-follower' }).getByText('noted-later').waitFor();
 
     await leader.start();
-    await atLeader.getByText('The node is gone; trying again.').waitFor({ state: 'hidden', ...SOON });
-    await rowOf(atLeader, leader).getByText('Follower', { exact: true }).waitFor(SOON);
-    await rowOf(atLeader, next).getByText('Leader', { exact: true }).waitFor(SOON);
+    await atLeader.getByText('The node is gone; trying again.').waitFor({ state: 'hidden' });
+    await rowOf(atLeader, leader).getByText('Follower', { exact: true }).waitFor();
+    await rowOf(atLeader, next).getByText('Leader', { exact: true }).waitFor();
     await rowOf(atLeader, leader).getByText('this one').waitFor();
     expect(await atLeader.getByRole('dialog', { name: 'Log in' }).count()).toBe(0);
   });
@@ -94,6 +92,6 @@ async function append(page: Page, stream: string, type: string): Promise<void> {
 
 /** Who leads now that somebody else does not. */
 async function led(cluster: ClientCluster, former: Member): Promise<Member> {
-  await expect.poll(async () => cluster.leader().then((member) => member !== former, () => false), SOON).toBe(true);
+  await expect.poll(async () => cluster.leader().then((member) => member !== former, () => false)).toBe(true);
   return cluster.leader();
 }

@@ -2,7 +2,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, describe, expect, test } from 'vitest';
 import { CHANGES, EVENTS_TYPE, LAST_CHANGES, PRIVATE_PATHS, PUBLIC_PATHS, READER, SECRETS } from './foreign/attempts.ts';
 import { ForeignSite } from './foreign/site.ts';
-import { ADMIN, atNode, PASSWORD } from './kit.ts';
+import { ADMIN, atNode, PASSWORD, PATIENCE_MS } from './kit.ts';
 import type { Ui } from './kit.ts';
 
 /**
@@ -18,8 +18,6 @@ const PLACES: readonly (readonly [string, string])[] = [['127.0.0.1', '127.0.0.1
 const NAMED = PLACES.map(([, host]) => site.origin(host));
 /** Of one test, in milliseconds: hundreds of attempts, of which some end by the browser's own patience. */
 const LONG_MS = 600_000;
-/** Of one answer, in milliseconds: longer than any takes, also beside much else. */
-const ANSWER_MS = 60_000;
 
 interface Visit {
   readonly context: BrowserContext;
@@ -47,7 +45,7 @@ function call<Name extends keyof Hostile>(page: Page, name: Name, ...args: Param
 
 async function visited(ui: Ui, host: string, foreign: string): Promise<Visit> {
   const context = await ui.browser.newContext({ locale: 'en-US' });
-  context.setDefaultTimeout(ANSWER_MS);
+  context.setDefaultTimeout(PATIENCE_MS);
   const node = ui.url.replace('127.0.0.1', host);
   const answers: Visit['answers'] = [];
   context.on('response', (response) => {

@@ -1,15 +1,22 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { atNode, LOOKS, sees } from './kit.ts';
+import { atNode, SIZE_NAMES, sees } from './kit.ts';
 
 const title = (page: Page, text: string) => page.getByRole('heading', { level: 1, name: text }).waitFor();
 const focused = (page: Page) => page.evaluate('document.activeElement.tagName + " " + (document.activeElement.getAttribute("aria-label") ?? document.activeElement.id)') as Promise<string>;
 
 atNode('the frame of the page', (ui, node) => {
-  test.each(LOOKS)('nothing is wrong with it on a %s in %s colours', async (size, scheme) => {
-    expect(await ui.faults('/nothing-here', 'main h1', { size, scheme }, async (page) => {
-      expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe(scheme === 'light' ? 'rgb(246, 247, 248)' : 'rgb(13, 18, 22)');
-    })).toEqual([]);
+  test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
+    expect(await ui.faults('/nothing-here', 'main h1', { size })).toEqual([]);
+  });
+
+  test('its colours are those that the system asks for, also when that changes', async () => {
+    const page = await ui.open('/options', { scheme: 'dark' });
+    const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    await title(page, 'Options');
+    expect(await background()).toBe('rgb(13, 18, 22)');
+    await page.emulateMedia({ colorScheme: 'light' });
+    expect(await background()).toBe('rgb(246, 247, 248)');
   });
 
   test('the way between views: links, back and forward, titles, and where the focus is', async () => {

@@ -21,8 +21,9 @@ const TOKEN = 'a token of these tests alone';
 export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } } as const;
 export type Size = keyof typeof SIZES;
 export type Scheme = 'light' | 'dark';
-/** All that a view is looked at in. */
-export const LOOKS: readonly (readonly [Size, Scheme])[] = (Object.keys(SIZES) as Size[]).flatMap((size) => (['light', 'dark'] as const).map((scheme) => [size, scheme] as const));
+/** All that a view is looked at in, in light and in dark. */
+export const SIZE_NAMES = Object.keys(SIZES) as readonly Size[];
+const SCHEMES: readonly Scheme[] = ['light', 'dark'];
 
 export interface PageOptions {
   readonly size?: Size;
@@ -43,7 +44,8 @@ const VIOLATIONS = `
   window.__violations = [];
   document.addEventListener('securitypolicyviolation', (event) => window.__violations.push(event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample));
 `;
-const ANSWER_MS = 30_000;
+/** However slow the machine is, in milliseconds: only a test that fails waits so long for a page or a node. */
+export const PATIENCE_MS = 300_000;
 const LOOK_MS = 50;
 
 export class Ui {
@@ -71,22 +73,31 @@ export class Ui {
     return page;
   }
 
-  /** What is wrong with a view by axe, and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own, whose policy lets axe in. */
-  async faults(path: string, ready: string, { size = 'desk', scheme = 'light', user = ADMIN, password }: PageOptions = {}, prepare: (page: Page) => Promise<void> = async () => {}): Promise<readonly string[]> {
-    const context = await this.#context(size, scheme, true);
+  /**
+   * What is wrong with a view by axe, in light and in dark, and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own, whose policy lets axe in. The
+   * colours change while it is open, as they do in the evening: a page for each, with axe in it, would take as long again.
+   */
+  async faults(path: string, ready: string, { size = 'desk', user = ADMIN, password }: Omit<PageOptions, 'scheme'> = {}, prepare: (page: Page) => Promise<void> = async () => {}): Promise<readonly string[]> {
+    const context = await this.#context(size, 'light', true);
     if (user !== null) await this.#logIn(context, user, password ?? (this.isTls ? CLUSTER_PASSWORD : PASSWORD));
     const page = await context.newPage();
-    page.setDefaultTimeout(ANSWER_MS);
     await page.goto(`${this.url}/ui${path}`);
     await page.locator(ready).first().waitFor();
     await prepare(page);
     const over = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth') as number;
+    const faults = over > 0 ? [`The view is wider than the window by ${over} px, which would scroll sideways.`] : [];
     await page.evaluate(axe.source);
-    const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary)))`) as string[];
+    for (const scheme of SCHEMES) {
+      await page.emulateMedia({ colorScheme: scheme });
+      // Colours on their way are none that anybody reads by.
+      await page.evaluate('Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map(({ finished }) => finished))');
+      const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary)))`) as string[];
+      faults.push(...found.map((fault) => `in ${scheme}: ${fault}`));
+    }
     // Closed now: browsers with many pages at this size are slow.
     await context.close();
     this.#contexts.splice(this.#contexts.indexOf(context), 1);
-    return over > 0 ? [`The view is wider than the window by ${over} px, which would scroll sideways.`, ...found] : found;
+    return faults;
   }
 
   /** Messages of the console that belong to what the test does, such as requests that a node refuses. */
@@ -119,7 +130,7 @@ export class Ui {
 
   async #context(size: Size, scheme: Scheme, bypassCSP: boolean): Promise<BrowserContext> {
     const context = await this.browser.newContext({ viewport: SIZES[size], colorScheme: scheme, locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce', ignoreHTTPSErrors: this.isTls, bypassCSP });
-    context.setDefaultTimeout(ANSWER_MS);
+    context.setDefaultTimeout(PATIENCE_MS);
     this.#contexts.push(context);
     return context;
   }
@@ -160,11 +171,16 @@ export class UiNode {
     return this.#member?.isRunning === true;
   }
 
+  /** Its data directory; one whose log lies on object storage has none. */
+  get data(): string {
+    return path.join(this.#folder, 'data');
+  }
+
   async begin(): Promise<void> {
     this.#folder = await mkdtemp(path.join(tmpdir(), 'skua-ui-'));
     const [port] = await freePorts(1);
     const security = this.#words.includes('--insecure') ? [] : ['--disable-tls'];
-    this.#member = new Member({ name: 'node', host: '127.0.0.1', port: port!, folder: path.join(this.#folder, 'data'), words: [...security, '--chunk-size', '1MiB', '--stream-existence-filter-size', '10000', '--log', path.join(this.#folder, 'log'), ...this.#words], env: { SERVER_DEFAULT_ADMIN_PASSWORD: PASSWORD } });
+    this.#member = new Member({ name: 'node', host: '127.0.0.1', port: port!, folder: this.#words.includes('--storage') ? '' : this.data, words: [...security, '--chunk-size', '1MiB', '--stream-existence-filter-size', '10000', '--log', path.join(this.#folder, 'log'), ...this.#words], env: { SERVER_DEFAULT_ADMIN_PASSWORD: PASSWORD } });
     this.ui.url = this.#member.url;
     await this.start();
   }
@@ -186,7 +202,7 @@ export class UiNode {
 
 /** Resolves when the node can do all that it is there for. */
 async function ready(url: string): Promise<void> {
-  for (const untilMs = Date.now() + ANSWER_MS; Date.now() < untilMs; await sleep(LOOK_MS)) {
+  for (const untilMs = Date.now() + PATIENCE_MS; Date.now() < untilMs; await sleep(LOOK_MS)) {
     if ((await fetch(`${url}/health/ready`).catch(() => null))?.status === 200) return;
   }
   throw new Error('The node does not become ready.');

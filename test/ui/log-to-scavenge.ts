@@ -42,12 +42,9 @@ export async function json<T>(ui: Ui, path: string): Promise<T> {
   return await reply.json() as T;
 }
 
-/** However slow the machine is; only a test that fails waits so long. */
-const SOON_MS = 300_000;
-
 /** What a page or a node says once it has come to it. */
 export function soon<T>(look: () => T | Promise<T>) {
-  return expect.poll(look, { timeout: SOON_MS });
+  return expect.poll(look);
 }
 
 /** Nothing runs on the node any more. */

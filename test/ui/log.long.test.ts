@@ -1,12 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { atNode, LOOKS, PASSWORD, sees } from './kit.ts';
+import { atNode, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
 import type { Ui } from './kit.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 
-/** Longer than any of this takes, also beside much else. */
-const SOON = { timeout: 20_000 };
 
 atNode('the log', (ui) => {
   test('what somebody does is logged, and seen as it comes: with its fields when it is opened, and what was thrown in lines', async () => {
@@ -21,7 +19,7 @@ atNode('the log', (ui) => {
     await page.locator('.log-head[aria-expanded="true"]').focus();
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.locator('.log-head[aria-expanded="true"]').count(), SOON).toBe(2);
+    await expect.poll(() => page.locator('.log-head[aria-expanded="true"]').count()).toBe(2);
   });
 
   test('lines are narrowed by level and words, and what is left is saved', async () => {
@@ -29,9 +27,9 @@ atNode('the log', (ui) => {
     const page = await ui.open('/log');
     const lines = page.locator('.log-line');
     await page.getByRole('button', { name: 'Warnings' }).click();
-    await expect.poll(() => page.locator('.log-line.info').count(), SOON).toBe(0);
+    await expect.poll(() => page.locator('.log-line.info').count()).toBe(0);
     await page.getByRole('searchbox', { name: 'Find in the lines' }).fill('REFUSED narrowed');
-    await expect.poll(() => lines.count(), SOON).toBe(1);
+    await expect.poll(() => lines.count()).toBe(1);
     const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save the lines that are shown' }).click()]);
     expect(saved.suggestedFilename()).toBe('skua-log.ndjson');
     const text = await readFile(await saved.path(), 'utf8');
@@ -47,12 +45,12 @@ atNode('the log', (ui) => {
     const page = await ui.open('/log');
     const level = page.getByLabel('Node logs');
     const here = async () => ((await (await ui.ask('GET', '/admin/log?count=1')).json()) as { level: string }).level;
-    await expect.poll(() => level.inputValue(), SOON).toBe('info');
+    await expect.poll(() => level.inputValue()).toBe('info');
     await level.selectOption('debug');
-    await expect.poll(here, SOON).toBe('debug');
+    await expect.poll(here).toBe('debug');
     await sees(page, 'The node logs everything now, until it is restarted');
     await ui.ask('PUT', '/admin/log/level', { level: 'warn' });
-    await expect.poll(() => level.inputValue(), SOON).toBe('warn');
+    await expect.poll(() => level.inputValue()).toBe('warn');
     await ui.ask('PUT', '/admin/log/level', { level: 'info' });
   });
 
@@ -78,9 +76,9 @@ atNode('the log', (ui) => {
     await sees(page, 'Your role is not enough');
   });
 
-  test.each(LOOKS)('nothing is wrong with it on a %s in %s', async (size, scheme) => {
+  test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
     await refused(ui, 'looks');
-    expect(await ui.faults('/log', 'text=listening', { size, scheme }, async (page) => {
+    expect(await ui.faults('/log', 'text=listening', { size }, async (page) => {
       await page.locator('.log-line.warn .log-head').last().click();
       await page.locator('.log-inside').waitFor();
     })).toEqual([]);

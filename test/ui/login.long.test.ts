@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ADMIN, atNode, LOOKS, PASSWORD, sees } from './kit.ts';
+import { ADMIN, atNode, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
 
 atNode('logging in', (ui) => {
   test('who is nobody is told what is needed; a wrong password is told; the right one shows the view, and logging out hides it', async () => {
@@ -52,8 +52,8 @@ atNode('logging in', (ui) => {
     await page.getByRole('navigation').getByRole('link', { name: 'Options , locked' }).waitFor();
   });
 
-  test.each(LOOKS)('nothing is wrong with the dialog on a %s in %s colours', async (size, scheme) => {
-    expect(await ui.faults('/options', 'main button', { user: null, size, scheme }, async (page) => {
+  test.each(SIZE_NAMES)('nothing is wrong with the dialog on a %s', async (size) => {
+    expect(await ui.faults('/options', 'main button', { user: null, size }, async (page) => {
       await page.getByRole('main').getByRole('button', { name: 'Log in' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Log in' }).click();
       await page.getByText('This is needed.').first().waitFor();

@@ -4,8 +4,6 @@ import { expect, test } from 'vitest';
 import { ADMIN, atNode, sees } from './kit.ts';
 import type { Ui } from './kit.ts';
 
-/** Longer than a start takes, also beside much else. */
-const SOON = { timeout: 60_000 };
 const GONE = 'The node is gone; trying again.';
 
 const append = (ui: Ui, stream: string, type: string) => ui.ask('POST', `/streams/${stream}`, [{ eventId: randomUUID(), eventType: type, data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
@@ -24,14 +22,14 @@ let lastLine = '';
 
 /** Views, and what happens in them once something has happened at the node. */
 const VIEWS: readonly Seen[] = [
-  { path: '/streams/orders', before: (page) => page.getByRole('table').getByText('before').first().waitFor(), after: (page) => page.getByRole('table').getByText('after').first().waitFor(SOON) },
-  { path: '/all', before: (page) => page.getByRole('table').getByText('before').first().waitFor(), after: (page) => page.getByRole('table').getByText('after').first().waitFor(SOON) },
-  { path: '/streams', before: (page) => page.getByText('orders', { exact: true }).first().waitFor(), after: (page) => page.getByText('new-ones', { exact: true }).first().waitFor(SOON) },
-  { path: '/users', before: (page) => page.getByRole('cell', { name: 'admin you' }).waitFor(), after: (page) => page.getByRole('cell', { name: 'later', exact: true }).waitFor(SOON) },
+  { path: '/streams/orders', before: (page) => page.getByRole('table').getByText('before').first().waitFor(), after: (page) => page.getByRole('table').getByText('after').first().waitFor() },
+  { path: '/all', before: (page) => page.getByRole('table').getByText('before').first().waitFor(), after: (page) => page.getByRole('table').getByText('after').first().waitFor() },
+  { path: '/streams', before: (page) => page.getByText('orders', { exact: true }).first().waitFor(), after: (page) => page.getByText('new-ones', { exact: true }).first().waitFor() },
+  { path: '/users', before: (page) => page.getByRole('cell', { name: 'admin you' }).waitFor(), after: (page) => page.getByRole('cell', { name: 'later', exact: true }).waitFor() },
   { path: '/log', before: async (page) => {
     await page.getByText('listening').first().waitFor();
     lastLine = await latest(page);
-  }, after: (page) => expect.poll(() => latest(page), SOON).not.toBe(lastLine) },
+  }, after: (page) => expect.poll(() => latest(page)).not.toBe(lastLine) },
 ];
 
 atNode('a node that is started again', (ui, node) => {
@@ -49,7 +47,7 @@ atNode('a node that is started again', (ui, node) => {
     await append(ui, 'orders', 'after');
     await append(ui, 'new-ones', 'after');
     await ui.ask('POST', '/users', { loginName: 'later', fullName: 'Later', groups: [], password: 'a Password 4' });
-    await Promise.all(pages.map((page) => page.getByText(GONE).waitFor({ state: 'hidden', ...SOON })));
+    await Promise.all(pages.map((page) => page.getByText(GONE).waitFor({ state: 'hidden' })));
     await Promise.all(VIEWS.map(({ after }, i) => after(pages[i]!)));
     for (const page of pages) {
       expect(await page.getByRole('dialog', { name: 'Log in' }).count()).toBe(0);
@@ -57,7 +55,7 @@ atNode('a node that is started again', (ui, node) => {
     }
     // And on.
     await append(ui, 'orders', 'much-later');
-    await pages[0]!.getByRole('table').getByText('much-later').first().waitFor(SOON);
+    await pages[0]!.getByRole('table').getByText('much-later').first().waitFor();
   });
 
   test('what is done while the node is away is told, and can be done once it is back', async () => {
@@ -73,7 +71,7 @@ atNode('a node that is started again', (ui, node) => {
     await dialog.getByRole('button', { name: 'Create user' }).click();
     await dialog.getByRole('alert').waitFor();
     await node.start();
-    await page.getByText(GONE).waitFor({ state: 'hidden', ...SOON });
+    await page.getByText(GONE).waitFor({ state: 'hidden' });
     // What was typed is still there.
     await dialog.getByRole('button', { name: 'Create user' }).click();
     await page.getByRole('cell', { name: 'patient', exact: true }).waitFor();

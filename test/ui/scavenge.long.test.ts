@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { atNode, LOOKS, sees } from './kit.ts';
+import { atNode, SIZE_NAMES, sees } from './kit.ts';
 import { fillChunks, fillLog, GOING, idle, json, limit, SMALL_CHUNKS, soon, STAYING } from './log-to-scavenge.ts';
 
 interface DryRunChunk { readonly weight: number; readonly bytes: number; readonly bytesReclaimable: number }
@@ -9,7 +10,10 @@ interface Report { readonly chunks: readonly DryRunChunk[]; readonly totals: { r
 interface Last { readonly scavengeId: string; readonly scavengeResult: string }
 interface Entry { readonly eventType: string; readonly data: string }
 
-const WAIT = { timeout: 300_000 };
+interface Proofs { readonly proofs: readonly { readonly state: string; readonly stream: string | null; readonly report: unknown }[] }
+
+/** To be searched for a quarter of an hour at least, and nothing on the disk: all of it is a hole. */
+const LARGE_BYTES = 4 * 2 ** 40;
 /** A run may end between the question whether there is one and that how far it is. */
 const ENDED = /status of 404/;
 /** What a run does while it is watched has to be caught before it ends: on a machine that sees too late, with a longer log. */
@@ -19,7 +23,7 @@ const BAR = { name: 'Scavenge' } as const;
 /** The number in a tile of figures. */
 const figure = (page: Page, label: string) => page.locator('.stat', { hasText: label }).locator('.stat-value').innerText();
 
-atNode('scavenges', (ui) => {
+atNode('scavenges', (ui, node) => {
   const last = () => json<Last>(ui, '/admin/scavenge/last');
 
   test('a node that has never been scavenged says what to do', async () => {
@@ -37,7 +41,7 @@ atNode('scavenges', (ui) => {
     await fillLog(ui, 5, 3);
     const page = await ui.open('/scavenge?tab=dry-run');
     await page.getByRole('button', { name: 'Start a dry run' }).click();
-    await page.getByRole('slider', { name: 'Threshold' }).waitFor(WAIT);
+    await page.getByRole('slider', { name: 'Threshold' }).waitFor();
     const report = await json<Report>(ui, `/admin/scavenge/dry-run/${await page.evaluate('localStorage.getItem("skua.dry-run")') as string}`);
     expect(await figure(page, 'Chunks written anew')).toBe(`${report.totals.chunksExecuted} of ${report.totals.chunks}`);
     const executedAt = (threshold: number) => report.chunks.filter(({ weight }) => threshold < 0 || (weight > 0 && weight >= threshold)).length;
@@ -75,11 +79,11 @@ atNode('scavenges', (ui) => {
     const page = await ui.open('/scavenge');
     await page.getByRole('button', { name: 'Start the scavenge' }).waitFor();
     expect((await ui.ask('POST', '/admin/scavenge?throttlePercent=1')).status).toBe(200);
-    await page.getByRole('progressbar', BAR).waitFor(WAIT);
+    await page.getByRole('progressbar', BAR).waitFor();
     await sees(page, 'A scavenge is under way');
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Stop the scavenge' }).click();
-    await page.getByRole('progressbar', BAR).waitFor({ state: 'detached', ...WAIT });
+    await page.getByRole('progressbar', BAR).waitFor({ state: 'detached' });
     expect((await last()).scavengeResult).toBe('Stopped');
     await page.locator('.badge', { hasText: 'Stopped' }).waitFor();
     await sees(page, 'A scavenge was not finished');
@@ -92,9 +96,9 @@ atNode('scavenges', (ui) => {
     await page.getByRole('switch', { name: 'Begin afresh' }).check();
     await page.getByLabel('Throttle in percent').fill('4');
     await page.getByRole('button', { name: 'Start the scavenge' }).click();
-    await page.getByRole('progressbar', BAR).waitFor(WAIT);
-    await page.locator('.phases .now').waitFor(WAIT);
-    await page.getByRole('progressbar', BAR).waitFor({ state: 'detached', ...WAIT });
+    await page.getByRole('progressbar', BAR).waitFor();
+    await page.locator('.phases .now').waitFor();
+    await page.getByRole('progressbar', BAR).waitFor({ state: 'detached' });
     const { scavengeId, scavengeResult } = await last();
     expect(scavengeResult).toBe('Success');
     await page.locator('.badge', { hasText: 'Success' }).waitFor();
@@ -118,9 +122,9 @@ atNode('scavenges', (ui) => {
     const page = await ui.open('/scavenge?tab=dry-run');
     await page.getByRole('tabpanel').waitFor();
     const { scavengeId } = await (await ui.ask('POST', '/admin/scavenge?dryRun=true&throttlePercent=1')).json() as { scavengeId: string };
-    await page.getByRole('progressbar', { name: 'Dry run' }).waitFor(WAIT);
+    await page.getByRole('progressbar', { name: 'Dry run' }).waitFor();
     await soon(() => page.evaluate('localStorage.getItem("skua.dry-run")')).toBe(scavengeId);
-    await page.getByRole('slider', { name: 'Threshold' }).waitFor(WAIT);
+    await page.getByRole('slider', { name: 'Threshold' }).waitFor();
     await idle(ui);
   });
 
@@ -167,7 +171,7 @@ atNode('scavenges', (ui) => {
     await page.getByRole('textbox', { name: 'Stream' }).fill('to-be-erased');
     await page.getByRole('button', { name: 'Begin the proof' }).click();
     const proofs = page.locator('.proofs > li');
-    await proofs.first().locator('.badge', { hasText: 'not erased' }).waitFor(WAIT);
+    await proofs.first().locator('.badge', { hasText: 'not erased' }).waitFor();
 
     // For good: of a stream that may be written again the last event stays.
     await ui.ask('DELETE', '/streams/to-be-erased', undefined, { 'ES-HardDelete': 'true' });
@@ -177,7 +181,7 @@ atNode('scavenges', (ui) => {
     await page.getByLabel('Event ids').fill(eventId);
     await page.getByRole('button', { name: 'Begin the proof' }).click();
     await soon(() => proofs.count()).toBe(2);
-    await proofs.first().locator('.badge', { hasText: /^erased$/ }).waitFor(WAIT);
+    await proofs.first().locator('.badge', { hasText: /^erased$/ }).waitFor();
     const saved = page.waitForEvent('download');
     await proofs.first().getByRole('button', { name: 'Save the report' }).click();
     const report = JSON.parse(await readFile(await (await saved).path(), 'utf8')) as { proofId: string; report: { isErased: boolean } };
@@ -185,16 +189,48 @@ atNode('scavenges', (ui) => {
     expect(await json(ui, `/admin/erasure/${report.proofId}`)).toEqual(report);
   });
 
-  test.each(LOOKS)('nothing is wrong with it: %s, %s', async (size, scheme) => {
-    expect(await ui.faults('/scavenge', '.badge', { size, scheme })).toEqual([]);
+  test('a proof that takes too long is stopped; then it says so, and the next one begins', async () => {
+    const stream = 'searched-for-long';
+    await ui.ask('POST', `/streams/${stream}`, [{ eventId: crypto.randomUUID(), eventType: 'x', data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
+    const large = join(node.data, 'large');
+    const file = await open(large, 'w');
+    await file.truncate(LARGE_BYTES);
+    await file.close();
+    const page = await ui.open('/scavenge?tab=erasure');
+    const begin = page.getByRole('button', { name: 'Begin the proof' });
+    const proofs = page.locator('.proofs > li');
+    const before = (await json<Proofs>(ui, '/admin/erasure')).proofs.length;
+    await page.getByRole('textbox', { name: 'Stream' }).fill(stream);
+    await begin.click();
+    await proofs.first().getByRole('progressbar', { name: `Proof of ${stream}` }).waitFor();
+    await sees(page, / of 4\sTiB/);
+    await soon(() => begin.isDisabled()).toBe(true);
+    // Of somebody else, too.
+    const other = await ui.open('/scavenge?tab=erasure');
+    await other.getByRole('progressbar', { name: `Proof of ${stream}` }).waitFor();
+
+    await other.getByRole('button', { name: 'Stop' }).click();
+    for (const each of [other, page]) {
+      await each.locator('.proofs > li').first().locator('.badge', { hasText: 'stopped' }).waitFor();
+      await each.getByRole('progressbar').waitFor({ state: 'detached' });
+    }
+    expect((await json<Proofs>(ui, '/admin/erasure')).proofs[0]).toMatchObject({ state: 'aborted', stream, report: null });
+    await rm(large);
+    await begin.click();
+    await soon(() => proofs.count()).toBe(before + 2);
+    await proofs.first().locator('.badge', { hasText: 'not erased' }).waitFor();
+  });
+
+  test.each(SIZE_NAMES)('nothing is wrong with it: %s', async (size) => {
+    expect(await ui.faults('/scavenge', '.badge', { size })).toEqual([]);
     // A browser that has seen no dry run begins with none.
-    expect(await ui.faults('/scavenge?tab=dry-run', '.empty', { size, scheme }, async (page) => {
+    expect(await ui.faults('/scavenge?tab=dry-run', '.empty', { size }, async (page) => {
       await page.getByRole('button', { name: 'Start a dry run' }).click();
-      await page.getByRole('slider').waitFor(WAIT);
+      await page.getByRole('slider').waitFor();
     })).toEqual([]);
-    expect(await ui.faults('/scavenge?tab=erasure', '.proofs > li', { size, scheme })).toEqual([]);
-    expect(await ui.faults('/scavenge?tab=history', 'tbody tr', { size, scheme })).toEqual([]);
-    expect(await ui.faults(`/scavenge?tab=explain&stream=${GOING}`, '.events-strip', { size, scheme })).toEqual([]);
+    expect(await ui.faults('/scavenge?tab=erasure', '.proofs > li', { size })).toEqual([]);
+    expect(await ui.faults('/scavenge?tab=history', 'tbody tr', { size })).toEqual([]);
+    expect(await ui.faults(`/scavenge?tab=explain&stream=${GOING}`, '.events-strip', { size })).toEqual([]);
   });
 
   test('who may not scavenge is told why', async () => {

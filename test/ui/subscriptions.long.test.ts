@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import type { Locator, Page } from 'playwright-core';
-import { ADMIN, atCluster, atNode, LOOKS, PASSWORD, sees } from './kit.ts';
+import { ADMIN, atCluster, atNode, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
 import type { Ui } from './kit.ts';
 
 const ran = promisify(execFile);
@@ -14,8 +14,6 @@ interface Info {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
-/** Longer than any of this takes, also beside much else. */
-const SOON = { timeout: 20_000 };
 
 atNode('subscriptions', (ui) => {
   const info = async (stream: string, group: string) => (await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info;
@@ -75,7 +73,7 @@ atNode('subscriptions', (ui) => {
     await page.getByRole('link', { name: 'workers' }).click();
     await page.getByRole('tab', { name: 'Parked (3)' }).click();
     const rows = page.getByRole('table', { name: 'Parked messages' }).getByRole('row');
-    await expect.poll(() => rows.count(), SOON).toBe(4);
+    await expect.poll(() => rows.count()).toBe(4);
     await rows.nth(1).click();
     const message = page.getByRole('dialog', { name: 'Parked message 2' });
     await message.getByText('Client explicitly NAK\'ed message.').waitFor();
@@ -93,21 +91,21 @@ atNode('subscriptions', (ui) => {
     await page.getByRole('tab', { name: 'Parked (1)' }).waitFor();
     expect((await info('jobs', 'workers')).parkedMessageCount).toBe(1);
     // They are sent again, and go from the list when a consumer is done with them.
-    await expect.poll(() => page.getByText('being sent again').count(), SOON).toBe(2);
+    await expect.poll(() => page.getByText('being sent again').count()).toBe(2);
     expect(await done(ui, 'jobs', 'workers', 2)).toEqual(['job-made', 'job-made']);
-    await expect.poll(() => rows.count(), SOON).toBe(2);
+    await expect.poll(() => rows.count()).toBe(2);
 
     await page.getByRole('button', { name: 'Replay parked' }).click();
     await replay.getByLabel('Which').selectOption('all');
     await replay.getByRole('button', { name: 'Replay' }).click();
-    await expect.poll(async () => (await info('jobs', 'workers')).parkedMessageCount, SOON).toBe(0);
+    await expect.poll(async () => (await info('jobs', 'workers')).parkedMessageCount).toBe(0);
     expect(await done(ui, 'jobs', 'workers', 1)).toEqual(['job-made']);
     await sees(page, 'Nothing is parked');
   });
 
   test('a group is reset in the page, and its consumers get all again', async () => {
     await parked(ui, 'letters', 'readers', 3, 0);
-    await expect.poll(() => titles('letters', 'readers'), SOON).toEqual([]);
+    await expect.poll(() => titles('letters', 'readers')).toEqual([]);
     const page = await ui.open('/subscriptions/letters/readers');
     await page.getByRole('button', { name: 'More for this group' }).click();
     await page.getByRole('menuitem', { name: 'Reset' }).click();
@@ -116,7 +114,7 @@ atNode('subscriptions', (ui) => {
     await reset.getByLabel('Number of the event').fill('1');
     await reset.getByRole('button', { name: 'Reset' }).click();
     await reset.waitFor({ state: 'hidden' });
-    await expect.poll(() => titles('letters', 'readers'), SOON).toEqual(['1@letters', '2@letters']);
+    await expect.poll(() => titles('letters', 'readers')).toEqual(['1@letters', '2@letters']);
   });
 
   test('a group that comes and goes beside the page is seen to; names are text, whatever they hold', async () => {
@@ -139,14 +137,13 @@ atNode('subscriptions', (ui) => {
     expect(await page.getByRole('button', { name: /Settings|Replay|More for/ }).count()).toBe(0);
   });
 
-  test.each(LOOKS)('nothing is wrong with the views on a %s in %s', async (size, scheme) => {
+  test.each(SIZE_NAMES)('nothing is wrong with the views on a %s', async (size) => {
     await parked(ui, 'looks', 'lookers', 3, 2);
-    const looks = { size, scheme } as const;
-    expect(await ui.faults('/subscriptions', 'text=lookers', looks)).toEqual([]);
-    expect(await ui.faults('/subscriptions?new', 'dialog', looks, (page) => page.getByLabel('Stream', { exact: true }).fill('$all').then(() => page.getByLabel('make-group.mjs', { exact: true }).waitFor()))).toEqual([]);
-    expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', looks)).toEqual([]);
-    expect(await ui.faults(`${pathOf('looks', 'lookers')}?tab=parked`, 'text=job-made', looks)).toEqual([]);
-    expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', looks, (page) => dialog(page, 'Settings'))).toEqual([]);
+    expect(await ui.faults('/subscriptions', 'text=lookers', { size })).toEqual([]);
+    expect(await ui.faults('/subscriptions?new', 'dialog', { size }, (page) => page.getByLabel('Stream', { exact: true }).fill('$all').then(() => page.getByLabel('make-group.mjs', { exact: true }).waitFor()))).toEqual([]);
+    expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', { size })).toEqual([]);
+    expect(await ui.faults(`${pathOf('looks', 'lookers')}?tab=parked`, 'text=job-made', { size })).toEqual([]);
+    expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', { size }, (page) => dialog(page, 'Settings'))).toEqual([]);
   });
 });
 
@@ -219,7 +216,7 @@ async function takenOf(ui: Ui, stream: string, group: string, count: number): Pr
   await expect.poll(async () => {
     const { entries } = await (await ui.ask('GET', `${pathOf(stream, group)}/20?embed=rich`)).json() as { entries: { eventType: string; links: { uri: string; relation: string }[] }[] };
     return taken.push(...entries.map(({ eventType, links }) => ({ id: links.find(({ relation }) => relation === 'ack')!.uri.split('/').at(-1)!, type: eventType })));
-  }, SOON).toBe(count);
+  }).toBe(count);
   return taken;
 }
 
@@ -233,5 +230,5 @@ async function parked(ui: Ui, stream: string, group: string, events: number, cou
   const ids = (await takenOf(ui, stream, group, events)).map(({ id }) => id);
   if (count > 0) await ui.ask('POST', `${pathOf(stream, group)}/nack?action=park&ids=${ids.slice(0, count).join(',')}`);
   if (count < events) await ui.ask('POST', `${pathOf(stream, group)}/ack?ids=${ids.slice(count).join(',')}`);
-  await expect.poll(async () => ((await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info).parkedMessageCount, SOON).toBe(count);
+  await expect.poll(async () => ((await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info).parkedMessageCount).toBe(count);
 }

@@ -1,12 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Page } from 'playwright-core';
-import { atNode, LOOKS, PASSWORD, sees } from './kit.ts';
+import { atNode, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const SECRET = 'only we two know';
-/** Longer than any of this takes, also beside much else. */
-const SOON = { timeout: 20_000 };
 
 atNode('webhooks', (ui) => {
   const settings = async (id: string) => (await (await ui.ask('GET', `/connectors/${id}/settings`)).json() as { settings: Record<string, string> }).settings;
@@ -41,10 +39,10 @@ atNode('webhooks', (ui) => {
 
     expect((await call('orders', '{"number":7,"by":"Ann"}', SECRET, { 'x-event': 'order-placed' })).status).toBe(202);
     expect((await call('orders', '{"number":7}', 'another secret')).status).toBe(401);
-    await expect.poll(async () => (await streamOf('order-7')).map(({ eventType }) => eventType), SOON).toEqual(['order-placed']);
+    await expect.poll(async () => (await streamOf('order-7')).map(({ eventType }) => eventType)).toEqual(['order-placed']);
     const tile = (label: string) => page.locator('.stat').filter({ hasText: label });
-    await expect.poll(() => tile('Taken').locator('.stat-value').innerText(), SOON).toBe('1');
-    await expect.poll(() => tile('Refused').locator('.stat-value').innerText(), SOON).toBe('1');
+    await expect.poll(() => tile('Taken').locator('.stat-value').innerText()).toBe('1');
+    await expect.poll(() => tile('Refused').locator('.stat-value').innerText()).toBe('1');
     await page.getByRole('tab', { name: 'Rejections' }).click();
     await page.getByRole('row', { name: /401.*signature-wrong.*Sender and connector have different secrets/ }).waitFor();
     // What comes while one looks.
@@ -56,7 +54,7 @@ atNode('webhooks', (ui) => {
   test('the script is tried as it is typed: where the call would go, in which line it fails, on a payload of before; nothing is written', async () => {
     await make('tried', 'const route = ({ body }) => ({ stream: "tried-" + body.id });');
     await ui.ask('POST', '/webhook/tried', { id: 'before' });
-    await expect.poll(async () => (await streamOf('tried-before')).length, SOON).toBe(1);
+    await expect.poll(async () => (await streamOf('tried-before')).length).toBe(1);
     const page = await ui.open('/webhooks/tried?tab=settings');
     await type(page, 'function route({ body, headers }) {\n  return { stream: body.to.name, schema: headers["x-kind"] };\n}');
     const result = page.locator('.trial-result');
@@ -73,7 +71,7 @@ atNode('webhooks', (ui) => {
     expect(await page.locator('.script-gutter .marked').count()).toBe(0);
     await page.getByLabel('Recent payload of a stream').fill('tried-before');
     await page.getByRole('button', { name: 'Take' }).click();
-    await expect.poll(() => page.getByLabel('Payload', { exact: true }).inputValue(), SOON).toContain('"before"');
+    await expect.poll(() => page.getByLabel('Payload', { exact: true }).inputValue()).toContain('"before"');
     // What is only tried is neither saved nor written.
     expect(Buffer.from((await settings('tried'))['routingScript']!, 'base64').toString()).toContain('tried-');
     expect((await ui.ask('GET', `/streams/${encodeURIComponent(HOSTILE)}`)).status).toBe(404);
@@ -116,20 +114,20 @@ atNode('webhooks', (ui) => {
     await page.getByLabel('Wait at most').fill('00:00:05');
     await page.getByLabel('Answer to skipped calls').selectOption('204');
     await page.getByRole('button', { name: 'Save settings' }).click();
-    await expect.poll(() => settings('changed'), SOON).toMatchObject({ 'allowedHeaders:1': 'x-two', waitForWrite: 'true', confirmationTimeout: '00:00:05', skippedStatus: '204', 'signature:secret': '********' });
+    await expect.poll(() => settings('changed')).toMatchObject({ 'allowedHeaders:1': 'x-two', waitForWrite: 'true', confirmationTimeout: '00:00:05', skippedStatus: '204', 'signature:secret': '********' });
     // Restarted with it, and with the secret that it had.
-    await expect.poll(async () => (await call('changed', '{}', SECRET)).status, SOON).toBe(201);
+    await expect.poll(async () => (await call('changed', '{}', SECRET)).status).toBe(201);
 
     await page.getByRole('button', { name: 'Replace: Secret' }).click();
     await page.getByLabel('Secret', { exact: true }).fill('a new one');
     await page.getByRole('button', { name: 'Add: Second secret' }).click();
     await page.getByLabel('Second secret', { exact: true }).fill(SECRET);
     await page.getByRole('button', { name: 'Save settings' }).click();
-    await expect.poll(async () => (await call('changed', '{"n":1}', 'a new one')).status, SOON).toBe(201);
+    await expect.poll(async () => (await call('changed', '{"n":1}', 'a new one')).status).toBe(201);
     expect((await call('changed', '{"n":2}', SECRET)).status).toBe(201);
     await page.getByRole('button', { name: 'Remove: Second secret' }).click();
     await page.getByRole('button', { name: 'Save settings' }).click();
-    await expect.poll(async () => (await call('changed', '{"n":3}', SECRET)).status, SOON).toBe(401);
+    await expect.poll(async () => (await call('changed', '{"n":3}', SECRET)).status).toBe(401);
     expect((await call('changed', '{"n":4}', 'a new one')).status).toBe(201);
   });
 
@@ -141,14 +139,14 @@ atNode('webhooks', (ui) => {
       await page.getByRole('menuitem', { name: what }).click();
     };
     await page.getByRole('button', { name: 'Stop' }).click();
-    await expect.poll(() => state('life'), SOON).toBe('CONNECTOR_STATE_STOPPED');
+    await expect.poll(() => state('life')).toBe('CONNECTOR_STATE_STOPPED');
     await act('Rename');
     await page.getByRole('dialog').getByLabel('Name').fill('Life of one');
     await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click();
     await page.getByRole('heading', { name: 'Life of one' }).waitFor();
     await act('Reset');
     await page.getByRole('dialog').getByRole('button', { name: 'Reset and start' }).click();
-    await expect.poll(() => state('life'), SOON).toBe('CONNECTOR_STATE_RUNNING');
+    await expect.poll(() => state('life')).toBe('CONNECTOR_STATE_RUNNING');
     // Stopped beside the page, it is seen to be.
     await ui.ask('POST', '/connectors/life/stop');
     await page.getByRole('button', { name: 'Start', exact: true }).waitFor();
@@ -164,15 +162,14 @@ atNode('webhooks', (ui) => {
     await sees(await ui.open('/webhooks', { user: 'reader' }), 'Your role is not enough');
   });
 
-  test.each(LOOKS)('nothing is wrong with the views on a %s in %s', async (size, scheme) => {
-    const id = `looks-${size}-${scheme}`;
+  test.each(SIZE_NAMES)('nothing is wrong with the views on a %s', async (size) => {
+    const id = `looks-${size}`;
     await make(id, 'const route = () => { throw new Error("no"); };', { signature: { scheme: 'Generic', secret: SECRET, header: 'x-signature' } });
     await ui.ask('POST', `/webhook/${id}`, {});
-    const looks = { size, scheme } as const;
-    expect(await ui.faults('/webhooks', `text=${id}`, looks)).toEqual([]);
-    expect(await ui.faults(`/webhooks/${id}`, 'text=What became of calls', looks)).toEqual([]);
-    expect(await ui.faults(`/webhooks/${id}?tab=rejections`, 'text=signature-missing', looks)).toEqual([]);
-    expect(await ui.faults(`/webhooks/${id}?tab=settings`, 'text=Deliveries that come again', looks, async (page) => {
+    expect(await ui.faults('/webhooks', `text=${id}`, { size })).toEqual([]);
+    expect(await ui.faults(`/webhooks/${id}`, 'text=What became of calls', { size })).toEqual([]);
+    expect(await ui.faults(`/webhooks/${id}?tab=rejections`, 'text=signature-missing', { size })).toEqual([]);
+    expect(await ui.faults(`/webhooks/${id}?tab=settings`, 'text=Deliveries that come again', { size }, async (page) => {
       await page.getByRole('button', { name: 'Try the script' }).click();
       await page.locator('.trial-result dl').waitFor();
     })).toEqual([]);

@@ -27,6 +27,8 @@ export interface ChartProps {
   readonly syncKey?: string;
 }
 
+/** In place of lines, until there are some: the node keeps no past that could be asked for. */
+const EMPTY = 'Filled while the page is open, up to an hour.';
 const HEIGHT = 150;
 /** A rem where nobody has asked for larger letters. */
 const REM_PX = 16;
@@ -85,6 +87,8 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
     if (plot.current?.cursor.idx == null) showAt(legend.current, data.current, null, unit);
   }, [times, series]);
 
+  // A line has two ends.
+  const isEmpty = !series.some(({ values }) => values.filter((value) => value !== null).length > 1);
   return (
     <figure class="chart">
       <figcaption class={`chart-head${series.length > ROW_SERIES ? ' many' : ''}`}><span class="chart-title">{title}</span>
@@ -92,6 +96,7 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
         {actions}
       </figcaption>
       <div ref={host} class="chart-host" aria-hidden="true" style={{ height: `${height / REM_PX}rem` }} />
+      {isEmpty && <p class="chart-empty muted small">{EMPTY}</p>}
       <div class="hidden-visually"><table>
         <caption>{title}{times.length > 0 && `, ${clockText(times[0]!)} to ${clockText(times.at(-1)!)}`}</caption>
         <thead><tr><th scope="col">Line</th><th scope="col">Last</th><th scope="col">Lowest</th><th scope="col">Highest</th></tr></thead>

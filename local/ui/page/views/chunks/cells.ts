@@ -1,6 +1,9 @@
 import type { DryRunChunk, DryRunReport } from '../scavenge/dry-run.ts';
 import type { Chunk, ChunkList } from './chunk-list.ts';
 
+/** Where the complete files of a node lie that shares its log with others. */
+export const COLD = 'in object storage';
+
 /** What the map shows of one chunk file. */
 export interface Cell {
   readonly index: number;

@@ -3,14 +3,14 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { bytesText, numberText, percentText } from '../../lib/format.ts';
 import type { Cell } from './cells.ts';
-import { numbersOf } from './cells.ts';
+import { COLD, numbersOf } from './cells.ts';
 
 const COLUMNS: readonly Column<Cell>[] = [
   { name: 'number', title: 'Chunk', width: '8rem', sortBy: ({ index }) => index, render: ({ chunk }) => <strong>{numbersOf(chunk)}</strong> },
   { name: 'file', title: 'File', isMinor: true, render: ({ chunk }) => <code>{chunk.file}</code> },
   {
     name: 'state', title: 'State', width: '14rem', isMinor: true, sortBy: ({ chunk }) => (chunk.isOngoing ? 2 : chunk.isScavenged ? 1 : 0),
-    render: ({ chunk, span }) => <span class="row">{chunk.isOngoing && <Badge tone="warn">being written</Badge>}{chunk.isScavenged && <Badge tone="accent">scavenged</Badge>}{span > 1 && <Badge>merged</Badge>}{chunk.isCold && <Badge tone="info">in the archive</Badge>}</span>,
+    render: ({ chunk, span }) => <span class="row">{chunk.isOngoing && <Badge tone="warn">being written</Badge>}{chunk.isScavenged && <Badge tone="accent">scavenged</Badge>}{span > 1 && <Badge>merged</Badge>}{chunk.isCold && <Badge tone="info">{COLD}</Badge>}</span>,
   },
   { name: 'size', title: 'Size', width: '7rem', align: 'end', sortBy: ({ chunk }) => chunk.bytes, render: ({ chunk }) => bytesText(chunk.isOngoing ? chunk.dataBytes : chunk.bytes) },
   { name: 'removable', title: 'Removable', width: '8rem', align: 'end', sortBy: ({ removable }) => removable, render: ({ removable }) => percentText(removable) },

@@ -129,7 +129,7 @@ function Totals({ cells, list, report }: { readonly cells: readonly Cell[]; read
   const complete = cells.length - (last.chunk.isOngoing ? 1 : 0);
   return (
     <div class="tiles">
-      <Stat label="On the disk" value={bytesText(sums.bytes)} note={`${countText(cells.length, 'file')}${numbers === cells.length ? '' : ` of ${countText(numbers, 'chunk')}`}`} />
+      <Stat label={cells.some(({ chunk }) => chunk.isCold) ? 'In object storage' : 'On the disk'} value={bytesText(sums.bytes)} note={`${countText(cells.length, 'file')}${numbers === cells.length ? '' : ` of ${countText(numbers, 'chunk')}`}`} />
       <Stat label="Could be removed" value={report === null ? '–' : bytesText(sums.removable)} note={report === null ? 'count it by a dry run' : <>{percentText(sums.bytes === 0 ? 0 : sums.removable / sums.bytes)}, counted <Time at={report.point.effectiveNow} /></>} />
       <Stat label="Files scavenged" value={numberText(sums.scavenged)} note={sums.scavenged === 0 ? 'no file has been written anew' : `of ${numberText(complete)}, ${bytesText(sums.freed)} less than they held`} />
       <Stat label="Chunk being written" value={last.chunk.isOngoing ? numberText(last.chunk.start) : '–'} note={last.chunk.isOngoing ? `${bytesText(last.chunk.dataBytes)} of ${bytesText(list.chunkSize)}, ${percentText(last.fill)}` : undefined} />

@@ -3,7 +3,7 @@ import { Definitions } from '../../parts/definitions.tsx';
 import { Bytes, Num } from '../../parts/amount.tsx';
 import { bytesText, countText, numberText, percentText } from '../../lib/format.ts';
 import type { Cell } from './cells.ts';
-import { numbersOf } from './cells.ts';
+import { COLD, numbersOf } from './cells.ts';
 
 /** What a cell is, for those who hear it. */
 export function sentenceOf(cell: Cell): string {
@@ -16,7 +16,7 @@ export function sentenceOf(cell: Cell): string {
 
 function stateOf({ chunk }: Cell): string {
   if (chunk.isOngoing) return 'being written';
-  return `${chunk.isScavenged ? 'scavenged' : 'never scavenged'}${chunk.isCold ? ', in the archive' : ''}`;
+  return `${chunk.isScavenged ? 'scavenged' : 'never scavenged'}${chunk.isCold ? `, ${COLD}` : ''}`;
 }
 
 function usedOf({ chunk }: Cell): number {
@@ -34,10 +34,10 @@ export function ChunkDetail({ cell, chunkSize }: { readonly cell: Cell; readonly
         {chunk.isOngoing && <Badge tone="warn">being written</Badge>}
         {chunk.isScavenged && <Badge tone="accent">scavenged</Badge>}
         {span > 1 && <Badge title={`One file of ${span} chunks`}>merged</Badge>}
-        {chunk.isCold && <Badge tone="info">in the archive</Badge>}
+        {chunk.isCold && <Badge tone="info">{COLD}</Badge>}
       </div>
       <div class="chunk-vessel" aria-hidden="true"><div class="stays" style={{ width: `${kept * 100}%` }} /><div class="goes" style={{ width: `${(fill - kept) * 100}%` }} /></div>
-      <p class="small muted">{bytesText(usedOf(cell))} of {bytesText(chunkSize * span)} {chunk.isOngoing ? 'are written' : 'are taken on the disk'}, {percentText(fill)}.</p>
+      <p class="small muted">{bytesText(usedOf(cell))} of {bytesText(chunkSize * span)} {chunk.isOngoing ? 'are written' : `are taken ${chunk.isCold ? COLD : 'on the disk'}`}, {percentText(fill)}.</p>
       <Definitions items={[
         ['Removable', removable === null || counted === null ? <span class="faint">not counted</span> : <strong>{bytesText(Math.max(0, counted.bytesReclaimable))} <span class="muted">({percentText(removable)})</span></strong>],
         counted === null ? null : ['Records that go', <>{numberText(counted.discardable)} of {numberText(counted.records)}</>],

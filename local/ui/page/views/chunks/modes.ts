@@ -47,17 +47,16 @@ export const MODES: readonly Mode[] = [
     name: 'state', label: 'Scavenged', about: 'Which files a scavenge has written anew, and which it has merged.',
     bins: [
       { label: 'being written', token: '--heat-2', pattern: 'dots' }, { label: 'never scavenged', token: '--ramp-2' },
-      { label: 'scavenged', token: '--ramp-4', pattern: 'stripes' }, { label: 'scavenged and merged', token: '--ramp-5', pattern: 'stripes' }, { label: 'in the archive', token: '--series-6', pattern: 'cross' },
+      { label: 'scavenged', token: '--ramp-4', pattern: 'stripes' }, { label: 'scavenged and merged', token: '--ramp-5', pattern: 'stripes' },
     ],
     binOf: ({ chunk, span }) => {
       if (chunk.isOngoing) return 0;
-      if (chunk.isCold) return 4;
       if (!chunk.isScavenged) return 1;
       return span > 1 ? 3 : 2;
     },
   },
   {
-    name: 'size', label: 'Size', about: 'How much of its room each file takes on the disk.',
+    name: 'size', label: 'Size', about: 'How much of its room each file takes.',
     bins: ['up to 20 %', 'to 40 %', 'to 60 %', 'to 80 %', 'more'].map((label, i) => ({ label, token: `--ramp-${i + 1}` })),
     binOf: ({ fill }) => fifthOf(fill),
   },

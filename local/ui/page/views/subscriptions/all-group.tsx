@@ -9,7 +9,7 @@ export function AllGroup({ group }: { readonly group: string }) {
   return (
     <div class="stack">
       <Notice title={<>A group of <code>$all</code> is made over gRPC</>}>HTTP has no request for it. Run this program once, or make the same call with a client of another language. The group then stands in the list, and is changed, reset and deleted here like any other.</Notice>
-      {!isTls && user !== null && <Notice tone="warn" title="This node would refuse it">Clients of gRPC send no password without TLS, and this node has users, but no TLS. Give it a certificate, or start it with <code>--insecure</code> for as long as this takes: the group stays.</Notice>}
+      {!isTls && user !== null && <Notice tone="warn" title="This node would refuse it">Clients of gRPC send no password without TLS, and this node has users, but no TLS. Give it a certificate, or start it with <code class="nowrap">--insecure</code> for as long as this takes: the group stays.</Notice>}
       <Code text={programFor(group === '' ? 'my-group' : group, isTls ? user : null, isTls)} name="make-group.mjs" />
       <ul class="muted small">
         <li>It takes all events from the first one on. With <code>END</code> for <code>START</code> it begins with what is written from now on.</li>

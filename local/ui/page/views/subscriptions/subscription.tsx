@@ -133,7 +133,7 @@ function Overview({ name, info }: { readonly name: string; readonly info: GroupD
       <Card isFlush={info.connections.length > 0} title="Consumers" note={info.connections.length > 0 ? countText(info.connections.length, 'connection') : undefined}>
         <Table label="Consumers" columns={CONSUMERS} rows={info.connections} keyOf={({ connectionName, from }) => `${from} ${connectionName}`} empty={<EmptyState icon="users" title="Nobody is connected">Clients connect over gRPC to the stream and the name of the group; over HTTP they take messages from <code class="break">{groupPath(info.eventStreamId, info.groupName)}</code> request by request, and are not seen here.</EmptyState>} />
       </Card>
-      {times.length > 1 && <Card><Chart title="Messages sent" times={times} series={[{ label: 'Sent', values: values['rate'] ?? [] }]} unit="perSecond" /></Card>}
+      <Card><Chart title="Messages sent" times={times} series={[{ label: 'Sent', values: values['rate'] ?? [] }]} unit="perSecond" /></Card>
     </div>
   );
 }

@@ -141,7 +141,7 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
         <Stat label="Skipped" value={<Num value={countOf(calls, 'skipped')} />} note="the script wanted nothing of them" />
         <Stat label="Refused" value={<Num value={refused} />} note={refused === 0 ? 'none' : 'Rejections say why'} {...(refused > 0 && { tone: 'warn' as const })} />
       </div>
-      {history.times.length > 1 && <Card><Chart title="Calls" times={history.times} series={rates} unit="perSecond" /></Card>}
+      <Card><Chart title="Calls" times={history.times} series={rates} unit="perSecond" /></Card>
       <div class="columns">
         <Card title="What became of calls" note="since the start of the node">{outcomes.length === 0 ? <p class="muted">No calls yet.</p> : <Definitions items={outcomes.map(([name, count]) => [outcomeOf(name).text, <Num value={count} />])} />}</Card>
         <Card title="Connector">
