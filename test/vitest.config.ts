@@ -13,6 +13,9 @@ process.env['NODE_COMPILE_CACHE'] = join(ROOT, 'node_modules/.cache/skua');
 /** A test that hangs ends after this time; none depends on it, however busy the machine is. */
 const HANG_MS = 600_000;
 
+/** What a test looks for again and again comes within this time, however busy the machine is: only a test that fails waits so long. */
+const POLL_MS = 300_000;
+
 /** What files have in them that leave something behind in the modules that they share with others or in what is global, or run the tests of another file. */
 const KEEPS_TO_ITSELF = /vi\.mock\(|World\.elsewhere =|import\(?\s*'[^']*\.test\.ts'|from '@(eventstore|kurrent|event-driven-io)\//;
 
@@ -41,6 +44,7 @@ export const tests: ViteUserConfig['test'] = {
   globalSetup: ['test/support/s3/global-setup.ts'],
   testTimeout: HANG_MS,
   hookTimeout: HANG_MS,
+  expect: { poll: { timeout: POLL_MS } },
   pool: 'forks',
   maxWorkers: 2,
   env: {

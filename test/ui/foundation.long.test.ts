@@ -14,9 +14,9 @@ atNode('the frame of the page', (ui, node) => {
     const page = await ui.open('/options', { scheme: 'dark' });
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
     await title(page, 'Options');
-    expect(await background()).toBe('rgb(13, 18, 22)');
+    await expect.poll(background).toBe('rgb(13, 18, 22)');
     await page.emulateMedia({ colorScheme: 'light' });
-    expect(await background()).toBe('rgb(246, 247, 248)');
+    await expect.poll(background).toBe('rgb(246, 247, 248)');
   });
 
   test('the way between views: links, back and forward, titles, and where the focus is', async () => {

@@ -44,6 +44,16 @@ const VIOLATIONS = `
   window.__violations = [];
   document.addEventListener('securitypolicyviolation', (event) => window.__violations.push(event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample));
 `;
+/**
+ * Resolves when the page stands in the colours of a scheme: a browser tells it of the change a while after it was asked to, paints it in a later picture, and
+ * colours on their way are none that anybody reads by.
+ */
+const RECOLOURED = `async (scheme) => {
+  const asked = matchMedia('(prefers-color-scheme: ' + scheme + ')');
+  if (!asked.matches) await new Promise((done) => asked.addEventListener('change', done, { once: true }));
+  for (let pictures = 0; pictures < 2; pictures += 1) await new Promise((done) => requestAnimationFrame(done));
+  await Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map(({ finished }) => finished));
+}`;
 /** However slow the machine is, in milliseconds: only a test that fails waits so long for a page or a node. */
 export const PATIENCE_MS = 300_000;
 const LOOK_MS = 50;
@@ -89,8 +99,7 @@ export class Ui {
     await page.evaluate(axe.source);
     for (const scheme of SCHEMES) {
       await page.emulateMedia({ colorScheme: scheme });
-      // Colours on their way are none that anybody reads by.
-      await page.evaluate('Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map(({ finished }) => finished))');
+      await page.evaluate(`(${RECOLOURED})('${scheme}')`);
       const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary)))`) as string[];
       faults.push(...found.map((fault) => `in ${scheme}: ${fault}`));
     }
