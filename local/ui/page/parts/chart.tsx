@@ -32,8 +32,11 @@ const EMPTY = 'Filled while the page is open, up to an hour.';
 const HEIGHT = 150;
 /** A rem where nobody has asked for larger letters. */
 const REM_PX = 16;
+const PADDING_PX = 8;
 /** Labels nearer to the left edge than this would lie over those of the other axis. */
 const EDGE_PX = 24;
+/** Labels nearer to the right edge than half of the longest one, such as `10:26:00 PM`, would be cut off there. */
+const END_PX = 28;
 /** Within less than this minutes alone would come twice. */
 const SECONDS_SPAN = 240;
 const SERIES_COLOURS = 6;
@@ -128,7 +131,7 @@ function optionsFor(element: HTMLElement, { series, unit, height, syncKey }: { r
   const factor = zoom();
   const axis = { stroke: colourOf('--text-3'), grid: { stroke: colourOf('--line'), width: 1 }, ticks: { show: false }, font: `${11 * factor}px ${getComputedStyle(document.body).fontFamily}` };
   return {
-    width: Math.max(1, element.clientWidth), height, pxAlign: 1, padding: [8, 8, 0, 0],
+    width: Math.max(1, element.clientWidth), height, pxAlign: 1, padding: [PADDING_PX, PADDING_PX, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false }, ...(syncKey !== undefined && { sync: { key: syncKey } }) },
     scales: {
@@ -137,7 +140,7 @@ function optionsFor(element: HTMLElement, { series, unit, height, syncKey }: { r
       y: { range: (_, from, to) => [Math.min(0, from ?? 0), to === null || to <= 0 ? 1 : to * 1.1] },
     },
     axes: [
-      { ...axis, size: 24 * factor, space: 80 * factor, gap: 4, values: (plot, ticks) => ticks.map((tick) => (plot.valToPos(tick, 'x') < EDGE_PX * factor ? null : (isShort(plot) ? clockText : minuteText)(tick * 1_000))) },
+      { ...axis, size: 24 * factor, space: 80 * factor, gap: 4, values: (plot, ticks) => ticks.map((tick) => (isAtEdge(plot, tick, factor) ? null : (isShort(plot) ? clockText : minuteText)(tick * 1_000))) },
       { ...axis, size: 62 * factor, space: 28 * factor, gap: 6, ...(unit.startsWith('bytes') && { incrs: BYTE_STEPS }), values: (_, ticks) => ticks.map((tick) => unitText(tick, unit)) },
     ],
     series: [{}, ...series.map(({ label }, i) => {
@@ -146,6 +149,12 @@ function optionsFor(element: HTMLElement, { series, unit, height, syncKey }: { r
     })],
     hooks: { setCursor: [(plot) => onMove(plot.cursor.idx ?? null)] },
   };
+}
+
+/** Whether the label of a time would lie over those of the other axis, or beyond the end of the chart. */
+function isAtEdge(plot: uPlot, tick: number, factor: number): boolean {
+  const px = plot.valToPos(tick, 'x');
+  return px < EDGE_PX * factor || px > plot.over.clientWidth - (END_PX - PADDING_PX) * factor;
 }
 
 function isShort({ scales }: uPlot): boolean {
