@@ -140,6 +140,18 @@ export class CeilingSearch {
     this.#to = to;
   }
 
+  /** Begins to load what `step` will need, no more than a block of each file: a miss after which it is to be called again, else there is nothing more to begin. */
+  prepare(lookup: Lookup): Outcome {
+    if (!this.#isFound) {
+      const outcome = lookup.index.ceiling(this.#key.hi, this.#key.lo, this.#version, this.#position, this.entry);
+      if (outcome !== HIT) return outcome;
+      if (this.entry.version > this.#to) return END;
+      this.#isFound = true;
+    }
+    lookup.reader.prefetch(this.entry.position);
+    return HIT;
+  }
+
   step(lookup: Lookup): Outcome {
     for (;;) {
       if (!this.#isFound) {
