@@ -1,7 +1,7 @@
 import { END, HIT, type Outcome } from '../cache/step.ts';
 import { SkuaError } from '../errors.ts';
 import type { Chunk } from './chunk.ts';
-import type { LogReader } from './log-reader.ts';
+import type { LogReader, ReadFor } from './log-reader.ts';
 import { RecordFrame } from './records.ts';
 
 /** The chunks in force, by logical chunk number, and reading across them; disk-format.md section 2.6. */
@@ -78,9 +78,9 @@ export class ChunkTable implements LogReader {
     return this.#chunks[Math.floor(position / this.chunkSize)];
   }
 
-  readAt(position: number, frame: RecordFrame, isSparse = false): Outcome {
+  readAt(position: number, frame: RecordFrame, what: ReadFor = 'run'): Outcome {
     if (position < 0 || position >= this.end) return END;
-    return this.#existing(position).readAt(position, frame, isSparse);
+    return this.#existing(position).readAt(position, frame, what);
   }
 
   prefetch(position: number): void {

@@ -4,6 +4,7 @@ import { ALONE_BYTES } from '../cache/lone-reads.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
 import { SkuaError } from '../errors.ts';
 import { HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
+import type { ReadFor } from './log-reader.ts';
 import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, takeFrame, type RecordFrame } from './records.ts';
 
 /**
@@ -58,9 +59,9 @@ export class Chunk {
   }
 
   /** The record at exactly `position`; END when a scavenge removed it. Throws `log_corrupt` when there is none in an unscavenged chunk. */
-  readAt(position: number, frame: RecordFrame, isSparse = false): Outcome {
+  readAt(position: number, frame: RecordFrame, what: ReadFor = 'run'): Outcome {
     const local = position - this.startPosition;
-    if (!this.isScavenged) return this.#readFrame(local, position, frame, isSparse);
+    if (!this.isScavenged) return this.#readFrame(local, position, frame, what);
     if (position === this.#scanPosition) {
       if (this.#scanActual + FRAME_BYTES > this.physicalBytes) return END;
       const outcome = this.#readFrame(this.#scanActual, -1, frame);
@@ -72,7 +73,7 @@ export class Chunk {
     if (entry instanceof Promise) return entry;
     if (entry === null || mapLogical(entry, 0, this.mapEntryBytes) !== local) return END;
     const actual = mapActual(entry, 0);
-    const outcome = this.#readFrame(actual, -1, frame, isSparse);
+    const outcome = this.#readFrame(actual, -1, frame, what);
     if (outcome === HIT && frame.position !== position) throw this.corrupt(actual, `a record that names position ${frame.position} where the position map names ${position}`);
     return outcome;
   }
@@ -154,15 +155,15 @@ export class Chunk {
   }
 
   /** `expected` is the record's global position, or -1 where only the record itself knows it. */
-  #readFrame(actual: number, expected: number, frame: RecordFrame, isSparse = false): Outcome {
+  #readFrame(actual: number, expected: number, frame: RecordFrame, what: ReadFor = 'run'): Outcome {
     if (actual + FRAME_BYTES > this.physicalBytes) {
       if (expected < 0 || actual < 0 || !this.isCompleted) throw this.corrupt(actual, 'no room for a record');
       return END;
     }
     const raw = HEADER_BYTES + actual;
-    const alone = isSparse ? this.file.alone(raw, Math.min(ALONE_BYTES, this.physicalBytes - actual)) : null;
+    const alone = what !== 'run' ? this.file.alone(raw, Math.min(ALONE_BYTES, this.physicalBytes - actual)) : null;
     const index = Math.floor(raw / BLOCK_BYTES);
-    const block = alone ?? this.file.block(index, isSparse);
+    const block = alone ?? this.file.block(index, what === 'sparse');
     if (block instanceof Promise) return block;
     const offset = alone === null ? raw - index * BLOCK_BYTES : 0;
     let length: number;

@@ -2,6 +2,12 @@ import type { Outcome } from '../cache/step.ts';
 import type { RecordFrame } from './records.ts';
 
 /**
+ * What a record is read for: with those around it; as one of many that lie far apart, which is better read alone than with the blocks in which they lie; or as the only one that is
+ * wanted, which is read alone where the storage has it at hand, and else with what lies around it.
+ */
+export type ReadFor = 'run' | 'sparse' | 'single';
+
+/**
  * Reads committed records of the log, in steps that never wait (core/cache/step.ts). Positions are global; a frame's `position` and `next`
  * are filled in. A record that a scavenge removed is END for `readAt` and skipped by the other two.
  *
@@ -10,11 +16,8 @@ import type { RecordFrame } from './records.ts';
 export interface LogReader {
   /** Position after the last record that is durable and known to the index: nothing at or beyond it exists for readers. */
   readonly end: number;
-  /**
-   * Reads the record that starts at exactly `position`. `isSparse` says that the caller wants none of the records around
-   * it, so that it is better read alone than with the blocks in which it lies.
-   */
-  readAt(position: number, frame: RecordFrame, isSparse?: boolean): Outcome;
+  /** Reads the record that starts at exactly `position`. */
+  readAt(position: number, frame: RecordFrame, what?: ReadFor): Outcome;
   /** Begins to load what `readAt` of the position will need, as far as that is known already. */
   prefetch(position: number): void;
   /** Begins to load the records that start in [from, to], which lie close together and are all wanted, where reading them one by one would be as many requests. */

@@ -10,10 +10,6 @@ import { RepeatCheck } from './repeat-check.ts';
 import { SharedLogPolicy } from './shared-log-policy.ts';
 import { closedError } from './subscriptions.ts';
 
-/** Microtask turns given to clients that wait for one append before they send the next. */
-const TURNS_MAX = 12;
-const TURN = Promise.resolve();
-
 /** Why a group takes no further request: none waits or they have to wait, the rest of the chunk is too small, or the chunk is to end here. */
 type Ending = 'open' | 'chunk-full' | 'chunk-ends';
 /** Errors of a group after which the log goes on as before. */
@@ -93,10 +89,13 @@ export class Appender {
     this.#queue.rejectAll(this.#stopped);
   }
 
+  /**
+   * Before each group the process looks at its sockets once. So those who are there at the same time share a sync, however quick that is, and so do clients in this process who
+   * wait for their answer before they write again; who is alone waits for nothing.
+   */
   async #run(): Promise<void> {
-    // A turn for others who come in the same breath.
-    await TURN;
-    while (this.#queue.length > 0) await this.#round();
+    const { clock } = this.#deps;
+    for (await clock.yield(); this.#queue.length > 0; await clock.yield()) await this.#round();
     this.#running = null;
   }
 
@@ -138,9 +137,7 @@ export class Appender {
       else if (shared !== null && isSkuaError(error, 'commit_not_applied')) await shared.leaveToOthers();
       else await this.#fail(group, error);
     }
-    const count = group.requests.length;
     for (const request of group.requests) request.settle();
-    await this.#letClientsReturn(count);
   }
 
   /** Null when log and index take a group, else what to wait for. */
@@ -259,15 +256,6 @@ export class Appender {
     if (request === undefined) return;
     this.#queue.shift();
     request.reject(error);
-  }
-
-  /**
-   * Clients that wait for their answer before they write again should all be in the next group. In the same process
-   * they come back within some microtasks; those behind a socket need the process to look at its sockets.
-   */
-  async #letClientsReturn(count: number): Promise<void> {
-    for (let turn = 0; turn < TURNS_MAX && this.#queue.length < count; turn++) await TURN;
-    if (count > 1 && this.#queue.length < count && this.#stopped === null) await this.#deps.clock.yield();
   }
 }
 

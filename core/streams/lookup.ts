@@ -2,7 +2,7 @@ import { equalBytes } from '../bytes.ts';
 import { END, HIT, type Outcome, untilHit } from '../cache/step.ts';
 import { EntryList, IndexEntry } from '../index/entries.ts';
 import type { StreamIndex } from '../index/stream-index.ts';
-import type { LogReader } from '../log/log-reader.ts';
+import type { LogReader, ReadFor } from '../log/log-reader.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 import { Hash64, type StreamHasher } from '../stream-hash.ts';
 import { encodeText } from '../text.ts';
@@ -80,9 +80,9 @@ export class Lookup {
     this.index = index;
   }
 
-  /** HIT when the record at `position` belongs to the stream; END when it is gone or another stream's. `isSparse` as in LogReader. */
-  confirm(position: number, key: StreamKey, isSparse = false): Outcome {
-    const outcome = this.reader.readAt(position, this.frame, isSparse);
+  /** HIT when the record at `position` belongs to the stream; END when it is gone or another stream's. `what` as in LogReader. */
+  confirm(position: number, key: StreamKey, what: ReadFor = 'run'): Outcome {
+    const outcome = this.reader.readAt(position, this.frame, what);
     if (outcome !== HIT) return outcome;
     if (this.frame.type !== PREPARE) return END;
     const f = this.fields;
@@ -112,7 +112,7 @@ export class FloorSearch {
         if (outcome !== HIT) return outcome;
         this.#isFound = true;
       }
-      const outcome = lookup.confirm(this.entry.position, this.#key);
+      const outcome = lookup.confirm(this.entry.position, this.#key, 'single');
       if (outcome !== END) return outcome;
       this.#isFound = false;
       this.#version = this.entry.position > 0 ? this.entry.version : this.entry.version - 1;
@@ -140,6 +140,18 @@ export class CeilingSearch {
     this.#to = to;
   }
 
+  /** Begins to load what `step` will need, no more than a block of each file: a miss after which it is to be called again, else there is nothing more to begin. */
+  prepare(lookup: Lookup): Outcome {
+    if (!this.#isFound) {
+      const outcome = lookup.index.ceiling(this.#key.hi, this.#key.lo, this.#version, this.#position, this.entry);
+      if (outcome !== HIT) return outcome;
+      if (this.entry.version > this.#to) return END;
+      this.#isFound = true;
+    }
+    lookup.reader.prefetch(this.entry.position);
+    return HIT;
+  }
+
   step(lookup: Lookup): Outcome {
     for (;;) {
       if (!this.#isFound) {
@@ -148,7 +160,7 @@ export class CeilingSearch {
         if (this.entry.version > this.#to) return END;
         this.#isFound = true;
       }
-      const outcome = lookup.confirm(this.entry.position, this.#key);
+      const outcome = lookup.confirm(this.entry.position, this.#key, 'single');
       if (outcome !== END) return outcome;
       this.#isFound = false;
       this.#version = this.entry.version;

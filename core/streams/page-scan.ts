@@ -112,7 +112,7 @@ export class PageScan {
       if (this.#at >= this.#judgedTo) this.#judge();
       const number = versions[this.#at]!;
       if (number !== this.#lastNumber) {
-        const outcome = lookup.confirm(positions[this.#at]!, this.#key, this.#isSparse);
+        const outcome = lookup.confirm(positions[this.#at]!, this.#key, this.#isSparse ? 'sparse' : 'run');
         if (isMiss(outcome)) {
           if (this.#isSparse) this.#prefetch(lookup);
           return outcome;

@@ -1,4 +1,4 @@
-import { HIT, isMiss } from '../cache/step.ts';
+import { HIT, isMiss, type Miss } from '../cache/step.ts';
 import type { ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, runSearch, type StreamKey } from './lookup.ts';
 import type { PageBytes } from './page-bytes.ts';
@@ -156,10 +156,45 @@ async function lastAlive(context: StoreContext, { key, expired }: PageSource, fr
 
 /** The event with this number if readers may see it, else null. */
 export async function readVisible(context: StoreContext, source: PageSource, number: number, hasPayload = true): Promise<StoredEvent | null> {
-  const retention = Retention.forReaders(source.metadata, source.lastNumber, context.clock.nowMs());
-  if (number < retention.firstNumber || number > source.lastNumber) return null;
-  const event = await readNumber(context, source.key, number, hasPayload);
-  return event === null || retention.ruleAgainst(number, event.createdMs, event.createdTicks) !== null ? null : event;
+  const search = new VisibleSearch(source, number, hasPayload);
+  for (;;) {
+    const found = search.step(context);
+    if (!(found instanceof Promise)) return found;
+    await found;
+  }
+}
+
+/** As `readVisible`, in steps: to a miss the same step follows once it has resolved. */
+export class VisibleSearch {
+  readonly #source: PageSource;
+  readonly #number: number;
+  readonly #hasPayload: boolean;
+  readonly #search: CeilingSearch;
+
+  constructor(source: PageSource, number: number, hasPayload: boolean) {
+    this.#source = source;
+    this.#number = number;
+    this.#hasPayload = hasPayload;
+    this.#search = new CeilingSearch(source.key, number, number);
+  }
+
+  step(context: StoreContext): StoredEvent | null | Miss {
+    const { lookup } = context;
+    const { key, metadata, lastNumber } = this.#source;
+    const retention = Retention.forReaders(metadata, lastNumber, context.clock.nowMs());
+    if (this.#number < retention.firstNumber || this.#number > lastNumber) return null;
+    const outcome = this.#search.step(lookup);
+    if (isMiss(outcome)) return outcome;
+    if (outcome !== HIT) return null;
+    const event = foundEvent(lookup, key, this.#number, this.#hasPayload);
+    return retention.ruleAgainst(this.#number, event.createdMs, event.createdTicks) === null ? event : null;
+  }
+
+  /** Finds where the event lies, and begins to load it: a miss to wait for before the next call, null when there is nothing more to begin. */
+  prepare({ lookup }: StoreContext): Miss | null {
+    const outcome = this.#search.prepare(lookup);
+    return isMiss(outcome) ? outcome : null;
+  }
 }
 
 /** The event with this number, whatever its visibility; null when there is none. */

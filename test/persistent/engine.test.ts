@@ -151,9 +151,9 @@ describe('a group', () => {
     const { engine } = await running();
     for (const change of [() => engine.update('s', 'g', { settings: settings() }, 'admin'), () => engine.restart(), () => engine.delete('s', 'g', 'admin')]) {
       const consumer = await engine.connect('s', 'g', { ...CONNECT, bufferSize: 0 });
-      const next = consumer.next();
+      const dropped = expect(consumer.next()).rejects.toMatchObject({ code: 'persistent_subscription_dropped', message: 'Subscription group g on stream s was dropped.' });
       await change();
-      await expect(next).rejects.toMatchObject({ code: 'persistent_subscription_dropped', message: 'Subscription group g on stream s was dropped.' });
+      await dropped;
     }
     await expect(engine.connect('s', 'g', CONNECT)).rejects.toMatchObject({ code: 'persistent_subscription_not_found' });
     await engine.stop();

@@ -125,6 +125,25 @@ describe('chunks', () => {
   });
 });
 
+describe('groups', () => {
+  it('hold all who come while the process looks at its sockets once, though a write takes no time', async () => {
+    const { store, log } = setUp();
+    // As callbacks of sockets are, these are called one after the other, and what each has begun goes on before the next.
+    await Promise.all(Array.from({ length: 8 }, (_, i) => new Promise<void>((resolve) => {
+      setTimeout(() => { store.append(`s${i}`, ANY, [event()]).then(() => resolve()); }, 1);
+    })));
+    expect(log.groups.length).toBe(1);
+  });
+
+  it('hold all who wait for their answer before they write again', async () => {
+    const { store, log } = setUp();
+    await Promise.all(Array.from({ length: 8 }, async (_, i) => {
+      for (let n = 0; n < 5; n++) await store.append(`s${i}`, ANY, [event()]);
+    }));
+    expect(log.groups.length).toBe(5);
+  });
+});
+
 describe('failures', () => {
   it('of the disk reject the whole group, and the next one works', async () => {
     const { store, log } = setUp();

@@ -2,11 +2,16 @@ import type { Clock } from '../../core/ports/clock.ts';
 
 interface Sleeper { readonly due: number; readonly wake: () => void }
 
+/** Turns of the event loop that work which yields again and again gets before time goes on all the same. */
+const WORKING_TURNS_MAX = 1_000;
+
 /** Time driven by hand. Wall and monotonic time move together with `advance`; `setNow` moves the wall clock alone. */
 export class ManualClock implements Clock {
   #now: number;
   #monotonic = 0;
   #sleepers: Sleeper[] = [];
+  /** Yields so far. */
+  #yields = 0;
   readonly #yieldBy: 'macrotask' | 'microtask';
 
   constructor(nowMs = Date.UTC(2024, 0, 1), yieldBy: 'macrotask' | 'microtask' = 'macrotask') {
@@ -39,21 +44,29 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Moves time on, waking each sleeper at its own time and in order. After each one other work gets to run, so a
-   * sleeper that goes back to sleep within the span is woken again.
+   * Moves time on, waking each sleeper at its own time and in order. After each one other work gets to run, as long as it yields to others,
+   * so a sleeper that goes back to sleep within the span is woken again.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
-    await settle();
+    await this.settle();
     for (;;) {
       let next: Sleeper | undefined;
       for (const sleeper of this.#sleepers) if (sleeper.due <= end && (next === undefined || sleeper.due < next.due)) next = sleeper;
       if (next === undefined) break;
       this.#moveTo(next.due);
       next.wake();
-      await settle();
+      await this.settle();
     }
     this.#moveTo(end);
+  }
+
+  /** Resolves when nobody has yielded to others for a turn of the event loop: what goes on without time passing has gone on. */
+  async settle(): Promise<void> {
+    for (let seen = -1, turns = 0; seen !== this.#yields && turns < WORKING_TURNS_MAX; turns++) {
+      seen = this.#yields;
+      await turn();
+    }
   }
 
   #moveTo(monotonic: number): void {
@@ -63,10 +76,11 @@ export class ManualClock implements Clock {
   }
 
   yield(): Promise<void> {
-    return this.#yieldBy === 'microtask' ? Promise.resolve() : settle();
+    this.#yields++;
+    return this.#yieldBy === 'microtask' ? Promise.resolve() : turn();
   }
 }
 
-function settle(): Promise<void> {
+function turn(): Promise<void> {
   return new Promise((resolve) => { setImmediate(resolve); });
 }

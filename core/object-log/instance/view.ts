@@ -9,7 +9,7 @@ import { chunkFileName, encodeHeader, HEADER_BYTES } from '../../log/chunk-forma
 import type { ChunkFooter, ChunkHeader } from '../../log/chunk-format.ts';
 import { ChunkTable } from '../../log/chunk-table.ts';
 import { Chunk } from '../../log/chunk.ts';
-import type { LogReader } from '../../log/log-reader.ts';
+import type { LogReader, ReadFor } from '../../log/log-reader.ts';
 import type { RecordFrame } from '../../log/records.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
@@ -181,7 +181,7 @@ export class ViewLogReader implements LogReader {
   }
 
   get end(): number { return this.#current.view.table.end; }
-  readAt(position: number, frame: RecordFrame, isSparse?: boolean): Outcome { return this.#current.view.table.readAt(position, frame, isSparse); }
+  readAt(position: number, frame: RecordFrame, what?: ReadFor): Outcome { return this.#current.view.table.readAt(position, frame, what); }
   prefetch(position: number): void { this.#current.view.table.prefetch(position); }
   prefetchRun(from: number, to: number): void { this.#current.view.table.prefetchRun(from, to); }
   readForward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readForward(position, frame); }

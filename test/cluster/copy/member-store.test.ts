@@ -7,11 +7,6 @@ import { ANY } from '../../../core/streams/api.ts';
 
 const SIGNAL = new AbortController().signal;
 
-/** Whoever waits for nothing else goes on. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 1_000; turn++) await Promise.resolve();
-}
-
 describe('a member', () => {
   test('sees its own writes at once, and others\' when it asks', async () => {
     const cluster = new Cluster();
@@ -160,20 +155,21 @@ describe('epochs', () => {
     const slow = new HookedObjects(cluster.objects);
     let refusal: SkuaError | null = null;
     const [one, two] = [await cluster.open(undefined, { through: () => slow, refusal: () => refusal }), await cluster.open()];
-    slow.onCreate = async (_, create) => { await letGo.promise; return create(); };
+    const creating = Promise.withResolvers<void>();
+    slow.onCreate = async (_, create) => { creating.resolve(); await letGo.promise; return create(); };
     const told: string[] = [];
     const noting = async (name: string, what: Promise<unknown>): Promise<void> => { await what; told.push(name); };
     const before = noting('before', one.store.append('s', ANY, [event('before')]));
-    await turns();
+    await creating.promise;
     const holding = new AbortController();
     const held = noting('held', one.log.hold(holding.signal));
     const behind = noting('behind', one.store.append('s', ANY, [event('behind')]));
-    await turns();
+    await cluster.clock.settle();
     expect(told).toEqual([]);
     letGo.resolve();
     await Promise.all([before, held]);
     // However long it waits, the next number is free for others.
-    await turns();
+    await cluster.clock.settle();
     await two.log.refresh();
     await noting('epoch', two.log.lead('22222222-2222-4222-8222-222222222222', -1));
     await one.log.refresh();
@@ -186,7 +182,7 @@ describe('epochs', () => {
     const again = new AbortController();
     await one.log.hold(again.signal);
     const late = one.store.append('s', ANY, [event('late')]);
-    await turns();
+    await cluster.clock.settle();
     refusal = new SkuaError('format_too_new', 'No.', {});
     again.abort();
     await expect(late).rejects.toBe(refusal);

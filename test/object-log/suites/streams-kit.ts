@@ -38,6 +38,8 @@ const INSIDE: readonly string[] = [
   'fill groups',
   'writes all in the order of the request',
   'fits into one chunk, or is refused',
+  'hold all who come while the process looks at its sockets once, though a write takes no time',
+  'hold all who wait for their answer before they write again',
   'takes as many streams as it may',
   'packs states that are not used, and unpacks them as they were',
 ];
