@@ -10,6 +10,7 @@ import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
 import { decodeText, encodeText } from '../text.ts';
 import { timestampText } from '../time.ts';
+import { proveRecord } from './event.ts';
 import { COMPARE_JOB, type CompareArgs, type CompareResult, LEAVES_JOB, type LeavesArgs, TAIL_JOB, type TailArgs, type TailResult } from './jobs.ts';
 import {
   type Anchor, ANCHOR_FORMAT, CHAIN_FORMAT, CHAIN_ID_BYTES, CHAIN_PATH, type ChainFile, chainLink, chainStart, CUT, decodeLeavesHeader, decodeReceiptHeader, encodeReceiptHeader, isCount, isHex, isSame,
@@ -17,6 +18,7 @@ import {
 } from './layout.ts';
 import { sha256By } from './sha256.ts';
 import type { TreeState } from './tree.ts';
+import type { EventProof } from './verify-event.ts';
 
 /** Longest file `chain`. */
 const CHAIN_BYTES_MAX = 4_096;
@@ -298,6 +300,13 @@ export class ProofKeeper {
         madeAt: timestampText(Math.floor(clock.nowMs()), 0),
       };
     });
+  }
+
+  /** All that proves, by an anchor, which record was at a position. Rejects as `proveRecord` does. */
+  prove(anchor: Anchor, position: number): Promise<EventProof> {
+    const { chain, chunkSizeBytes } = this.chain;
+    if (anchor.chain !== chain || anchor.chunkSizeBytes !== chunkSizeBytes) throw new SkuaError('proof_invalid', `The anchor is of chain ${anchor.chain}, and this directory has ${chain}.`, { chain });
+    return this.#serially(() => proveRecord(this.#parts, anchor, position));
   }
 
   async #tailLink(number: number, position: number, before: Uint8Array): Promise<Uint8Array> {
