@@ -43,7 +43,7 @@ export interface OpenNodeOptions {
   readonly mustExist: boolean;
   readonly log: Log;
   /** What else the store is opened with. */
-  readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes'> & { readonly scavenge?: ScavengeSettings };
+  readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes' | 'beginsProofs'> & { readonly scavenge?: ScavengeSettings };
   readonly meter?: Meter;
   readonly onProgress?: (progress: StartProgress) => void;
 }
