@@ -6,7 +6,8 @@ import { encodeText } from '../text.ts';
 
 /** In the data directory. */
 export const PROOF_FOLDER = 'proofs';
-export const CHAIN_PATH = `${PROOF_FOLDER}/chain`;
+const CHAIN_NAME = 'chain';
+export const CHAIN_PATH = `${PROOF_FOLDER}/${CHAIN_NAME}`;
 export const CHAIN_FORMAT = 'skua proof 1';
 export const ANCHOR_FORMAT = 'skua anchor 1';
 export const EVENT_FORMAT = 'skua event proof 1';
@@ -68,6 +69,14 @@ export function numberedAs(kind: 'leaves' | 'receipt', name: string): number | n
   const match = /^(leaves|receipt)-(\d{6}|\d{10})$/.exec(name);
   return match === null || match[1] !== kind || match[2]!.length !== (kind === 'leaves' ? 6 : 10) ? null : Number(match[2]);
 }
+
+/** Whether a file in the folder of proofs is one of its finished files. */
+export function isProofName(name: string): boolean {
+  return name === CHAIN_NAME || numberedAs('leaves', name) !== null || numberedAs('receipt', name) !== null;
+}
+
+/** Bytes from the beginning of a proof file that tell its content from any other. */
+export const PROOF_HEAD_BYTES = 192;
 
 export const LEAVES_HEADER_BYTES = 192;
 /** Offset in the chunk, and leaf. */
