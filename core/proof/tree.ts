@@ -42,9 +42,9 @@ export function inclusionPath(sha256: Sha256, leaves: readonly Uint8Array[], ind
   const path: Uint8Array[] = [];
   let from = 0;
   let to = leaves.length;
-  for (let at = index; to - from > 1;) {
+  while (to - from > 1) {
     const middle = from + largestPowerBelow(to - from);
-    if (at < middle) {
+    if (index < middle) {
       path.unshift(rootOf(sha256, leaves, middle, to));
       to = middle;
     } else {
