@@ -201,7 +201,7 @@ export function parseAnchor(text: string, where: string): Anchor {
   }
   const isAnchor = found !== null && typeof found === 'object' && found.format === ANCHOR_FORMAT && isHex(found.chain, CHAIN_ID_BYTES) && isHex(found.link, HASH_BYTES) && isHex(found.receiptsHead, HASH_BYTES)
     && isCount(found.position) && isCount(found.receipts) && isCount(found.chunkSizeBytes) && found.chunkSizeBytes > 0 && typeof found.madeAt === 'string';
-  if (!isAnchor) throw new SkuaError('proof_invalid', `${where} holds no anchor ("${ANCHOR_FORMAT}"). Give what \`skua proof export\` or a node's ProofAnchor wrote.`, { where });
+  if (!isAnchor) throw new SkuaError('proof_invalid', `${where} holds no anchor ("${ANCHOR_FORMAT}"). Give what \`skua proof export\` or a node's Proof:Anchor wrote.`, { where });
   return found as Anchor;
 }
 
