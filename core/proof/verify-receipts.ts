@@ -1,8 +1,10 @@
 import { i64 } from '../bytes.ts';
 import { isSkuaError } from '../errors.ts';
+import type { Digests } from '../ports/digests.ts';
 import type { Storage } from '../ports/storage.ts';
 import { CUT, decodeReceiptHeader, HASH_BYTES, isSame, NO_LEAF, numberedAs, PROOF_FOLDER, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, type ReceiptHeader, receiptPath, REWRITTEN, type Sha256, VOID } from './layout.ts';
-import type { ProofNote } from './verify.ts';
+import { hashOf } from './verify-leaves.ts';
+import type { ProofNote } from './verify-said.ts';
 
 /** What a record is said to be; null for removed. */
 type State = Uint8Array | null;
@@ -20,12 +22,12 @@ export interface StateAt {
 interface Receipt extends ReceiptHeader { readonly head: Uint8Array; readonly path: string }
 
 /** Reads the receipts of a directory as far as they follow on one another. What is behind them is worth nothing. */
-export async function* readReceipts(storage: Storage, sha256: Sha256, start: Uint8Array): AsyncGenerator<ProofNote, Receipts> {
+export async function* readReceipts(storage: Storage, digests: Digests, sha256: Sha256, start: Uint8Array): AsyncGenerator<ProofNote, Receipts> {
   const found: Receipt[] = [];
   const numbers = (await storage.list(PROOF_FOLDER)).map((name) => numberedAs('receipt', name)).filter((number) => number !== null);
   for (const number of numbers) {
     const path = receiptPath(number);
-    const why = number === found.length ? await readOne(storage, sha256, path, found.at(-1)?.head ?? start, number, found) : `has none with the number ${found.length} before it`;
+    const why = number === found.length ? await readOne(storage, digests, sha256, path, found.at(-1)?.head ?? start, number, found) : `has none with the number ${found.length} before it`;
     if (why === null) continue;
     yield { kind: 'note', file: path, message: `${path} ${why}: it and all behind it count for nothing.` };
     break;
@@ -34,13 +36,12 @@ export async function* readReceipts(storage: Storage, sha256: Sha256, start: Uin
 }
 
 /** Null where it is as it should be. */
-async function readOne(storage: Storage, sha256: Sha256, path: string, before: Uint8Array, number: number, found: Receipt[]): Promise<string | null> {
+async function readOne(storage: Storage, digests: Digests, sha256: Sha256, path: string, before: Uint8Array, number: number, found: Receipt[]): Promise<string | null> {
   const file = await storage.open(path, 'read');
   try {
     const header = decodeReceiptHeader(sha256, path, await file.read(0, RECEIPT_HEADER_BYTES));
     if (header.number !== number || !isSame(header.before, before)) return 'does not follow on the receipt before it';
-    const entries = await file.read(RECEIPT_HEADER_BYTES, file.size - RECEIPT_HEADER_BYTES);
-    if (file.size !== RECEIPT_HEADER_BYTES + header.count * RECEIPT_ENTRY_BYTES || !isSame(sha256(entries), header.entries)) return 'has other entries than its header says';
+    if (file.size !== RECEIPT_HEADER_BYTES + header.count * RECEIPT_ENTRY_BYTES || !isSame(await hashOf(file, RECEIPT_HEADER_BYTES, digests), header.entries)) return 'has other entries than its header says';
     found.push({ ...header, path });
     return null;
   } catch (error) {

@@ -1,14 +1,16 @@
-import { i32, i64, u32 } from '../bytes.ts';
-import { isSkuaError, type SkuaError } from '../errors.ts';
+import { i64 } from '../bytes.ts';
+import { isSkuaError } from '../errors.ts';
 import { fromHex, toHex } from '../hex.ts';
-import { type ChunkFileName, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../log/chunk-format.ts';
+import { type ChunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../log/chunk-format.ts';
 import { findLogEnd } from '../log/open-chunks.ts';
-import { FRAME_BYTES, isRecordLength } from '../log/records.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { type Anchor, chainLink, chainStart, decodeLeavesHeader, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, nodeHash, type Sha256 } from './layout.ts';
+import { type Anchor, chainLink, chainStart, isSame, type Sha256 } from './layout.ts';
 import { sha256By } from './sha256.ts';
+import { Accumulated, leavesOf } from './verify-leaves.ts';
 import { type Receipts, readReceipts, type StateAt } from './verify-receipts.ts';
+import { type ChunkPlace, ChunkRecords, type Found, type Run } from './verify-records.ts';
+import { finding, type ProofFinding, type Said, unreadable } from './verify-said.ts';
 
 /**
  * The verifier. It reads the files of a directory and nothing else, and shares with what writes them the layout of records and of
@@ -16,39 +18,6 @@ import { type Receipts, readReceipts, type StateAt } from './verify-receipts.ts'
  * written down when each chunk was completed and the receipts of what scavenges removed, and computes from the leaves the hash that
  * each anchor names.
  */
-
-/** What is wrong. */
-export interface ProofFinding {
-  readonly kind: 'finding';
-  readonly code:
-    /** A record is there with other content. */
-    | 'changed'
-    /** A record is gone, and no receipt says so. */
-    | 'removed'
-    /** A record is there that was not, or that a scavenge removed. */
-    | 'added'
-    /** A record lies where records of its position do not. */
-    | 'moved'
-    /** A file can't be read as records any further. */
-    | 'unreadable'
-    /** Records are told as removed or changed by receipts that no anchor covers; only where those are not let pass. */
-    | 'uncovered'
-    /** The hash over all records below the position differs from that of the anchor. */
-    | 'chain'
-    /** The receipts are not those that the anchor covers. */
-    | 'receipts'
-    /** The log ends before the anchor. */
-    | 'cut';
-  readonly file: string | null;
-  /** In the log. */
-  readonly position: number | null;
-  readonly message: string;
-}
-
-/** What is no harm to any record, but to be known. */
-export interface ProofNote { readonly kind: 'note'; readonly file: string | null; readonly message: string }
-
-export interface ProofProgress { readonly kind: 'progress'; readonly bytesDone: number; readonly bytesTotal: number }
 
 export interface ProofSummary {
   readonly findings: number;
@@ -75,8 +44,6 @@ export interface VerifyProofOptions {
   readonly isStrict?: boolean;
 }
 
-type Said = ProofFinding | ProofNote | ProofProgress;
-
 /** Findings that are told; all are counted. */
 const FINDINGS_MAX = 1_000;
 
@@ -95,10 +62,19 @@ export async function* verifyProof(options: VerifyProofOptions): AsyncGenerator<
   return run.summary();
 }
 
-interface ChunkPlace { readonly name: string; readonly startNumber: number; readonly endNumber: number }
-
-/** A record as it lies in a file. */
-interface Found { readonly position: number; readonly leaf: Uint8Array; readonly file: string; readonly offset: number }
+/** One logical chunk, and what of it is to be looked at. */
+interface ChunkWork {
+  readonly number: number;
+  /** Behind this position nothing is asked. */
+  readonly upTo: number;
+  /** Link before it. */
+  readonly link: Uint8Array;
+  readonly records: Iterable<Run> | AsyncIterable<Run>;
+  /** Receipts that are beyond doubt. */
+  readonly covered: number;
+  /** Anchors that are known not to hold; those that don't are added. */
+  readonly broken: Set<Anchor>;
+}
 
 class Verifying {
   findings = 0;
@@ -141,7 +117,7 @@ class Verifying {
       broken.add(anchor);
       yield finding('chain', null, anchor.position, `The anchor of ${anchor.madeAt} is of chain ${anchor.chain}, the newest one of ${this.#newest.chain}: these are two logs, or a chain was begun anew.`);
     }
-    this.#receipts = yield* readReceipts(this.#storage, this.#sha256, start);
+    this.#receipts = yield* readReceipts(this.#storage, this.#options.digests, this.#sha256, start);
     for (const anchor of this.#anchors) {
       const head = this.#receipts.headAt(anchor.receipts);
       if (broken.has(anchor) || (head !== null && toHex(head) === anchor.receiptsHead)) continue;
@@ -161,21 +137,20 @@ class Verifying {
     const lastNumber = Math.floor(Math.max(0, this.#newest.position - 1) / this.#chunkSize);
     const bytesTotal = this.#newest.position;
     let link = start;
-    const walks = new Map<string, AsyncGenerator<readonly (Found | ProofFinding)[], void>>();
-    const carried = new Map<string, (Found | ProofFinding)[]>();
+    const all = new ChunkRecords({ storage: this.#storage, sha256: this.#sha256, chunkSize: this.#chunkSize, logEnd: this.#logEnd });
     try {
       for (let number = 0; number <= lastNumber; number++) {
         const place = places.find(({ startNumber, endNumber }) => number >= startNumber && number <= endNumber);
         const chunkEnd = (number + 1) * this.#chunkSize;
         const upTo = Math.min(chunkEnd, Math.max(this.#newest.position, Math.min(this.#logEnd, chunkEnd)));
-        const records = place === undefined ? noRecords() : this.#recordsOf(place, walks, carried, chunkEnd);
+        const records = place === undefined ? [] : all.upTo(place, chunkEnd);
         if (place === undefined) yield finding('unreadable', null, number * this.#chunkSize, `There is no file of chunk ${number}.`);
         link = yield* this.#chunk({ number, upTo, link, records, covered, broken });
         this.#bytesDone = Math.min(bytesTotal, chunkEnd);
         yield { kind: 'progress', bytesDone: this.#bytesDone, bytesTotal };
       }
     } finally {
-      for (const walk of walks.values()) await walk.return();
+      await all.close();
     }
     for (const anchor of this.#anchors) {
       // Of an empty log nothing is walked.
@@ -186,13 +161,13 @@ class Verifying {
   }
 
   /** One logical chunk: its records beside its leaves and receipts. Answers its link. */
-  async *#chunk({ number, upTo, link: before, records, covered, broken }: { number: number; upTo: number; link: Uint8Array; records: AsyncGenerator<readonly (Found | ProofFinding)[], void>; covered: number; broken: Set<Anchor> }): AsyncGenerator<Said, Uint8Array> {
+  async *#chunk({ number, upTo, link: before, records, covered, broken }: ChunkWork): AsyncGenerator<Said, Uint8Array> {
     const start = number * this.#chunkSize;
     const end = start + this.#chunkSize;
     const tree = new Accumulated(this.#sha256);
     const anchors = this.#anchors.filter(({ position }) => position > start && position <= end);
     const states = this.#receipts!.statesIn(number, covered);
-    const leaves = yield* this.#leavesOf(number, before, states.hasAny);
+    const leaves = yield* leavesOf({ storage: this.#storage, digests: this.#options.digests, sha256: this.#sha256, chunkSize: this.#chunkSize }, number, before, states.hasAny);
     let next = 0;
     /** Anchors that end before this position. */
     const pass = (position: number): ProofFinding[] => {
@@ -290,33 +265,6 @@ class Verifying {
     yield finding('removed', null, position, `The record at position ${position} (chunk ${number}) is gone, and no receipt of a scavenge tells of it: ${toHex(state.original)}.`);
   }
 
-  /** The leaves of a chunk as they were written down; not known where there are none, or damaged ones. */
-  async *#leavesOf(number: number, before: Uint8Array, isNeeded: boolean): AsyncGenerator<Said, LeafReader> {
-    const path = leavesPath(number);
-    const note = (why: string): ProofNote => ({ kind: 'note', file: path, message: `${path} ${why}. The records of chunk ${number} are judged by the anchor alone${isNeeded ? ', and what scavenges removed of them can\'t be told' : ''}.` });
-    if (await this.#storage.size(path) === null) {
-      if (isNeeded) yield note('is missing, though the chunk was rewritten');
-      return LeafReader.unknown;
-    }
-    const file = await this.#storage.open(path, 'read');
-    try {
-      const header = decodeLeavesHeader(this.#sha256, path, await file.read(0, LEAVES_HEADER_BYTES));
-      const isWhole = header.chunkNumber === number && file.size === LEAVES_HEADER_BYTES + header.count * LEAVES_ENTRY_BYTES;
-      if (!isWhole || !isSame(await hashOf(file, LEAVES_HEADER_BYTES, this.#options.digests), header.entries)) {
-        yield note('is not as it was written');
-        return LeafReader.unknown;
-      }
-      if (!isSame(header.before, before)) yield note('follows on other chunks than those before it');
-      return new LeafReader(this.#storage, path, number * this.#chunkSize, header.count);
-    } catch (error) {
-      if (!isSkuaError(error, 'proof_damaged')) throw error;
-      yield note('is not as it was written');
-      return LeafReader.unknown;
-    } finally {
-      await file.close();
-    }
-  }
-
   /** Chunk files in force, as a start would choose them, and the end of the log. */
   async *#places(): AsyncGenerator<Said, readonly ChunkPlace[]> {
     const files = parseChunkFileNames(await this.#storage.list(''));
@@ -380,184 +328,8 @@ class Verifying {
       await file.close();
     }
   }
-
-  /** The records of a file up to the end of a logical chunk; what lies behind it is kept for the next call. */
-  async *#recordsOf(place: ChunkPlace, walks: Map<string, AsyncGenerator<readonly (Found | ProofFinding)[], void>>, carried: Map<string, (Found | ProofFinding)[]>, chunkEnd: number): AsyncGenerator<readonly (Found | ProofFinding)[], void> {
-    const isLast = (place.endNumber + 1) * this.#chunkSize === chunkEnd;
-    let walk = walks.get(place.name);
-    if (walk === undefined) walks.set(place.name, walk = this.#walkFile(place));
-    let waiting = carried.get(place.name) ?? [];
-    carried.delete(place.name);
-    for (;;) {
-      // Whatever names a place behind this chunk is the next one's: unless the order is wrong, which that one tells.
-      const cut = isLast ? -1 : waiting.findIndex((record) => !('kind' in record) && record.position >= chunkEnd);
-      if (cut >= 0) {
-        carried.set(place.name, waiting.slice(cut));
-        if (cut > 0) yield waiting.slice(0, cut);
-        return;
-      }
-      if (waiting.length > 0) yield waiting;
-      const more = await walk.next();
-      if (more.done === true) return;
-      waiting = [...more.value];
-    }
-  }
-
-  /** All records of a file in its order. A record that is none ends it, with a finding. */
-  async *#walkFile({ name, startNumber }: ChunkPlace): AsyncGenerator<readonly (Found | ProofFinding)[], void> {
-    const file = await this.#storage.open(name, 'read');
-    try {
-      const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
-      const start = startNumber * this.#chunkSize;
-      const end = HEADER_BYTES + await this.#dataBytes(name, file, header.isScavenged ? null : start);
-      for (let at = HEADER_BYTES, rest: Uint8Array = new Uint8Array(0); at + rest.length < end;) {
-        const wanted = Math.min(Math.max(READ_BYTES, rest.length), end - at - rest.length);
-        const piece = await file.read(at + rest.length, wanted);
-        const bytes = new Uint8Array(rest.length + piece.length);
-        bytes.set(rest, 0);
-        bytes.set(piece, rest.length);
-        const run: (Found | ProofFinding)[] = [];
-        let offset = 0;
-        let wrong: string | null = piece.length < wanted ? 'the file ends before its data' : null;
-        while (offset + 4 <= bytes.length) {
-          const length = i32(bytes, offset);
-          if (!isRecordLength(length) || length < POSITION_AT + 8 || at + length + FRAME_BYTES > end) wrong = `a record can't have a length of ${length}`;
-          else if (offset + length + FRAME_BYTES > bytes.length) break;
-          else if (i32(bytes, offset + 4 + length) !== length) wrong = 'a record has two lengths';
-          else if (!header.isScavenged && i64(bytes, offset + 4 + POSITION_AT) !== start + at - HEADER_BYTES) wrong = `a record names position ${i64(bytes, offset + 4 + POSITION_AT)}`;
-          else wrong = null;
-          if (wrong !== null) break;
-          run.push({ position: i64(bytes, offset + 4 + POSITION_AT), leaf: this.#sha256(bytes.subarray(offset, offset + 4 + length)), file: name, offset: at });
-          offset += length + FRAME_BYTES;
-          at += length + FRAME_BYTES;
-        }
-        if (wrong === null && at < end && at + (bytes.length - offset) >= end) wrong = 'a record reaches beyond the data';
-        if (wrong !== null) {
-          yield [...run, finding('unreadable', name, null, `${name} can't be read as records from offset ${at} on: ${wrong}.`)];
-          return;
-        }
-        rest = bytes.subarray(offset);
-        yield run;
-      }
-    } catch (error) {
-      if (!isSkuaError(error, 'log_corrupt') && !isSkuaError(error, 'log_unsupported')) throw error;
-      yield [unreadable(name, error)];
-    } finally {
-      await file.close();
-    }
-  }
-
-  /** Bytes of records in a file: as its footer says, or up to the end of the log. `start` is that of a chunk which may be the one that is being written, else null. */
-  async #dataBytes(name: string, file: StorageFile, start: number | null): Promise<number> {
-    if (start !== null && this.#logEnd >= start && this.#logEnd < start + this.#chunkSize) return this.#logEnd - start;
-    return decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size).physicalBytes;
-  }
-}
-
-/** Bytes read at once. */
-const READ_BYTES = 1_048_576;
-/** Where a record's payload names its position. */
-const POSITION_AT = 2;
-
-async function* noRecords(): AsyncGenerator<readonly Found[], void> {
-  // None.
 }
 
 function isOf(leaf: Uint8Array, state: Uint8Array | null): boolean {
   return state !== null && isSame(leaf, state);
-}
-
-function finding(code: ProofFinding['code'], file: string | null, position: number | null, message: string): ProofFinding {
-  return { kind: 'finding', code, file, position, message };
-}
-
-function unreadable(name: string, error: SkuaError): ProofFinding {
-  return finding('unreadable', name, null, `${name} can't be read: ${error.message}`);
-}
-
-/** The SHA-256 of a file from an offset on. */
-export async function hashOf(file: StorageFile, from: number, digests: Digests): Promise<Uint8Array> {
-  const digest = digests.sha256();
-  for (let at = from; at < file.size;) {
-    const bytes = await file.read(at, Math.min(READ_BYTES, file.size - at));
-    if (bytes.length === 0) break;
-    digest.update(bytes);
-    at += bytes.length;
-  }
-  return digest.finish();
-}
-
-interface Leaf { readonly position: number; readonly leaf: Uint8Array }
-
-/** The leaves of one chunk in order, read piece by piece. */
-class LeafReader {
-  /** Of a chunk whose leaves nobody wrote down. */
-  static readonly unknown = new LeafReader(null, '', 0, 0);
-  readonly isKnown: boolean;
-  readonly #storage: Storage | null;
-  readonly #path: string;
-  readonly #start: number;
-  readonly #count: number;
-  #bytes: Uint8Array = new Uint8Array(0);
-  #at = 0;
-  #given = 0;
-
-  constructor(storage: Storage | null, path: string, start: number, count: number) {
-    this.isKnown = storage !== null;
-    this.#storage = storage;
-    this.#path = path;
-    this.#start = start;
-    this.#count = count;
-  }
-
-  async next(): Promise<Leaf | null> {
-    if (this.#given === this.#count) return null;
-    if (this.#at === this.#bytes.length) await this.#read();
-    const at = this.#at;
-    this.#at += LEAVES_ENTRY_BYTES;
-    this.#given++;
-    return { position: this.#start + u32(this.#bytes, at), leaf: this.#bytes.slice(at + 4, at + LEAVES_ENTRY_BYTES) };
-  }
-
-  async #read(): Promise<void> {
-    const entries = Math.min(this.#count - this.#given, ENTRIES_AT_ONCE);
-    const file = await this.#storage!.open(this.#path, 'read');
-    try {
-      this.#bytes = (await file.read(LEAVES_HEADER_BYTES + this.#given * LEAVES_ENTRY_BYTES, entries * LEAVES_ENTRY_BYTES)).slice();
-    } finally {
-      await file.close();
-    }
-    this.#at = 0;
-  }
-}
-
-const ENTRIES_AT_ONCE = 16_384;
-
-/** A Merkle tree over leaves that come one by one: the hashes of full subtrees by their level, of which no level has two. */
-class Accumulated {
-  readonly #sha256: Sha256;
-  readonly #levels: (Uint8Array | null)[] = [];
-  count = 0;
-
-  constructor(sha256: Sha256) {
-    this.#sha256 = sha256;
-  }
-
-  add(leaf: Uint8Array): void {
-    this.count++;
-    let hash = leaf;
-    let level = 0;
-    for (let left = this.#levels[level] ?? null; left !== null; left = this.#levels[++level] ?? null) {
-      hash = nodeHash(this.#sha256, left, hash);
-      this.#levels[level] = null;
-    }
-    this.#levels[level] = hash;
-  }
-
-  root(): Uint8Array {
-    let right: Uint8Array | null = null;
-    // The smallest subtree stands rightmost.
-    for (const hash of this.#levels) if (hash !== null) right = right === null ? hash : nodeHash(this.#sha256, hash, right);
-    return right ?? this.#sha256();
-  }
 }

@@ -22,7 +22,7 @@ export const proofVerifyCommand = defineCommand({
   options: proofVerifyOptions,
   examples: [
     { line: 'skua proof verify --db ./data --anchor anchor.json', does: 'Look at a directory' },
-    { line: 'skua proof verify --repository ./backups --anchor anchors.jsonl --until 2026-07-01T00:00:00Z', does: 'Look at the newest backup, by the anchors up to its time' },
+    { line: 'skua proof verify --repository ./backups --anchor anchors.jsonl', does: 'Look at the newest backup' },
     { line: 'skua proof verify --event event.json --anchor anchor.json', does: 'Look at the proof of one event' },
   ],
   run: async (input, io) => (await import('./run-proof-verify.ts')).runProofVerify(input, io),

@@ -4,7 +4,7 @@ import type { Retention } from '../../core/backup/prune/retention.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { overlap, parsePlace } from '../../infra/objects/open.ts';
-import { anchorPlaceKind, urlPlace } from '../proof/anchor-places.ts';
+import { anchorPlaceKind, urlPlace } from '../../infra/anchors/places.ts';
 import type { Values } from './options.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 

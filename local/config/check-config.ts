@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { clusterProblems, isMember } from './cluster-settings.ts';
 import { anchorPlaceProblem, overlapsStorage, placeProblem, scheduleProblem, storageProblem } from './backup-settings.ts';
 import { ConfigError } from './option.ts';
-import { anchorPlaceKind } from '../proof/anchor-places.ts';
+import { anchorPlaceKind } from '../../infra/anchors/places.ts';
 import type { Config } from './config.ts';
 import type { Source } from './merge.ts';
 import type { OptionName, Values } from './options.ts';

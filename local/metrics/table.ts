@@ -62,7 +62,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   // Backups
   eventstore_proof_chunks: { kind: 'gauge', help: 'Completed chunks whose records are written down by their hashes; absent without a chain of hashes.' },
   eventstore_proof_receipts: { kind: 'gauge', help: 'Receipts of chunk files that scavenges have replaced since the chain of hashes was begun.' },
-  eventstore_proof_damaged: { kind: 'gauge', help: '1 where the chain of hashes is damaged, so that there are neither anchors nor scavenges.' },
+  eventstore_proof_damaged: { kind: 'gauge', help: 'Whether the chain of hashes is damaged (1), so that there are neither anchors nor scavenges.' },
   eventstore_proof_anchored_position: { kind: 'gauge', help: 'Position in the log up to which the newest anchor speaks that has reached its place since the start.' },
   eventstore_proof_anchor_age_seconds: { kind: 'gauge', help: 'Time since an anchor has reached its place; absent when none has since the start.' },
   eventstore_proof_anchors_total: { kind: 'counter', help: 'Anchors that have reached their place.' },

@@ -5,7 +5,7 @@ import type { OpenStore } from '../../core/store/open-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { Values } from '../config/options.ts';
 import type { Collector } from '../metrics/metrics.ts';
-import { openAnchorPlace } from './anchor-places.ts';
+import { openAnchorPlace } from '../../infra/anchors/places.ts';
 
 interface ProofWorld {
   readonly values: Values;

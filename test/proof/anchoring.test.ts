@@ -12,7 +12,7 @@ import { Anchoring, type AnchorPlace } from '../../core/proof/anchoring.ts';
 import { type Anchor, ANCHOR_FORMAT, parseAnchor } from '../../core/proof/layout.ts';
 import { decodeText } from '../../core/text.ts';
 import { openS3 } from '../../infra/s3/objects.ts';
-import { filePlace, objectPlace, openAnchorPlace, urlPlace } from '../../local/proof/anchor-places.ts';
+import { filePlace, objectPlace, openAnchorPlace, urlPlace } from '../../infra/anchors/places.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { InProcessS3 } from '../support/s3/in-process-s3.ts';

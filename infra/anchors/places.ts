@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../core/ports/object-store.ts';
 import type { AnchorPlace } from '../../core/proof/anchoring.ts';
 import type { Anchor } from '../../core/proof/layout.ts';
 import { encodeText } from '../../core/text.ts';
-import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { openObjects, parsePlace } from '../objects/open.ts';
 
 const MS_PER_DAY = 86_400_000;
 /** Digits, so that the names of objects sort as positions and receipts do. */
