@@ -176,10 +176,14 @@ export class ProofKeeper {
     }
   }
 
-  /** Makes the leaves files that are missing up to the chunk with this number. */
-  async ensureTo(number: number): Promise<void> {
+  /** Makes the leaves files that are missing up to the chunk with this number. The signal is looked at between two files. */
+  async ensureTo(number: number, signal?: AbortSignal): Promise<void> {
     if (this.damage !== null) throw this.damage;
-    while (this.#leaves <= number) await this.#more(0);
+    while (this.#leaves <= number) {
+      // Others may wait for the file that is being made: it is not cut off.
+      if (signal?.aborted === true) throw new SkuaError('aborted', 'The hashes of completed chunks are not written any further: they were to be stopped.');
+      await this.#more(0);
+    }
   }
 
   /** One file's chunks more. Whoever asks meanwhile waits for the same. */
@@ -201,17 +205,17 @@ export class ProofKeeper {
 
   /**
    * Puts a new chunk file in force by `put`, behind a durable receipt of what it lacks. Rejects with `proof_failed`, with nothing put, where
-   * there can be no receipt, and with what `put` rejects with.
+   * there can be no receipt, with `aborted` when the signal ended it before, and with what `put` rejects with.
    */
-  async replace<T>(replacement: Replacement, put: () => Promise<T>): Promise<T> {
+  async replace<T>(replacement: Replacement, put: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const { ids, storage, jobs } = this.#parts;
     const { target, sources, startNumber, endNumber } = replacement;
     const path = `${PROOF_FOLDER}/${toHex(ids.uuidBytes())}.tmp`;
     let found: CompareResult;
     try {
-      await this.ensureTo(endNumber);
+      await this.ensureTo(endNumber, signal);
       const args: CompareArgs = { target, sources, receipt: path };
-      found = await jobs.run(COMPARE_JOB, args) as CompareResult;
+      found = await jobs.run(COMPARE_JOB, args, signal === undefined ? {} : { signal }) as CompareResult;
     } catch (error) {
       throw notProven(startNumber, endNumber, error);
     }

@@ -13,6 +13,8 @@ export interface SwitchParts {
   readonly table: ChunkTable;
   /** Writes down what the new file lacks before it is put in force. */
   readonly proofs?: ProofKeeper | null;
+  /** Ends what is written down before the switch, with `aborted`; the switch itself is never cut off. */
+  readonly signal?: AbortSignal;
   /** Told of a replaced file that could not be removed; the next start removes it. */
   readonly onLeftover?: (file: string, error: unknown) => void;
 }
@@ -27,11 +29,11 @@ export interface SwitchParts {
  * be renamed it is removed, and the old files stay in force; `proof_failed` where the directory has a chain of hashes that can't be kept up.
  */
 export async function switchChunk(parts: SwitchParts, target: string, startNumber: number, endNumber: number): Promise<Chunk> {
-  const { proofs, table, storage } = parts;
+  const { proofs, table, storage, signal } = parts;
   if (!proofs) return put(parts, target, startNumber, endNumber);
   try {
     const sources = table.coveredBy(startNumber, endNumber).map(({ name }) => name);
-    return await proofs.replace({ target, sources, startNumber, endNumber }, () => put(parts, target, startNumber, endNumber));
+    return await proofs.replace({ target, sources, startNumber, endNumber }, () => put(parts, target, startNumber, endNumber), signal);
   } catch (error) {
     await storage.remove(target).catch(() => {});
     throw error;

@@ -241,7 +241,7 @@ export class RunContext {
   /** What a chunk is put in force with. */
   switchParts(): SwitchParts {
     const { data: { table, cache, proofs = null }, ports: { storage } } = this.deps;
-    return { storage, cache, table, proofs, onLeftover: (file, error) => this.lines.leftover(file, error) };
+    return { storage, cache, table, proofs, signal: this.signal, onLeftover: (file, error) => this.lines.leftover(file, error) };
   }
 
   /** Opens the state for light work on this thread. */

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import type { Jobs } from '../../core/ports/jobs.ts';
+import { LEAVES_JOB } from '../../core/proof/jobs.ts';
+import { JOBS } from '../../core/workers/jobs.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
+import { SeededIds } from '../support/seeded-ids.ts';
+import { TEST_NOW_MS } from '../support/test-store.ts';
 import { append, contentOf, copyOf, fill, openProven, recordsIn, scavenge, verify } from './proof-kit.ts';
 
 describe('an honest directory', () => {
@@ -103,5 +111,38 @@ describe('an honest directory', () => {
     await again.proofChain!.anchor();
     await again.close();
     expect(await contentOf(storage, 'proofs/leaves-000001')).toEqual(await contentOf(other, 'proofs/leaves-000001'));
+  });
+
+  it('lets a scavenge be stopped while hashes of a log that has none are written, and the next one goes on', async () => {
+    const storage = new MemoryStorage();
+    let open = await openProven(storage, { beginsProofs: false });
+    await fill(open, new Random(6), 900);
+    await open.close();
+    const clock = new ManualClock(TEST_NOW_MS, 'microtask');
+    const ids = new SeededIds(4);
+    const inline = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock });
+    let isStopped = false;
+    const jobs: Jobs = {
+      run: async (name, args, options) => {
+        if (name === LEAVES_JOB && !isStopped) {
+          isStopped = true;
+          void open.scavenger.stop(open.scavenger.current()!);
+        }
+        return inline.run(name, args, options);
+      },
+      close: () => inline.close(),
+    };
+    open = await openProven(storage, { clock, ids, jobs });
+    await open.scavenger.start({});
+    await open.scavenger.idle();
+    expect(open.scavenger.last()).toMatchObject({ result: 'Stopped' });
+    expect((await storage.list('')).filter((name) => /^chunk-\d+\.\d+$/.test(name) && !name.endsWith('.000000'))).toEqual([]);
+    const anchor = await open.proofChain!.anchor();
+    await scavenge(open);
+    const after = await open.proofChain!.anchor();
+    await open.close();
+    const verdict = await verify(storage, [anchor, after], true);
+    expect(verdict).toMatchObject({ findings: 0, anchors: 2 });
+    expect(verdict.removed).toBeGreaterThan(100);
   });
 });
