@@ -41,6 +41,8 @@ export type ErrorCode =
   | 'persistent_subscription_exists' | 'persistent_subscription_not_found' | 'persistent_subscription_failed' | 'persistent_subscription_dropped' | 'maximum_subscribers_reached'
   // Scavenging
   | 'scavenge_in_progress' | 'scavenge_not_found' | 'scavenge_state_invalid' | 'scavenge_failed'
+  // The proof that nothing was changed
+  | 'proof_damaged' | 'proof_invalid' | 'proof_failed' | 'proof_absent'
   // Security
   | 'not_authenticated' | 'too_many_failures' | 'not_ready' | 'user_not_found' | 'user_exists' | 'wrong_password' | 'invalid_user' | 'last_administrator'
   // Connectors

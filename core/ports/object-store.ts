@@ -28,6 +28,11 @@ export interface ObjectStore {
    * that the store did not decide, a failure inside it, a lost reply): whoever needs to know puts the same bytes there again and then looks.
    */
   create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'>;
+  /**
+   * As `create`, for an object that nobody can remove or replace before `untilMs`, by the store's own lock (retention in compliance mode), which its
+   * bucket must have been made for. Left out where there is no such lock.
+   */
+  createLocked?(key: string, bytes: Uint8Array, untilMs: number, signal?: AbortSignal): Promise<'created' | 'exists'>;
   /** Creates or replaces an object of any size. `content` gives exactly `sizeBytes` bytes, in pieces of any length, once; a piece may be used again after the next one was asked for. */
   upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
   /**

@@ -5,11 +5,16 @@ import { chunkFileName, parseChunkFileNames } from '../log/chunk-format.ts';
 import type { ChunkTable } from '../log/chunk-table.ts';
 import { openCompleted } from '../log/open-chunks.ts';
 import type { Storage } from '../ports/storage.ts';
+import type { ProofKeeper } from '../proof/keeper.ts';
 
 export interface SwitchParts {
   readonly storage: Storage;
   readonly cache: BlockCache;
   readonly table: ChunkTable;
+  /** Writes down what the new file lacks before it is put in force. */
+  readonly proofs?: ProofKeeper | null;
+  /** Ends what is written down before the switch, with `aborted`; the switch itself is never cut off. */
+  readonly signal?: AbortSignal;
   /** Told of a replaced file that could not be removed; the next start removes it. */
   readonly onLeftover?: (file: string, error: unknown) => void;
 }
@@ -21,9 +26,21 @@ export interface SwitchParts {
  *
  * A crash before the rename leaves a `*.tmp` file, one behind it a new version beside older ones: the next start
  * removes either (`core/log/open-log.ts`). When the file can't take its place (`scavenge_failed`), can't be read or can't
- * be renamed it is removed, and the old files stay in force.
+ * be renamed it is removed, and the old files stay in force; `proof_failed` where the directory has a chain of hashes that can't be kept up.
  */
 export async function switchChunk(parts: SwitchParts, target: string, startNumber: number, endNumber: number): Promise<Chunk> {
+  const { proofs, table, storage, signal } = parts;
+  if (!proofs) return put(parts, target, startNumber, endNumber);
+  try {
+    const sources = table.coveredBy(startNumber, endNumber).map(({ name }) => name);
+    return await proofs.replace({ target, sources, startNumber, endNumber }, () => put(parts, target, startNumber, endNumber), signal);
+  } catch (error) {
+    await storage.remove(target).catch(() => {});
+    throw error;
+  }
+}
+
+async function put(parts: SwitchParts, target: string, startNumber: number, endNumber: number): Promise<Chunk> {
   const { storage, cache, table } = parts;
   const place = { number: startNumber, endNumber, chunkSize: table.chunkSize };
   let name: string;

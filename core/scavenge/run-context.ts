@@ -10,6 +10,7 @@ import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { ScavengeCheckpoint, ScavengePoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
+import type { ProofKeeper } from '../proof/keeper.ts';
 import type { EventStoreInternals } from '../streams/event-store.ts';
 import type { OlderPoint } from './api.ts';
 import type { SwitchParts } from './chunk-switch.ts';
@@ -66,6 +67,8 @@ interface ScavengedData {
   readonly cache: BlockCache;
   /** Does work that completes the chunk, prepared so that appends wait for it as little as can be. */
   readonly withNextChunk: <T>(work: () => Promise<T>) => Promise<T>;
+  /** The chain of hashes over the log; left out, or null, without one. */
+  readonly proofs?: ProofKeeper | null;
 }
 
 /** The world around a scavenge. */
@@ -237,8 +240,8 @@ export class RunContext {
 
   /** What a chunk is put in force with. */
   switchParts(): SwitchParts {
-    const { data: { table, cache }, ports: { storage } } = this.deps;
-    return { storage, cache, table, onLeftover: (file, error) => this.lines.leftover(file, error) };
+    const { data: { table, cache, proofs = null }, ports: { storage } } = this.deps;
+    return { storage, cache, table, proofs, signal: this.signal, onLeftover: (file, error) => this.lines.leftover(file, error) };
   }
 
   /** Opens the state for light work on this thread. */

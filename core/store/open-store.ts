@@ -23,6 +23,7 @@ import { MemoryScavengeStates } from '../ports/memory-scavenge-state.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
+import { openProofs, type ProofKeeper } from '../proof/keeper.ts';
 import type { Scavenger } from '../scavenge/api.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../scavenge/run-context.ts';
 import { createScavenger } from '../scavenge/scavenger.ts';
@@ -37,6 +38,8 @@ export interface OpenStoreOptions {
   readonly log?: StoreLogOptions;
   readonly index?: StoreIndexOptions;
   readonly scavenge?: StoreScavengeOptions;
+  /** Begin a chain of hashes over the log where there is none (`core/proof/`). One that is there goes on in any case. Default false. */
+  readonly beginsProofs?: boolean;
   /** Bytes of the block cache. Default 64 MiB. */
   readonly cacheBytes?: number;
   readonly onProgress?: (progress: StartProgress) => void;
@@ -162,6 +165,8 @@ export interface OpenStore {
   hold(): Promise<StoreHold>;
   /** The log as it is written, for shipping its end to a repository of backups. */
   shippableLog(): ShippableLog;
+  /** The chain of hashes over the log, by which is proved that nothing was changed; null without one. */
+  readonly proofChain: ProofKeeper | null;
   /** Finishes what was accepted, ends all holds, flushes index and checkpoints, releases the lock. */
   close(): Promise<void>;
 }
@@ -196,14 +201,15 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     await store.primeRecentIds();
     if (shared !== undefined) await shared.opened(store);
     else if (options.log?.writeEpoch ?? true) await beginEpoch(ids, log, store);
+    const proofChain = await openProofs({ ...world, table: log.table }, options.beginsProofs ?? false);
     const states = options.scavenge?.states ?? MemoryScavengeStates.of(world.storage);
     const scavenger = createScavenger({
-      data: { store: shared?.scavengeStore(store) ?? store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work) },
+      data: { store: shared?.scavengeStore(store) ?? store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work), proofs: proofChain },
       ports: { ...world, states },
       config: { ...DEFAULT_CONFIG, ...options.scavenge?.config },
     });
     undo.push(() => scavenger.close());
-    return new RunningStore(options, { log, cache, index, store, scavenger }, undo);
+    return new RunningStore(options, { log, cache, index, store, scavenger, proofChain }, undo);
   } catch (error) {
     for (const step of undo.reverse()) await step().catch(() => {});
     throw error;
@@ -253,12 +259,14 @@ interface StoreParts {
   readonly index: StreamIndex;
   readonly store: EventStoreInternals;
   readonly scavenger: Scavenger;
+  readonly proofChain: ProofKeeper | null;
 }
 
 class RunningStore implements OpenStore {
   readonly store: EventStore;
   readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;
+  readonly proofChain: ProofKeeper | null;
   readonly failed: Promise<SkuaError>;
   readonly #world: StoreWorld;
   readonly #log: TransactionLog;
@@ -274,9 +282,10 @@ class RunningStore implements OpenStore {
   readonly #holds = new Set<StoreHold>();
   readonly #chunkMap: ChunkMap;
 
-  constructor(options: OpenStoreOptions, { log, cache, index, store, scavenger }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
+  constructor(options: OpenStoreOptions, { log, cache, index, store, scavenger, proofChain }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
     this.store = store;
     this.scavenger = scavenger;
+    this.proofChain = proofChain;
     this.chunkSizeBytes = log.chunkSize;
     this.#world = options.world;
     this.#log = log;
@@ -292,7 +301,7 @@ class RunningStore implements OpenStore {
       };
     });
     log.onStop((error) => this.#fail(error));
-    this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#proveFiles() : null]);
+    this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#proveFiles() : null, proofChain?.run(this.#stopping.signal)]);
   }
 
   async #flushExistence(): Promise<void> {

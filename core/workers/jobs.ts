@@ -2,6 +2,7 @@ import { BACKUP_JOBS } from '../backup/jobs.ts';
 import { TABLE_JOBS } from '../index/table-jobs.ts';
 import { LOG_JOBS } from '../log/verify-chunk-job.ts';
 import type { Job } from '../ports/jobs.ts';
+import { PROOF_JOBS } from '../proof/jobs.ts';
 import { SCAVENGE_JOBS } from '../scavenge/jobs.ts';
 
 /** Every job that can be run off the request loop, by name. Workers look the name up here. */
@@ -10,4 +11,5 @@ export const JOBS: Readonly<Record<string, Job>> = {
   ...LOG_JOBS,
   ...SCAVENGE_JOBS,
   ...BACKUP_JOBS,
+  ...PROOF_JOBS,
 };

@@ -43,7 +43,7 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, Schema>> = {
   BackupFiles: object({
     nodeId: UUID, takenMs: { type: 'number', description: 'Milliseconds since 1970.' }, chunkSizeBytes: COUNT,
     checkpoints: object({ writer: COUNT, chaser: COUNT, epoch: INTEGER, proposal: INTEGER }),
-    files: { ...arrayOf(object({ path: TEXT, kind: oneOf('index-map', 'existence-checkpoint', 'existence-filter', 'index-table', 'bloom-filter', 'scavenge-database', 'checkpoint', 'chunk', 'ongoing-chunk'), sizeBytes: COUNT })), description: 'In the order in which they have to be copied.' },
+    files: { ...arrayOf(object({ path: TEXT, kind: oneOf('index-map', 'existence-checkpoint', 'existence-filter', 'index-table', 'bloom-filter', 'scavenge-database', 'proof', 'checkpoint', 'chunk', 'ongoing-chunk'), sizeBytes: COUNT })), description: 'In the order in which they have to be copied.' },
   }),
 };
 

@@ -2,6 +2,7 @@ import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { MERGE_TABLES_JOB } from '../../core/index/table-merge.ts';
 import { PROVE_TABLE_JOB } from '../../core/index/table-verify.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
+import { LEAVES_JOB, TAIL_JOB } from '../../core/proof/jobs.ts';
 import { WorkerPool } from './worker-pool.ts';
 export { JOBS_QUEUED_MAX } from './worker-pool.ts';
 
@@ -9,11 +10,11 @@ export { JOBS_QUEUED_MAX } from './worker-pool.ts';
 const SCAVENGE_PREFIX = 'scavenge.';
 const BACKUP_PREFIX = 'backup.';
 /** What else is long and waits for nobody: appends, which wait for a table to be written, must not wait for these. */
-const UPKEEP_JOBS: ReadonlySet<string> = new Set([MERGE_TABLES_JOB, VERIFY_CHUNK_JOB, PROVE_TABLE_JOB]);
+const UPKEEP_JOBS: ReadonlySet<string> = new Set([MERGE_TABLES_JOB, VERIFY_CHUNK_JOB, PROVE_TABLE_JOB, LEAVES_JOB, TAIL_JOB]);
 /** Tables are written one at a time. */
 const INDEX_THREADS = 1;
-/** A small merge, a large one, the check of a chunk, and that of an index table. */
-const UPKEEP_THREADS = 4;
+/** A small merge, a large one, the check of a chunk, that of an index table, and hashes for the proof that nothing was changed. */
+const UPKEEP_THREADS = 5;
 /** Merges follow one another at once, or not for minutes: in milliseconds, how long a thread waits for the next. */
 const UPKEEP_IDLE_MS = 1_000;
 /** Four chunks at a time, and one who asks for an explanation meanwhile. */

@@ -17,6 +17,14 @@ export interface S3ObjectsOptions {
   readonly timeouts?: Partial<S3Timeouts>;
 }
 
+/** What a PUT asks for besides. */
+interface PutCondition {
+  readonly IfNoneMatch?: string;
+  readonly ObjectLockMode?: 'COMPLIANCE';
+  readonly ObjectLockRetainUntilDate?: Date;
+  readonly ChecksumAlgorithm?: 'SHA256';
+}
+
 /** Statuses that a HEAD gives for more than one reason. */
 const HIDES_REASON = new Set([301, 307, 400, 401, 403, 404]);
 
@@ -105,18 +113,27 @@ export class S3Objects implements ObjectStore {
     await this.#run(key, signal, () => this.#put(key, bytes, signal));
   }
 
-  async #put(key: string, bytes: Uint8Array, signal: AbortSignal | undefined, condition: { IfNoneMatch?: string } = {}): Promise<void> {
+  async #put(key: string, bytes: Uint8Array, signal: AbortSignal | undefined, condition: PutCondition = {}): Promise<void> {
     const { sdk, client } = this.#connection;
     await client.send(new sdk.PutObjectCommand({ ...this.#at(key), ...condition, Body: bytes, ContentLength: bytes.length }), sending(signal));
   }
 
-  async create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'> {
+  create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'> {
+    return this.#create(key, bytes, signal, {});
+  }
+
+  createLocked(key: string, bytes: Uint8Array, untilMs: number, signal?: AbortSignal): Promise<'created' | 'exists'> {
+    // A request with a lock must have a checksum.
+    return this.#create(key, bytes, signal, { ObjectLockMode: 'COMPLIANCE', ObjectLockRetainUntilDate: new Date(untilMs), ChecksumAlgorithm: 'SHA256' });
+  }
+
+  async #create(key: string, bytes: Uint8Array, signal: AbortSignal | undefined, lock: PutCondition): Promise<'created' | 'exists'> {
     checkKey(key);
     checkSmall(key, bytes);
     for (let isSecond = false; ; isSecond = true) {
       throwIfAborted(signal, key);
       try {
-        await this.#put(key, bytes, signal, { IfNoneMatch: '*' });
+        await this.#put(key, bytes, signal, { IfNoneMatch: '*', ...lock });
         return 'created';
       } catch (error) {
         if (statusOf(error) === 412) return 'exists';

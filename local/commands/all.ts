@@ -12,6 +12,7 @@ import {
   autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand, autoScavengeStatusCommand, explainCommand, proveErasedCommand,
   scavengeOfflineCommand, scavengeStartCommand, scavengeStatusCommand, scavengeStopCommand, scavengeWatchCommand,
 } from './scavenge.ts';
+import { proofExportCommand, proofVerifyCommand } from './proof.ts';
 import { subscriptionsDeleteCommand, subscriptionsInfoCommand, subscriptionsListCommand, subscriptionsReplayCommand, subscriptionsResetCommand, subscriptionsRestartCommand } from './subscriptions.ts';
 import {
   demoCommand, functionsServeCommand, licenseInspectCommand, licenseIssueCommand, licenseIssuerCommand, webhookSendCommand, webhookTestCommand,
@@ -48,7 +49,7 @@ export const COMMANDS: readonly Command[] = [
   startCommand, scavengeStartCommand, scavengeStopCommand, scavengeStatusCommand, scavengeWatchCommand, scavengeOfflineCommand,
   autoScavengeStatusCommand, autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand,
   backupCopyCommand, backupCreateCommand, backupListCommand, backupVerifyCommand, backupDrillCommand, backupPruneCommand, backupKeyCommand, restoreCommand,
-  clusterTryCommand, clusterStatusCommand, clusterResetCommand, explainCommand, proveErasedCommand, verifyCommand, subscriptionsListCommand, subscriptionsInfoCommand, subscriptionsReplayCommand, subscriptionsResetCommand, subscriptionsRestartCommand, subscriptionsDeleteCommand,
+  clusterTryCommand, clusterStatusCommand, clusterResetCommand, explainCommand, proveErasedCommand, proofExportCommand, proofVerifyCommand, verifyCommand, subscriptionsListCommand, subscriptionsInfoCommand, subscriptionsReplayCommand, subscriptionsResetCommand, subscriptionsRestartCommand, subscriptionsDeleteCommand,
   userListCommand, userResetPasswordCommand, webhookTestCommand, webhookSendCommand,
   licenseIssuerCommand, licenseIssueCommand, licenseInspectCommand, functionsServeCommand, demoCommand,
 ];

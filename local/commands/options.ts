@@ -244,6 +244,27 @@ export const proveErasedOptions = {
   json: flag('One JSON object a line: findings, then the summary'),
 };
 
+export const proofExportOptions = {
+  db: text('DIR', './data', 'Data directory of a stopped node'),
+  index: indexOption,
+  event: text('STREAM/NUMBER', null, 'Export the proof of this one event instead of an anchor'),
+  position: position('The same for the record at this position of the log'),
+  anchor: text('FILE', null, 'The anchor to which the proof of an event leads; of several lines the last', 'one that is made now, and stands in the proof'),
+  out: text('FILE', null, 'Write it to a new file', 'standard output'),
+};
+
+export const proofVerifyOptions = {
+  anchor: text('FILE', null, 'The anchor, or a file of them, a line each, as --proof-anchor of a node writes it'),
+  until: moment('Only the anchors that were made by then: for a directory that was restored to an earlier state'),
+  db: text('DIR', './data', 'Data directory, or a copy of one'),
+  ...placeOptions,
+  repository: text('R', null, 'Look at a backup of this repository instead: it is restored to a temporary folder'),
+  backup: backupOption,
+  event: text('FILE', null, 'Look at the proof of one event instead, which needs no directory'),
+  strict: flag('What was removed or redacted behind the newest anchor, so that no anchor covers its receipts, counts as wrong'),
+  json: flag('One JSON object a line: findings, then the summary'),
+};
+
 export const verifyOptions = {
   index: text('DIR', null, 'Folder of the index', 'index in the data directory'),
   ...storageOptions,

@@ -4,6 +4,7 @@ import type { Retention } from '../../core/backup/prune/retention.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { overlap, parsePlace } from '../../infra/objects/open.ts';
+import { anchorPlaceKind, urlPlace } from '../../infra/anchors/places.ts';
 import type { Values } from './options.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 
@@ -68,6 +69,17 @@ export function storageProblem(text: string): string | null {
 export function overlapsStorage(values: Values): boolean {
   const place = placeOf(values);
   return place !== null && values.Storage !== null && storageProblem(values.Storage) === null && overlap(place, parsePlace(values.Storage));
+}
+
+/** As `placeProblem`, of the place for anchors. */
+export function anchorPlaceProblem(values: Values): string | null {
+  const place = values['Proof:Anchor'];
+  if (place === null) return null;
+  switch (anchorPlaceKind(place)) {
+    case 'url': return problemOf(() => urlPlace(place));
+    case 's3': return problemOf(() => parsePlace(place, { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] }));
+    default: return place.includes('\0') || place.startsWith('~') || /^[a-z][a-z0-9+.-]*:\/\//i.test(place) ? 'it is neither a file, nor an http(s) URL, nor s3://bucket/prefix.' : null;
+  }
 }
 
 export function scheduleProblem(text: string): string | null {

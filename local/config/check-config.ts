@@ -1,8 +1,9 @@
 import { BlockList } from 'node:net';
 import * as path from 'node:path';
 import { clusterProblems, isMember } from './cluster-settings.ts';
-import { overlapsStorage, placeProblem, scheduleProblem, storageProblem } from './backup-settings.ts';
+import { anchorPlaceProblem, overlapsStorage, placeProblem, scheduleProblem, storageProblem } from './backup-settings.ts';
 import { ConfigError } from './option.ts';
+import { anchorPlaceKind } from '../../infra/anchors/places.ts';
 import type { Config } from './config.ts';
 import type { Source } from './merge.ts';
 import type { OptionName, Values } from './options.ts';
@@ -20,7 +21,7 @@ export function tlsModeOf({ Insecure, DisableTls, Dev }: Values): TlsMode {
  * what will be ignored.
  */
 export function checkConfig(config: Config): string[] {
-  const problems = [...directoryProblems(config), ...memoryProblems(config), ...storageProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config), ...proxyProblems(config), ...corsProblems(config)];
+  const problems = [...directoryProblems(config), ...memoryProblems(config), ...storageProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config), ...proofProblems(config), ...proxyProblems(config), ...corsProblems(config)];
   if (problems.length > 0) throw new ConfigError(problems);
   return ignored(config);
 }
@@ -84,6 +85,25 @@ function backupProblems({ values, given, spelling }: Config): string[] {
   if (repository !== null && !repository.includes('://') && !values.MemDb && (values.Storage === null || isMember(values, given)) && isWithin(repository, values.Db)) {
     problems.push(`${spelling('Backup:Repository')} ${repository} lies in the data directory, and would be lost with it: give another directory, on another disk if there is one.`);
   }
+  return problems;
+}
+
+const PROOF_OPTIONS = ['Proof:Chain', 'Proof:Anchor'] as const satisfies readonly OptionName[];
+
+function proofProblems({ values, given, spelling }: Config): string[] {
+  const asked = PROOF_OPTIONS.filter((name) => (name === 'Proof:Chain' ? values[name] : values[name] !== null));
+  if (asked.length === 0) return [];
+  const names = asked.map(spelling).join(', ');
+  if (values.MemDb) return [`${names}: what is in memory alone can't be proved. Leave it out, or ${spelling('MemDb')}.`];
+  if (values.Storage !== null && !isMember(values, given)) return [`${names}: the chain of hashes belongs to a directory, and this node keeps its data in object storage alone. Leave it out, or give a copy with ${spelling('Db')}.`];
+  const problems: string[] = [];
+  const place = values['Proof:Anchor'];
+  if (place === null) return problems;
+  if (!values['Proof:Chain']) problems.push(`${spelling('Proof:Anchor')}: there is nothing to anchor without a chain. Switch it on with ${spelling('Proof:Chain')}.`);
+  const why = anchorPlaceProblem(values);
+  if (why !== null) problems.push(`${spelling('Proof:Anchor')}: ${why}`);
+  if (anchorPlaceKind(place) === 'file' && isWithin(place, values.Db)) problems.push(`${spelling('Proof:Anchor')} lies in the data directory, where whoever changes the log changes it too: give a file elsewhere, best on another machine.`);
+  if (values['Proof:LockDays'] > 0 && anchorPlaceKind(place) !== 's3') problems.push(`${spelling('Proof:LockDays')} locks objects in a bucket: give ${spelling('Proof:Anchor')} as s3://bucket/prefix.`);
   return problems;
 }
 

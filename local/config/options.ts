@@ -197,6 +197,16 @@ export const backup = {
   'Backup:Parallel': option(integer('COUNT', 1, 16), 4, 'Files of a backup that are worked on at once'),
 };
 
+/** Options of the proof that nothing was changed. All are ours. */
+export const proof = {
+  'Proof:Chain': flag(boolean, 'Keep a chain of hashes over the log, by which `skua proof verify` finds every record that was changed, removed or added on the disk. A directory that has one goes on with it in any case'),
+  'Proof:Anchor': optional(text('PLACE'), 'Where the newest hash goes: a file to which lines are appended, an http(s) URL that gets a POST, or s3://bucket/prefix. Best a place that whoever reaches this machine does not reach', { isSensitive: true, fallbackText: 'nowhere' }),
+  'Proof:AnchorEveryMin': option(integer('MINUTES', 1, MINUTES_PER_WEEK), 60, 'Minutes between two anchors; there is one after each scavenge and at a stop besides'),
+  'Proof:LockDays': option(integer('DAYS', 0, 36_500), 0, 'Days for which anchors in a bucket can be neither removed nor replaced; the bucket must have been made with object lock. 0 for no lock'),
+  'Proof:S3Endpoint': optional(text('URL'), 'Where the bucket is, for servers that speak the S3 protocol', { fallbackText: 'as the SDK finds it' }),
+  'Proof:S3Region': optional(text('REGION'), 'Region of the bucket', { fallbackText: 'as the SDK finds it' }),
+};
+
 const secret = { isSensitive: true };
 
 /** Options of sections 2.9 and 12: connectors and webhooks. */
@@ -210,7 +220,7 @@ export const connectors = {
 };
 
 /** Every option of a node, by its name in YAML. */
-export const OPTIONS = { ...application, ...network, ...cluster, ...database, ...scavenge, ...autoScavenge, ...licensing, ...backup, ...certificates, ...users, ...connectors, ...logging, ...audit };
+export const OPTIONS = { ...application, ...network, ...cluster, ...database, ...scavenge, ...autoScavenge, ...licensing, ...backup, ...proof, ...certificates, ...users, ...connectors, ...logging, ...audit };
 
 export type OptionName = keyof typeof OPTIONS;
 export type Values = ValuesOf<typeof OPTIONS>;
@@ -224,6 +234,7 @@ export const OPTION_GROUPS: readonly OptionGroup[] = [
   { title: 'Auto-Scavenge Options', options: autoScavenge },
   { title: 'Licensing Options', options: licensing },
   { title: 'Backup Options', options: backup },
+  { title: 'Proof Options', options: proof },
   { title: 'Certificate Options', options: certificates },
   { title: 'User Options', options: users },
   { title: 'Connector Options', options: connectors },

@@ -60,6 +60,13 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_scavenge_reclaimed_bytes: { kind: 'gauge', help: 'Bytes that the scavenge has given back to the disk.' },
 
   // Backups
+  eventstore_proof_chunks: { kind: 'gauge', help: 'Completed chunks whose records are written down by their hashes; absent without a chain of hashes.' },
+  eventstore_proof_receipts: { kind: 'gauge', help: 'Receipts of chunk files that scavenges have replaced since the chain of hashes was begun.' },
+  eventstore_proof_damaged: { kind: 'gauge', help: 'Whether the chain of hashes is damaged (1), so that there are neither anchors nor scavenges.' },
+  eventstore_proof_anchored_position: { kind: 'gauge', help: 'Position in the log up to which the newest anchor speaks that has reached its place since the start.' },
+  eventstore_proof_anchor_age_seconds: { kind: 'gauge', help: 'Time since an anchor has reached its place; absent when none has since the start.' },
+  eventstore_proof_anchors_total: { kind: 'counter', help: 'Anchors that have reached their place.' },
+  eventstore_proof_anchor_failures_total: { kind: 'counter', help: 'Tries to make an anchor or to bring it to its place that failed.' },
   eventstore_backup_runs_total: { kind: 'counter', help: 'Backups that the node has made of itself, by how they ended: Success, Aborted, Failed.', labels: ['result'] },
   eventstore_backup_duration_seconds: { kind: 'histogram', help: 'How long a backup took, however it ended.', buckets: LONG_BUCKETS },
   eventstore_backup_done_bytes: { kind: 'gauge', help: 'Bytes of files that the backup under way has worked through; 0 when none is.' },

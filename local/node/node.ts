@@ -58,6 +58,8 @@ import type { NodeCertificates } from '../tls/node-certificates.ts';
 import { startTracing } from '../tracing/tracing.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { VERSION } from '../cli/version.ts';
+import { openAnchoring, proofMetrics } from '../proof/open.ts';
+import type { Anchoring } from '../../core/proof/anchoring.ts';
 import { openSubscriptions } from '../persistent/open.ts';
 import type { OpenSubscriptions } from '../persistent/open.ts';
 import { pageFiles } from '../ui/page-files.ts';
@@ -127,6 +129,8 @@ class Node implements RunningNode {
   #node: OpenNode | null = null;
   #webhooks: OpenWebhooks | null = null;
   #backups: OpenBackups | null = null;
+  /** Null where no place for anchors is named. */
+  #anchoring: Anchoring | null = null;
   /** Null where the files are objects. */
   #erasure: NodeErasureProofs | null = null;
   /** Null where nodes share a log without one that leads. */
@@ -231,6 +235,10 @@ class Node implements RunningNode {
       onBegun: (target, cause) => { if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } }); },
     });
     this.#metrics.collect(this.#backups.metrics);
+    if (objects === null) {
+      this.#anchoring = await openAnchoring({ values: this.#values, open: () => this.#open, log: this.#log, meter: this.#metrics });
+      this.#metrics.collect(proofMetrics(() => this.#open, this.#anchoring));
+    }
     if (objects === null) this.#erasure = new NodeErasureProofs({ scavenger: this.#open.scavenger, jobs: this.#node.jobs, clock: systemClock, ids: systemIds, log: this.#log });
     if (objects === null) this.#subscriptions = openSubscriptions({ store: this.#open.store, cluster: member === null ? null : { membership: member.membership, log: member.open.log }, log: this.#log });
     if (this.#subscriptions !== null) this.#metrics.collect(this.#subscriptions.metrics);
@@ -250,7 +258,7 @@ class Node implements RunningNode {
     this.#readiness.ready();
     this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
     void this.#stats.run(this.#stopping.signal);
-    this.#ticking = Promise.all([run(this.#stopping.signal), member?.run(this.#stopping.signal), this.#backups.run(this.#stopping.signal)]).then(() => {});
+    this.#ticking = Promise.all([run(this.#stopping.signal), member?.run(this.#stopping.signal), this.#backups.run(this.#stopping.signal), this.#anchoring?.run(this.#stopping.signal)]).then(() => {});
     if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: systemClock, log: this.#log, signal: this.#stopping.signal });
   }
 
@@ -353,6 +361,7 @@ class Node implements RunningNode {
     await this.#webhooks?.close();
     if (this.#readiness.work() === null) this.#audit?.own('node.stop');
     await this.#audit?.closeStream();
+    await this.#anchoring?.close();
     await this.#node?.close();
     await this.#audit?.close();
     await this.#tracing?.close();

@@ -11,6 +11,7 @@ export function storeOptions(config: Config): OpenNodeOptions['store'] {
   return {
     // The endpoint as configured: a run that a restart cut off is recognised by it, whatever port 0 came to mean.
     scavenge: { ...scavengeSettings(values), nodeEndpoint: endpointOf(values) },
+    beginsProofs: values['Proof:Chain'],
     cacheBytes: values.ChunksCacheSize,
     index: {
       memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize, cacheDepth: values.IndexCacheDepth,

@@ -112,7 +112,7 @@ async function ownFiles({ objects, digests }: ObjectWorld): Promise<Storage> {
 /** The store as the rest of a node sees it. */
 function onObjects(instance: ObjectInstance, scavenger: Scavenger, held: HeldObjects, kick: () => void): OpenStore {
   return {
-    store: instance.store, scavenger, chunkSizeBytes: instance.chunkSizeBytes, failed: new Promise(() => {}),
+    store: instance.store, scavenger, chunkSizeBytes: instance.chunkSizeBytes, failed: new Promise(() => {}), proofChain: null,
     status: () => statusOf(instance),
     chunkMap: (since) => instance.chunkMap.view(since),
     mergeIndexes: () => {

@@ -43,7 +43,7 @@ export interface OpenNodeOptions {
   readonly mustExist: boolean;
   readonly log: Log;
   /** What else the store is opened with. */
-  readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes'> & { readonly scavenge?: ScavengeSettings };
+  readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes' | 'beginsProofs'> & { readonly scavenge?: ScavengeSettings };
   readonly meter?: Meter;
   readonly onProgress?: (progress: StartProgress) => void;
 }
@@ -107,11 +107,13 @@ interface DirectoryUse {
   readonly whileRunning?: string;
   /** Nothing is appended to its log: so the copy of a member of a cluster may be opened too. */
   readonly appendsNothing?: boolean;
+  /** Begin a chain of hashes where there is none. */
+  readonly beginsProofs?: boolean;
 }
 
 /** Opens the directory of a stopped node as that node would, but for its start record. */
 export async function openDirectory(directory: string, index: string | null, scavenge: ScavengeSettings | undefined, io: Io, use: DirectoryUse = {}): Promise<OpenNode> {
-  const { whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.', appendsNothing = false } = use;
+  const { whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.', appendsNothing = false, beginsProofs = false } = use;
   await requireDirectory(directory);
   await requireDatabase(directory);
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
@@ -120,7 +122,7 @@ export async function openDirectory(directory: string, index: string | null, sca
     const existenceFilterBytes = await existenceBytesOf({ target: new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) }) });
     return await openNode({
       db: directory, index, mustExist: true, log: createLog(io, 'warn'),
-      store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), log: { writeEpoch: false, verifyChunks: false, isCopy: appendsNothing }, ...(scavenge !== undefined && { scavenge }) },
+      store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), beginsProofs, log: { writeEpoch: false, verifyChunks: false, isCopy: appendsNothing }, ...(scavenge !== undefined && { scavenge }) },
       onProgress: (state) => progress.update(openingState(state)),
     });
   } catch (error) {

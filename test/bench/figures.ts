@@ -24,6 +24,7 @@ import { indexRebuild } from './figures/index-rebuild.ts';
 import { memory } from './figures/memory.ts';
 import { objectContention } from './figures/object-contention.ts';
 import { objectRequests } from './figures/object-requests.ts';
+import { proof } from './figures/proof.ts';
 import { readForward } from './figures/read-forward.ts';
 import { readHttp } from './figures/read-http.ts';
 import { npmStart } from './figures/npm-start.ts';
@@ -41,4 +42,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, readForward, readHttp, indexRebuild, indexMerge, start, npmStart, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, proof, readForward, readHttp, indexRebuild, indexMerge, start, npmStart, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];

@@ -16,7 +16,7 @@ export const TEST_NOW_MS = Date.UTC(2026, 10, 22);
 const EXISTENCE_FILTER_BYTES = 10_000;
 
 /** What a store is opened with, without its parts: tests name the one thing that they are about. */
-export interface FlatStoreOptions extends StoreWorld, StoreLogOptions, Omit<StoreIndexOptions, 'verify' | 'cacheDepth'>, Pick<OpenStoreOptions, 'cacheBytes' | 'onProgress'> {
+export interface FlatStoreOptions extends StoreWorld, StoreLogOptions, Omit<StoreIndexOptions, 'verify' | 'cacheDepth'>, Pick<OpenStoreOptions, 'cacheBytes' | 'onProgress' | 'beginsProofs'> {
   readonly verifyIndex?: boolean;
   readonly indexCacheDepth?: number;
   readonly scavengeStates?: StoreScavengeOptions['states'];
@@ -32,7 +32,7 @@ export function storeOptions(flat: FlatStoreOptions): OpenStoreOptions {
     log: given({ chunkSizeBytes, appendBytesMax, truncationBytesMax, writeEpoch, isRestoring, verifyChunks }),
     index: given({ memTableEntriesMax, tablesPerLevelMax, verify, cacheDepth, bloomFilters, existenceFilterBytes, hasher }),
     scavenge: given({ states: flat.scavengeStates, config: flat.scavenge }),
-    cacheBytes: flat.cacheBytes, onProgress: flat.onProgress,
+    cacheBytes: flat.cacheBytes, onProgress: flat.onProgress, beginsProofs: flat.beginsProofs,
   }) as OpenStoreOptions;
 }
 

@@ -1,4 +1,4 @@
-import { putI64 } from '../../bytes.ts';
+import { equalBytes, putI64 } from '../../bytes.ts';
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import { inParallel } from '../../in-parallel.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
@@ -9,17 +9,18 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { folderOf } from '../../ports/storage.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../proof/layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
 import { decodeText, encodeText } from '../../text.ts';
 import { NODE_ID_FILE, readNodeId } from '../source/node-id.ts';
 import type { BackupSource, Snapshot, SnapshotFile, SnapshotKind } from '../source/source.ts';
 import { copyIndexPart } from './index-part.ts';
 import type { CopySource } from './index-part.ts';
-import { CopyTarget, UNFINISHED } from './target.ts';
+import { bytesOf, CopyTarget, UNFINISHED } from './target.ts';
 import type { CopyProgress, CopyStep } from './target.ts';
 
 /** Every folder of a data directory. */
-const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER];
+const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER, PROOF_FOLDER];
 /** Rule 6: index checkpoint files, other index files; the files of the log follow. */
 const INDEX_ORDER: readonly SnapshotKind[] = ['existence-checkpoint', 'index-map', 'index-table', 'bloom-filter', 'existence-filter', 'scavenge-database'];
 /** Written from the snapshot's own figures. */
@@ -76,6 +77,7 @@ export async function copyFiles(options: CopyOptions): Promise<CopyReport> {
     await copyIndexPart(source, target, clock);
     await copyLogPart(source, target);
   }
+  await copyProofs(source, target);
   await storage.remove(COPY_MARKER);
   const { copied, kept, removed, bytesCopied } = target;
   return { mode, nodeId, logEnd: checkpoints.writer, wasUnfinished, copied, kept, removed, bytesCopied };
@@ -109,6 +111,28 @@ async function copyAll({ source }: CopyOptions, target: CopyTarget): Promise<voi
   for (const file of snapshot.files) if (file.kind === 'checkpoint' && !OWN_CHECKPOINTS.has(file.path)) await target.copy(file);
   await copyChunks(snapshot, chunks, target);
   await removeOthers(chunks, target);
+}
+
+/** The chain of hashes over the log: what the copy lacks, and none that the node has no more. The marker still says that the copy is unfinished. */
+async function copyProofs(source: BackupSource, target: CopyTarget): Promise<void> {
+  const files = source.snapshot.files.filter(({ kind }) => kind === 'proof');
+  const listed = new Set(files.map(({ path }) => path));
+  for (const name of await target.storage.list(PROOF_FOLDER)) if (!listed.has(`${PROOF_FOLDER}/${name}`)) await target.remove(`${PROOF_FOLDER}/${name}`);
+  for (const file of files) {
+    if (await hasProof(source, target.storage, file)) target.keep(file);
+    else await target.copy(file);
+  }
+}
+
+async function hasProof(source: BackupSource, storage: Storage, { path, sizeBytes }: SnapshotFile): Promise<boolean> {
+  if (await storage.size(path) !== sizeBytes) return false;
+  const length = Math.min(PROOF_HEAD_BYTES, sizeBytes);
+  const file = await storage.open(path, 'read');
+  try {
+    return equalBytes(await file.read(0, length), 0, await bytesOf(source, path, length), 0, length);
+  } finally {
+    await file.close();
+  }
 }
 
 /** What the last chunk of a copy is called while a newer one takes its place. */

@@ -7,10 +7,11 @@ import { parseIndexMap } from '../../index/index-map.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../log/chunk-format.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
+import { PROOF_HEAD_BYTES } from '../../proof/layout.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Repository } from '../repository/api.ts';
 import { blobsOf } from '../repository/manifest.ts';
-import type { Manifest, ManifestChunk, ManifestFile, ManifestSegment, ManifestTail } from '../repository/manifest.ts';
+import type { Manifest, ManifestChunk, ManifestFile, ManifestProof, ManifestSegment, ManifestTail } from '../repository/manifest.ts';
 import { BackupIntent, clearSuspects, suspectBlobs } from '../repository/notes.ts';
 import type { BackupLanes } from '../repository/repository.ts';
 import type { BackupSource, SnapshotFile } from '../source/source.ts';
@@ -151,6 +152,7 @@ async function backUpFiles(options: CreateBackupOptions, id: string, previous: M
     if (file === checkpointFile) others[i] = checkpoint!;
     else if (file.kind === 'chunk') chunks[i] = await backUpChunk(parts, file);
     else if (file.kind === 'ongoing-chunk') tail = await backUpTail(parts, file);
+    else if (file.kind === 'proof') others[i] = await backUpProof(parts, file);
     else others[i] = await backUpOther(parts, file, checkpoint);
     const held = chunks[i] ?? others[i];
     if (held !== undefined && IMMUTABLE.has(file.kind)) options.onFile?.(held);
@@ -158,11 +160,13 @@ async function backUpFiles(options: CreateBackupOptions, id: string, previous: M
   const { nodeId, chunkSizeBytes, checkpoints } = snapshot;
   const createdMs = Math.max(Math.floor(snapshot.takenMs), (previous?.createdMs ?? 0) + 1);
   const ofKinds = (...kinds: SnapshotFile['kind'][]) => others.filter((_, i) => kinds.includes(files[i]!.kind));
+  const proofs = ofKinds('proof') as ManifestProof[];
   return {
     format: 1, id, nodeId, createdMs, cause: options.cause, chunkSizeBytes, checkpoints,
     chunks: chunks.filter((chunk) => chunk !== undefined), tail,
     index: await indexOf(options, files, ofKinds('index-map', 'existence-checkpoint', 'existence-filter', 'index-table', 'bloom-filter')),
     scavengeDb: databaseOf(ofKinds('scavenge-database')),
+    ...(proofs.length > 0 && { proofs }),
   };
 }
 
@@ -180,6 +184,15 @@ async function backUpOther(parts: ChunkParts, file: SnapshotFile, checkpoint: Ma
   if (same === null) return await backUpFile(parts, file);
   store.fileDone(same.sizeBytes);
   return same;
+}
+
+async function backUpProof(parts: ChunkParts, file: SnapshotFile): Promise<ManifestProof> {
+  const length = Math.min(PROOF_HEAD_BYTES, file.sizeBytes);
+  const head = toHex(await gather(parts.source.read(file.path, 0, length), length));
+  const known = parts.known.proof(file, head);
+  if (known === null) return { ...await backUpFile(parts, file), head };
+  parts.store.fileDone(known.sizeBytes);
+  return known;
 }
 
 async function backUpFile({ store }: ChunkParts, { path, sizeBytes, kind }: SnapshotFile): Promise<ManifestFile> {

@@ -1,7 +1,7 @@
 import { equalBytes, gather } from '../../bytes.ts';
 import type { Repository } from '../repository/api.ts';
 import { isProven } from '../repository/manifest.ts';
-import type { Manifest, ManifestChunk, ManifestFile, ManifestTail } from '../repository/manifest.ts';
+import type { Manifest, ManifestChunk, ManifestFile, ManifestProof, ManifestTail } from '../repository/manifest.ts';
 import type { BackupSource, SnapshotFile } from '../source/source.ts';
 
 /** Bytes of a tail that are compared with what an earlier backup holds of it. */
@@ -54,6 +54,15 @@ export class Known {
     for (const { index } of this.all) {
       const filter = this.#same(index?.files, file);
       if (filter !== null && index!.files.some((other) => other.path === checkpoint.path && other.blob === checkpoint.blob)) return filter;
+    }
+    return null;
+  }
+
+  /** What a proof begins with names the hash of the rest. */
+  proof(file: SnapshotFile, head: string): ManifestProof | null {
+    for (const { proofs } of this.all) {
+      const proof = this.#same(proofs, file);
+      if (proof?.head === head) return proof;
     }
     return null;
   }

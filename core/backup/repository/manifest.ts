@@ -23,6 +23,8 @@ export interface Manifest {
   readonly index: ManifestIndex | null;
   /** `index/scavenging/scavenging.db`; null when there was none. */
   readonly scavengeDb: ManifestFile | null;
+  /** `proofs/*`; left out where there is no chain of hashes over the log, and by older versions. */
+  readonly proofs?: readonly ManifestProof[];
 }
 
 export interface ManifestCheckpoints {
@@ -76,6 +78,11 @@ export interface ManifestSegment extends BlobRef {
   readonly to: number;
 }
 
+export interface ManifestProof extends ManifestFile {
+  /** Its first bytes, in hex, by which it is known from other files of that name. */
+  readonly head: string;
+}
+
 interface ManifestIndex {
   /** Commit checkpoint of the index map; -1 when the index is empty. An older log must not get this index. */
   readonly commitCheckpoint: number;
@@ -124,6 +131,7 @@ export function* blobsOf(manifest: Manifest): Generator<BlobRef, void, undefined
   if (manifest.tail !== null) yield* manifest.tail.segments;
   if (manifest.index !== null) yield* manifest.index.files;
   if (manifest.scavengeDb !== null) yield manifest.scavengeDb;
+  yield* manifest.proofs ?? [];
 }
 
 export function sizeOf(manifest: Manifest): number {

@@ -6,13 +6,14 @@ import { BLOCK_SUMS_FILE } from '../../log/block-sums.ts';
 import { PROOFS_FILE } from '../../log/chunk-proofs.ts';
 import { COPY_MARKER, LOG_ID_FILE, putRestoreMarker, RESTORE_MARKER } from '../../log/markers.ts';
 import type { Storage } from '../../ports/storage.ts';
+import { isProofName, PROOF_FOLDER } from '../../proof/layout.ts';
 import { openStore } from '../../store/open-store.ts';
 import { NODE_ID_FILE } from '../source/node-id.ts';
 import { endRestoreWhenAborted } from './files.ts';
 import type { RestoreWorld } from './files.ts';
 
 /** Folders with files of Skua, in the order in which they are cleared. The log goes last. */
-export const DATA_FOLDERS = ['index/scavenging', 'index/stream-existence', 'index', ''];
+export const DATA_FOLDERS = ['index/scavenging', 'index/stream-existence', 'index', PROOF_FOLDER, ''];
 const TABLE_FILE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\.bloomfilter)?(\..+)?$/;
 /** Files beside the log; each may have a `.tmp` that was to replace it. */
 const CHECKPOINT_FILE = /^(writer|chaser|epoch|proposal|truncate)\.chk$/;
@@ -23,6 +24,7 @@ const OWN: Readonly<Record<string, (name: string) => boolean>> = {
   'index/scavenging': (name) => name.startsWith('scavenging.db'),
   'index/stream-existence': (name) => /^streamExistenceFilter\.(dat|chk)/.test(name),
   index: (name) => name.startsWith('indexmap') || name.startsWith(TABLE_PROOFS_NAME) || TABLE_FILE.test(name),
+  [PROOF_FOLDER]: (name) => isProofName(name) || name.endsWith('.tmp'),
   '': (name) => {
     const file = name.endsWith('.tmp') ? name.slice(0, -'.tmp'.length) : name;
     return /^chunk-\d{6}[.-]/.test(name) || CHECKPOINT_FILE.test(file) || REPLACED_FILES.has(file) || MARKERS.has(name);

@@ -6,6 +6,7 @@ import type { ChunkFileName } from '../../log/chunk-format.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
 import { COPY_MARKER, putRestoreMarker, refuseUnfinishedRestore, removeRestoreMarker } from '../../log/markers.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { isProofName, PROOF_FOLDER } from '../../proof/layout.ts';
 import { writeContent } from '../../ports/write-content.ts';
 import { renewNodeId } from '../source/node-id.ts';
 import { clearForRestore, DATA_FOLDERS, dryStart, existenceBytesOf, requireEmpty } from './directory.ts';
@@ -64,7 +65,7 @@ interface CopyPlan {
   readonly checkpoints: Readonly<Record<(typeof CHECKPOINTS)[number], number>>;
   readonly chunkSize: number;
   readonly chunks: readonly ChunkFileName[];
-  /** Paths under `index/`. */
+  /** Paths under `index/`, and those of the chain of hashes. */
   readonly index: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -81,7 +82,8 @@ async function planCopy(source: Storage, place: string, indexless: boolean): Pro
   const beyond = chunks.filter(({ number }) => number * chunkSize > writer);
   const warnings = beyond.length === 0 ? [] : [`${beyond.length} chunk files behind the copied writer.chk (position ${writer}) were left out, ${beyond[0]!.name} first: they were copied after it.`];
   const index: string[] = [];
-  for (const folder of indexless ? [] : DATA_FOLDERS.filter((name) => name !== '')) for (const name of await source.list(folder)) if (INDEX_FILE.test(`${folder}/${name}`)) index.push(`${folder}/${name}`);
+  for (const name of await source.list(PROOF_FOLDER)) if (isProofName(name)) index.push(`${PROOF_FOLDER}/${name}`);
+  for (const folder of indexless ? [] : DATA_FOLDERS.filter((name) => name !== '' && name !== PROOF_FOLDER)) for (const name of await source.list(folder)) if (INDEX_FILE.test(`${folder}/${name}`)) index.push(`${folder}/${name}`);
   return { checkpoints, chunkSize, chunks: inside, index, warnings };
 }
 

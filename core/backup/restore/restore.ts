@@ -1,6 +1,7 @@
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import { inParallel } from '../../in-parallel.ts';
 import { putRestoreMarker, removeRestoreMarker } from '../../log/markers.ts';
+import { PROOF_FOLDER } from '../../proof/layout.ts';
 import type { Repository } from '../repository/api.ts';
 import type { Manifest, ManifestFile } from '../repository/manifest.ts';
 import type { BackupLanes } from '../repository/repository.ts';
@@ -75,7 +76,7 @@ interface WrittenFiles { readonly log: RestoredLog; readonly indexFiles: number;
 
 /** Log and index side by side. Where damage may be passed over, what there is of the log decides whether an index fits it, so that the log comes first. */
 async function writeFiles({ allowDamaged = false, indexless = false, checkMd5 = allowDamaged }: RestoreOptions, plan: RestorePlan, writing: FileRestore): Promise<WrittenFiles> {
-  const setsAt = (position: number): ManifestFile[][] => (indexless ? [] : indexSets(plan.manifest, position));
+  const setsAt = (position: number): ManifestFile[][] => [...(indexless ? [] : indexSets(plan.manifest, position)), ...proofSets(plan.manifest)];
   const options = { ...writing, plan, allowDamaged, checkMd5 };
   if (!allowDamaged) {
     const beside = setsAt(plan.position).flat();
@@ -92,7 +93,7 @@ async function writeFiles({ allowDamaged = false, indexless = false, checkMd5 = 
 function bytesOf({ manifest, position }: RestorePlan, indexless: boolean): number {
   const log = manifest.chunks.filter(({ startNumber }) => startNumber * manifest.chunkSizeBytes < position).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const behind = Math.max(0, position - ((manifest.chunks.at(-1)?.endNumber ?? -1) + 1) * manifest.chunkSizeBytes);
-  const rest = indexless ? [] : indexSets(manifest, position).flat();
+  const rest = [...(indexless ? [] : indexSets(manifest, position)), ...proofSets(manifest)].flat();
   return rest.reduce((sum, { sizeBytes }) => sum + sizeBytes, log + behind);
 }
 
@@ -115,6 +116,11 @@ function indexSets(manifest: Manifest, position: number): ManifestFile[][] {
   return sets;
 }
 
+/** The chain of hashes over the log. What it says of a log that reaches further the dry start cuts off. */
+function proofSets({ proofs = [] }: Manifest): ManifestFile[][] {
+  return proofs.length === 0 ? [] : [[...proofs]];
+}
+
 /** Writes one set where damage may be passed over: a damaged set is left out, since it is made anew from the log; null then. */
 async function restoreSet(options: FileRestore, files: readonly ManifestFile[], onSkipped: (skipped: Skipped) => void): Promise<number | null> {
   try {
@@ -123,7 +129,8 @@ async function restoreSet(options: FileRestore, files: readonly ManifestFile[], 
   } catch (error) {
     if (!isSkuaError(error, 'repository_damaged')) throw error;
     for (const { path } of files) await options.world.target.remove(path);
-    onSkipped({ key: typeof error.data.key === 'string' ? error.data.key : null, path: files[0]!.path, reason: `${error.message} The ${files.length} files that belong together are left out and made anew from the log.`, lost: null });
+    const isProof = files[0]!.path.startsWith(`${PROOF_FOLDER}/`);
+    onSkipped({ key: typeof error.data.key === 'string' ? error.data.key : null, path: files[0]!.path, reason: `${error.message} The ${files.length} files that belong together are left out${isProof ? ', so that a new chain of hashes has to be begun' : ' and made anew from the log'}.`, lost: null });
     return null;
   }
 }

@@ -13,6 +13,7 @@ import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage } from '../../ports/storage.ts';
+import { isProofName, PROOF_FOLDER } from '../../proof/layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
 import type { ManifestCheckpoints } from '../repository/manifest.ts';
 import { ensureNodeId } from './node-id.ts';
@@ -48,10 +49,11 @@ export interface LogState {
  */
 export async function takeSnapshot(parts: SnapshotParts): Promise<Snapshot> {
   const index = await listIndex(parts.storage, parts.digests);
+  const proofs = await listProofs(parts.storage);
   const { takenMs, checkpoints, chunks } = await parts.log();
   return {
     nodeId: parts.nodeId, takenMs, chunkSizeBytes: parts.chunkSizeBytes, checkpoints,
-    files: [...index, ...checkpointFiles(checkpoints), ...chunks],
+    files: [...index, ...proofs, ...checkpointFiles(checkpoints), ...chunks],
   };
 }
 
@@ -136,6 +138,16 @@ async function listDatabase(storage: Storage): Promise<SnapshotFile[]> {
     // What was not yet taken into a database is nothing without it.
     if (file === null) break;
     if (file.sizeBytes > 0) files.push(file);
+  }
+  return files;
+}
+
+/** The chain of hashes over the log: before the log too, so that no leaves are of a chunk that the snapshot has not whole. */
+async function listProofs(storage: Storage): Promise<SnapshotFile[]> {
+  const files: SnapshotFile[] = [];
+  for (const name of await storage.list(PROOF_FOLDER)) {
+    const file = isProofName(name) ? await fileAt(storage, `${PROOF_FOLDER}/${name}`, 'proof') : null;
+    if (file !== null) files.push(file);
   }
   return files;
 }

@@ -33,6 +33,8 @@ export type SnapshotKind =
   | 'existence-filter' | 'index-table' | 'bloom-filter'
   /** `index/scavenging/scavenging.db` and what SQLite keeps beside it */
   | 'scavenge-database'
+  /** `proofs/*`: never changed, but a leaves file may take the place of one of the same name when the log was cut back */
+  | 'proof'
   /** `*.chk` of the log */
   | 'checkpoint'
   | 'chunk'

@@ -80,8 +80,8 @@ export async function* proveErasedInRepository(options: ProveErasedInRepositoryO
 }
 
 /** Files that are one blob: the tail is put together of several, and is searched in every backup. */
-function singleBlobs({ chunks, index, scavengeDb }: Manifest): [string, string][] {
-  return [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb])].map(({ path, blob }) => [path, blob]);
+function singleBlobs({ chunks, index, scavengeDb, proofs = [] }: Manifest): [string, string][] {
+  return [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs].map(({ path, blob }) => [path, blob]);
 }
 
 async function* searchIn({ events, stream, hasher, findingsMax }: ProveErasedInRepositoryOptions, storage: Storage, where: string, sum: { -readonly [K in keyof ErasureSummary]: number }, bytesTotal: number): AsyncGenerator<ErasureFinding | ErasureProgress, void> {
@@ -133,9 +133,9 @@ function piecePart(repository: Repository, at: number, piece: ShippedPiece): Par
 
 /** The files that a backup restores, by their paths; the log with what was shipped after it, and `writer.chk` that says where it ends. */
 function filesOfBackup(repository: Repository, manifest: Manifest, pieces: readonly ShippedPiece[]): Map<string, readonly Part[]> {
-  const { chunks, tail, index, scavengeDb, chunkSizeBytes, checkpoints } = manifest;
+  const { chunks, tail, index, scavengeDb, chunkSizeBytes, checkpoints, proofs = [] } = manifest;
   const files = new Map<string, readonly Part[]>();
-  for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb])]) files.set(file.path, [blobPart(repository, 0, file)]);
+  for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs]) files.set(file.path, [blobPart(repository, 0, file)]);
   const tailEnd = tail === null ? 0 : (tail.number + 1) * chunkSizeBytes;
   const inTail = pieces.filter(({ from }) => from < tailEnd);
   if (tail !== null) {

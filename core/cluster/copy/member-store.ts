@@ -96,6 +96,7 @@ class Member implements MemberStore {
   }
 
   get chunkSizeBytes(): number { return this.#chunkSizeBytes; }
+  get proofChain(): OpenStore['proofChain'] { return this.#opening?.open.proofChain ?? null; }
   status(): ReturnType<OpenStore['status']> { return this.#current().status(); }
   chunkMap(since: string | null): ReturnType<OpenStore['chunkMap']> { return this.#current().chunkMap(since); }
   mergeIndexes(): string { return this.#current().mergeIndexes(); }

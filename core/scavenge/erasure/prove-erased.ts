@@ -5,12 +5,13 @@ import { parseChunkFileNames, takeInventory } from '../../log/chunk-format.ts';
 import { readHeader } from '../../log/open-chunks.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 import { streamHasher, type StreamHasher } from '../../stream-hash.ts';
+import { PROOF_FOLDER } from '../../proof/layout.ts';
 import { DATABASE_FOLDER, type FileFacts, fileFacts, FileWindow } from './files.ts';
 import { type ErasureFinding, ErasureJudge } from './judge.ts';
 import { idNeedles, PatternSearch, streamNeedles } from './needles.ts';
 
 /** Every folder of a data directory. */
-const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER];
+const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER, PROOF_FOLDER];
 /** A running node replaces files; a directory that changes more often than this while it is read can't be judged. */
 const ROUNDS_MAX = 100;
 const FINDINGS_MAX_DEFAULT = 1_000;

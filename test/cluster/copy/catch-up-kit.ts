@@ -183,7 +183,7 @@ function diskOf(storage: FaultyStorage): Disk {
 }
 
 /** A member over a directory, for what only a running one does to its copy. */
-export function openMember(storage: Storage, { objects }: TestLog, seed: number): Promise<MemberStore> {
+export function openMember(storage: Storage, { objects }: Pick<TestLog, 'objects'>, seed: number, beginsProofs = false): Promise<MemberStore> {
   const clock = newClock();
   const ids = new SeededIds(seed);
   const states = MemoryScavengeStates.of(storage);
@@ -191,7 +191,7 @@ export function openMember(storage: Storage, { objects }: TestLog, seed: number)
   return openMemberStore({
     world: { objects, clock, ids, digests: nodeDigests, log: silentLog, meter: silentMeter }, log: { chunkSizeBytes: CHUNK_BYTES },
     store: {
-      world: { storage, clock, ids, digests: nodeDigests, jobs, log: silentLog, meter: silentMeter }, cacheBytes: 4_194_304,
+      world: { storage, clock, ids, digests: nodeDigests, jobs, log: silentLog, meter: silentMeter }, cacheBytes: 4_194_304, beginsProofs,
       log: { verifyChunks: false }, index: { existenceFilterBytes: 10_000, memTableEntriesMax: 1_000 }, scavenge: { states, config: { repairHistory: false } },
     },
   });

@@ -131,7 +131,7 @@ describe('secrets', () => {
     for (const name of Object.entries(OPTIONS).flatMap(([key, { isSensitive }]) => (isSensitive ? [key] : []))) expect(views.find((view) => view.name === name)).toMatchObject({ value: MASK });
   });
   test('every option that holds one is marked as such', () => {
-    for (const [name, { isSensitive }] of Object.entries(OPTIONS)) expect([name, isSensitive]).toEqual([name, /Password$|Secret|Tokens?$|LicenseKey/.test(name)]);
+    for (const [name, { isSensitive }] of Object.entries(OPTIONS)) expect([name, isSensitive]).toEqual([name, /Password$|Secret|Tokens?$|LicenseKey|^Proof:Anchor$/.test(name)]);
   });
 });
 

@@ -54,7 +54,7 @@ export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => tr
 export function openStoreOf(store: TickingStore): OpenStore {
   const notHere = (): never => { throw new SkuaError('bad_request', 'There is none of this on objects.'); };
   return {
-    store: facadeOf(store), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES, failed: new Promise(() => {}),
+    store: facadeOf(store), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES, failed: new Promise(() => {}), proofChain: null,
     status: notHere, chunkMap: notHere, mergeIndexes: notHere, hold: notHere, shippableLog: notHere, close: () => store.close(),
   };
 }

@@ -57,8 +57,8 @@ export async function backUpNode(node: OpenStore, repository: Repository, more: 
 /** The content of every file as a backup holds it; of the chunk that was being written, its header and data. */
 export async function filesOf(repository: Repository, manifest: Manifest): Promise<Map<string, Uint8Array>> {
   const files = new Map<string, Uint8Array>();
-  const { chunks, index, scavengeDb, tail } = manifest;
-  for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb])]) files.set(file.path, await collect(repository.readBlob(file)));
+  const { chunks, index, scavengeDb, tail, proofs = [] } = manifest;
+  for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs]) files.set(file.path, await collect(repository.readBlob(file)));
   if (tail !== null) {
     const parts: Uint8Array[] = [Uint8Array.from(Buffer.from(tail.header, 'hex'))];
     for (const segment of tail.segments) parts.push(await collect(repository.readBlob(segment)));

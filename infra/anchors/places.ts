@@ -1,0 +1,92 @@
+import { mkdir, open } from 'node:fs/promises';
+import * as path from 'node:path';
+import { SkuaError } from '../../core/errors.ts';
+import type { ObjectStore } from '../../core/ports/object-store.ts';
+import type { AnchorPlace } from '../../core/proof/anchoring.ts';
+import type { Anchor } from '../../core/proof/layout.ts';
+import { encodeText } from '../../core/text.ts';
+import { openObjects, parsePlace } from '../objects/open.ts';
+
+const MS_PER_DAY = 86_400_000;
+/** Digits, so that the names of objects sort as positions and receipts do. */
+const POSITION_DIGITS = 20;
+const RECEIPT_DIGITS = 10;
+
+export interface AnchorPlaceOptions {
+  /** A file, an http(s) URL, or s3://bucket/prefix. */
+  readonly place: string;
+  /** Days for which objects can't be removed; 0 for no lock. */
+  readonly lockDays: number;
+  readonly s3: { readonly endpoint: string | null; readonly region: string | null };
+}
+
+/** What kind of place a text names. */
+export function anchorPlaceKind(place: string): 'file' | 'url' | 's3' {
+  if (/^https?:\/\//i.test(place)) return 'url';
+  return /^s3:\/\//i.test(place) ? 's3' : 'file';
+}
+
+/** Throws `bad_option` for what is no place. */
+export async function openAnchorPlace({ place, lockDays, s3 }: AnchorPlaceOptions): Promise<AnchorPlace> {
+  switch (anchorPlaceKind(place)) {
+    case 'url': return urlPlace(place);
+    case 's3': return objectPlace(await openObjects(parsePlace(place, s3)), lockDays, () => Date.now());
+    default: return filePlace(place);
+  }
+}
+
+/** A line of JSON behind those before it, durable. Nothing of the file is ever changed. */
+export function filePlace(file: string): AnchorPlace {
+  return {
+    name: file,
+    async put(anchor) {
+      await mkdir(path.dirname(path.resolve(file)), { recursive: true });
+      const opened = await open(file, 'a');
+      try {
+        await opened.appendFile(`${JSON.stringify(anchor)}\n`);
+        await opened.datasync();
+      } finally {
+        await opened.close();
+      }
+    },
+    close: async () => {},
+  };
+}
+
+/** A POST of JSON. Credentials in the URL go as HTTP Basic; whatever is not 2xx is a failure. */
+export function urlPlace(text: string): AnchorPlace {
+  if (!URL.canParse(text)) throw new SkuaError('bad_option', 'The place for anchors is no URL. Give one such as https://anchors.example.com/skua.', { option: 'Proof:Anchor' });
+  const url = new URL(text);
+  const credentials = url.username === '' ? null : `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  url.username = '';
+  url.password = '';
+  const headers = { 'content-type': 'application/json', ...(credentials !== null && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }) };
+  return {
+    name: `${url.origin}${url.pathname}`,
+    async put(anchor, signal) {
+      const response = await fetch(url, { method: 'POST', body: JSON.stringify(anchor), headers, signal, redirect: 'error' });
+      await response.body?.cancel();
+      if (!response.ok) throw new SkuaError('io_error', `${url.origin} answered the anchor with ${response.status}.`, { status: response.status });
+    },
+    close: async () => {},
+  };
+}
+
+/** An object of its own for each anchor, never replaced. */
+export function objectPlace(objects: ObjectStore, lockDays: number, nowMs: () => number): AnchorPlace {
+  return {
+    name: objects.place,
+    async put(anchor, signal) {
+      const bytes = encodeText(`${JSON.stringify(anchor)}\n`);
+      if (lockDays === 0) await objects.create(anchorKey(anchor), bytes, signal);
+      else if (objects.createLocked === undefined) throw new SkuaError('bad_option', `${objects.place} knows no object lock: leave Proof:LockDays out, or name a bucket.`, { option: 'Proof:LockDays' });
+      else await objects.createLocked(anchorKey(anchor), bytes, nowMs() + lockDays * MS_PER_DAY, signal);
+    },
+    close: () => objects.close(),
+  };
+}
+
+/** Of the same log at the same place it is the same anchor, but for the time at which it was made. */
+function anchorKey({ chain, position, receipts }: Anchor): string {
+  return `${chain}/${String(position).padStart(POSITION_DIGITS, '0')}-${String(receipts).padStart(RECEIPT_DIGITS, '0')}`;
+}

@@ -1,0 +1,39 @@
+import { Anchoring } from '../../core/proof/anchoring.ts';
+import type { Log } from '../../core/ports/log.ts';
+import type { Meter } from '../../core/ports/meter.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
+import { systemClock } from '../../infra/clock.ts';
+import type { Values } from '../config/options.ts';
+import type { Collector } from '../metrics/metrics.ts';
+import { openAnchorPlace } from '../../infra/anchors/places.ts';
+
+interface ProofWorld {
+  readonly values: Values;
+  readonly open: () => OpenStore;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+/** What brings the anchors of a node to their place; null where the options name none. Throws `bad_option`. */
+export async function openAnchoring({ values, open, log, meter }: ProofWorld): Promise<Anchoring | null> {
+  const place = values['Proof:Anchor'];
+  if (place === null) return null;
+  return new Anchoring({
+    keeper: () => open().proofChain, isScavenging: () => open().scavenger.current() !== null, everyMs: values['Proof:AnchorEveryMin'] * 60_000, clock: systemClock, log, meter,
+    place: await openAnchorPlace({ place, lockDays: values['Proof:LockDays'], s3: { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] } }),
+  });
+}
+
+/** How far the chain of hashes is, and its newest anchor. */
+export function proofMetrics(open: () => OpenStore, anchoring: Anchoring | null): Collector {
+  return (metrics) => {
+    const chain = open().proofChain;
+    if (chain === null) return;
+    metrics.gauge('eventstore_proof_chunks', chain.figures.chunks);
+    metrics.gauge('eventstore_proof_receipts', chain.figures.receipts);
+    metrics.gauge('eventstore_proof_damaged', chain.damage === null ? 0 : 1);
+    const { position = null, ageMs = null } = anchoring?.figures() ?? {};
+    if (position !== null) metrics.gauge('eventstore_proof_anchored_position', position);
+    if (ageMs !== null) metrics.gauge('eventstore_proof_anchor_age_seconds', ageMs / 1_000);
+  };
+}
