@@ -1,4 +1,4 @@
-/// <reference lib="esnext.disposable" />
+/// <reference lib="esnext.disposable" preserve="true" />
 
 /**
  * The store without a server: what `skua/embedded` promises. These types name nothing of the insides, and stay what they are within
@@ -99,7 +99,8 @@ export interface Position {
 
 /**
  * What a stream has to be for a write: `none` (no events; a deleted stream that can be written again has none), `exists`, the version of its
- * last event, or `any`. With a number, an append that is repeated with the same ids is known as one.
+ * last event, or `any`. An append that is repeated with the same ids is known as one for certain where a version or `none` is expected, else as long as the ids are among those
+ * of the last events.
  */
 export type Expected = 'any' | 'none' | 'exists' | number;
 
@@ -410,7 +411,7 @@ export interface Store {
    * Delivers what there is, and then what is appended, in order, without gap or duplicate, until its signal aborts or the loop is left. The reader sets the
    * pace: nothing is buffered beyond a page of 1 MiB.
    *
-   * @throws `stream_deleted` behind the last event of a stream that is tombstoned; `store_closed` when the store is closed meanwhile; as `read` and `readAll`.
+   * @throws `stream_deleted` behind the last event of a stream that is tombstoned; `store_closed` when the store is closed meanwhile; what `read` and `readAll` reject with.
    */
   subscribe<Data = unknown, Metadata = unknown>(options?: SubscribeToStreamOptions | SubscribeToAllOptions): AsyncIterable<RecordedEvent<Data, Metadata>>;
 
@@ -445,8 +446,7 @@ export interface Store {
   /**
    * Removes from the files what is deleted, expired or limited when it is called, and resolves when that is done. Reads and appends go on meanwhile.
    *
-   * @throws `scavenge_in_progress` while another one runs; `backup_running` beside a backup or a proof; `bad_option`; `disk_full`; `scavenge_failed`; the signal's
-   * reason.
+   * @throws `scavenge_in_progress` while another one runs; `backup_running` beside a backup or a proof; `bad_option`; `scavenge_failed`; the signal's reason.
    */
   scavenge(options?: ScavengeOptions): Promise<ScavengeResult>;
 
