@@ -1,5 +1,5 @@
 // Bundles for an installed package, where Node.js does not run TypeScript: the command line, in parts that are loaded when a command
-// needs them, and the entry points of worker threads; the page for browsers; and the functions. Packages are inside, so that nothing has to be installed
+// needs them, what other programs import, with its declarations, and the entry points of worker threads; the page for browsers; and the functions. Packages are inside, so that nothing has to be installed
 // beside them. `--functions` builds only the functions, beside what is there.
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -8,6 +8,8 @@ import { gzip } from 'node:zlib';
 import { build } from 'esbuild';
 import { buildFunctions, REQUIRE, sizeLines, sizeProblems } from './infra/aws/build.mjs';
 import { noticesOf } from './infra/packaging/notices.mjs';
+import { PEERS, sourceOf, SURFACES } from './infra/packaging/surfaces.mjs';
+import { writeTypes } from './infra/packaging/types.mjs';
 import { writePage } from './local/ui/write.mjs';
 
 const pathOf = createRequire(import.meta.url).resolve;
@@ -24,11 +26,18 @@ function refuseNamelessParts({ outputs }) {
   }
 }
 
+/** The text of what is not ours is left out of a source map: nobody steps through it, and it is most of all. */
+async function trimMap(file) {
+  const map = JSON.parse(await readFile(file, 'utf8'));
+  map.sourcesContent = map.sources.map((source, i) => (source.includes('node_modules/') ? null : map.sourcesContent[i]));
+  await writeFile(file, JSON.stringify(map));
+}
 
 if (isAll) {
   await rm('dist', { recursive: true, force: true });
   const { metafile } = await build({
-    entryPoints: { main: 'local/installed.mjs', worker: 'infra/jobs/worker.ts', 'sandbox-worker': 'infra/quickjs/worker.ts' },
+    entryPoints: { main: 'local/installed.mjs', worker: 'infra/jobs/worker.ts', 'sandbox-worker': 'infra/quickjs/worker.ts', ...Object.fromEntries(SURFACES.map((surface) => [surface, sourceOf(surface)])) },
+    external: PEERS,
     outdir: 'dist',
     bundle: true,
     splitting: true,
@@ -36,14 +45,18 @@ if (isAll) {
     chunkNames: '[name]-[hash]',
     platform: 'node',
     format: 'esm',
-    target: 'node24',
+    target: 'node22.16',
     mainFields: ['module', 'main'],
     minifySyntax: true,
     banner: { js: REQUIRE },
     legalComments: 'none',
+    // For whoever debugs a program of which this is a part.
+    sourcemap: 'linked',
     metafile: true,
     logLevel: 'warning',
   });
+  await Promise.all(Object.keys(metafile.outputs).filter((file) => file.endsWith('.map')).map(trimMap));
+  await writeTypes('dist/types');
   sources.push(...Object.keys(metafile.inputs));
   refuseNamelessParts(metafile);
   // Of modules whatever folder it is put into.

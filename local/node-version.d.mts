@@ -1,3 +1,4 @@
 export const NODE_MIN: string;
-export function isNewEnough(): boolean;
-export function refuseNode(how: string): never;
+export const SOURCES_NODE_MIN: string;
+export function isNewEnough(min?: string): boolean;
+export function refuseNode(how: string, min?: string): never;

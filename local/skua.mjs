@@ -7,14 +7,16 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { isNewEnough, refuseNode } from './node-version.mjs';
+import { isNewEnough, NODE_MIN, refuseNode, SOURCES_NODE_MIN } from './node-version.mjs';
 
 // A package has no sources, which Node.js would not run below node_modules either.
 const sources = new URL('./main.ts', import.meta.url);
 const isCheckout = existsSync(sources);
 const program = isCheckout ? sources : new URL('../dist/main.js', import.meta.url);
 
-if (isNewEnough()) await import(program.href);
+const min = isCheckout ? SOURCES_NODE_MIN : NODE_MIN;
+
+if (isNewEnough(min)) await import(program.href);
 else runUnder(pinnedNode());
 
 /** Path of the Node.js that came with `npm ci`, or that stands beside the package. */
@@ -24,7 +26,7 @@ function pinnedNode() {
   } catch {
     return refuseNode(isCheckout
       ? 'Run `npm ci` in the project\'s folder, which brings one, or install a newer Node.js.'
-      : 'Install a newer Node.js, or one for Skua alone, where you have installed Skua: `npm install node@24` (with -g if you did so).');
+      : 'Install a newer Node.js, or one for Skua alone, where you have installed Skua: `npm install node@24` (with -g if you did so).', min);
   }
 }
 

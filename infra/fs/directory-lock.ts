@@ -3,6 +3,8 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
 import type { StorageLock } from '../../core/ports/storage.ts';
+import { loadSqlite } from '../sqlite/load.ts';
+import type { Sqlite } from '../sqlite/load.ts';
 import { storageError } from './errors.ts';
 
 /** The file that carries the lock. Nobody else opens it: closing any descriptor of it would let the lock go. */
@@ -13,7 +15,6 @@ export const LOCK_OWNER_FILE = `${LOCK_FILE}.owner`;
 const OWNER_BYTES_MAX = 1_024;
 const SQLITE_BUSY = 5;
 
-type Sqlite = typeof import('node:sqlite');
 type Database = InstanceType<Sqlite['DatabaseSync']>;
 
 /** Held locks: a database that nothing refers to would be closed by the garbage collector. */
@@ -97,15 +98,4 @@ function openDatabase(file: string): Database {
 function locked(root: string): SkuaError {
   const owner = ownerText(root);
   return new SkuaError('directory_locked', `The directory ${root} is in use by ${owner ?? 'another process'}. Stop that one first, or name another directory with --db.`, { path: root, ...(owner !== null && { owner }) });
-}
-
-/** Some releases of Node.js warn that SQLite is experimental when it is first loaded; only that warning is held back. */
-function loadSqlite(): Sqlite {
-  const emitWarning = process.emitWarning;
-  process.emitWarning = () => {};
-  try {
-    return process.getBuiltinModule('node:sqlite');
-  } finally {
-    process.emitWarning = emitWarning;
-  }
 }

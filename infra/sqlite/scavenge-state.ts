@@ -149,7 +149,7 @@ export class SqliteScavengeState implements ScavengeState {
   setCalculated(handle: StreamHandle, status: StreamStatus, discardPoint: number, maybeDiscardPoint: number): void {
     const dp = stored(discardPoint);
     const mdp = stored(maybeDiscardPoint);
-    guarded(() => (handle.kind === 'id' ? this.#sql.setCalculatedByName.run(handle.name, status, dp, mdp) : this.#sql.setCalculated.run(handle.hi, handle.lo, status, dp, mdp)));
+    guarded(() => (handle.kind === 'id' ? this.#sql.setCalculatedByName.run(status, dp, mdp, handle.name) : this.#sql.setCalculated.run(status, dp, mdp, handle.hi, handle.lo)));
   }
 
   setChunkTimeRange(chunk: number, minMs: number, maxMs: number, minTicks = 0, maxTicks = 0): void {

@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { isSkuaError } from '../../core/errors.ts';
 import { streamHasher } from '../../core/stream-hash.ts';
 import type { StreamHasher } from '../../core/stream-hash.ts';
 import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
+import { loadSqlite } from './load.ts';
 import { guarded, invalidState } from './errors.ts';
 import { SCHEMA, SCHEMA_VERSION } from './scavenge-tables.ts';
 import { SqliteScavengeState } from './scavenge-state.ts';
@@ -96,7 +97,7 @@ export class SqliteScavengeStates implements ScavengeStates {
 
   #open(place: string | URL, options: ScavengeStateOptions): ScavengeState {
     return guarded(() => {
-      const db = new DatabaseSync(place, { timeout: BUSY_MS_MAX });
+      const db = new (loadSqlite().DatabaseSync)(place, { timeout: BUSY_MS_MAX });
       try {
         configure(db, options);
         createOrCheck(db);
@@ -114,10 +115,11 @@ export class SqliteScavengeStates implements ScavengeStates {
  * taking it into the file, for which SQLite makes a `-shm` file that goes again.
  */
 function openToCheck(file: string, hasLog: boolean, depth: 'quick' | 'thorough'): DatabaseSync {
-  if (hasLog) return new DatabaseSync(ofThisProcess(file), { timeout: BUSY_MS_MAX, readOnly: depth === 'thorough' });
+  const Database = loadSqlite().DatabaseSync;
+  if (hasLog) return new Database(ofThisProcess(file), { timeout: BUSY_MS_MAX, readOnly: depth === 'thorough' });
   const url = pathToFileURL(file);
   url.searchParams.set('immutable', '1');
-  return new DatabaseSync(url, { readOnly: true });
+  return new Database(url, { readOnly: true });
 }
 
 /** Where SQLite opens a file for the connections of this process alone. On Windows, where a full disk kills no process, there is no such way. */

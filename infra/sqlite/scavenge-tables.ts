@@ -33,8 +33,8 @@ export const SCHEMA = [
   `CREATE TABLE ChunkWeights (${column('key INTEGER PRIMARY KEY,')}${column('value REAL NOT NULL')})`,
 ].join(';\n');
 
-/** The 64-bit key of a hash whose halves are the first two parameters. Shifting makes an integer of what is bound as a floating-point number. */
-const HASH = '((?1 << 32) | ?2)';
+/** The 64-bit key of a hash whose halves are two parameters. Shifting makes an integer of what is bound as a floating-point number. */
+const HASH = '((? << 32) | ?)';
 /** Columns of a key, as two numbers that a double holds. */
 const HASH_HALVES = 'key >> 32 AS hi, key & 4294967295 AS lo';
 /** 2^63-1 comes back as TOMBSTONE, and nothing that a double can't hold comes back. */
@@ -47,7 +47,7 @@ const ticks = (ms: string, rest: string): string => `CAST(${ms} AS INTEGER) * 10
 
 export type Statements = ReturnType<typeof prepareStatements>;
 
-/** Everything that is ever asked of a scavenge database, prepared once a connection. */
+/** Everything that is ever asked of a scavenge database, prepared once a connection. Parameters have no numbers, with which Node.js before 24 takes them for named ones, and come in the order of the text. */
 export function prepareStatements(db: DatabaseSync) {
   const prepare = (sql: string) => db.prepare(sql);
   return {
@@ -55,49 +55,49 @@ export function prepareStatements(db: DatabaseSync) {
     commit: prepare('COMMIT'),
     rollback: prepare('ROLLBACK'),
     checkpoint: prepare('SELECT value FROM Checkpoint WHERE key = 0'),
-    setCheckpoint: prepare('INSERT OR REPLACE INTO Checkpoint VALUES (0, ?1)'),
+    setCheckpoint: prepare('INSERT OR REPLACE INTO Checkpoint VALUES (0, ?)'),
 
-    addUser: prepare(`INSERT OR IGNORE INTO HashUsers VALUES (${HASH}, ?3)`),
+    addUser: prepare(`INSERT OR IGNORE INTO HashUsers VALUES (${HASH}, ?)`),
     user: prepare(`SELECT value FROM HashUsers WHERE key = ${HASH}`),
     collisions: prepare('SELECT key FROM HashCollisions ORDER BY key'),
-    addCollision: prepare('INSERT OR IGNORE INTO HashCollisions VALUES (?1)'),
+    addCollision: prepare('INSERT OR IGNORE INTO HashCollisions VALUES (?)'),
     moveOriginal: prepare(`INSERT OR REPLACE INTO OriginalStreamDataCollisions (${originalNames})
-      SELECT ?3, ${originalNames.slice('key, '.length)} FROM OriginalStreamDatas WHERE key = ${HASH}`),
+      SELECT ?, ${originalNames.slice('key, '.length)} FROM OriginalStreamDatas WHERE key = ${HASH}`),
     deleteOriginal: prepare(`DELETE FROM OriginalStreamDatas WHERE key = ${HASH}`),
     moveMetastream: prepare(`INSERT OR REPLACE INTO MetastreamDataCollisions (key, isTombstoned, discardPoint)
-      SELECT ?3, isTombstoned, discardPoint FROM MetastreamDatas WHERE key = ${HASH}`),
+      SELECT ?, isTombstoned, discardPoint FROM MetastreamDatas WHERE key = ${HASH}`),
     deleteMetastream: prepare(`DELETE FROM MetastreamDatas WHERE key = ${HASH}`),
 
     original: prepare(`SELECT ${originalNumbers} FROM OriginalStreamDatas WHERE key = ${HASH}`),
-    originalByName: prepare(`SELECT ${originalNumbers} FROM OriginalStreamDataCollisions WHERE key = ?1`),
-    setOriginal: prepare(`INSERT OR REPLACE INTO OriginalStreamDatas (${originalNames}) VALUES (${HASH}, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`),
-    setOriginalByName: prepare(`INSERT OR REPLACE INTO OriginalStreamDataCollisions (${originalNames}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`),
+    originalByName: prepare(`SELECT ${originalNumbers} FROM OriginalStreamDataCollisions WHERE key = ?`),
+    setOriginal: prepare(`INSERT OR REPLACE INTO OriginalStreamDatas (${originalNames}) VALUES (${HASH}, ?, ?, ?, ?, ?, ?, ?)`),
+    setOriginalByName: prepare(`INSERT OR REPLACE INTO OriginalStreamDataCollisions (${originalNames}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
     metastream: prepare(`SELECT ${metastreamNumbers} FROM MetastreamDatas WHERE key = ${HASH}`),
-    metastreamByName: prepare(`SELECT ${metastreamNumbers} FROM MetastreamDataCollisions WHERE key = ?1`),
-    setMetastream: prepare(`INSERT OR REPLACE INTO MetastreamDatas (key, isTombstoned, discardPoint) VALUES (${HASH}, ?3, ?4)`),
-    setMetastreamByName: prepare('INSERT OR REPLACE INTO MetastreamDataCollisions (key, isTombstoned, discardPoint) VALUES (?1, ?2, ?3)'),
+    metastreamByName: prepare(`SELECT ${metastreamNumbers} FROM MetastreamDataCollisions WHERE key = ?`),
+    setMetastream: prepare(`INSERT OR REPLACE INTO MetastreamDatas (key, isTombstoned, discardPoint) VALUES (${HASH}, ?, ?)`),
+    setMetastreamByName: prepare('INSERT OR REPLACE INTO MetastreamDataCollisions (key, isTombstoned, discardPoint) VALUES (?, ?, ?)'),
 
     // One more than the greatest key overflows to a floating-point number that no key reaches: the end, as it should be.
     activeFrom: prepare(`SELECT ${HASH_HALVES}, ${originalNumbers} FROM OriginalStreamDatas
-      WHERE status = 1 AND key >= ${HASH} + CAST(?3 AS INTEGER) ORDER BY key LIMIT ?4`),
-    activeBehindName: prepare(`SELECT key AS name, ${originalNumbers} FROM OriginalStreamDataCollisions WHERE status = 1 AND key > ?1 ORDER BY key LIMIT ?2`),
+      WHERE status = 1 AND key >= ${HASH} + CAST(? AS INTEGER) ORDER BY key LIMIT ?`),
+    activeBehindName: prepare(`SELECT key AS name, ${originalNumbers} FROM OriginalStreamDataCollisions WHERE status = 1 AND key > ? ORDER BY key LIMIT ?`),
     forgetDiscardPoints: prepare('UPDATE OriginalStreamDatas SET discardPoint = 0, maybeDiscardPoint = 0, status = 1 WHERE isTombstoned = 0'),
     forgetNamedDiscardPoints: prepare('UPDATE OriginalStreamDataCollisions SET discardPoint = 0, maybeDiscardPoint = 0, status = 1 WHERE isTombstoned = 0'),
-    setCalculated: prepare(`UPDATE OriginalStreamDatas SET status = ?3, discardPoint = ?4, maybeDiscardPoint = ?5 WHERE key = ${HASH}`),
-    setCalculatedByName: prepare('UPDATE OriginalStreamDataCollisions SET status = ?2, discardPoint = ?3, maybeDiscardPoint = ?4 WHERE key = ?1'),
+    setCalculated: prepare(`UPDATE OriginalStreamDatas SET status = ?, discardPoint = ?, maybeDiscardPoint = ? WHERE key = ${HASH}`),
+    setCalculatedByName: prepare('UPDATE OriginalStreamDataCollisions SET status = ?, discardPoint = ?, maybeDiscardPoint = ? WHERE key = ?'),
 
-    widenTimeRange: prepare(`INSERT INTO ChunkTimeStampRanges VALUES (?1, ${ticks('?2', '?3')}, ${ticks('?4', '?5')})
+    widenTimeRange: prepare(`INSERT INTO ChunkTimeStampRanges VALUES (?, ${ticks('?', '?')}, ${ticks('?', '?')})
       ON CONFLICT (key) DO UPDATE SET min = min(min, excluded.min), max = max(max, excluded.max)`),
-    timeRange: prepare('SELECT min / 10000 AS minMs, min % 10000 AS minTicks, max / 10000 AS maxMs, max % 10000 AS maxTicks FROM ChunkTimeStampRanges WHERE key = ?1'),
+    timeRange: prepare('SELECT min / 10000 AS minMs, min % 10000 AS minTicks, max / 10000 AS maxMs, max % 10000 AS maxTicks FROM ChunkTimeStampRanges WHERE key = ?'),
 
-    addWeight: prepare('INSERT INTO ChunkWeights VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value'),
-    weight: prepare('SELECT total(value) AS sum FROM ChunkWeights WHERE key BETWEEN ?1 AND ?2'),
-    resetWeights: prepare('DELETE FROM ChunkWeights WHERE key BETWEEN ?1 AND ?2'),
+    addWeight: prepare('INSERT INTO ChunkWeights VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value'),
+    weight: prepare('SELECT total(value) AS sum FROM ChunkWeights WHERE key BETWEEN ? AND ?'),
+    resetWeights: prepare('DELETE FROM ChunkWeights WHERE key BETWEEN ? AND ?'),
     anyWeight: prepare('SELECT 1 FROM ChunkWeights WHERE value <> 0 LIMIT 1'),
 
     deleteMetastreams: prepare('DELETE FROM MetastreamDatas'),
     deleteNamedMetastreams: prepare('DELETE FROM MetastreamDataCollisions'),
-    deleteOriginals: prepare('DELETE FROM OriginalStreamDatas WHERE status = ?1'),
-    deleteNamedOriginals: prepare('DELETE FROM OriginalStreamDataCollisions WHERE status = ?1'),
+    deleteOriginals: prepare('DELETE FROM OriginalStreamDatas WHERE status = ?'),
+    deleteNamedOriginals: prepare('DELETE FROM OriginalStreamDataCollisions WHERE status = ?'),
   };
 }

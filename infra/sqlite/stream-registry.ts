@@ -77,9 +77,9 @@ export class StreamRegistry {
     if (this.#collisions.has(user)) return;
     this.#sql.addCollision.run(user);
     this.#note(user, hi, lo);
-    this.#sql.moveOriginal.run(hi, lo, user);
+    this.#sql.moveOriginal.run(user, hi, lo);
     this.#sql.deleteOriginal.run(hi, lo);
-    this.#sql.moveMetastream.run(hi, lo, user);
+    this.#sql.moveMetastream.run(user, hi, lo);
     this.#sql.deleteMetastream.run(hi, lo);
   }
 

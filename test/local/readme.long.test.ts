@@ -176,7 +176,10 @@ describe('the package', () => {
     const files = all.told.files.map((file) => file.path);
     expect(files).toEqual(expect.arrayContaining(['package.json', 'LICENSE', 'README.md', 'ARCHITECTURE.md', 'local/skua.mjs', 'dist/main.js', 'dist/worker.js', 'dist/sandbox-worker.js', 'dist/quickjs.wasm', 'dist/THIRD-PARTY.txt', 'dist/functions/tick/index.mjs', 'infra/packaging/skua.service']));
     for (const left of LEFTOVERS) expect(files).not.toContain(left);
-    expect(files.filter((file) => /(?:^|\/)(?:test|node_modules)\/|\.(?:ts|map|tmp|tgz)$/.test(file))).toEqual([]);
+    expect(files.filter((file) => /(?:^|\/)(?:test|node_modules)\/|(?<!\.d)\.ts$|\.(?:tmp|tgz)$/.test(file))).toEqual([]);
+    // Bundles that people debug have a source map, and surfaces have declarations.
+    expect(files).toEqual(expect.arrayContaining(['CHANGELOG.md', 'dist/main.js.map', 'dist/embedded.js', 'dist/embedded.js.map', 'dist/types/local/embedded/index.d.ts']));
+    expect(files.filter((file) => file.endsWith('.map') && !/^dist\/[^/]+\.js\.map$/.test(file))).toEqual([]);
   });
 
   test('has all that its README links to', () => {

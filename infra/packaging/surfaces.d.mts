@@ -1,0 +1,4 @@
+export const SURFACES: readonly string[];
+export const PEERS: readonly string[];
+export function sourceOf(surface: string): string;
+export function exportsOf(): Readonly<Record<string, unknown>>;

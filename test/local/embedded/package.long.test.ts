@@ -1,0 +1,208 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type * as Embedded from '../../../local/embedded/index.ts';
+import { NODE_MIN } from '../../../local/node-version.mjs';
+import { ok, packed } from '../packed.ts';
+import type { Packed } from '../packed.ts';
+import { ROOT } from '../spawn.ts';
+import { storeTests } from './suite.ts';
+
+/** `skua/embedded` as strangers get it: packed, installed, and imported by its name. */
+
+let all: Packed;
+let embedded: typeof Embedded;
+
+beforeAll(async () => {
+  all = await packed();
+  embedded = await import(pathToFileURL(path.join(all.installed, 'node_modules/skua/dist/embedded.js')).href) as typeof Embedded;
+});
+afterAll(() => all.remove());
+
+describe('the packed package', () => storeTests(() => embedded));
+
+/** A folder of a stranger beside the package's own, where the same package is found. */
+function strangersFolder(name: string, packages: readonly string[]): string {
+  const folder = path.join(all.installed, '..', name);
+  mkdirSync(path.join(folder, 'node_modules'), { recursive: true });
+  symlinkSync(path.join(all.installed, 'node_modules/skua'), path.join(folder, 'node_modules/skua'));
+  for (const each of packages) {
+    mkdirSync(path.dirname(path.join(folder, 'node_modules', each)), { recursive: true });
+    symlinkSync(path.join(ROOT, 'node_modules', each), path.join(folder, 'node_modules', each));
+  }
+  return folder;
+}
+
+describe('a stranger', () => {
+  test('installs it in an empty folder in seconds, without a compiler and without a network, as one package', () => {
+    expect(readdirSync(path.join(all.installed, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['skua']);
+    expect(JSON.parse(readFileSync(path.join(all.installed, 'node_modules/skua/package.json'), 'utf8'))).not.toHaveProperty('dependencies');
+    expect(all.told.files.map((file) => file.path).filter((file) => file.endsWith('.node') || file.includes('binding.gyp'))).toEqual([]);
+  });
+
+  test('has the test of the README pass, with vitest beside it', async () => {
+    const [, section] = readFileSync(`${ROOT}/README.md`, 'utf8').split('## In your program, without a server');
+    const [, program] = /```js\n([^]*?)\n```/.exec(section!)!;
+    const folder = strangersFolder('with-vitest', ['vitest']);
+    writeFileSync(path.join(folder, 'package.json'), '{ "private": true }');
+    writeFileSync(path.join(folder, 'erasure.test.mjs'), program!);
+    const { out } = await ok(all.shell('node node_modules/vitest/vitest.mjs run --reporter=json', { cwd: folder }).ended);
+    const report = JSON.parse(out) as { numPassedTests: number; numTotalTests: number };
+    expect([report.numPassedTests, report.numTotalTests]).toEqual([1, 1]);
+  });
+
+  test.each([
+    ['nodenext, with @types/node', { module: 'nodenext', moduleResolution: 'nodenext', lib: ['es2022'], types: ['node'] }, ['@types/node', 'undici-types']],
+    ['bundler, with the types of browsers', { module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] }, []],
+  ] as const)('compiles against its declarations, strictly: %s', async (name, options, packages) => {
+    const folder = strangersFolder(`types-${name.split(',')[0]}`, packages);
+    writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }');
+    writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { target: 'es2022', strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, ...options }, files: ['program.ts'] }));
+    writeFileSync(path.join(folder, 'program.ts'), PROGRAM);
+    await ok(all.shell(`node ${path.join(ROOT, 'node_modules/typescript/bin/tsc')} -p .`, { cwd: folder }).ended);
+    // What the types forbid is refused.
+    writeFileSync(path.join(folder, 'program.ts'), "import { openStore } from 'skua/embedded';\nconst store = await openStore({ memory: true });\nawait store.append('a', { type: 'B' }, { expected: 'never' });\nexport {};\n");
+    expect(await all.shell(`node ${path.join(ROOT, 'node_modules/typescript/bin/tsc')} -p .`, { cwd: folder }).ended).toMatchObject({ code: 1, out: expect.stringContaining('program.ts(3,') as string });
+  });
+
+  test('may require it, and can import nothing but what is exported', async () => {
+    const folder = strangersFolder('cjs', []);
+    writeFileSync(path.join(folder, 'main.cjs'), `
+      const { openStore, isSkuaError } = require('skua/embedded');
+      const { version } = require('skua/package.json');
+      openStore({ memory: true }).then(async (store) => {
+        const refused = await store.append('', { type: 'X' }).catch((error) => isSkuaError(error, 'invalid_stream_name'));
+        await store.close();
+        const inside = (() => { try { require('skua/dist/main.js'); } catch (error) { return error.code; } })();
+        const itself = await import('skua').catch((error) => error.code);
+        console.log(JSON.stringify([version, refused, inside, itself]));
+      });`);
+    const { version } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as { version: string };
+    expect(JSON.parse((await ok(all.shell('node main.cjs', { cwd: folder }).ended)).out)).toEqual([version, true, 'ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_PACKAGE_PATH_NOT_EXPORTED']);
+  });
+
+  test('has what its types promise exercised by the tests above: each member of the declarations occurs in them', () => {
+    const declared = readFileSync(path.join(all.installed, 'node_modules/skua/dist/types/local/embedded/api.d.ts'), 'utf8');
+    const suite = readFileSync(new URL('suite.ts', import.meta.url), 'utf8') + PROGRAM;
+    const members = [...new Set([...declared.matchAll(/^ {4,}(?:readonly )?(\w+)\??(?:: |\(|<)/gm)].map(([, name]) => name!))];
+    expect(members.length).toBeGreaterThan(80);
+    expect(members.filter((name) => !new RegExp(`\\b${name}\\b`).test(suite))).toEqual([]);
+  });
+});
+
+/** Names every type, and uses members that the tests of the store have no other use for. */
+const PROGRAM = `
+import { isSkuaError, openStore, SkuaError, STORE_ERRORS } from 'skua/embedded';
+import type {
+  AppendResult, BackupOptions, BackupResult, DeleteOptions, ErasureFinding, ErasureProof, Expected, Explanation, Filter, LogEntry, NewEvent, OpenStoreOptions, Position, ProveErasedOptions, ReadAllOptions, ReadOptions, RecordedEvent,
+  RecordedMetadata, ScavengeOptions, ScavengeProgress, ScavengeResult, SetMetadataOptions, Store, StoreErrorCode, StorePlace, StreamAccess, StreamAppend, StreamAppended, StreamInfo, StreamMetadata, SubscribeToAllOptions, SubscribeToStreamOptions,
+} from 'skua/embedded';
+
+const places: OpenStoreOptions[] = [
+  { memory: true, onLog: ({ level, message, fields }: LogEntry) => void [level, message, fields] }, { directory: './data', chunkBytes: 1_048_576, cacheBytes: 1_048_576 },
+  { bucket: 's3://a/b', endpoint: 'http://127.0.0.1:1', region: 'x', upkeep: false },
+];
+// @ts-expect-error one place only
+const wrong: StorePlace = { memory: 'yes' };
+interface Placed { readonly total: number }
+const expected: Expected = 3;
+const event: NewEvent = { type: 'Placed', data: { total: 1 } satisfies Placed };
+
+export async function use(): Promise<unknown> {
+  const store: Store = await openStore(places[0]!);
+  const result: AppendResult = await store.append('order-1', event, { expected });
+  const signal: AbortSignal = new AbortController().signal;
+  const reading: ReadOptions = { direction: 'backward', from: 'end', limit: 1, resolveLinks: false, signal };
+  for await (const read of store.read<Placed>('order-1', reading)) {
+    const total: number = read.data.total;
+    const { createdAt, link, isRedacted, isJson }: RecordedEvent<Placed> = read;
+    void [total, createdAt.getTime(), link?.position.commit, isRedacted, isJson];
+  }
+  const filter: Filter = { on: 'type', prefixes: ['P'] };
+  const everything: ReadAllOptions = { from: result.position, filter, system: true };
+  for await (const { position } of store.readAll(everything)) { const place: Position = position; void place; }
+  const following: SubscribeToStreamOptions = { stream: 'order-1', after: 'end', signal, onCaughtUp() {} };
+  const all: SubscribeToAllOptions = { after: 'start', onCheckpoint: ({ commit, prepare }) => void [commit, prepare] };
+  void [store.subscribe(following), store.subscribe(all), store.subscribe()];
+  const deleting: DeleteOptions = { hard: true };
+  await store.delete('order-1', deleting);
+  const info: StreamInfo = await store.info('order-1');
+  const access: StreamAccess = { read: ['a'], write: ['a'], delete: [], metadataRead: [], metadataWrite: [] };
+  const metadata: StreamMetadata = { access };
+  const setting: SetMetadataOptions = { expected: 'any' };
+  await store.setMetadata('order-1', metadata, setting);
+  const recorded: RecordedMetadata = await store.metadata('order-1');
+  const scavenging: ScavengeOptions = { threads: 2, threshold: 1, throttlePercent: 100, onProgress: ({ phase, chunksDone, chunksTotal, bytesFreed }: ScavengeProgress) => void [phase, chunksDone, chunksTotal, bytesFreed] };
+  const freed: ScavengeResult = await store.scavenge(scavenging);
+  const explanation: Explanation = await store.explain('order-1');
+  const asked: ProveErasedOptions = { stream: 'order-1', events: [] };
+  const proof: ErasureProof = await store.proveErased(asked);
+  const findings: readonly ErasureFinding[] = proof.findings;
+  const backing: BackupOptions = { to: './backups', throttleBytesPerSecond: 1 };
+  const backup: BackupResult = await store.backup(backing);
+  const appends: StreamAppend[] = [{ stream: 'a', events: [event] }];
+  const [appended]: readonly StreamAppended[] = (await store.appendToStreams(appends)).streams;
+  store.failed.then((error: Error) => error.message);
+  await store[Symbol.asyncDispose]();
+  try {
+    await store.close();
+  } catch (error) {
+    if (isSkuaError(error, 'store_closed')) { const code: string = error.code; void [code, error.data['x'], error instanceof SkuaError]; }
+  }
+  const code: StoreErrorCode = 'stream_deleted';
+  return [STORE_ERRORS[code], info.state, recorded.version, freed.elapsedMs, explanation.kept[0]?.why, findings[0]?.offset, backup.bytesNew, appended, wrong];
+}
+`;
+
+describe(`under Node.js ${NODE_MIN}`, () => {
+  let folder: string;
+  let older: string;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'skua-older-'));
+    writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ private: true, allowScripts: { node: true } }));
+    // From the cache of packages where it is there.
+    await ok(all.shell(`npm install node@${NODE_MIN} --prefer-offline --foreground-scripts`, { cwd: folder, env: { npm_config_offline: undefined } }).ended);
+    older = path.join(folder, 'node_modules/node/bin/node');
+    expect((await ok(all.shell(`'${older}' --version`, { cwd: folder }).ended)).out).toBe(`v${NODE_MIN}\n`);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('the store in the process does its main job, without a word on stderr', async () => {
+    const at = strangersFolder('older', []);
+    writeFileSync(path.join(at, 'main.mjs'), `
+      import { openStore } from 'skua/embedded';
+      const done = [];
+      for (const place of [{ memory: true }, { directory: 'data', chunkBytes: 1_048_576 }, { bucket: 'objects' }]) {
+        const store = await openStore(place);
+        await store.append('user-1', [{ type: 'Joined', data: { name: 'Ann' } }]);
+        await store.append('user-2', [{ type: 'Joined', data: { name: 'Bo' } }]);
+        await store.delete('user-1', { hard: true });
+        await store.scavenge();
+        const { isErased, isKnown } = await store.proveErased({ stream: 'user-1' });
+        await store.backup({ to: 'backups-' + Object.keys(place)[0] });
+        const read = [];
+        for await (const { data } of store.readAll()) read.push(data.name);
+        await store.close();
+        done.push([isErased || 'bucket' in place, isKnown, read.at(-1)]);
+      }
+      console.log(JSON.stringify(done));`);
+    const { out, err } = await ok(all.shell(`'${older}' main.mjs`, { cwd: at }).ended);
+    expect([JSON.parse(out), err]).toEqual([[[true, true, 'Bo'], [true, true, 'Bo'], [true, true, 'Bo']], '']);
+  });
+
+  test('a node starts, does the demo with its scripts and its scavenge, and stops', async () => {
+    const at = path.join(folder, 'walk');
+    mkdirSync(at);
+    const program = `exec '${older}' '${path.join(all.installed, 'node_modules/skua/local/skua.mjs')}'`;
+    const node = all.shell(`${program} start --disable-tls`, { cwd: at, isServer: true, env: { SERVER_NODE_PORT: '0', SERVER_CHUNK_SIZE: '2097152' } });
+    const [, url] = await node.seen(/is listening on (\S+)\n/);
+    const { out } = await ok(all.shell(`${program} demo`, { cwd: at, env: { SKUA_NODE: url, SKUA_USER: 'admin', SKUA_PASSWORD: 'changeit' } }).ended);
+    expect(out).toMatch(/routed|stream/);
+    const { code, err } = await node.end();
+    expect(code).toBe(0);
+    expect(err).not.toContain('ExperimentalWarning');
+  });
+});

@@ -1,0 +1,4 @@
+import * as embedded from '../../../local/embedded/index.ts';
+import { storeTests } from './suite.ts';
+
+storeTests(() => embedded);
