@@ -51,6 +51,8 @@ export interface HttpServerOptions {
   /** HTTPS with these certificates; left out, plain HTTP. `formerNamesMs`: as for `guardHandshakes`. */
   readonly tls?: { readonly certificates: CertificateSet; readonly formerNamesMs?: number };
   readonly patience?: Partial<Patience>;
+  /** False: neither the server nor its connections keep the process alive. Default true. */
+  readonly keepsProcess?: boolean;
   /** Left out, connections are bounded together only. */
   readonly limits?: ConnectionLimitParts;
   /** What bounds the bytes of requests and replies; left out, one with the usual limits. */
@@ -96,6 +98,10 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   const { server, handshakes } = create(options);
   if (options.limits === undefined) server.maxConnections = CONNECTIONS_MAX;
   else limitConnections(server, handshakes === null, options.limits);
+  if (options.keepsProcess === false) {
+    server.unref();
+    server.on('connection', (socket: Socket) => socket.unref());
+  }
   const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
   const framed = new FramedConnections(server, { fetch: options.fetch, log: options.log, ending, flow }, (socket) => fresh.used(socket));
   const respond = (message: IncomingMessage, reply: ServerResponse) => {
