@@ -2,6 +2,7 @@ import * as path from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { isSkuaError } from '../../core/errors.ts';
 import type { SkuaError } from '../../core/errors.ts';
+import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
 import type { Users } from '../../core/security/api.ts';
@@ -81,6 +82,8 @@ export interface RunningNode {
   readonly url: string;
   /** The store as it is now: another one after each `reopen`. */
   readonly open: OpenStore;
+  /** What works on its files; another one after each `reopen`. */
+  readonly jobs: Jobs;
   /** As they are now; null where there are none. */
   readonly users: Users | null;
   readonly chunkSizeBytes: number;
@@ -218,6 +221,7 @@ class Node implements RunningNode {
   get failed(): Promise<SkuaError> { return this.#open.failed; }
   get shutdownAsked(): Promise<string> { return this.#control.shutdownAsked; }
   get fingerprint(): string | null { return this.#certificates.mode === 'dev' ? this.#certificates.fingerprint : null; }
+  get jobs(): Jobs { return this.#node!.jobs; }
   get users(): Users | null { return this.#security?.users ?? null; }
   get open(): OpenStore { return this.#node!.open; }
   get #open(): OpenStore { return this.#node!.open; }

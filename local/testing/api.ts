@@ -1,3 +1,6 @@
+/// <reference lib="esnext.disposable" />
+import type { LogEntry, NewEvent, ScavengeResult, Store } from '../embedded/api.ts';
+
 /**
  * What `skua/testing` offers: a node for tests, in the process of the tests. It is the node that `skua start` runs, with its server, its handlers, its users and its
  * store; only where that costs time it is set up otherwise (see `TestNodeOptions`).
@@ -31,7 +34,7 @@ export interface TestNodeOptions {
    */
   readonly options?: Readonly<Record<string, string | number | boolean>>;
   /** Gets what the node logs. Left out, nothing is written anywhere. An error that it throws is ignored. */
-  readonly onLog?: (line: TestLogLine) => void;
+  readonly onLog?: (line: LogEntry) => void;
 }
 
 export interface TestUser {
@@ -43,23 +46,7 @@ export interface TestUser {
 }
 
 /** Events by stream, or who writes them. */
-export type Seed = Readonly<Record<string, readonly SeedEvent[]>> | ((node: TestNode) => void | Promise<void>);
-
-export interface SeedEvent {
-  readonly type: string;
-  /** Bytes are stored as they are; everything else as its JSON. Default `{}`. */
-  readonly data?: unknown;
-  /** As `data`. Default: none. */
-  readonly metadata?: unknown;
-  /** A UUID. Default: a random one. */
-  readonly id?: string;
-}
-
-export interface TestLogLine {
-  readonly level: 'debug' | 'info' | 'warn' | 'error';
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-}
+export type Seed = Readonly<Record<string, readonly NewEvent[]>> | ((node: TestNode) => void | Promise<void>);
 
 /** A span of time: milliseconds, or the sum of what is given. */
 export type Duration = number | {
@@ -79,14 +66,19 @@ export interface TestNode extends AsyncDisposable {
   /** Where it listens, such as `http://127.0.0.1:40123`; a free port of the loopback address. It stays the same until `stop()`. */
   readonly url: string;
   /**
-   * For clients of gRPC, such as `EventStoreDBClient.connectionString`. Where there are users it logs in as `admin`. With TLS it does not have the certificate verified, since a client takes it from a file only:
-   * `certificate` is there for those who want that.
+   * For clients of gRPC, such as `EventStoreDBClient.connectionString`. Where there are users it logs in as `admin`; mind that the clients for Node.js send names and passwords over TLS only, so that they need `tls` where they need
+   * `users`. With TLS it names a file with the certificate, which is there until `stop()`.
    */
   readonly connectionString: string;
   /** With `tls` the certificate of the node in PEM, which is its own authority; else null. */
   readonly certificate: string | null;
   /** The folder with the files of the node; null in memory. */
   readonly folder: string | null;
+  /**
+   * The store of the node, as `skua/embedded` has it, without access lists: what is written here is there for clients at once, and the other way round. It stays the same object over `reset()`. To close it is to let go of it until
+   * the next `reset()`; the node goes on.
+   */
+  readonly store: Store;
   /** The time of what is stored: that of the machine, and what `advanceTime` has added. */
   now(): Date;
   /**
@@ -95,8 +87,7 @@ export interface TestNode extends AsyncDisposable {
    */
   advanceTime(by: Duration): Promise<void>;
   /**
-   * Runs a scavenge from its beginning to its end. The chunk that is being written is completed by it, so that events which were just written are looked at as well. Rejects with `scavenge_in_progress` while another one runs, and
-   * `scavenge_failed` where it did not end well.
+   * Runs a scavenge from its beginning to its end. The chunk that is being written is completed by it, so that events which were just written are looked at as well. Rejects as `store.scavenge` does.
    */
   scavenge(): Promise<ScavengeOutcome>;
   /**
@@ -108,20 +99,16 @@ export interface TestNode extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-export interface ScavengeOutcome {
-  /** Of the history stream `$scavenges-<id>`. */
-  readonly scavengeId: string;
+export interface ScavengeOutcome extends ScavengeResult {
   /** The events that are gone from the log now, in its order; those of streams whose names begin with `$` among them. At most REMOVED_MAX of them. */
   readonly removed: readonly RemovedEvent[];
   /** How many they are. */
   readonly removedCount: number;
-  /** By how much chunks and index became smaller, in bytes. Negative where they grew, as small ones may. */
-  readonly bytesSaved: number;
 }
 
 export interface RemovedEvent {
   readonly stream: string;
-  readonly number: number;
+  readonly version: number;
   readonly type: string;
   readonly id: string;
 }

@@ -2,7 +2,9 @@ import type { TestNode, TestNodeOptions } from './api.ts';
 import { checkOptions } from './options.ts';
 import { openTestNode } from './test-node.ts';
 
-export type { Duration, RemovedEvent, ScavengeOutcome, Seed, SeedEvent, TestLogLine, TestNode, TestNodeOptions, TestUser } from './api.ts';
+export type * from '../embedded/api.ts';
+export type { Duration, RemovedEvent, ScavengeOutcome, Seed, TestNode, TestNodeOptions, TestUser } from './api.ts';
+export { isSkuaError, SkuaError } from '../../core/errors.ts';
 export { REMOVED_MAX } from './removed.ts';
 
 /**

@@ -1,14 +1,14 @@
 import { createNodeLog } from '../log/logger.ts';
 import type { NodeLog } from '../log/logger.ts';
-import type { TestLogLine } from './api.ts';
+import type { LogEntry } from '../embedded/api.ts';
 
 const NOWHERE = { stderr: { write: () => {} }, env: {} };
 
 /** The log of a node, whose lines go to `onLog` alone. As of any node, the last ones are in memory, for whoever asks over HTTP. */
-export function testLog(level: NodeLog['level'], onLog: ((line: TestLogLine) => void) | undefined): NodeLog {
+export function testLog(level: NodeLog['level'], onLog: ((line: LogEntry) => void) | undefined): NodeLog {
   const log = createNodeLog(NOWHERE, { level });
   if (onLog === undefined) return log;
-  const telling = (at: TestLogLine['level']) => (message: string, fields: Record<string, unknown> = {}) => {
+  const telling = (at: LogEntry['level']) => (message: string, fields: Record<string, unknown> = {}) => {
     log[at](message, fields);
     if (RANKS[at] < RANKS[log.level]) return;
     try {

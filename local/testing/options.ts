@@ -78,7 +78,7 @@ export function configOf({ options, hasUsers, isSecure, isInMemory }: Asked, fol
   if (known !== undefined) return known;
   const config = refusing(() => loadConfig({ argv: words, env, readFile: () => null }));
   // Folders come once.
-  if (folder === null && kept.size < KEPT_MAX) kept.set(key, config);
+  if (isInMemory && kept.size < KEPT_MAX) kept.set(key, config);
   return config;
 }
 
@@ -127,7 +127,7 @@ export function millisecondsOf(by: Duration): number {
   else {
     for (const [unit, count] of Object.entries(by)) {
       if (!Object.hasOwn(UNITS_MS, unit)) throw badOption(`Unknown unit ${unit} of time. There are ${Object.keys(UNITS_MS).join(', ')}.`, { name: unit });
-      ms += (count ?? 0) * UNITS_MS[unit as keyof typeof UNITS_MS];
+      ms += count === undefined ? 0 : typeof count === 'number' && count >= 0 ? count * UNITS_MS[unit as keyof typeof UNITS_MS] : Number.NaN;
     }
   }
   if (!(ms >= 0 && ms <= SPAN_MS_MAX)) throw badOption('Time moves on by a number of milliseconds from 0 to 10 000 000 000 000, or an object such as { days: 8 }.', { limit: SPAN_MS_MAX });

@@ -26,7 +26,7 @@ async function eachEvent(store: Pick<EventStore, 'readAll'>, take: (position: nu
   let from: AllPosition | 'start' = 'start';
   for (;;) {
     const page = await store.readAll({ direction: 'forward', from, count: PAGE_EVENTS, payloads: false });
-    for (const { preparePosition, stream, number, type, id } of page.events) take(preparePosition, { stream, number, type, id });
+    for (const { preparePosition, stream, number, type, id } of page.events) take(preparePosition, { stream, version: number, type, id });
     if (page.isEnd) return;
     from = page.next;
   }

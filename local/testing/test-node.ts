@@ -1,9 +1,6 @@
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
-import { historyStreamOf } from '../../core/scavenge/history.ts';
-import { decodeText } from '../../core/text.ts';
-import { systemIds } from '../../infra/ids.ts';
 import { clearInterval, setInterval } from '../../infra/timers.ts';
 import { logLevelOf } from '../config/options.ts';
 import { startNode } from '../node/node.ts';
@@ -16,6 +13,7 @@ import { createFolder, removeFolder } from './folders.ts';
 import { testLog } from './log.ts';
 import { configOf, millisecondsOf } from './options.ts';
 import type { Asked } from './options.ts';
+import { NodeStore, storeOf } from './node-store.ts';
 import { inventory, removedSince } from './removed.ts';
 import { writeSeed } from './seed.ts';
 
@@ -24,6 +22,8 @@ const STOP_GRACE_MS = 1_000;
 /** A repeated request is recognised among so many events: with the store's own number a node would begin with 5 MB for them. */
 const RECENT_IDS = 8_192;
 const ZERO_AHEAD_BYTES = 65_536;
+/** File of the certificate, in the folder of the node. */
+const CERTIFICATE = 'certificate.pem';
 
 /** One for all nodes of the process: it takes longer to make than ten nodes. Made again in time before it expires. */
 let shared: { readonly made: Promise<DevCertificate>; readonly madeMs: number } | null = null;
@@ -40,7 +40,7 @@ async function sharedCertificate(nowMs: number): Promise<DevCertificate> {
 
 /** Starts a node, and hands it out when it has its users and its seed. */
 export async function openTestNode(asked: Asked): Promise<TestNode> {
-  const folder = asked.isInMemory ? null : await createFolder();
+  const folder = asked.isInMemory && !asked.isSecure ? null : await createFolder();
   const clock = new MovedClock();
   const world: NodeWorld = {
     dataClock: clock, machineClock: new MovedClock(), keepsProcess: false, stopGraceMs: STOP_GRACE_MS, recentIds: RECENT_IDS, zeroAheadBytes: ZERO_AHEAD_BYTES, devCertificate: sharedCertificate,
@@ -50,6 +50,8 @@ export async function openTestNode(asked: Asked): Promise<TestNode> {
     try {
       const config = configOf(asked, folder === null ? null : path.join(folder, 'db'));
       const certificate = asked.isSecure ? (await sharedCertificate(world.machineClock.nowMs())).certificate : null;
+      // Clients take it from a file only.
+      if (certificate !== null) await writeFile(path.join(folder!, CERTIFICATE), certificate);
       running = await startNode({ config, env: {}, log: testLog(logLevelOf(config.values.LogLevel), asked.options.onLog), world });
       const node = new ProcessNode({ asked, running, clock, folder, certificate });
       await node.fill();
@@ -66,6 +68,7 @@ interface Parts {
   readonly asked: Asked;
   readonly running: RunningNode;
   readonly clock: MovedClock;
+  /** Of the node's files, and that of its certificate. */
   readonly folder: string | null;
   readonly certificate: string | null;
 }
@@ -74,6 +77,7 @@ class ProcessNode implements TestNode {
   readonly #parts: Parts;
   readonly url: string;
   readonly connectionString: string;
+  readonly store: NodeStore;
   /** What is done with the node as a whole is done one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | null = null;
@@ -81,13 +85,14 @@ class ProcessNode implements TestNode {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.url = parts.running.url;
-    this.connectionString = connectionStringOf(this.url, parts.asked);
+    this.store = new NodeStore(storeOf(parts.running));
+    this.connectionString = connectionStringOf(parts);
     // As for any node: somebody with the right to do so has asked for its end.
     void parts.running.shutdownAsked.then(() => this.stop());
   }
 
   get certificate(): string | null { return this.#parts.certificate; }
-  get folder(): string | null { return this.#parts.folder; }
+  get folder(): string | null { return this.#parts.asked.isInMemory ? null : this.#parts.folder; }
   now(): Date { return new Date(this.#parts.clock.nowMs()); }
 
   /** What the options say about users and events. */
@@ -97,7 +102,7 @@ class ProcessNode implements TestNode {
       await running.users!.create({ loginName: name, password, groups, fullName });
     }
     if (typeof seed === 'function') await seed(this);
-    else if (seed !== undefined) await writeSeed(running.open.store, systemIds, seed);
+    else if (seed !== undefined) await writeSeed(this.store, seed);
   }
 
   async advanceTime(by: Duration): Promise<void> {
@@ -108,24 +113,22 @@ class ProcessNode implements TestNode {
 
   scavenge(): Promise<ScavengeOutcome> {
     return this.#inTurn(async () => {
-      const { store, scavenger } = this.#parts.running.open;
+      const { running } = this.#parts;
+      const { store } = running.open;
       const before = await inventory(store);
-      const { scavengeId } = await scavenger.start({ startAfresh: true });
-      await scavenger.idle();
-      const last = scavenger.last()!;
-      if (last.scavengeId !== scavengeId || last.result !== 'Success') throw new SkuaError('scavenge_failed', `The scavenge ended otherwise than well (${last.result}): ${last.error ?? 'see the log of the node.'}`, { scavengeId, result: last.result });
-      const { events } = await store.readStream(historyStreamOf(scavengeId), { direction: 'backward', from: 'end', count: 1 });
-      const { spaceSaved } = JSON.parse(decodeText(events[0]!.data)) as { readonly spaceSaved: number };
-      return { scavengeId, ...await removedSince(store, before), bytesSaved: spaceSaved };
+      // Not that of tests, which they may have closed.
+      const result = await storeOf(running).scavenge();
+      return { ...result, ...await removedSince(store, before) };
     });
   }
 
   reset(): Promise<void> {
     return this.#inTurn(async () => {
-      const { running, folder } = this.#parts;
+      const { running } = this.#parts;
       await running.reopen(async () => {
-        if (folder !== null) await rm(path.join(folder, 'db'), { recursive: true, force: true });
+        if (this.folder !== null) await rm(path.join(this.folder, 'db'), { recursive: true, force: true });
       });
+      this.store.become(storeOf(running));
       await this.fill();
     });
   }
@@ -156,9 +159,9 @@ class ProcessNode implements TestNode {
   }
 }
 
-function connectionStringOf(url: string, { hasUsers, isSecure, adminPassword }: Asked): string {
+function connectionStringOf({ running: { url }, asked: { hasUsers, isSecure, adminPassword }, folder }: Parts): string {
   const login = hasUsers ? `admin:${encodeURIComponent(adminPassword)}@` : '';
-  return `esdb://${login}${new URL(url).host}?${isSecure ? 'tls=true&tlsVerifyCert=false' : 'tls=false'}`;
+  return `esdb://${login}${new URL(url).host}?${isSecure ? `tls=true&tlsCaFile=${encodeURIComponent(path.join(folder!, CERTIFICATE))}` : 'tls=false'}`;
 }
 
 /** Nothing of a test node keeps the process alive, but for what somebody waits for. */
