@@ -423,6 +423,7 @@ class Node implements RunningNode {
     this.#readiness = new Readiness(this.#world.machineClock);
     this.#fetch = this.#startingApp();
     await this.#endWork();
+    await this.#server!.interrupt(this.#world.stopGraceMs);
     await this.#endTicks();
     await this.#webhooks?.drain();
     await this.#webhooks?.close();
