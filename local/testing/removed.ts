@@ -1,8 +1,7 @@
 import type { AllPosition, EventStore } from '../../core/streams/api.ts';
 import type { RemovedEvent } from './api.ts';
+import { REMOVED_MAX } from './limits.ts';
 
-/** Events that are told by name, at most. */
-export const REMOVED_MAX = 10_000;
 const PAGE_EVENTS = 1_024;
 
 /** The events of a log by the position of their record. */
