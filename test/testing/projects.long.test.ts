@@ -1,7 +1,7 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Spawned } from '../local/spawn.ts';
+import { ROOT, Spawned } from '../local/spawn.ts';
 import type { Ended } from '../local/spawn.ts';
 import { workplace } from './package.ts';
 import type { Workplace } from './package.ts';
@@ -16,11 +16,13 @@ function run(at: string, words: readonly string[]): Promise<Ended> {
   return new Spawned(process.execPath, words, env, { cwd: at }).ended;
 }
 
-test('the suite runs in Vitest, in processes and in threads', async () => {
+test('the suite runs in Vitest, in processes and in threads, and so does the example of the README', async () => {
   const at = await place.project('vitest');
+  const [, example] = /^## In your tests\n[^]*?```js\n([^]*?)\n```/m.exec(await readFile(path.join(ROOT, 'README.md'), 'utf8'))!;
+  await writeFile(path.join(at, 'readme.test.js'), example!);
   for (const pool of ['forks', 'threads']) {
     const { code, out, err } = await run(at, [path.join(place.folder, 'node_modules/vitest/vitest.mjs'), 'run', `--pool=${pool}`, '--maxWorkers=2']);
-    expect(`${out}\n${err}`).toMatch(/Test Files +2 passed \(2\)/);
+    expect(`${out}\n${err}`).toMatch(/Test Files +3 passed \(3\)/);
     expect(code).toBe(0);
   }
 });
