@@ -1,4 +1,5 @@
 import type { Clock } from '../core/ports/clock.ts';
+import { clearTimeout, setImmediate, setTimeout } from './timers.ts';
 
 /** Longest delay a timer takes in milliseconds; longer sleeps are made of several. */
 const TIMER_MS_MAX = 2_147_483_647;

@@ -11,7 +11,7 @@ import { encodeSlot, SLOT_BYTES, slotOffset } from './commit-slot.ts';
 import { crcWithBlock } from './crc-join.ts';
 import { isFinal, syncFile, trySeal } from './durability.ts';
 
-/** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated. */
+/** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated, unless the options say otherwise. */
 const ZERO_AHEAD_BYTES = 4_194_304;
 const ZEROS = new Uint8Array(1_048_576);
 /** Read size when the MD5 of an inherited chunk is caught up: a fraction of a millisecond on the request loop. */
@@ -23,6 +23,12 @@ export interface OngoingOptions {
   readonly digests: Digests;
   readonly ids: Ids;
   readonly chunkSize: number;
+  /** Bytes that are zero-filled ahead of the writer. Default 4 MiB. */
+  readonly zeroAheadBytes?: number | undefined;
+}
+
+function zeroAhead({ zeroAheadBytes = ZERO_AHEAD_BYTES, chunkSize }: OngoingOptions): number {
+  return Math.min(zeroAheadBytes, chunkSize);
 }
 
 /** The whole, durable file of a chunk that does not exist yet, under a temporary name. */
@@ -49,7 +55,7 @@ export async function prepareChunk(options: OngoingOptions, number: number): Pro
   try {
     await file.truncate(ongoingFileBytes(chunkSize));
     await file.writeAt(0, encodeHeader(header));
-    await writeZeros(file, HEADER_BYTES, HEADER_BYTES + Math.min(ZERO_AHEAD_BYTES, chunkSize));
+    await writeZeros(file, HEADER_BYTES, HEADER_BYTES + zeroAhead(options));
     // The slots get their blocks now, so that no full disk can hinder one of them later.
     await writeZeros(file, slotOffset(chunkSize, 0), slotOffset(chunkSize, 1) + SLOT_BYTES);
     await file.sync();
@@ -115,7 +121,7 @@ export class OngoingChunk {
 
   /** Gives a prepared file its name. */
   static async begin(options: OngoingOptions, prepared: PreparedChunk, sequence: number): Promise<OngoingChunk> {
-    const { storage, chunkSize } = options;
+    const { storage } = options;
     const { header, temporary } = prepared;
     const name = chunkFileName(header.startNumber, 0);
     try {
@@ -129,7 +135,7 @@ export class OngoingChunk {
     const tail = new Uint8Array(BLOCK_BYTES);
     tail.set(encodeHeader(header), 0);
     const ongoing = new OngoingChunk(options, chunk, { header, sequence, tail, sums: new BlockSums() });
-    ongoing.#zeroedTo = Math.min(HEADER_BYTES + ZERO_AHEAD_BYTES, HEADER_BYTES + chunkSize);
+    ongoing.#zeroedTo = HEADER_BYTES + zeroAhead(options);
     ongoing.#hash(tail.slice(0, HEADER_BYTES), 0);
     return ongoing;
   }
@@ -254,9 +260,10 @@ export class OngoingChunk {
 
   #zeroAhead(): void {
     const limit = HEADER_BYTES + this.#options.chunkSize;
+    const ahead = zeroAhead(this.#options);
     const written = HEADER_BYTES + this.chunk.physicalBytes;
-    if (this.#zeroing !== null || this.#zeroedTo >= limit || this.#zeroedTo - written > ZERO_AHEAD_BYTES / 2) return;
-    const to = Math.min(this.#zeroedTo + ZERO_AHEAD_BYTES, limit);
+    if (this.#zeroing !== null || this.#zeroedTo >= limit || this.#zeroedTo - written > ahead / 2) return;
+    const to = Math.min(this.#zeroedTo + ahead, limit);
     this.#zeroing = writeZeros(this.#file, this.#zeroedTo, to).then(
       () => { this.#zeroedTo = Math.max(this.#zeroedTo, to); this.#zeroing = null; },
       // Zeros only save time: a full disk shows itself to the append that needs the space.

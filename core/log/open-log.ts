@@ -27,6 +27,8 @@ export interface OpenLogOptions {
   /** For a new directory only. */
   readonly chunkSizeBytes?: number;
   readonly truncationBytesMax?: number;
+  /** Bytes that are zero-filled ahead of the writer. Default 4 MiB. */
+  readonly zeroAheadBytes?: number;
   /** The caller is the restore that the directory's marker speaks of. */
   readonly isRestoring?: boolean;
   /** The directory may be the copy of a cluster's log: whoever opens it is that cluster's member, or appends nothing. Default false: `copy_attached`. */
@@ -92,7 +94,7 @@ class Opening {
     this.#chunkSize = chunkSize;
     this.#files = files;
     this.#table = new ChunkTable(chunkSize);
-    this.#ongoingOptions = { storage: options.storage, cache: options.cache, digests: options.digests, ids: options.ids, chunkSize };
+    this.#ongoingOptions = { storage: options.storage, cache: options.cache, digests: options.digests, ids: options.ids, chunkSize, zeroAheadBytes: options.zeroAheadBytes };
     this.#writer = checkpoints.writer.value;
   }
 

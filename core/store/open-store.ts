@@ -78,8 +78,12 @@ export interface StoreLogOptions {
   readonly chunkSizeBytes?: number;
   /** Data and metadata of one append together, in bytes. Default: what fits a chunk. */
   readonly appendBytesMax?: number;
+  /** Ids of the last events that are remembered to recognise repeats. Default 131 072. */
+  readonly recentIds?: number;
   /** Largest truncation that `truncate.chk` may order, in bytes; -1 for any. Default 256 MiB. */
   readonly truncationBytesMax?: number;
+  /** Bytes that are zero-filled ahead of the writer. Default 4 MiB: a sync of large appends then finds its blocks allocated. */
+  readonly zeroAheadBytes?: number;
   /** Write the epoch records of a starting leader. Default true; off for tools that must not change the log. */
   readonly writeEpoch?: boolean;
   /** The dry start that ends a restore, which alone may open a directory that is being restored. Default false. */
@@ -182,7 +186,7 @@ const EXISTENCE_FLUSH_MS = 30_000;
 export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   const { world } = options;
   const { clock, ids, meter } = world;
-  const appendBytesMax = options.log?.appendBytesMax;
+  const { appendBytesMax, recentIds } = options.log ?? {};
   const lock = await world.storage.lock();
   const undo: (() => Promise<unknown>)[] = [() => lock.release()];
   const { shared } = options;
@@ -195,7 +199,7 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     undo.push(() => index.close());
     const store = createEventStore({
       reader: log.table, commitLog: await shared?.commitLog(log, index) ?? log, index, clock, ids, log: world.log, meter,
-      options: { ...(appendBytesMax !== undefined && { appendBytesMax }), ...shared?.streams }, ...(shared !== undefined && { onEpoch: (epoch) => shared.onEpoch(epoch) }),
+      options: { ...(appendBytesMax !== undefined && { appendBytesMax }), ...(recentIds !== undefined && { recentIds }), ...shared?.streams }, ...(shared !== undefined && { onEpoch: (epoch) => shared.onEpoch(epoch) }),
     });
     undo.push(() => store.close());
     await store.primeRecentIds();

@@ -7,7 +7,7 @@ import { CommandError, UsageError } from '../cli/failure.ts';
 import { EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import { readAnchors } from '../proof/anchor-file.ts';
-import { openDirectory } from '../store/open-node.ts';
+import { openDirectory } from '../store/open-directory.ts';
 import type { proofExportOptions } from './options.ts';
 
 type Options = Input<typeof proofExportOptions>['options'];

@@ -82,6 +82,8 @@ class Connections implements Http2Side {
   readonly #connections = new Set<Connection>();
   readonly #looking: NodeJS.Timeout;
   #underWay = 0;
+  /** Of calls whose end is waited for. */
+  readonly #closing = new Map<StreamCall, () => void>();
   #isStopping = false;
 
   constructor(options: GrpcOptions, parts: Http2Parts) {
@@ -124,6 +126,23 @@ class Connections implements Http2Side {
     return !isForced;
   }
 
+  async endCalls(graceMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, graceMs); });
+    const calls = [...this.#connections].flatMap((connection) => [...connection.calls]);
+    const closed = Promise.all(calls.map((call) => new Promise<void>((resolve) => {
+      this.#closing.set(call, resolve);
+      call.stop();
+    })));
+    // What answers a ping has read all that came before it.
+    const told = () => Promise.all([...this.#connections].map(({ session }) => new Promise<void>((resolve) => {
+      if (session.destroyed || !session.ping(() => resolve())) resolve();
+    })));
+    await Promise.race([closed.then(told), late]);
+    clearTimeout(timer);
+    for (const call of calls) this.#closing.delete(call);
+  }
+
   /** What fails here would end the process. */
   #begun(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
     // Reset in the same breath.
@@ -152,6 +171,7 @@ class Connections implements Http2Side {
     const call = new StreamCall(stream, socket, path, fields, this.#serving, () => {
       this.#underWay--;
       calls.delete(call);
+      this.#closing.get(call)?.();
     });
     this.#underWay++;
     calls.add(call);

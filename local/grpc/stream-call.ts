@@ -95,7 +95,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     });
     stream.on('error', ignore);
     const timeoutMs = timeoutOf(request.headers.get('grpc-timeout'));
-    if (timeoutMs !== null && timeoutMs <= TIMER_MS_MAX) this.#deadline = setTimeout(tooLate, roundedUp(timeoutMs), this);
+    if (timeoutMs !== null && timeoutMs <= TIMER_MS_MAX) this.#deadline = setTimeout(tooLate, roundedUp(timeoutMs), this).unref();
   }
 
   /** Aborts when nobody waits for an answer any more, and when the node stops. Made when first asked for. */

@@ -36,7 +36,7 @@ function look(socket: Socket, { patienceMs, http2, late }: Takers, http1: () => 
   const timer = setTimeout(() => {
     leave();
     late(socket);
-  }, patienceMs);
+  }, patienceMs).unref();
   const leave = () => {
     clearTimeout(timer);
     socket.removeListener('data', data);

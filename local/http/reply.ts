@@ -182,7 +182,7 @@ export function refuseMalformed(error: ClientError, connection: Connection): voi
   const status = statusOf(error);
   refused.add(connection);
   connection.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-  const linger = setTimeout(() => connection.destroy(), LINGER_MS);
+  const linger = setTimeout(() => connection.destroy(), LINGER_MS).unref();
   connection.once('close', () => clearTimeout(linger));
 }
 

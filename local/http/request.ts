@@ -39,6 +39,11 @@ export class Ending {
 
   abort(): void {
     this.#isEnding = true;
+    this.interrupt();
+  }
+
+  /** Ends what is under way, and nothing that comes. */
+  interrupt(): void {
     for (const request of this.#requests) request.abort();
     this.#requests.clear();
   }

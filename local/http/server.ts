@@ -51,6 +51,8 @@ export interface HttpServerOptions {
   /** HTTPS with these certificates; left out, plain HTTP. `formerNamesMs`: as for `guardHandshakes`. */
   readonly tls?: { readonly certificates: CertificateSet; readonly formerNamesMs?: number };
   readonly patience?: Partial<Patience>;
+  /** False: neither the server nor its connections keep the process alive. Default true. */
+  readonly keepsProcess?: boolean;
   /** Left out, connections are bounded together only. */
   readonly limits?: ConnectionLimitParts;
   /** What bounds the bytes of requests and replies; left out, one with the usual limits. */
@@ -71,6 +73,8 @@ export interface Http2Parts {
 export interface Http2Side {
   /** A connection that has said that it speaks HTTP/2, with its first bytes unread. */
   take(socket: Socket): void;
+  /** Ends the calls that are under way, as a stop does, and waits at most `graceMs` until all clients know of it. Their connections stay. */
+  endCalls(graceMs: number): Promise<void>;
   /** As for the server. */
   stop(graceMs: number): Promise<boolean>;
 }
@@ -82,6 +86,10 @@ export interface HttpServer {
   connections(): Promise<number>;
   /** New connections see these certificates from now on; those that exist go on as they began. Only with `tls`. */
   setCertificates(certificates: CertificateSet): void;
+  /**
+   * Aborts the signal of every request that is under way, as `stop` does, and waits at most `graceMs` until calls of gRPC are over and their clients know of it. The server and its connections go on.
+   */
+  interrupt(graceMs: number): Promise<void>;
   /**
    * Takes no new connections, aborts the signal of every request (which ends long polls and subscriptions), and waits
    * for the requests under way, at most `graceMs`. True when all ended by themselves.
@@ -96,6 +104,10 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   const { server, handshakes } = create(options);
   if (options.limits === undefined) server.maxConnections = CONNECTIONS_MAX;
   else limitConnections(server, handshakes === null, options.limits);
+  if (options.keepsProcess === false) {
+    server.unref();
+    server.on('connection', (socket: Socket) => socket.unref());
+  }
   const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
   const framed = new FramedConnections(server, { fetch: options.fetch, log: options.log, ending, flow }, (socket) => fresh.used(socket));
   const respond = (message: IncomingMessage, reply: ServerResponse) => {
@@ -136,6 +148,10 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
     setCertificates: (certificates) => {
       if (handshakes === null) throw new Error('A server without TLS has no certificates to set.');
       handshakes.setCertificates(certificates);
+    },
+    interrupt: async (graceMs) => {
+      ending.interrupt();
+      await http2?.endCalls(graceMs);
     },
     stop: (graceMs) => {
       const stopped = Promise.all([stop(server, framed, ending, graceMs), http2?.stop(graceMs)]).then((all) => all.every((isClean) => isClean !== false));

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import type { Grpc } from '../../handlers/grpc.ts';
-import { systemClock } from '../../infra/clock.ts';
 import { CONNECTION_LIFETIME_MS } from '../cluster/connection-lifetime.ts';
 import type { Values } from '../config/options.ts';
 import { logCalls } from '../grpc/call-log.ts';
@@ -15,6 +14,7 @@ import { meterCalls } from '../metrics/grpc-metrics.ts';
 import { meterRequests } from '../metrics/http-metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NodeCertificates } from '../tls/node-certificates.ts';
+import type { NodeWorld } from './world.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 
 interface ServerParts {
@@ -25,6 +25,7 @@ interface ServerParts {
   readonly proxies: TrustedProxies;
   readonly addressOf: ProxySide['addressOf'];
   readonly tracing: Tracing | null;
+  readonly world: NodeWorld;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly fetch: Fetch;
@@ -32,18 +33,19 @@ interface ServerParts {
 }
 
 /** The server, and around what it serves all that watches requests. */
-export function listen({ values, isMember, certificates, proxies, addressOf, tracing, log, metrics, fetch: answer, grpc }: ServerParts): Promise<HttpServer> {
+export function listen({ values, isMember, certificates, proxies, addressOf, tracing, world, log, metrics, fetch: answer, grpc }: ServerParts): Promise<HttpServer> {
+  const { machineClock: clock, keepsProcess } = world;
   const { NodeIp, NodePort, LogHttpRequests, MaxConnectionsPerAddress, MaxReplyBytesInFlight, MaxUploadBytesInFlight, ClientStallTimeout, KeepAliveInterval, KeepAliveTimeout } = values;
-  const flow = new Flow({ replyBytesMax: MaxReplyBytesInFlight, uploadBytesMax: MaxUploadBytesInFlight, stallMs: ClientStallTimeout * 1_000 });
-  let fetch: Fetch = meterRequests(answer, { meter: metrics, clock: systemClock });
+  const flow = new Flow({ replyBytesMax: MaxReplyBytesInFlight, uploadBytesMax: MaxUploadBytesInFlight, stallMs: ClientStallTimeout * 1_000 }, clock);
+  let fetch: Fetch = meterRequests(answer, { meter: metrics, clock });
   if (tracing !== null) fetch = tracing.traceRequests(fetch);
-  if (LogHttpRequests) fetch = logRequests(fetch, { log, clock: systemClock, addressOf });
-  const limits = { perAddressMax: MaxConnectionsPerAddress, isExempt: (socket: Socket) => proxies.hasConnection(socket), log, meter: metrics, clock: systemClock };
-  const calls = meterCalls({ meter: metrics, clock: systemClock });
+  if (LogHttpRequests) fetch = logRequests(fetch, { log, clock, addressOf });
+  const limits = { perAddressMax: MaxConnectionsPerAddress, isExempt: (socket: Socket) => proxies.hasConnection(socket), log, meter: metrics, clock };
+  const calls = meterCalls({ meter: metrics, clock });
   metrics.collect(calls.collector);
   const watches = [calls.watch];
   if (tracing !== null) watches.push(tracing.traceCalls);
-  if (LogHttpRequests) watches.push(logCalls({ log, clock: systemClock, addressOf }));
+  if (LogHttpRequests) watches.push(logCalls({ log, clock, addressOf }));
   const http2 = http2Side({ grpc, log, watches, keepAliveIntervalMs: KeepAliveInterval, keepAliveTimeoutMs: KeepAliveTimeout });
-  return startServer({ hostname: NodeIp, port: NodePort, fetch, log, limits, flow, http2, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set, ...(isMember && { formerNamesMs: CONNECTION_LIFETIME_MS }) } }) });
+  return startServer({ hostname: NodeIp, port: NodePort, fetch, log, limits, flow, http2, keepsProcess, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set, ...(isMember && { formerNamesMs: CONNECTION_LIFETIME_MS }) } }) });
 }

@@ -2,8 +2,11 @@ import * as path from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { isSkuaError } from '../../core/errors.ts';
 import type { SkuaError } from '../../core/errors.ts';
+import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
+import type { Users } from '../../core/security/api.ts';
+import type { RunningSecurity } from '../../core/security/security.ts';
 import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import type { AppContext } from '../../handlers/http/context.ts';
@@ -11,7 +14,6 @@ import { createGrpc, notReadyGrpc } from '../../handlers/grpc.ts';
 import type { Grpc } from '../../handlers/grpc.ts';
 import { createStartingApp } from '../../handlers/starting.ts';
 import { toResponse } from '../http/reply.ts';
-import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
@@ -21,6 +23,7 @@ import type { OpenAutoScavenge } from '../auto-scavenge/open.ts';
 import { openBackups } from '../backup/node-backups.ts';
 import type { OpenBackups } from '../backup/node-backups.ts';
 import { backupSettings } from '../config/backup-settings.ts';
+import type { BackupSettings } from '../config/backup-settings.ts';
 import { isLoopback } from '../config/check-config.ts';
 import type { Config } from '../config/config.ts';
 import type { Values } from '../config/options.ts';
@@ -48,6 +51,8 @@ import { NodeOverview } from './overview.ts';
 import { createReloader } from './reload.ts';
 import type { Reloader } from './reload.ts';
 import { startSecurity } from './security.ts';
+import { OWN_PROCESS } from './world.ts';
+import type { NodeWorld } from './world.ts';
 import { appOptions, storeOptions } from './settings.ts';
 import { ReplyCompression } from '../http/compression.ts';
 import type { Fetch, HttpServer } from '../http/server.ts';
@@ -66,18 +71,23 @@ import { pageFiles } from '../ui/page-files.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
 
-/** Requests under way get this long to end when the node stops. */
-const STOP_GRACE_MS = 10_000;
-
 interface NodeOptions {
   readonly config: Config;
   readonly log: NodeLog;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly onProgress?: (progress: StartProgress) => void;
+  /** Default: a process for the node alone. */
+  readonly world?: NodeWorld;
 }
 
 export interface RunningNode {
   readonly url: string;
+  /** The store as it is now: another one after each `reopen`. */
+  readonly open: OpenStore;
+  /** What works on its files; another one after each `reopen`. */
+  readonly jobs: Jobs;
+  /** As they are now; null where there are none. */
+  readonly users: Users | null;
   readonly chunkSizeBytes: number;
   /** Settles only when the node can't go on. */
   readonly failed: Promise<SkuaError>;
@@ -86,6 +96,12 @@ export interface RunningNode {
   /** Of the development certificate; null without one. */
   readonly fingerprint: string | null;
   reload(trigger: string): Promise<unknown>;
+  /**
+   * Closes the store and all that works on it, does what is asked for in between, and opens it again: one in memory is then empty. Meanwhile, and not longer,
+   * requests are answered as by a node that starts; the server goes on, and with it connections that are open. Not for members of a cluster, or a node whose files
+   * are objects. After an error the node can only be stopped.
+   */
+  reopen(between?: () => Promise<void>): Promise<void>;
   /** Ends a scavenge and the requests, and closes the store; everything acknowledged is on disk already. */
   stop(): Promise<void>;
 }
@@ -109,8 +125,9 @@ class Node implements RunningNode {
   readonly #options: NodeOptions;
   readonly #values: Values;
   readonly #log: Log;
-  readonly #metrics: Metrics = createMetrics(systemClock);
-  readonly #readiness = new Readiness(systemClock);
+  readonly #world: NodeWorld;
+  readonly #metrics: Metrics;
+  #readiness: Readiness;
   readonly #process: ProcessMetrics;
   readonly #stats: StatsCollector;
   readonly #control: SingleNode;
@@ -118,7 +135,9 @@ class Node implements RunningNode {
   readonly #proxies: TrustedProxies;
   readonly #proxySide: ProxySide;
   readonly #audit: AuditTrail | null;
-  readonly #stopping = new AbortController();
+  /** Ends what goes on until the store is closed, and what goes on until the node ends. */
+  #stopping = new AbortController();
+  readonly #ended = new AbortController();
   readonly #directory: string | null;
   readonly #overview: NodeOverview;
   readonly #webhookActivity: WebhookActivity;
@@ -136,7 +155,10 @@ class Node implements RunningNode {
   /** Null where nodes share a log without one that leads. */
   #subscriptions: OpenSubscriptions | null = null;
   #member: OpenMember | null = null;
+  #security: RunningSecurity | null = null;
   #ticking: Promise<void> = Promise.resolve();
+  /** What ends the metrics of parts that go when the store is closed. */
+  #leaving: (() => void)[] = [];
   #fetch: Fetch;
   #grpc: Grpc = notReadyGrpc;
 
@@ -146,18 +168,22 @@ class Node implements RunningNode {
     this.#options = options;
     this.#values = values;
     this.#log = log;
+    this.#world = options.world ?? OWN_PROCESS;
+    const { machineClock } = this.#world;
+    this.#metrics = createMetrics(machineClock);
+    this.#readiness = new Readiness(machineClock);
     this.#proxies = new TrustedProxies(values.TrustedProxies);
     this.#proxySide = proxySide(this.#proxies, socketOf);
     this.#isMember = isMember(values, config.given);
     this.#directory = values.MemDb || (values.Storage !== null && !this.#isMember) ? null : path.resolve(values.Db);
-    this.#process = watchProcess(this.#metrics, systemClock, this.#directory);
+    this.#process = watchProcess(this.#metrics, machineClock, this.#directory);
     this.#stats = new StatsCollector({
-      clock: systemClock, metrics: this.#metrics, process: this.#process, store: () => this.#node?.open ?? null, folder: this.#directory,
+      clock: machineClock, metrics: this.#metrics, process: this.#process, store: () => this.#node?.open ?? null, folder: this.#directory,
       periodMs: values.StatsPeriodSec * 1_000, onCollected: (stats) => log.stats(stats),
     });
     this.#audit = values.AuditLog === null && !values.AuditStream ? null : new AuditTrail({
       file: values.AuditLog === null ? null : { name: values.AuditLog, sizeBytes: values.LogFileSize, interval: values.LogFileInterval, retention: values.LogFileRetentionCount },
-      clock: systemClock, log, meter: this.#metrics,
+      clock: machineClock, log, meter: this.#metrics,
     });
     const control: NodeControlParts = {
       version: VERSION, instanceId: newUuid(), authenticationType: values.Insecure ? 'insecure' : 'internal',
@@ -169,20 +195,26 @@ class Node implements RunningNode {
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
     // For a member another one takes over first.
     if (!this.#isMember) void this.#control.shutdownAsked.then(() => this.#refuseCalls());
-    this.#webhookActivity = new WebhookActivity(this.#metrics, systemClock);
+    this.#webhookActivity = new WebhookActivity(this.#metrics, machineClock);
     this.#overview = this.#createOverview(control);
-    this.#fetch = createStartingApp({
+    this.#fetch = this.#startingApp();
+  }
+
+  #startingApp(): Fetch {
+    const { Insecure, AllowAnonymousEndpointAccess, DisableStatsOnHttp } = this.#values;
+    return createStartingApp({
       startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
-      allowAnonymousMetrics: values.Insecure || values.AllowAnonymousEndpointAccess, disableStatsOnHttp: values.DisableStatsOnHttp, toResponse,
+      allowAnonymousMetrics: Insecure || AllowAnonymousEndpointAccess, disableStatsOnHttp: DisableStatsOnHttp, toResponse,
     });
   }
 
   #createOverview({ version, instanceId, authenticationType: authentication, isSecure }: NodeControlParts): NodeOverview {
     const values = this.#values;
+    const { machineClock } = this.#world;
     return new NodeOverview({
-      version, instanceId, authentication, isSecure, clock: systemClock, startedMs: systemClock.nowMs(), state: () => this.#control.state, address: () => this.#control.address, isReachable: !isLoopback(values.NodeIp), isMember: this.#isMember,
+      version, instanceId, authentication, isSecure, clock: machineClock, startedMs: machineClock.nowMs(), state: () => this.#control.state, address: () => this.#control.address, isReachable: !isLoopback(values.NodeIp), isMember: this.#isMember,
       open: () => this.#open, members: () => this.#control.members(), files: this.#directory === null ? null : { storage: () => this.#node!.storage, folder: this.#directory }, isInMemory: values.MemDb,
-      activity: new Activity(this.#metrics, systemClock), process: () => ({ cpuPercent: this.#process.cpuPercent(), memoryBytes: process.memoryUsage.rss(), heapBytes: getHeapStatistics().used_heap_size }),
+      activity: new Activity(this.#metrics, machineClock), process: () => ({ cpuPercent: this.#process.cpuPercent(), memoryBytes: process.memoryUsage.rss(), heapBytes: getHeapStatistics().used_heap_size }),
       connections: () => this.#server?.connections() ?? 0, certificates: () => (this.#certificates.mode === 'off' ? null : this.#reloader?.certificates ?? this.#devSet()), licence: () => nodeLicence(this.#values, nodeKeys),
       backups: () => backupFacts(this.#backups), audit: () => this.#audit?.view ?? null, logLevel: () => this.#options.log.level, configuration: () => this.#config.warnings,
     });
@@ -193,6 +225,9 @@ class Node implements RunningNode {
   get failed(): Promise<SkuaError> { return this.#open.failed; }
   get shutdownAsked(): Promise<string> { return this.#control.shutdownAsked; }
   get fingerprint(): string | null { return this.#certificates.mode === 'dev' ? this.#certificates.fingerprint : null; }
+  get jobs(): Jobs { return this.#node!.jobs; }
+  get users(): Users | null { return this.#security?.users ?? null; }
+  get open(): OpenStore { return this.#node!.open; }
   get #open(): OpenStore { return this.#node!.open; }
   get #config(): Config { return (this.#reloader?.config ?? this.#options.config) as Config; }
 
@@ -209,43 +244,51 @@ class Node implements RunningNode {
   }
 
   async start(): Promise<void> {
-    const { config } = this.#options;
+    const { machineClock } = this.#world;
     const backupsAsked = await backupSettings(this.#values);
-    this.#certificates = await nodeCertificates(config, systemClock, this.#log);
+    this.#certificates = await nodeCertificates(this.#options.config, machineClock, this.#log, this.#world.devCertificate);
     this.#tracing = await startTracing({ env: this.#options.env, version: VERSION, instanceId: this.#control.instanceId, log: this.#log, routes: ROUTES, addressOf: this.#proxySide.addressOf });
     this.#metrics.collect(nodeMetrics(this.#metrics, {
       state: () => this.#control.state, store: () => this.#node?.open ?? null, startUpWork: () => this.#readiness.work(),
       certificateDaysLeft: () => this.#daysLeft(), connections: () => this.#server?.connections() ?? 0,
     }));
     this.#server = await this.#listen();
+    await this.#openParts(backupsAsked);
+    this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
+    if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: machineClock, log: this.#log, signal: this.#ended.signal });
+  }
+
+  /** The store, and all that works on it. */
+  async #openParts(backupsAsked: BackupSettings): Promise<void> {
+    const { dataClock, machineClock } = this.#world;
     const member = this.#isMember ? await this.#openMember() : null;
     const objects = this.#values.Storage === null || member !== null ? null : await this.#openOnObjects();
     this.#node = member ?? objects ?? await openNode(this.#nodeOptions());
     const store = member?.store ?? this.#open.store;
-    const security = this.#values.Insecure ? null : await startSecurity({ config: this.#options.config, directory: this.#directory, store, written: member?.written ?? store, log: this.#log, meter: this.#metrics });
+    const security = this.#security = this.#values.Insecure ? null : await startSecurity({ config: this.#options.config, directory: this.#directory, store, written: member?.written ?? store, log: this.#log, meter: this.#metrics, clock: machineClock });
     if (this.#values.AuditStream) this.#audit!.openStream(member?.written ?? store, systemIds);
     if (member !== null) this.#metrics.collect(clusterMetrics({ log: member.open.log, membership: member.membership }));
     if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);
     else this.#control.opened(this.#open, await lastEpoch(store));
-    this.#reloader = this.#createReloader();
-    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics, commandStore: store });
+    this.#reloader ??= this.#createReloader();
+    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics, clock: machineClock, commandStore: store });
     const { autoScavenge, orders, run } = objects === null ? await this.#openAutoScavenge() : { ...objects, orders: null };
-    this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: systemClock, log: this.#log, meter: this.#metrics,
+    this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: machineClock, log: this.#log, meter: this.#metrics,
       // One that somebody asked for is told by the request.
       onBegun: (target, cause) => { if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } }); },
     });
-    this.#metrics.collect(this.#backups.metrics);
+    this.#leaving.push(this.#metrics.collect(this.#backups.metrics));
     if (objects === null) {
       this.#anchoring = await openAnchoring({ values: this.#values, open: () => this.#open, log: this.#log, meter: this.#metrics });
-      this.#metrics.collect(proofMetrics(() => this.#open, this.#anchoring));
+      this.#leaving.push(this.#metrics.collect(proofMetrics(() => this.#open, this.#anchoring)));
     }
-    if (objects === null) this.#erasure = new NodeErasureProofs({ scavenger: this.#open.scavenger, jobs: this.#node.jobs, clock: systemClock, ids: systemIds, log: this.#log });
-    if (objects === null) this.#subscriptions = openSubscriptions({ store: this.#open.store, cluster: member === null ? null : { membership: member.membership, log: member.open.log }, log: this.#log });
-    if (this.#subscriptions !== null) this.#metrics.collect(this.#subscriptions.metrics);
+    if (objects === null) this.#erasure = new NodeErasureProofs({ scavenger: this.#open.scavenger, jobs: this.#node.jobs, clock: dataClock, ids: systemIds, log: this.#log });
+    if (objects === null) this.#subscriptions = openSubscriptions({ store: this.#open.store, cluster: member === null ? null : { membership: member.membership, log: member.open.log }, log: this.#log, clock: dataClock });
+    if (this.#subscriptions !== null) this.#leaving.push(this.#metrics.collect(this.#subscriptions.metrics));
     await this.#stats.collect();
     const context: AppContext = {
       store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
-      world: { clock: systemClock, ids: systemIds, log: this.#log, meter: this.#metrics },
+      world: { clock: machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       audit: this.#audit,
       features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null, subscriptions: this.#subscriptions?.groups ?? null, erasure: this.#erasure, page: this.#values.DisableAdminUi ? null : pageFiles(this.#log) },
       server: { ...this.#proxySide, readBody, certificateOf, peerOf, isOfMember, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
@@ -256,10 +299,8 @@ class Node implements RunningNode {
     await member?.membership.start();
     this.#subscriptions?.start();
     this.#readiness.ready();
-    this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
     void this.#stats.run(this.#stopping.signal);
     this.#ticking = Promise.all([run(this.#stopping.signal), member?.run(this.#stopping.signal), this.#backups.run(this.#stopping.signal), this.#anchoring?.run(this.#stopping.signal)]).then(() => {});
-    if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: systemClock, log: this.#log, signal: this.#stopping.signal });
   }
 
   /** Loaded only where it is needed. */
@@ -274,7 +315,13 @@ class Node implements RunningNode {
   }
 
   #nodeOptions(): OpenNodeOptions {
-    return { db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: storeOptions(this.#options.config), onProgress: (progress) => this.#progress(progress) };
+    return { db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), clock: this.#world.dataClock, onProgress: (progress) => this.#progress(progress) };
+  }
+
+  #storeOptions(): OpenNodeOptions['store'] {
+    const { recentIds, zeroAheadBytes } = this.#world;
+    const options = storeOptions(this.#options.config);
+    return { ...options, log: { ...options.log, ...(recentIds !== null && { recentIds }), ...(zeroAheadBytes !== null && { zeroAheadBytes }) } };
   }
 
   /** Loaded only where it is needed. */
@@ -289,7 +336,7 @@ class Node implements RunningNode {
       return { address: host, port };
     };
     const world = {
-      values: this.#values, version: VERSION, open: this.#open, clock: systemClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
+      values: this.#values, version: VERSION, open: this.#open, clock: this.#world.dataClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
       onStarted: (target: string) => this.#audit?.own('scavenge.start', { user: 'system', target, details: { by: 'schedule' } }),
     };
     return this.#member?.openAutoScavenge(world) ?? openAutoScavenge({ ...world, self, isLeader: () => this.#control.state === 'Leader' });
@@ -297,7 +344,7 @@ class Node implements RunningNode {
 
   #listen(): Promise<HttpServer> {
     return listen({
-      values: this.#values, isMember: this.#isMember, certificates: this.#certificates, proxies: this.#proxies, addressOf: this.#proxySide.addressOf, tracing: this.#tracing, log: this.#log, metrics: this.#metrics,
+      values: this.#values, isMember: this.#isMember, certificates: this.#certificates, proxies: this.#proxies, addressOf: this.#proxySide.addressOf, tracing: this.#tracing, world: this.#world, log: this.#log, metrics: this.#metrics,
       fetch: (request) => this.#fetch(request), grpc: (call) => this.#grpc(call),
     });
   }
@@ -314,7 +361,7 @@ class Node implements RunningNode {
       config, log,
       certificates: certificates.mode !== 'certificates' ? { skipped: certificates.mode === 'off' ? 'TLS is off' : 'the development certificate is made at the start' } : {
         inForce: certificates.set,
-        load: async (values) => (await import('../tls/load-certificates.ts')).loadConfigured(values, systemClock.nowMs()),
+        load: async (values) => (await import('../tls/load-certificates.ts')).loadConfigured(values, this.#world.machineClock.nowMs()),
         use: (set) => {
           this.#server!.setCertificates(set);
           this.#member?.client.setCertificates(set);
@@ -330,7 +377,7 @@ class Node implements RunningNode {
 
   #daysLeft(): number | null {
     if (this.#certificates.mode === 'off') return null;
-    return daysLeft(this.#reloader?.certificates ?? this.#devSet(), systemClock.nowMs());
+    return daysLeft(this.#reloader?.certificates ?? this.#devSet(), this.#world.machineClock.nowMs());
   }
 
   /** What begins from here on is sent elsewhere; what is under way goes on. */
@@ -344,20 +391,17 @@ class Node implements RunningNode {
    */
   async stop(): Promise<void> {
     if (!this.#isMember) this.#refuseCalls();
-    // While what its groups have done can still be written, and told to their consumers.
-    await this.#subscriptions?.close();
-    await this.#backups?.close();
-    await this.#erasure?.close();
+    await this.#endWork();
     // Another member leads before this one ends its requests.
     await this.#member?.membership.leave();
     this.#refuseCalls();
-    this.#stopping.abort();
     this.#control.stopping();
-    await this.#node?.open.scavenger.close();
-    await this.#ticking;
+    this.#ended.abort();
+    await this.#endTicks();
     // Before requests are ended: callers who wait for a write then learn what came of it.
     await this.#webhooks?.drain();
-    if (this.#server !== null && !await this.#server.stop(STOP_GRACE_MS)) this.#log.warn('requests were cut off', { graceSeconds: STOP_GRACE_MS / 1000 });
+    const { stopGraceMs } = this.#world;
+    if (this.#server !== null && !await this.#server.stop(stopGraceMs)) this.#log.warn('requests were cut off', { graceSeconds: stopGraceMs / 1000 });
     await this.#webhooks?.close();
     if (this.#readiness.work() === null) this.#audit?.own('node.stop');
     await this.#audit?.closeStream();
@@ -366,6 +410,42 @@ class Node implements RunningNode {
     await this.#audit?.close();
     await this.#tracing?.close();
     this.#process.close();
+  }
+
+  async #endWork(): Promise<void> {
+    // While what its groups have done can still be written, and told to their consumers.
+    await this.#subscriptions?.close();
+    await this.#backups?.close();
+    await this.#erasure?.close();
+  }
+
+  async #endTicks(): Promise<void> {
+    this.#stopping.abort();
+    await this.#node?.open.scavenger.close();
+    await this.#ticking;
+  }
+
+  async reopen(between: () => Promise<void> = async () => {}): Promise<void> {
+    if (this.#isMember || this.#values.Storage !== null) throw new TypeError('Only a single node whose files are its own can open its store again.');
+    const settings = await backupSettings(this.#values);
+    this.#refuseCalls();
+    this.#readiness = new Readiness(this.#world.machineClock);
+    this.#fetch = this.#startingApp();
+    await this.#endWork();
+    await this.#server!.interrupt(this.#world.stopGraceMs);
+    await this.#endTicks();
+    await this.#webhooks?.drain();
+    await this.#webhooks?.close();
+    for (const leave of this.#leaving.splice(0)) leave();
+    await this.#audit?.closeStream();
+    await this.#anchoring?.close();
+    // Whoever reads or waits is told that the store is closed.
+    await this.#node!.close();
+    this.#anchoring = null;
+    this.#subscriptions = this.#backups = this.#erasure = this.#webhooks = null;
+    await between();
+    this.#stopping = new AbortController();
+    await this.#openParts(settings);
   }
 }
 

@@ -1,9 +1,9 @@
+import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { checkStart, isLoopback } from '../config/check-config.ts';
@@ -19,15 +19,16 @@ interface SecurityParts {
   readonly written: Pick<EventStore, 'append'>;
   readonly log: Log;
   readonly meter: Meter;
+  readonly clock: Clock;
 }
 
 /** The users of a node. Rejects where the node must not run with the passwords that it has. */
-export async function startSecurity({ config, directory, store, written, log, meter }: SecurityParts): Promise<RunningSecurity> {
+export async function startSecurity({ config, directory, store, written, log, meter, clock }: SecurityParts): Promise<RunningSecurity> {
   const { values } = config;
   const { PasswordFormat, AllowAnonymousStreamAccess, AllowDefaultPasswords, DefaultAdminPassword, DefaultOpsPassword, NodeIp } = values;
   const security = createSecurity(
     {
-      store, keys: nodeKeys, clock: systemClock, ids: systemIds, log, meter,
+      store, keys: nodeKeys, clock, ids: systemIds, log, meter,
       sessions: values.DisableAdminUi ? null : { written, secrets: sessionSecrets(values, directory) },
     },
     { passwordFormat: PasswordFormat, allowAnonymousStreamAccess: AllowAnonymousStreamAccess, adminPassword: DefaultAdminPassword, opsPassword: DefaultOpsPassword },

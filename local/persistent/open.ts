@@ -2,11 +2,11 @@ import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import { leadAuthority } from '../../core/cluster/authority.ts';
 import type { PersistentSubscriptions, PersistentSubscriptionsEngine } from '../../core/persistent/api.ts';
 import { createPersistentSubscriptions } from '../../core/persistent/engine.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { streamHasher } from '../../core/stream-hash.ts';
 import type { Authorize, EventStore } from '../../core/streams/api.ts';
 import { expressionOf } from '../../handlers/streams/expression.ts';
-import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import type { Collector } from '../metrics/metrics.ts';
 import { subscriptionMetrics } from '../metrics/subscription-metrics.ts';
@@ -17,6 +17,7 @@ export interface OpenSubscriptionsOptions {
   /** Null for a node of its own, which always leads. */
   readonly cluster: { readonly membership: Membership; readonly log: MemberLog } | null;
   readonly log: Log;
+  readonly clock: Clock;
 }
 
 export interface OpenSubscriptions {
@@ -30,19 +31,19 @@ export interface OpenSubscriptions {
 }
 
 /** The persistent subscriptions of a node (ARCHITECTURE.md, "Persistent subscriptions"). */
-export function openSubscriptions({ store, cluster, log }: OpenSubscriptionsOptions): OpenSubscriptions {
-  const parts = { store, clock: systemClock, ids: systemIds, log, hasher: streamHasher };
+export function openSubscriptions({ store, cluster, log, clock }: OpenSubscriptionsOptions): OpenSubscriptions {
+  const parts = { store, clock, ids: systemIds, log, hasher: streamHasher };
   // What is compiled for groups is kept apart from what is for requests.
   const owner = {};
   const matcherOf = (expression: string) => expressionOf(expression, owner);
   if (cluster === null) {
     const engine = createPersistentSubscriptions({ ...parts, writes: store, matcherOf });
-    return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), systemClock), start: () => engine.start(), close: () => engine.stop() };
+    return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => engine.start(), close: () => engine.stop() };
   }
   const writes = new LeaderWrites(store, cluster.membership);
   const engine = createPersistentSubscriptions({ ...parts, writes, matcherOf });
   const lead = new Lead(engine, cluster, writes);
-  return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), systemClock), start: () => lead.follow(), close: () => lead.close() };
+  return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => lead.follow(), close: () => lead.close() };
 }
 
 /** Writes that take their place in the log only under the epoch by which the member has begun to lead. */

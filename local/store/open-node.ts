@@ -1,6 +1,7 @@
 import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
@@ -34,6 +35,8 @@ export interface OpenNodeOptions {
   /** What else the store is opened with. */
   readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes' | 'beginsProofs'> & { readonly scavenge?: ScavengeSettings };
   readonly meter?: Meter;
+  /** The time of what is stored. Default: the system's. */
+  readonly clock?: Clock;
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
@@ -57,7 +60,7 @@ export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, 
   try {
     const open = await opener({
       ...options.store,
-      world: { storage, jobs, clock: systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: options.meter ?? silentMeter },
+      world: { storage, jobs, clock: options.clock ?? systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: options.meter ?? silentMeter },
       scavenge: { config: options.store.scavenge ?? {}, ...(scavengeStates !== null && { states: scavengeStates }) },
       ...(options.onProgress && { onProgress: options.onProgress }),
     });
@@ -72,11 +75,11 @@ export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, 
   }
 }
 
-function worldOf({ db, index, mustExist }: OpenNodeOptions): { storage: Storage; jobs: Jobs; scavengeStates: ScavengeStates | null } {
+function worldOf({ db, index, mustExist, clock = systemClock }: OpenNodeOptions): { storage: Storage; jobs: Jobs; scavengeStates: ScavengeStates | null } {
   if (db === null) {
     const storage = new MemoryStorage();
     // Jobs and store find the scavenge database of this storage in memory.
-    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock: systemClock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects } }), scavengeStates: null };
+    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects } }), scavengeStates: null };
   }
   const storage = new FilesystemStorage({ root: db, mustExist, ...(index !== null && { indexRoot: index }) });
   const { root, indexRoot } = storage;

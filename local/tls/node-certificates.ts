@@ -4,6 +4,7 @@ import { checkTls, tlsModeOf } from '../config/check-config.ts';
 import type { Config } from '../config/config.ts';
 import { daysLeft } from './certificate-set.ts';
 import type { CertificateSet } from './certificate-set.ts';
+import type { DevCertificate } from './dev-certificate.ts';
 
 /** How a node protects its connections. */
 export type NodeCertificates =
@@ -11,14 +12,14 @@ export type NodeCertificates =
   | { readonly mode: 'dev'; readonly set: CertificateSet; readonly fingerprint: string }
   | { readonly mode: 'certificates'; readonly set: CertificateSet };
 
-/** Loads, or makes, the certificates that the options ask for. Errors: a ConfigError where none are named, `certificate_invalid`. */
-export async function nodeCertificates(config: Config, clock: Clock, log: Log): Promise<NodeCertificates> {
+/** Loads, or makes, the certificates that the options ask for. `shared`: the development certificate of nodes that have one together. Errors: a ConfigError where none are named, `certificate_invalid`. */
+export async function nodeCertificates(config: Config, clock: Clock, log: Log, shared: ((nowMs: number) => Promise<DevCertificate>) | null = null): Promise<NodeCertificates> {
   const mode = tlsModeOf(config.values);
   if (mode === 'off') return { mode };
   // Loaded only where there is TLS: parsing certificates takes packages.
   if (mode === 'dev') {
-    const { devCertificate } = await import('./dev-certificate.ts');
-    const { set, fingerprint } = await devCertificate(clock.nowMs(), config.values.DevCertPath);
+    const make = shared ?? (await import('./dev-certificate.ts')).devCertificate;
+    const { set, fingerprint } = await make(clock.nowMs(), config.values.DevCertPath);
     log.info('a development certificate is in use: trust it on this machine only', { fingerprint });
     return { mode, set, fingerprint };
   }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { RoutingLimits, RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
@@ -6,7 +7,6 @@ import type { EventStore } from '../../core/streams/api.ts';
 import { createConnectors } from '../../core/webhook/connectors/registry.ts';
 import { createIngest } from '../../core/webhook/ingest/ingest.ts';
 import type { Webhooks } from '../../handlers/http/context.ts';
-import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { QuickJsSandbox } from '../../infra/quickjs/quickjs-sandbox.ts';
@@ -26,17 +26,19 @@ export interface OpenWebhooks extends Webhooks {
 interface OpenWebhooksParts {
   readonly log: Log;
   readonly meter: Meter;
+  /** The time of senders: by it they sign. */
+  readonly clock: Clock;
   /** What commands of callers are written through, which end with their request (`EpochFence.storeOf`); calls of senders outlive theirs. */
   readonly commandStore?: EventStore;
 }
 
 /** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
-export async function openWebhooks(store: EventStore, values: Values, { log, meter, commandStore = store }: OpenWebhooksParts): Promise<OpenWebhooks> {
+export async function openWebhooks(store: EventStore, values: Values, { log, meter, clock, commandStore = store }: OpenWebhooksParts): Promise<OpenWebhooks> {
   const token = await dataProtectionToken(values);
   if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token begins or ends with a blank. It could not be listed among the previous ones later: choose another.', EXIT.usage);
   const secrets = new SealedSecrets(nodeKeys, [token, ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
-  const parts = { store, clock: systemClock, ids: systemIds, log, sandbox };
+  const parts = { store, clock, ids: systemIds, log, sandbox };
   const connectors = createConnectors({ ...parts, store: commandStore, secrets });
   // It wants to know of connectors that stop, before any of them runs.
   const ingest = createIngest({ ...parts, active: connectors, keys: nodeKeys, meter });

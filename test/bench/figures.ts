@@ -37,9 +37,10 @@ import { scavengeLatency } from './figures/scavenge-latency.ts';
 import { scavengeMemory } from './figures/scavenge-memory.ts';
 import { scavengeRun } from './figures/scavenge-run.ts';
 import { start } from './figures/start.ts';
+import { testNode } from './figures/test-node.ts';
 import { ui } from './figures/ui.ts';
 import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, proof, readForward, readHttp, indexRebuild, indexMerge, start, npmStart, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, proof, readForward, readHttp, indexRebuild, indexMerge, start, npmStart, testNode, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];

@@ -1,0 +1,65 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import * as path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ROOT, Spawned } from '../local/spawn.ts';
+import type { Ended } from '../local/spawn.ts';
+import { workplace } from './package.ts';
+import type { Workplace } from './package.ts';
+
+let place: Workplace;
+beforeAll(async () => { place = await workplace(); });
+afterAll(() => place.remove());
+
+/** A runner by its module, with this Node.js and none of what the runner of these tests has told its processes. */
+function run(at: string, words: readonly string[]): Promise<Ended> {
+  const env = Object.fromEntries(Object.keys(process.env).filter((name) => /^(?:VITEST|TEST|NODE_ENV|NODE_OPTIONS|NODE_V8_COVERAGE|npm_|JEST|DEV|PROD|MODE|SSR|BASE_URL)/.test(name)).map((name) => [name, undefined]));
+  return new Spawned(process.execPath, words, env, { cwd: at }).ended;
+}
+
+test('the suite runs in Vitest, in processes and in threads, and so does the example of the README', async () => {
+  const at = await place.project('vitest');
+  const [, example] = /^## In your tests\n[^]*?```js\n([^]*?)\n```/m.exec(await readFile(path.join(ROOT, 'README.md'), 'utf8'))!;
+  await writeFile(path.join(at, 'readme.test.js'), example!);
+  for (const pool of ['forks', 'threads']) {
+    const { code, out, err } = await run(at, [path.join(place.folder, 'node_modules/vitest/vitest.mjs'), 'run', `--pool=${pool}`, '--maxWorkers=2']);
+    expect(`${out}\n${err}`).toMatch(/Test Files +3 passed \(3\)/);
+    expect(code).toBe(0);
+  }
+});
+
+test('the suite runs in Jest, whose files ask for it by require', async () => {
+  const at = await place.project('jest');
+  // In one process the second file has the modules of the first one.
+  const { code, out, err } = await run(at, [path.join(at, 'node_modules/jest/bin/jest.js'), '--runInBand', '--rootDir', at]);
+  expect(`${out}\n${err}`).toMatch(/Test Suites: 2 passed, 2 total/);
+  expect(err).not.toMatch(/did not exit/);
+  expect(code).toBe(0);
+});
+
+test('the suite runs in node:test', async () => {
+  const at = await place.project('node-test');
+  const { code, out, err } = await run(at, ['--test', '--test-reporter=tap']);
+  expect(`${out}\n${err}`).toMatch(/^# fail 0$/m);
+  expect(out).toMatch(/^# pass [3-9]\d$/m);
+  expect(code).toBe(0);
+});
+
+test('a hundred files side by side have a node each', async () => {
+  const at = path.join(place.folder, 'hundred');
+  await mkdir(at);
+  for (let i = 0; i < 100; i++) {
+    await writeFile(path.join(at, `file-${i}.test.mjs`), `
+import { expect, test } from 'vitest';
+import { startTestNode } from 'skua/testing';
+test('has its own', async () => {
+  await using node = await startTestNode({ seed: { own: [{ type: 'of-${i}' }] } });
+  await node.store.append('own', { type: 'more' });
+  const found = await Array.fromAsync(node.store.readAll(), ({ type }) => type);
+  expect(found).toEqual(['of-${i}', 'more']);
+});
+`);
+  }
+  const { code, out, err } = await run(at, [path.join(place.folder, 'node_modules/vitest/vitest.mjs'), 'run', '--pool=threads', '--maxWorkers=8', '--testTimeout=600000']);
+  expect(`${out}\n${err}`).toMatch(/Test Files +100 passed \(100\)/);
+  expect(code).toBe(0);
+});
