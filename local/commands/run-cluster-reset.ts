@@ -20,7 +20,7 @@ import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
 import { isConfirmed } from '../cli/question.ts';
-import { openDirectory } from '../store/open-node.ts';
+import { openDirectory } from '../store/open-directory.ts';
 import type { clusterResetOptions } from './options.ts';
 
 type Options = Input<typeof clusterResetOptions>['options'];

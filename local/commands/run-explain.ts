@@ -36,7 +36,7 @@ export async function runExplain({ options, given, positionals }: Input<typeof e
 const TOMBSTONE_VALUE = /(?<=: )9007199254740991\b/g;
 
 async function ofDirectory(directory: string, index: string | null, stream: string, io: Io): Promise<Document<ExplanationDocument>> {
-  const { openDirectory } = await import('../store/open-node.ts');
+  const { openDirectory } = await import('../store/open-directory.ts');
   const opened = await openDirectory(directory, index, { repairHistory: false }, io, { appendsNothing: true });
   try {
     return await documentOf(await opened.open.scavenger.explain(stream));

@@ -13,7 +13,7 @@ import { listenForInterrupt } from '../cli/signals.ts';
 import { bytesText } from '../cli/progress.ts';
 import { readCompletion } from '../scavenge/client.ts';
 import type { Completion } from '../scavenge/client.ts';
-import { openDirectory } from '../store/open-node.ts';
+import { openDirectory } from '../store/open-directory.ts';
 import { isClean, ProgressView, showDryRun, showEnding, tooManyRuns } from '../scavenge/follow.ts';
 import type { Ending } from '../scavenge/follow.ts';
 import { directoryWays, notTheNextLine, tellOlderPoint } from '../scavenge/older-point.ts';

@@ -15,7 +15,7 @@ import { refuseFile } from '../cli/directory.ts';
 import { createNodeLog, logFolder } from '../log/logger.ts';
 import type { LogSettings, NodeLog } from '../log/logger.ts';
 import { startNode } from '../node/node.ts';
-import { openingState } from '../store/open-node.ts';
+import { openingState } from '../store/open-directory.ts';
 import type { RunningNode } from '../node/node.ts';
 import { Progress } from '../cli/progress.ts';
 import { listenForHangUp, signalHandler } from '../cli/signals.ts';

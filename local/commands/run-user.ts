@@ -18,7 +18,7 @@ import type { Column, ExitCode, Io } from '../cli/io.ts';
 import { expectStatus, NodeClient } from '../cli/node-client.ts';
 import { readNewPassword } from '../cli/password-input.ts';
 import { shown } from '../config/sources.ts';
-import { openDirectory } from '../store/open-node.ts';
+import { openDirectory } from '../store/open-directory.ts';
 import type { userListOptions, userResetPasswordOptions } from './options.ts';
 
 /** A user as the command shows it, and as the API of users has it. */

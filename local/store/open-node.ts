@@ -1,8 +1,4 @@
-import { stat } from 'node:fs/promises';
-import * as path from 'node:path';
-import { isSkuaError } from '../../core/errors.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
-import { existenceBytesOf } from '../../core/backup/restore/directory.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -22,17 +18,10 @@ import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects } from '../../infra/objects/open.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
-import { requireDirectory } from '../cli/directory.ts';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT, line } from '../cli/io.ts';
-import type { Io } from '../cli/io.ts';
-import { Progress } from '../cli/progress.ts';
-import type { Phases } from '../cli/progress.ts';
 import { bundledWorker } from '../cli/version.ts';
-import { createLog } from '../log/logger.ts';
 
 /** How the node scavenges; what is left out has its default. */
-type ScavengeSettings = NonNullable<StoreScavengeOptions['config']>;
+export type ScavengeSettings = NonNullable<StoreScavengeOptions['config']>;
 
 export interface OpenNodeOptions {
   /** Data directory; null keeps everything in memory. */
@@ -92,47 +81,4 @@ function worldOf({ db, index, mustExist }: OpenNodeOptions): { storage: Storage;
   const storage = new FilesystemStorage({ root: db, mustExist, ...(index !== null && { indexRoot: index }) });
   const { root, indexRoot } = storage;
   return { storage, jobs: new WorkerJobs({ root, indexRoot, ...bundledWorker() }), scavengeStates: new SqliteScavengeStates({ indexRoot }) };
-}
-
-const LABELS: Readonly<Record<StartProgress['phase'], string>> = { 'catching-up': 'catching up with the log', 'recovering-log': 'recovering the log', 'rebuilding-index': 'rebuilding the index', 'verifying-index': 'verifying the index' };
-const PHASES: Phases = { [LABELS['recovering-log']]: 20, [LABELS['verifying-index']]: 15, [LABELS['rebuilding-index']]: 65 };
-
-/** How far the opening of a store is, for a bar. */
-export function openingState({ phase, bytesDone, bytesTotal }: StartProgress) {
-  return { label: LABELS[phase], phases: PHASES, bytesDone, bytesTotal };
-}
-
-interface DirectoryUse {
-  /** What to do where the node is not stopped. */
-  readonly whileRunning?: string;
-  /** Nothing is appended to its log: so the copy of a member of a cluster may be opened too. */
-  readonly appendsNothing?: boolean;
-}
-
-/** Opens the directory of a stopped node as that node would, but for its start record. */
-export async function openDirectory(directory: string, index: string | null, scavenge: ScavengeSettings | undefined, io: Io, use: DirectoryUse = {}): Promise<OpenNode> {
-  const { whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.', appendsNothing = false } = use;
-  await requireDirectory(directory);
-  await requireDatabase(directory);
-  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
-  try {
-    // With the filter of another size than the node's own it would be made anew here, and once more by the next start.
-    const existenceFilterBytes = await existenceBytesOf({ target: new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) }) });
-    return await openNode({
-      db: directory, index, mustExist: true, log: createLog(io, 'warn'),
-      store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), log: { writeEpoch: false, verifyChunks: false, isCopy: appendsNothing }, ...(scavenge !== undefined && { scavenge }) },
-      onProgress: (state) => progress.update(openingState(state)),
-    });
-  } catch (error) {
-    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} ${whileRunning}`, EXIT.unreachable);
-    throw error;
-  } finally {
-    progress.clear();
-  }
-}
-
-/** An empty directory would become a new database. */
-async function requireDatabase(directory: string): Promise<void> {
-  const found = await stat(path.join(directory, 'writer.chk')).catch(() => null);
-  if (found === null) throw new CommandError('not_a_data_directory', `${directory} holds no writer.chk, so it is no data directory. Name the value of a node's --db.`, EXIT.unreachable);
 }

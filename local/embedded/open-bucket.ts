@@ -1,0 +1,70 @@
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import type { ObjectWorld } from '../../core/object-log/api.ts';
+import { Foresight } from '../../core/object-log/overlay/foresight.ts';
+import { proveErasedInObjects } from '../../core/object-log/overlay/prove-erased.ts';
+import type { Log } from '../../core/ports/log.ts';
+import { silentMeter } from '../../core/ports/meter.ts';
+import type { ErasureFinding } from '../../core/scavenge/erasure/prove-erased.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { nodeDigests } from '../../infra/digests.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { HeldObjects } from '../on-objects/held-objects.ts';
+import { KickingScavenger, TickedScavenger } from '../on-objects/scavengers.ts';
+import { newScratch } from '../on-objects/scratch.ts';
+import { Ticker } from '../on-objects/ticker.ts';
+import type { Backend } from './backend.ts';
+
+interface BucketOptions {
+  readonly bucket: string;
+  readonly endpoint: string | undefined;
+  readonly region: string | undefined;
+  readonly upkeep: boolean;
+  readonly chunkBytes: number | undefined;
+  readonly cacheBytes: number | undefined;
+  readonly log: Log;
+}
+
+/** A store on object storage, beside functions, nodes and other processes on the same bucket. */
+export async function openBucket({ bucket, endpoint, region, upkeep, chunkBytes, cacheBytes, log }: BucketOptions): Promise<Backend> {
+  const objects = await openObjects(parsePlace(bucket, { endpoint: endpoint ?? null, region: region ?? null }));
+  const world: ObjectWorld = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter: silentMeter };
+  const options = { ...(chunkBytes !== undefined && { chunkSizeBytes: chunkBytes }), ...(cacheBytes !== undefined && { cacheBytes }) };
+  try {
+    const instance = await openObjectStore(world, options);
+    const ticked = new TickedScavenger(world, { leftMs: () => Number.POSITIVE_INFINITY });
+    const ticker = new Ticker({ world, options, settings: {} });
+    const foresight = new Foresight({ world, options, instance, newScratch, config: {} });
+    const held = new HeldObjects(world, options);
+    const closing = new AbortController();
+    const ticking = upkeep ? ticker.run(closing.signal) : Promise.resolve();
+    return {
+      store: instance.store, jobs: held.jobs, failed: new Promise(() => {}),
+      scavenger: new KickingScavenger(ticked, foresight, () => ticker.kick()),
+      refresh: () => ticked.refresh(),
+      hold: () => held.take(),
+      search: async ({ stream, events }, signal) => {
+        const findings: ErasureFinding[] = [];
+        const search = proveErasedInObjects({ world, events, ...(stream !== null && { stream }) });
+        for (let next = await search.next(); ; next = await search.next()) {
+          if (next.done === true) return { ...next.value, findings };
+          if (next.value.kind !== 'progress') findings.push(next.value);
+          if (signal?.aborted !== true) continue;
+          await search.return(undefined as never);
+          throw signal.reason;
+        }
+      },
+      close: async () => {
+        closing.abort();
+        await ticking;
+        await foresight.close();
+        await held.close();
+        await instance.close();
+        await objects.close();
+      },
+    };
+  } catch (error) {
+    await objects.close();
+    throw error;
+  }
+}

@@ -1,0 +1,95 @@
+import { SkuaError } from '../../core/errors.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { LastScavenge, Scavenger } from '../../core/scavenge/api.ts';
+import type { EventStore } from '../../core/streams/api.ts';
+import type { ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
+import { recordedEvent } from './events.ts';
+import { COMPLETED_TYPE } from '../../core/scavenge/history.ts';
+import { lastEvent } from './reading.ts';
+
+/** Milliseconds between two looks at a run: progress is told no more often. */
+const LOOK_MS = 250;
+/** Runs for one call: one that goes on with an unfinished one, perhaps one to a point that others wrote meanwhile, and the one up to now. */
+const RUNS_MAX = 4;
+
+export interface ScavengingParts {
+  readonly scavenger: Scavenger;
+  readonly store: EventStore;
+  readonly clock: Clock;
+  /** Brings `last` of the scavenger up to date, where others run it. */
+  readonly refresh?: () => Promise<void>;
+  /** Aborted when the store closes. */
+  readonly closing: AbortSignal;
+}
+
+/**
+ * Scavenges up to now. A run that goes on with one that did not end only removes what was gone when that began, so that another one follows it.
+ */
+export async function scavengeNow(parts: ScavengingParts, options: ScavengeOptions): Promise<ScavengeResult> {
+  const { signal } = options;
+  signal?.throwIfAborted();
+  const startedMs = parts.clock.monotonicMs();
+  let bytesFreed: number | null = 0;
+  for (let runs = 1; ; runs++) {
+    const last = await oneRun(parts, options);
+    const freed = await bytesOf(parts.store, last.scavengeId);
+    bytesFreed = bytesFreed === null || freed === null ? null : bytesFreed + freed;
+    if (last.olderPoint !== undefined && runs < RUNS_MAX) continue;
+    if (last.olderPoint !== undefined) throw new SkuaError('scavenge_failed', 'Others begin scavenges all the time, so that none went up to the time of the call: try again.', { scavengeId: last.scavengeId });
+    return { id: last.scavengeId, bytesFreed, elapsedMs: parts.clock.monotonicMs() - startedMs, goneBy: last.traces === undefined ? null : new Date(last.traces.untilMs) };
+  }
+}
+
+async function oneRun(parts: ScavengingParts, { signal, onProgress, ...asked }: ScavengeOptions): Promise<LastScavenge> {
+  const { scavenger, closing } = parts;
+  const { scavengeId } = await scavenger.start(asked);
+  // It ends by itself when the store closes.
+  const stop = () => { void scavenger.stop(scavengeId).catch(() => {}); };
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted === true) stop();
+  try {
+    const last = await untilEnded(parts, scavengeId, onProgress);
+    if (signal?.aborted === true && last.result !== 'Success') throw signal.reason;
+    if (closing.aborted && last.result !== 'Success') throw new SkuaError('store_closed', 'The store was closed while it was scavenged; the next scavenge goes on.');
+    if (last.result !== 'Success') throw new SkuaError(last.result === 'Stopped' ? 'aborted' : 'scavenge_failed', last.error ?? 'The scavenge was stopped.', { scavengeId });
+    return last;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+async function untilEnded({ scavenger, store, clock, refresh, closing }: ScavengingParts, scavengeId: string, onProgress: ScavengeOptions['onProgress']): Promise<LastScavenge> {
+  const ended = new AbortController();
+  // On object storage nobody tells when it has ended.
+  if (refresh === undefined) void scavenger.idle().then(() => ended.abort());
+  for (;;) {
+    const last = scavenger.last();
+    if (last !== null && last.scavengeId === scavengeId && last.result !== 'InProgress') return last;
+    if (last !== null && last.scavengeId !== scavengeId) {
+      // Others have begun the next one meanwhile.
+      const { result, error } = await completionOf(store, scavengeId);
+      return { scavengeId, result: result === 'Success' || result === 'Stopped' ? result : 'Errored', error: typeof error === 'string' ? error : null };
+    }
+    if (refresh !== undefined && closing.aborted) throw new SkuaError('store_closed', 'The store was closed while it was scavenged; whoever carries it on goes on.');
+    const progress = scavenger.progress();
+    if (progress !== null && progress.scavengeId === scavengeId) onProgress?.(progressOf(progress));
+    await clock.sleep(LOOK_MS, refresh === undefined ? ended.signal : closing);
+    await refresh?.();
+  }
+}
+
+function progressOf({ phase, chunksDone, chunksTotal, bytesReclaimed }: { readonly phase: string; readonly chunksDone: number; readonly chunksTotal: number; readonly bytesReclaimed: number }): ScavengeProgress {
+  return { phase, chunksDone, chunksTotal, bytesFreed: bytesReclaimed };
+}
+
+/** As the history of the run has them. */
+async function bytesOf(store: EventStore, scavengeId: string): Promise<number | null> {
+  const { spaceSaved } = await completionOf(store, scavengeId);
+  return typeof spaceSaved === 'number' ? spaceSaved : null;
+}
+
+/** The end of a run as its history tells it; empty where that does not. */
+async function completionOf(store: EventStore, scavengeId: string): Promise<{ readonly spaceSaved?: unknown; readonly result?: unknown; readonly error?: unknown }> {
+  const last = await lastEvent(store, `$scavenges-${scavengeId}`);
+  return last === null || last.type !== COMPLETED_TYPE ? {} : recordedEvent<object, unknown>(last).data ?? {};
+}

@@ -1,0 +1,59 @@
+import { stat } from 'node:fs/promises';
+import * as path from 'node:path';
+import { existenceBytesOf } from '../../core/backup/restore/directory.ts';
+import { isSkuaError } from '../../core/errors.ts';
+import type { StartProgress } from '../../core/store/open-store.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { requireDirectory } from '../cli/directory.ts';
+import { CommandError } from '../cli/failure.ts';
+import { EXIT, line } from '../cli/io.ts';
+import type { Io } from '../cli/io.ts';
+import { Progress } from '../cli/progress.ts';
+import type { Phases } from '../cli/progress.ts';
+import { createLog } from '../log/logger.ts';
+import { openNode } from './open-node.ts';
+import type { OpenNode, ScavengeSettings } from './open-node.ts';
+
+const LABELS: Readonly<Record<StartProgress['phase'], string>> = { 'catching-up': 'catching up with the log', 'recovering-log': 'recovering the log', 'rebuilding-index': 'rebuilding the index', 'verifying-index': 'verifying the index' };
+const PHASES: Phases = { [LABELS['recovering-log']]: 20, [LABELS['verifying-index']]: 15, [LABELS['rebuilding-index']]: 65 };
+
+/** How far the opening of a store is, for a bar. */
+export function openingState({ phase, bytesDone, bytesTotal }: StartProgress) {
+  return { label: LABELS[phase], phases: PHASES, bytesDone, bytesTotal };
+}
+
+interface DirectoryUse {
+  /** What to do where the node is not stopped. */
+  readonly whileRunning?: string;
+  /** Nothing is appended to its log: so the copy of a member of a cluster may be opened too. */
+  readonly appendsNothing?: boolean;
+}
+
+/** Opens the directory of a stopped node as that node would, but for its start record. */
+export async function openDirectory(directory: string, index: string | null, scavenge: ScavengeSettings | undefined, io: Io, use: DirectoryUse = {}): Promise<OpenNode> {
+  const { whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.', appendsNothing = false } = use;
+  await requireDirectory(directory);
+  await requireDatabase(directory);
+  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
+  try {
+    // With the filter of another size than the node's own it would be made anew here, and once more by the next start.
+    const existenceFilterBytes = await existenceBytesOf({ target: new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) }) });
+    return await openNode({
+      db: directory, index, mustExist: true, log: createLog(io, 'warn'),
+      store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), log: { writeEpoch: false, verifyChunks: false, isCopy: appendsNothing }, ...(scavenge !== undefined && { scavenge }) },
+      onProgress: (state) => progress.update(openingState(state)),
+    });
+  } catch (error) {
+    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} ${whileRunning}`, EXIT.unreachable);
+    throw error;
+  } finally {
+    progress.clear();
+  }
+}
+
+/** An empty directory would become a new database. */
+async function requireDatabase(directory: string): Promise<void> {
+  const found = await stat(path.join(directory, 'writer.chk')).catch(() => null);
+  if (found === null) throw new CommandError('not_a_data_directory', `${directory} holds no writer.chk, so it is no data directory. Name the value of a node's --db.`, EXIT.unreachable);
+}
