@@ -118,6 +118,8 @@ export interface DryRunChunk {
   readonly weight: number;
   readonly records: number;
   readonly discardable: number;
+  /** Last events of soft-deleted streams that would stay without their data. */
+  readonly redactable: number;
   readonly bytes: number;
   /** What rewriting it would bring, whether or not the threshold lets it be; negative where the file would grow. */
   readonly bytesReclaimable: number;
@@ -132,8 +134,8 @@ export interface DryRunReport {
   /** The older point to which the next run goes all the same, unless it starts afresh: less than is told here. */
   readonly waiting?: OlderPoint;
   readonly chunks: readonly DryRunChunk[];
-  /** Discardable records and reclaimable bytes are those of the chunks that would be executed; the rest is of all. */
-  readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
+  /** Discardable and redactable records and reclaimable bytes are those of the chunks that would be executed; the rest is of all. */
+  readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly redactable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
 }
 
 /** Why events go or stay. */
@@ -149,6 +151,8 @@ export interface Explanation {
   /** The events that would go, by the rule that removes them; ascending, ranges of numbers. */
   readonly removed: readonly { readonly from: number; readonly to: number; readonly count: number; readonly bytes: number; readonly rule: RetentionRule }[];
   readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
+  /** Of the kept ones, the last event of a stream that was deleted: it would lose its data, of so many bytes with its metadata. Absent where there is none. */
+  readonly redacted?: { readonly number: number; readonly bytes: number };
   /** The older point to which the next run goes all the same, unless it starts afresh, and what of `removed` that run leaves. */
   readonly waiting?: OlderPoint & { readonly leaves: Explanation['removed'] };
 }

@@ -2,10 +2,11 @@ import { SkuaError } from '../errors.ts';
 import { EntryList } from '../index/entries.ts';
 import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
-import type { ActiveOriginal, StreamHandle } from '../ports/scavenge-state.ts';
+import { type ActiveOriginal, STATUS_ACTIVE, STATUS_SPENT, type StreamHandle } from '../ports/scavenge-state.ts';
 import { Hash64 } from '../stream-hash.ts';
-import { type Decision, DISCARD, DiscardPoints, MAYBE, Retention, statusOf, STAYS, TOMBSTONE_I32, YOUNG } from '../streams/retention.ts';
+import { type Decision, DISCARD, DiscardPoints, isSoftDeleted, MAYBE, Retention, statusOf, STAYS, TOMBSTONE_I32, YOUNG } from '../streams/retention.ts';
 import { encodeText } from '../text.ts';
+import { DeletedStreams } from './deleted-streams.ts';
 import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './logical-chunks.ts';
 import { type RunContext, withFiles } from './run-context.ts';
 import type { IndexKey } from './sources/run-index.ts';
@@ -62,17 +63,21 @@ export class Calculation {
   readonly #context: JobContext;
   readonly #weights = new ChunkWeights();
   readonly #ranges: ChunkRanges;
+  readonly #deleted: DeletedStreams;
   readonly #retention = new Retention();
   readonly #entries = new EntryList();
   readonly #hash = new Hash64();
   readonly #frame = new RecordFrame();
   readonly #fields = new PrepareFields();
   #sincePause = 0;
+  /** Position of the event with which the stream's last slice ended. */
+  #lastPosition = -1;
 
   constructor(parts: LearningParts, context: JobContext) {
     this.#parts = parts;
     this.#context = context;
     this.#ranges = new ChunkRanges(parts.state, Math.floor(parts.settings.point.position / parts.chunkSize));
+    this.#deleted = new DeletedStreams(parts.sources, parts.state, context.hasher);
   }
 
   /** Calculates all streams behind `after`, and returns how many they are. */
@@ -124,8 +129,18 @@ export class Calculation {
     }
     // The last event is always kept, so some entry has ended the search.
     if (!points.isFirst && !points.isDone) throw new SkuaError('scavenge_failed', 'All events of a stream would be discarded: the index does not fit the log, so rebuild it');
-    const status = statusOf(data, lastNumber);
-    const discardPoint = Math.max(points.discard, data.discardPoint);
+    let status = statusOf(data, lastNumber);
+    let discardPoint = Math.max(points.discard, data.discardPoint);
+    if (points.isDone && !settings.keepsDeletedData && isSoftDeleted(data)) {
+      const last = await this.#deleted.last(this.#lastPosition, lastNumber);
+      // Chunk execution takes the event at the discard point of a stream that is spent. One that was written since is looked at again.
+      if (last === 'written-since') status = STATUS_ACTIVE;
+      else if (last !== 'other') {
+        status = STATUS_SPENT;
+        discardPoint = Math.max(discardPoint, lastNumber);
+        if (last === 'full') this.#weights.add(Math.floor(this.#lastPosition / this.#parts.chunkSize), WEIGHT_DISCARD);
+      }
+    }
     const maybeDiscardPoint = Math.max(points.maybe, data.maybeDiscardPoint);
     if (status !== data.status || discardPoint !== data.discardPoint || maybeDiscardPoint !== data.maybeDiscardPoint) {
       state.setCalculated(handle, status, discardPoint, maybeDiscardPoint);
@@ -143,6 +158,7 @@ export class Calculation {
       if (number === TOMBSTONE_I32 && this.#retention.isTombstoned && (await this.#isTombstone(position))) decision = STAYS;
       else decision = this.#decide(number, chunk);
       points.take(number, decision);
+      this.#lastPosition = position;
       if (decision === DISCARD) this.#weights.add(chunk, WEIGHT_DISCARD);
       else if (decision === MAYBE) this.#weights.add(chunk, WEIGHT_MAYBE);
       if (++this.#sincePause >= PAUSE_ENTRIES) await this.#pause();

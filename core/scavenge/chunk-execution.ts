@@ -316,6 +316,8 @@ export interface ExecuteChunkArgs {
 export interface ExecuteChunkResult {
   readonly recordsKept: number;
   readonly recordsDiscarded: number;
+  /** Of those that were kept: they lost their data. */
+  readonly recordsEmptied: number;
   /** Sizes of the old and the new file. */
   readonly bytesBefore: number;
   readonly bytesAfter: number;
@@ -353,7 +355,7 @@ async function rewrite(source: Chunk, keep: KeepRule, args: ExecuteChunkArgs, co
     const copy = new SurvivorCopy({ source, keep, writer, start: source.startPosition, roomBytes: Infinity, onPassed }, context);
     await copy.copy();
     const bytesAfter = await writer.finish();
-    return { recordsKept: writer.records, recordsDiscarded: copy.records - writer.records, bytesBefore: source.file.file.size, bytesAfter, logicalBytes: writer.logicalBytes };
+    return { recordsKept: writer.records, recordsDiscarded: copy.records - writer.records, recordsEmptied: copy.emptied, bytesBefore: source.file.file.size, bytesAfter, logicalBytes: writer.logicalBytes };
   } catch (error) {
     await writer.discard();
     throw error;

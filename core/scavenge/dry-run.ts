@@ -7,7 +7,7 @@ import { Accumulation } from './accumulation.ts';
 import type { DryRunChunk, DryRunReport } from './api.ts';
 import { Calculation } from './calculation.ts';
 import { scavengedFileBytes } from './chunk-writer.ts';
-import { KeepRule } from './keep-rule.ts';
+import { type Fate, GOES, IS_EMPTIED, KeepRule, STAYS_AS_IT_IS } from './keep-rule.ts';
 import { type RunFiles, type RunSettings, Throttle } from './sources/run-settings.ts';
 import { type LearningParts, RunSources } from './sources/run-sources.ts';
 
@@ -61,7 +61,7 @@ class DryRun {
     await new Calculation(this.#parts, { ...this.#context, progress: () => {} }).run(null);
     const chunks = await this.#chunks();
     const executed = chunks.filter((chunk) => chunk.wouldExecute);
-    const sum = (of: readonly DryRunChunk[], key: 'records' | 'discardable' | 'bytes' | 'bytesReclaimable') => of.reduce((total, chunk) => total + chunk[key], 0);
+    const sum = (of: readonly DryRunChunk[], key: 'records' | 'discardable' | 'redactable' | 'bytes' | 'bytesReclaimable') => of.reduce((total, chunk) => total + chunk[key], 0);
     return {
       scavengeId,
       threshold: settings.point.threshold,
@@ -69,7 +69,7 @@ class DryRun {
       chunks,
       totals: {
         chunks: chunks.length, records: sum(chunks, 'records'), bytes: sum(chunks, 'bytes'),
-        discardable: sum(executed, 'discardable'), bytesReclaimable: sum(executed, 'bytesReclaimable'), chunksExecuted: executed.length,
+        discardable: sum(executed, 'discardable'), redactable: sum(executed, 'redactable'), bytesReclaimable: sum(executed, 'bytesReclaimable'), chunksExecuted: executed.length,
       },
     };
   }
@@ -96,11 +96,14 @@ class DryRun {
     let records = 0;
     let kept = 0;
     let keptBytes = 0;
+    let redactable = 0;
     let position = chunk.startPosition;
     await scanChunk(chunk, chunk.startPosition, (frame) => {
       records++;
       position = frame.position;
-      if (this.#survives(frame)) {
+      const fate = this.#fateOf(frame);
+      if (fate === IS_EMPTIED) redactable++;
+      if (fate !== GOES) {
         kept++;
         keptBytes += frame.length + FRAME_BYTES;
       }
@@ -114,14 +117,14 @@ class DryRun {
     const bytesAfter = scavengedFileBytes(keptBytes, kept);
     const { threshold } = settings.point;
     const wouldExecute = settings.unsafeIgnoreHardDelete || threshold < 0 || (weight > 0 && weight >= threshold);
-    return { file: chunk.name, start, end, weight, records, discardable: records - kept, bytes, bytesReclaimable: bytes - bytesAfter, wouldExecute };
+    return { file: chunk.name, start, end, weight, records, discardable: records - kept, redactable, bytes, bytesReclaimable: bytes - bytesAfter, wouldExecute };
   }
 
   /** As chunk execution decides. */
-  #survives(frame: RecordFrame): boolean {
-    if (frame.type !== PREPARE) return true;
+  #fateOf(frame: RecordFrame): Fate {
+    if (frame.type !== PREPARE) return STAYS_AS_IT_IS;
     parsePrepare(frame, this.#fields);
-    return this.#keep.keeps(frame, this.#fields);
+    return this.#keep.fateOf(frame, this.#fields);
   }
 
   async #pause(): Promise<void> {

@@ -6,7 +6,8 @@ import { Hash64 } from '../stream-hash.ts';
 import { jsonMembers } from '../json-scanner.ts';
 import { ignoredMetadata, METASTREAM_METADATA, parseMetadata } from '../streams/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/names.ts';
-import { keepsTransactionRecord, Retention, type RetentionRule, shownData, TOMBSTONE_I32 } from '../streams/retention.ts';
+import { isEmptied, isWholeEvent } from '../streams/redaction.ts';
+import { isSoftDeleted, keepsTransactionRecord, Retention, type RetentionRule, shownData, TOMBSTONE_I32 } from '../streams/retention.ts';
 import { decodeText, encodeText } from '../text.ts';
 import type { IgnoredMetadata } from '../streams/metadata.ts';
 import type { Explanation, OlderPoint } from './api.ts';
@@ -81,6 +82,8 @@ class Judge {
   tombstoneNumber = Infinity;
   lastEventNumber = -1;
   metadata = NONE;
+  /** Position of the metadata in force where they delete the stream; -1 where they don't, or a deleted stream's last event keeps its data. */
+  #deletedAt = -1;
 
   constructor(stream: string, settings: RunSettings, sources: RunSources, context: JobContext, looked: Looked) {
     this.#stream = stream;
@@ -122,6 +125,7 @@ class Judge {
     if (entries.length === 0 || !(await this.read(entries.positions[0]!))) return NONE;
     const data = shownData(frame, fields);
     const { maxAge = null, maxCount = null, truncateBefore = null } = parseMetadata(data, true, fields.version);
+    if (!this.#settings.keepsDeletedData && isSoftDeleted({ isTombstoned: false, truncateBefore })) this.#deletedAt = frame.position;
     return { maxAge, maxCount, truncateBefore, written: writtenMembers(data), ignored: ignoredMetadata(data, fields.version) };
   }
 
@@ -155,6 +159,12 @@ class Judge {
     if (isTombstoned && (this.#isMetastream || dropsTombstones)) return 'tombstone';
     return this.retention.ruleAgainst(number, timestampMsAt(frame.bytes, fields.timestampAt), timestampTicksAt(frame.bytes, fields.timestampAt));
   }
+
+  /** The event that was read, which stays, is the last one of a soft-deleted stream: it loses its data, or has lost them. See DeletedStreams. */
+  isDeletedLast(number: number): boolean {
+    const { frame, fields } = this.#looked;
+    return number === this.lastEventNumber && frame.position < this.#deletedAt && !this.retention.isTombstoned && isWholeEvent(fields);
+  }
 }
 
 class Explainer {
@@ -169,6 +179,7 @@ class Explainer {
   /** What that run leaves of what goes. */
   readonly #left = new ExplainRanges();
   #whyWithin = '';
+  #redacted: Explanation['redacted'];
 
   constructor(args: ExplainArgs, sources: RunSources, older: RunSources | null, context: JobContext) {
     const { stream, settings, olderPoint } = args;
@@ -191,6 +202,7 @@ class Explainer {
     await this.#events(key, lastEventNumber);
     return {
       stream, lastEventNumber, metadata: written, ...(ignored.length > 0 && { ignored }), rules, removed: this.#ranges.removed, kept: this.#ranges.kept,
+      ...(this.#redacted !== undefined && { redacted: this.#redacted }),
       ...(olderPoint !== null && { waiting: { ...olderPoint, leaves: this.#left.removed } }),
     };
   }
@@ -234,6 +246,8 @@ class Explainer {
     const rule = this.#judge.ruleAgainst(number);
     if (rule === null) {
       this.#ranges.keep(number, this.#whyKept(number));
+      const { frame, fields } = this.#looked;
+      if (this.#judge.isDeletedLast(number) && !isEmptied(frame, fields)) this.#redacted = { number, bytes: fields.dataLength + fields.metadataLength };
       return;
     }
     const bytes = this.#looked.frame.length + FRAME_BYTES;
@@ -249,7 +263,8 @@ class Explainer {
     if ((flags & FLAG_STREAM_DELETE) !== 0) return 'tombstone';
     if (!isCommitted) return retention.isTombstoned ? 'begin of an explicit transaction' : 'part of an explicit transaction';
     if (number > tombstoneNumber) return 'written behind the tombstone';
-    return number >= retention.staysFrom ? 'last event of the stream' : this.#whyWithin;
+    if (number < retention.staysFrom) return this.#whyWithin;
+    return this.#judge.isDeletedLast(number) ? 'last event of the deleted stream, without its data' : 'last event of the stream';
   }
 }
 

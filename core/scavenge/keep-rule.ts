@@ -2,12 +2,20 @@ import { equalBytes } from '../bytes.ts';
 import { type PrepareFields, type RecordFrame, streamOf, timestampMsAt, timestampTicksAt } from '../log/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { Hash64, type StreamHasher } from '../stream-hash.ts';
+import { isEmptied } from '../streams/redaction.ts';
 import { StoredRetention } from '../streams/retention.ts';
 import { type RunSettings, storedRetention } from './sources/run-settings.ts';
 
 /** Slots of the memory of streams at the beginning and at most: 37 bytes each. */
 const SLOTS_MIN = 1_024;
 const SLOTS_MAX = 262_144;
+/** What becomes of a record. Numbers, since they are asked for of every one. */
+export const GOES = 0;
+export const STAYS_AS_IT_IS = 1;
+/** It stays without its data: see core/streams/redaction.ts. */
+export const IS_EMPTIED = 2;
+export type Fate = typeof GOES | typeof STAYS_AS_IT_IS | typeof IS_EMPTIED;
+
 /** Longer names are not compared with the one of the record before. */
 const NAME_BYTES_MAX = 256;
 
@@ -36,13 +44,14 @@ export class KeepRule {
     this.#rule = storedRetention(settings);
   }
 
-  /** True when the prepare in `frame`, whose fields have been parsed, stays. */
-  keeps(frame: RecordFrame, fields: PrepareFields): boolean {
-    if (frame.position >= this.#position) return true;
+  /** What becomes of the prepare in `frame`, whose fields have been parsed. One that was emptied by an earlier run stays as it is. */
+  fateOf(frame: RecordFrame, fields: PrepareFields): Fate {
+    if (frame.position >= this.#position) return STAYS_AS_IT_IS;
     this.#find(frame, fields);
-    const stays = this.#rule.keeps(fields);
-    if (stays !== null) return stays;
-    return !this.#rule.isExpired(timestampMsAt(frame.bytes, fields.timestampAt), timestampTicksAt(frame.bytes, fields.timestampAt));
+    const rule = this.#rule;
+    const stays = rule.keeps(fields) ?? !rule.isExpired(timestampMsAt(frame.bytes, fields.timestampAt), timestampTicksAt(frame.bytes, fields.timestampAt));
+    if (!stays) return GOES;
+    return rule.empties(fields) && !isEmptied(frame, fields) ? IS_EMPTIED : STAYS_AS_IT_IS;
   }
 
   /** Leaves what is known of the record's stream in `#rule`. */

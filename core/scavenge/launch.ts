@@ -166,5 +166,5 @@ async function pointNow({ data: { store, table }, ports: { clock } }: ScavengeDe
 }
 
 function settingsNow({ config }: ScavengeDeps, point: ScavengePoint, percent: number): RunSettings {
-  return { point, unsafeIgnoreHardDelete: config.unsafeIgnoreHardDelete, state: stateOptionsOf(config, 1), throttle: { percent, elapsedMs: 0, restedMs: 0 } };
+  return { point, unsafeIgnoreHardDelete: config.unsafeIgnoreHardDelete, keepsDeletedData: config.keepsDeletedData, state: stateOptionsOf(config, 1), throttle: { percent, elapsedMs: 0, restedMs: 0 } };
 }

@@ -35,6 +35,8 @@ export interface ExecuteNeighboursArgs {
 export interface NeighbourResult {
   readonly recordsKept: number;
   readonly recordsDiscarded: number;
+  /** Of those that were kept: they lost their data. */
+  readonly recordsEmptied: number;
   readonly bytesBefore: number;
   /** Size of the file that the chunk alone would have: that of the old one where it was skipped. */
   readonly bytesAfter: number;
@@ -121,20 +123,20 @@ class NeighbourWriting {
     const startedMs = this.#context.monotonicMs();
     const source = await openSource(this.#context.storage, name, chunkSize);
     try {
-      const recordsBefore = await this.#copy(source, isExecuted, { writer, start, roomBytes });
-      if (recordsBefore === null) return null;
+      const copied = await this.#copy(source, isExecuted, { writer, start, roomBytes });
+      if (copied === null) return null;
       const recordsKept = writer.records - records;
       const kept = writer.dataBytes - before;
       const bytesBefore = source.file.file.size;
       const bytesAfter = isExecuted ? scavengedFileBytes(kept, recordsKept) : bytesBefore;
-      return { recordsKept, recordsDiscarded: recordsBefore - recordsKept, bytesBefore, bytesAfter, dataBytes: kept, elapsedMs: this.#context.monotonicMs() - startedMs };
+      return { recordsKept, recordsDiscarded: copied.records - recordsKept, recordsEmptied: copied.emptied, bytesBefore, bytesAfter, dataBytes: kept, elapsedMs: this.#context.monotonicMs() - startedMs };
     } finally {
       await source.file.retire();
     }
   }
 
-  /** Records that the source had, null when what stays of them does not fit. */
-  async #copy(source: Chunk, isExecuted: boolean, { writer, start, roomBytes }: { writer: ChunkWriter; start: number; roomBytes: number }): Promise<number | null> {
+  /** Records that the source had, and of those that stay the emptied ones; null when what stays does not fit. */
+  async #copy(source: Chunk, isExecuted: boolean, { writer, start, roomBytes }: { writer: ChunkWriter; start: number; roomBytes: number }): Promise<{ readonly records: number; readonly emptied: number } | null> {
     const onPassed = (bytes: number): void => {
       this.#doneBytes += bytes;
       this.#context.progress({ done: this.#doneBytes, total: this.#totalBytes, unit: 'bytes' });
@@ -142,9 +144,9 @@ class NeighbourWriting {
     if (!isExecuted) {
       const before = writer.records;
       await new WholeCopy(start, writer, this.#context, onPassed).take(source);
-      return writer.records - before;
+      return { records: writer.records - before, emptied: 0 };
     }
     const copy = new SurvivorCopy({ source, keep: this.#keep, writer, start, roomBytes, onPassed }, this.#context);
-    return await copy.copy() ? copy.records : null;
+    return await copy.copy() ? copy : null;
   }
 }

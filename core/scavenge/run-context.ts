@@ -35,6 +35,8 @@ export interface ScavengeConfig {
   readonly historyMaxAgeDays: number;
   /** Dangerous: removes tombstones too, so that hard-deleted streams can be written again. */
   readonly unsafeIgnoreHardDelete: boolean;
+  /** The last event of a soft-deleted stream, which is kept for its number, keeps its data too, as in the reference. */
+  readonly keepsDeletedData: boolean;
   /** `host:port` under which the events of the history name this node. */
   readonly nodeEndpoint: string;
   /** Complete the history of runs that the last stop cut off, after the start. */
@@ -51,6 +53,7 @@ export const DEFAULT_CONFIG: ScavengeConfig = {
   mergesWhileExecuting: true,
   historyMaxAgeDays: 30,
   unsafeIgnoreHardDelete: false,
+  keepsDeletedData: false,
   nodeEndpoint: '127.0.0.1:2113',
   repairHistory: true,
   checkState: true,
@@ -228,6 +231,7 @@ export class RunContext {
     return {
       point: this.point,
       unsafeIgnoreHardDelete: this.deps.config.unsafeIgnoreHardDelete,
+      keepsDeletedData: this.deps.config.keepsDeletedData,
       state: stateOptionsOf(this.deps.config, jobs),
       throttle: this.throttle.start(this.#throttlePercent),
     };

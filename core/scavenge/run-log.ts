@@ -102,7 +102,7 @@ export class RunLog {
     this.#info(`Started to scavenge physical chunk: "${chunkName(chunk)}" with weight ${weightText(weight)}. ${chunk.startNumber} => ${chunk.endNumber} (${chunk.startPosition} => ${chunk.endPosition})`, { physicalWeight: weight, temporaryFile: target });
   }
 
-  chunkDone(chunk: Chunk, replacement: Chunk, elapsedMs: number, sums: { recordsKept: number; recordsDiscarded: number; bytesBefore: number; bytesAfter: number }): void {
+  chunkDone(chunk: Chunk, replacement: Chunk, elapsedMs: number, sums: { recordsKept: number; recordsDiscarded: number; recordsEmptied: number; bytesBefore: number; bytesAfter: number }): void {
     this.#info(`Scavenged physical chunk "${chunkName(chunk)}" into ${replacement.name} in ${timeSpanText(elapsedMs)}.`, { ...sums, records: sums.recordsKept + sums.recordsDiscarded });
   }
 

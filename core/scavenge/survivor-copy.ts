@@ -6,7 +6,8 @@ import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } f
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
-import type { KeepRule } from './keep-rule.ts';
+import { emptied } from '../streams/redaction.ts';
+import { type Fate, GOES, IS_EMPTIED, type KeepRule, STAYS_AS_IT_IS } from './keep-rule.ts';
 
 /** Records between two looks at whether the run is to stop. */
 const CHECK_EVERY_RECORDS = 1_024;
@@ -40,6 +41,8 @@ export class SurvivorCopy {
   #bytesDone = 0;
   /** Records of the source, those that go among them. */
   records = 0;
+  /** Those that stay without their data. */
+  emptied = 0;
 
   constructor(parts: SurvivorCopyParts, context: JobContext) {
     this.#parts = parts;
@@ -70,11 +73,15 @@ export class SurvivorCopy {
 
   #visit(frame: RecordFrame): void | Promise<void> {
     let waiting: void | Promise<void> = undefined;
-    if (this.#survives(frame)) {
+    const fate = this.#fateOf(frame);
+    if (fate !== GOES) {
       const { writer, start, roomBytes } = this.#parts;
       const size = frame.length + FRAME_BYTES;
       if (writer.dataBytes + size > roomBytes) throw noRoom;
-      waiting = writer.addRecord(frame.position - start, frame.bytes, frame.at - FRAME_BYTES / 2, size);
+      if (fate === IS_EMPTIED) {
+        this.emptied++;
+        waiting = writer.addRecord(frame.position - start, emptied(frame, this.#fields), 0, size);
+      } else waiting = writer.addRecord(frame.position - start, frame.bytes, frame.at - FRAME_BYTES / 2, size);
     }
     this.records++;
     if (this.records % CHECK_EVERY_RECORDS !== 0) return waiting;
@@ -82,10 +89,10 @@ export class SurvivorCopy {
   }
 
   /** Commits and system records always stay. */
-  #survives(frame: RecordFrame): boolean {
-    if (frame.type !== PREPARE) return true;
+  #fateOf(frame: RecordFrame): Fate {
+    if (frame.type !== PREPARE) return STAYS_AS_IT_IS;
     parsePrepare(frame, this.#fields);
-    return this.#parts.keep.keeps(frame, this.#fields);
+    return this.#parts.keep.fateOf(frame, this.#fields);
   }
 
   async #passed(bytes: number, block: Uint8Array): Promise<void> {

@@ -8,6 +8,7 @@ import type { CheckpointCount } from './checkpoint-count.ts';
 import type { Lookup } from './lookup.ts';
 import type { PageBytes } from './page-bytes.ts';
 import { PAUSE, pageEvent } from './page-scan.ts';
+import { isEmptied } from './redaction.ts';
 
 const EPOCH_STREAM_BYTES = encodeText(EPOCH_STREAM);
 
@@ -112,6 +113,8 @@ export abstract class AllScan {
     const { frame, fields: f } = this.lookup;
     // Epochs are the node's own affair.
     if (f.streamLength === EPOCH_STREAM_BYTES.length && equalBytes(frame.bytes, f.streamAt, EPOCH_STREAM_BYTES, 0, f.streamLength)) return this.#leaves(commitPosition);
+    // No handler meets what a deleted stream left for its number: an event without its data.
+    if (isEmptied(frame, f)) return this.#leaves(commitPosition);
     const stream = streamOf(frame, f);
     if (this.#filter !== undefined && !this.#passes(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return this.#leaves(commitPosition);
     if (!this.#bytes.take(f.dataLength + f.metadataLength)) return false;

@@ -8,6 +8,7 @@ import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup.ts';
 import { LINK_TYPE } from './names.ts';
 import type { PageBytes } from './page-bytes.ts';
+import { isEmptied } from './redaction.ts';
 import { type Retention, shownData } from './retention.ts';
 
 const NO_BYTES = new Uint8Array(0);
@@ -146,6 +147,8 @@ export class PageScan {
   #take(lookup: Lookup, number: number): boolean {
     const { frame, fields } = lookup;
     this.#lastNumber = number;
+    // Of a stream that was deleted, and whose metadata since let its last number be seen again.
+    if (isEmptied(frame, fields)) return true;
     if (this.#retention.hasAge && this.#isExpired(frame, fields)) return true;
     const bytes = this.#bytes;
     if (bytes !== null) {

@@ -3,6 +3,7 @@ import type { ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage } from 
 import { CeilingSearch, FloorSearch, type Lookup, runSearch, type StreamKey } from './lookup.ts';
 import type { PageBytes } from './page-bytes.ts';
 import { commitPositionOf, PageScan, storedEvent } from './page-scan.ts';
+import { isEmptied } from './redaction.ts';
 import { type KnownStretches, Retention } from './retention.ts';
 import type { StoreContext } from './store-context.ts';
 
@@ -209,6 +210,6 @@ export async function readNumber(context: StoreContext, key: StreamKey, number: 
   }
 }
 
-function foundEvent(lookup: Lookup, key: StreamKey, number: number, hasPayload: boolean): StoredEvent {
-  return storedEvent(lookup.frame, lookup.fields, key.name, number, commitPositionOf(lookup), hasPayload);
+function foundEvent(lookup: Lookup, key: StreamKey, number: number, hasPayload: boolean): StoredEvent | null {
+  return isEmptied(lookup.frame, lookup.fields) ? null : storedEvent(lookup.frame, lookup.fields, key.name, number, commitPositionOf(lookup), hasPayload);
 }

@@ -1,6 +1,7 @@
 import { viewAt } from '../bytes.ts';
 import { FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, type PrepareFields, type RecordFrame, TOMBSTONE } from '../log/records.ts';
 import { STATUS_ACTIVE, STATUS_ARCHIVED, STATUS_SPENT, type ChunkTimeRange, type MetastreamData, type OriginalStreamData, type StreamStatus } from '../ports/scavenge-state.ts';
+import { isWholeEvent } from './redaction.ts';
 
 /**
  * Which events of a stream are seen and stay, and by which rule the others go: disk-format.md sections 6.2 and 6.3,
@@ -157,6 +158,11 @@ export function statusOf({ isTombstoned, maxAge, maxCount, truncateBefore }: Ori
   return truncateBefore !== null && truncateBefore !== TOMBSTONE && lastNumber < truncateBefore ? STATUS_ACTIVE : STATUS_SPENT;
 }
 
+/** The metadata of the stream say that it was deleted, and no tombstone says so for ever. */
+export function isSoftDeleted({ isTombstoned, truncateBefore }: Pick<OriginalStreamData, 'isTombstoned' | 'truncateBefore'>): boolean {
+  return !isTombstoned && truncateBefore === TOMBSTONE;
+}
+
 const NO_BYTES = new Uint8Array(0);
 
 /** The data of a parsed prepare, as a view. The bytes of a redacted event are still there, but nobody may see them, and metadata that nobody sees count for nobody. */
@@ -170,6 +176,7 @@ const NO_ENTRY = Infinity;
 const HAS_DATA = 1;
 const IS_TOMBSTONED = 2;
 const IS_METASTREAM = 4;
+const EMPTIES_LAST = 8;
 
 /** What a scavenge has calculated and stored for one stream, by which its records and index entries go. Without data all stay. */
 export class StoredRetention {
@@ -183,16 +190,19 @@ export class StoredRetention {
   /** Ages are whole seconds, so all cutoffs have the ticks of the scavenge point. */
   readonly #cutoffTicks: number;
   readonly #dropsTombstones: boolean;
+  readonly #keepsDeletedData: boolean;
 
-  /** The time of the scavenge point, and whether hard deletes are undone. */
-  constructor(nowMs: number, nowTicks: number, dropsTombstones: boolean) {
+  /** The time of the scavenge point, whether hard deletes are undone, and whether the last event of a soft-deleted stream keeps its data. */
+  constructor(nowMs: number, nowTicks: number, dropsTombstones: boolean, keepsDeletedData: boolean) {
     this.#nowMs = nowMs;
     this.#cutoffTicks = nowTicks;
     this.#dropsTombstones = dropsTombstones;
+    this.#keepsDeletedData = keepsDeletedData;
   }
 
   ofOriginal(data: OriginalStreamData | undefined): void {
     this.#set(data, 0, data?.maybeDiscardPoint ?? 0, data?.maxAge ?? null);
+    if (!this.#keepsDeletedData && data !== undefined && isSoftDeleted(data) && data.status === STATUS_SPENT) this.flags |= EMPTIES_LAST;
   }
 
   ofMetastream(data: MetastreamData | undefined): void {
@@ -220,6 +230,11 @@ export class StoredRetention {
 
   isExpired(ms: number, ticks: number): boolean {
     return isBefore(ms, ticks, this.cutoffMs, this.#cutoffTicks);
+  }
+
+  /** True when the prepare with these fields, which stays, is the last event of a soft-deleted stream, and is to lose its data. */
+  empties(fields: PrepareFields): boolean {
+    return (this.flags & EMPTIES_LAST) !== 0 && fields.eventNumber === this.discardPoint && isWholeEvent(fields);
   }
 
   /** The first event number whose index entry stays. Entries of events of which only the time can tell stay. */

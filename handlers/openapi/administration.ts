@@ -29,8 +29,8 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
   DryRunReport: object({
     scavengeId: UUID, threshold: INTEGER, point: object({ position: COUNT, eventNumber: COUNT, effectiveNow: TIME }),
-    chunks: arrayOf(object({ file: TEXT, start: COUNT, end: COUNT, weight: { type: 'number' }, records: COUNT, discardable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, wouldExecute: BOOLEAN })),
-    totals: object({ chunks: COUNT, records: COUNT, discardable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, chunksExecuted: COUNT }),
+    chunks: arrayOf(object({ file: TEXT, start: COUNT, end: COUNT, weight: { type: 'number' }, records: COUNT, discardable: COUNT, redactable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, wouldExecute: BOOLEAN })),
+    totals: object({ chunks: COUNT, records: COUNT, discardable: COUNT, redactable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, chunksExecuted: COUNT }),
     'waiting?': ref('OlderScavengePoint'),
   }),
   Explanation: object({
@@ -38,6 +38,7 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, Schema>> = {
     rules: arrayOf(object({ rule: RULE, value: { type: ['number', 'string', 'boolean'] } })),
     removed: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })),
     kept: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, why: TEXT })),
+    'redacted?': object({ number: COUNT, bytes: COUNT }, 'The last event of a deleted stream, which stays without its data.'),
     'ignored?': { ...arrayOf(object({ key: { type: ['string', 'null'] }, value: TEXT, why: TEXT })), description: 'What of the metadata has no effect, and why.' },
     'waiting?': { allOf: [ref('OlderScavengePoint')], type: 'object', required: ['leaves'], properties: { leaves: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })) }, description: 'To which the next start goes all the same, and what of `removed` it leaves.' },
   }),

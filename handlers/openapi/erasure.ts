@@ -10,7 +10,7 @@ const PROOF: Readonly<Record<string, Schema>> = {
 };
 const REPORT: Readonly<Record<string, Schema>> = {
   isErased: { ...BOOLEAN, description: 'There is no trace.' }, isStreamKnown: { type: ['boolean', 'null'], description: 'False: nothing says that there ever was such a stream, so that nothing is proved; check its name. Null where no stream was named.' },
-  files: COUNT, bytes: COUNT, traces: { ...COUNT, description: 'Places where something remains of an event.' }, residues: { ...COUNT, description: 'Places that tell that there was a stream, but nothing of what its events held.' },
+  files: COUNT, bytes: COUNT, traces: { ...COUNT, description: 'Places where something remains of an event.' }, redacted: { ...COUNT, description: 'Among the residues: last events of deleted streams that a scavenge has emptied.' }, residues: { ...COUNT, description: 'Places that tell that there was a stream, but nothing of what its events held.' },
 };
 const orNull = (schema: Schema): Schema => ({ anyOf: [{ type: 'null' }, schema] });
 

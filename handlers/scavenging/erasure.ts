@@ -55,7 +55,7 @@ function proofDocument({ id, subject: { stream, events }, state, startedMs, ende
       isErased: report.traces === 0,
       // A stream that was leaves at least residue; of an id nothing may be left.
       isStreamKnown: stream === null ? null : report.traces + report.residues > 0,
-      files: report.files, bytes: report.bytes, traces: report.traces, residues: report.residues, ...(withFindings && { findings: report.findings.map(({ kind, file, offset, what }) => ({ kind, file, offset, what })) }),
+      files: report.files, bytes: report.bytes, traces: report.traces, residues: report.residues, redacted: report.redacted, ...(withFindings && { findings: report.findings.map(({ kind, file, offset, what }) => ({ kind, file, offset, what })) }),
     },
   };
 }

@@ -103,7 +103,7 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
     written: { append: (stream, expected, events) => own.append(stream, expected, events), streamInfo: (stream) => open.store.streamInfo(stream) },
     openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership: joined, memberLog: open.log, calls: adminCallsOf(client) }),
     feature: { membership: joined, log: open.log, isSecret: secretCheck(secret), forward, fence, grpc: passedOnCalls() },
-    run: (signal) => runMemberTicks({ world, options: logOptions, membership: joined, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge } }, signal),
+    run: (signal) => runMemberTicks({ world, options: logOptions, membership: joined, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge, keepsDeletedData: values.KeepDataOfDeletedStreams } }, signal),
     close: async () => {
       await joined.close();
       client.close();

@@ -16,7 +16,7 @@ export interface MemberTickingParts {
   /** The copy, in which ticks read streams, and what writes their history. */
   readonly store: Pick<EventStore, 'readStream' | 'streamInfo'>;
   readonly writes: Pick<MemberWrites, 'append'>;
-  readonly scavenge: Partial<Pick<ScavengeConfig, 'disableMerging' | 'historyMaxAgeDays'>>;
+  readonly scavenge: Partial<Pick<ScavengeConfig, 'disableMerging' | 'historyMaxAgeDays' | 'keepsDeletedData'>>;
   /** Where a tick works; by default a folder among the temporary files of this machine, which must hold two chunks. */
   readonly newScratch?: () => Promise<Scratch>;
 }

@@ -7,7 +7,7 @@ import { caOption, nodeOption } from '../cli/command.ts';
 import { address, flag, integer, text, texts } from '../cli/options.ts';
 import type { Option } from '../cli/options.ts';
 import { size } from '../config/kinds.ts';
-import { indexOption, runOptions, untilCleanOption } from '../scavenge/options.ts';
+import { indexOption, keepDataOption, runOptions, untilCleanOption } from '../scavenge/options.ts';
 
 const PARALLEL_MAX = 16;
 const KEPT_MAX = 10_000;
@@ -120,6 +120,7 @@ export const scavengeOfflineOptions = {
   index: indexOption,
   'until-clean': untilCleanOption,
   'disable-scavenge-merging': flag('Leave small chunk files as they are'),
+  'keep-data-of-deleted-streams': keepDataOption,
   'audit-log': auditOption,
   json: sizesJson,
 };
@@ -197,6 +198,7 @@ export const explainOptions = {
   db: text('DIR', null, 'Directory of a stopped node to look into, instead of asking a running one'),
   index: indexOption,
   ...storageOptions,
+  'keep-data-of-deleted-streams': keepDataOption,
   json: flag('Report as JSON, sizes in bytes'),
 };
 

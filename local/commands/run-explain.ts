@@ -22,11 +22,13 @@ export async function runExplain({ options, given, positionals }: Input<typeof e
   if (storage !== null && given.has('ca')) throw new UsageError('--ca is for running nodes, and object storage is none.');
   if (db === null && given.has('index')) throw new UsageError('--index belongs to --db.');
   const stream = positionals[0]!;
+  const keepsDeletedData = options['keep-data-of-deleted-streams'];
+  if (db === null && storage === null && keepsDeletedData) throw new UsageError('--keep-data-of-deleted-streams goes with --db or --storage: a running node has an option of that name.');
   const place = db === null && storage === null ? null : await (await import('../on-objects/looked-at.ts')).objectsAt(db, options);
   const unfit = (['s3-endpoint', 's3-region'] as const).find((name) => given.has(name));
   if (place === null && unfit !== undefined) throw new UsageError(`--${unfit} goes with --storage.`);
-  const explanation = place !== null ? await ofObjects(place, stream, io)
-    : db === null ? await new ScavengeClient(NodeClient.of(options, io.env)).explain(stream) : await ofDirectory(path.resolve(db), index, stream, io);
+  const explanation = place !== null ? await ofObjects(place, stream, keepsDeletedData, io)
+    : db === null ? await new ScavengeClient(NodeClient.of(options, io.env)).explain(stream) : await ofDirectory(path.resolve(db), index, stream, keepsDeletedData, io);
   if (json) line(io.stdout, explanation.text);
   else showExplanation(explanation.value, db === null || place !== null ? NODE_WAYS : directoryWays(db), io);
   return EXIT.ok;
@@ -35,9 +37,9 @@ export async function runExplain({ options, given, positionals }: Input<typeof e
 /** TOMBSTONE as the value of a member, which is a number of 64 bits to others. */
 const TOMBSTONE_VALUE = /(?<=: )9007199254740991\b/g;
 
-async function ofDirectory(directory: string, index: string | null, stream: string, io: Io): Promise<Document<ExplanationDocument>> {
+async function ofDirectory(directory: string, index: string | null, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
   const { openDirectory } = await import('../store/open-directory.ts');
-  const opened = await openDirectory(directory, index, { repairHistory: false }, io, { appendsNothing: true });
+  const opened = await openDirectory(directory, index, { repairHistory: false, keepsDeletedData }, io, { appendsNothing: true });
   try {
     return await documentOf(await opened.open.scavenger.explain(stream));
   } finally {
@@ -46,13 +48,13 @@ async function ofDirectory(directory: string, index: string | null, stream: stri
 }
 
 /** In this process, beside whoever uses the store; nothing in it is changed. */
-async function ofObjects(place: ObjectPlace, stream: string, io: Io): Promise<Document<ExplanationDocument>> {
+async function ofObjects(place: ObjectPlace, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
   const [{ withObjectsAt }, { newScratch }, { openObjectStore }, { Foresight }] = await Promise.all([
     import('../on-objects/looked-at.ts'), import('../on-objects/scratch.ts'), import('../../core/object-log/instance/instance.ts'), import('../../core/object-log/overlay/foresight.ts'),
   ]);
   return withObjectsAt(place, io, async (world) => {
     const instance = await openObjectStore(world);
-    const foresight = new Foresight({ world, options: {}, config: {}, instance, newScratch });
+    const foresight = new Foresight({ world, options: {}, config: { keepsDeletedData }, instance, newScratch });
     try {
       return await documentOf(await foresight.explain(stream));
     } finally {
@@ -74,7 +76,7 @@ const REMOVED: readonly Column[] = [
 const KEPT: readonly Column[] = [{ title: 'events', align: 'left' }, { title: 'count', align: 'right' }, { title: 'because', align: 'left' }];
 
 /** What would go from a stream, by which rule, and what would stay and why. */
-export function showExplanation({ stream, lastEventNumber, metadata, ignored = [], rules, removed, kept, waiting }: ExplanationDocument, ways: Ways, io: Io): void {
+export function showExplanation({ stream, lastEventNumber, metadata, ignored = [], rules, removed, kept, redacted, waiting }: ExplanationDocument, ways: Ways, io: Io): void {
   const { bold, red, green, dim, yellow } = coloursFor(io.stdout, io.env);
   const out = (text = '') => line(io.stdout, text);
   out(`${bold(stream)}: ${lastEventNumber < 0 ? 'no events' : `last event ${numberText(lastEventNumber)}`}`);
@@ -85,11 +87,12 @@ export function showExplanation({ stream, lastEventNumber, metadata, ignored = [
   const bytes = removed.reduce((sum, each) => sum + each.bytes, 0);
   const count = removed.reduce((sum, each) => sum + each.count, 0);
   out();
-  if (removed.length === 0) out(green('A scavenge would remove nothing.'));
+  if (removed.length === 0) out(green(`A scavenge would remove ${redacted === undefined ? 'nothing' : 'no event'}.`));
   else {
     out(red(`A scavenge would remove ${counted(count, 'event')} (${bytesText(bytes)}):`));
     for (const text of tableLines(REMOVED, removed.map((each) => [rangeText(each), countText(each.count), bytesText(each.bytes), each.rule]))) out(`  ${text}`);
   }
+  if (redacted !== undefined) out(red(`It would empty the last event, ${numberText(redacted.number)}, of its data and metadata (${bytesText(redacted.bytes)}): only its number, id and type stay.`));
   if (kept.length > 0) {
     out(`${counted(kept.reduce((sum, each) => sum + each.count, 0), 'event')} would stay:`);
     for (const text of tableLines(KEPT, kept.map((each) => [rangeText(each), countText(each.count), each.why]))) out(`  ${text}`);

@@ -111,7 +111,7 @@ export const autoScavengeResumeCommand = defineCommand({
 export const explainCommand = defineCommand({
   name: 'explain',
   summary: 'Show what a scavenge would remove from a stream, by which rule, and what stays',
-  details: 'Changes nothing. The last event of a stream always stays, so that its number is not used twice, unless the stream is hard-deleted. What of the metadata has no effect is named, with the reason. Where a scavenge waits to go on, it is said what that one leaves.',
+  details: 'Changes nothing. The last event of a stream always stays, so that its number is not used twice, unless the stream is hard-deleted; that of a soft-deleted one stays without its data. What of the metadata has no effect is named, with the reason. Where a scavenge waits to go on, it is said what that one leaves.',
   positionals: [{ name: 'STREAM', help: 'the name of the stream' }],
   options: explainOptions,
   examples: [
@@ -125,7 +125,7 @@ export const explainCommand = defineCommand({
 export const proveErasedCommand = defineCommand({
   name: 'prove-erased',
   summary: 'Search a data directory, object storage or backups for what remains of erased events',
-  details: 'Searches every byte of every file: chunks, index and scavenge database. Changes nothing, and a node may run meanwhile. Exit code 0: no trace of an event; 1: a trace was found, and the output says where. Residue is what shows that there was a stream but nothing of its events: its name in a tombstone, in metadata or in the scavenge database, and bare index entries; it does not count as a trace. Of a stream that leaves not even residue the output says that no sign of it is here, which proves no erasure (--json: streamKnown false). The last event of a stream stays unless the stream is hard-deleted. In a repository every backup is searched, and what was shipped after it; `skua backup prune --erased` removes those that hold erased events. In object storage every object is searched, also those that wait for their removal after a scavenge, and the output says until when these go.',
+  details: 'Searches every byte of every file: chunks, index and scavenge database. Changes nothing, and a node may run meanwhile. Exit code 0: no trace of an event; 1: a trace was found, and the output says where. Residue is what shows that there was a stream but nothing of its events: its name in a tombstone, in metadata or in the scavenge database, and bare index entries; it does not count as a trace. Of a stream that leaves not even residue the output says that no sign of it is here, which proves no erasure (--json: streamKnown false). The last event of a stream stays unless the stream is deleted; of a soft-deleted one a scavenge leaves number, id and type, which are residue. In a repository every backup is searched, and what was shipped after it; `skua backup prune --erased` removes those that hold erased events. In object storage every object is searched, also those that wait for their removal after a scavenge, and the output says until when these go.',
   positionals: [{ name: 'ID', help: 'further ids of events', isOptional: true, isRepeated: true }],
   options: proveErasedOptions,
   examples: [

@@ -55,6 +55,7 @@ export const database = {
 /** Options of section 2.5. */
 export const scavenge = {
   DisableScavengeMerging: flag(boolean, 'Leave small chunk files as they are after a scavenge'),
+  KeepDataOfDeletedStreams: flag(boolean, 'Leave the data of the last event of a soft-deleted stream in the files for ever, as the reference database does. Otherwise a scavenge empties it, and only its number, id and type stay'),
   ScavengeHistoryMaxAge: option(integer('DAYS', 1, 24_855), 30, 'Days for which the events of a scavenge are kept'),
   ScavengeBackendPageSize: option(powerOfTwo('KIB', 1, 64), 16, 'Page of the scavenge database in KiB; an existing one keeps its own'),
   ScavengeBackendCacheSize: option(size({ min: 65_536, max: TERABYTE, multipleOf: 1_024 }), 67_108_864, 'Cache of the scavenge database while a scavenge runs', { fallbackText: '64 MiB' }),

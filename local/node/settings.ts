@@ -39,6 +39,7 @@ function scavengeSettings(values: Values) {
     historyMaxAgeDays: values.ScavengeHistoryMaxAge,
     disableMerging: values.DisableScavengeMerging,
     unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete,
+    keepsDeletedData: values.KeepDataOfDeletedStreams,
   };
 }
 

@@ -75,7 +75,7 @@ export async function openOnObjects({ values, hasChunkSize, log, meter }: OpenOn
   const config = { isOff: () => (isCluster ? OF_CLUSTER : values['AutoScavenge:Enabled'] === false ? 'The option AutoScavenge:Enabled is false.' : guard()), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS };
   const { store } = instance;
   const ticked = new TickedScavenger(world, { leftMs: () => Number.POSITIVE_INFINITY });
-  const scavenge = { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete };
+  const scavenge = { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete, keepsDeletedData: values.KeepDataOfDeletedStreams };
   const onTick = (report: TickReport | null): Promise<void> => {
     isCluster = report?.isCluster === true || isCluster;
     return ticked.refresh();

@@ -173,7 +173,7 @@ const COLUMNS: readonly Column[] = [
 /** What a scavenge would do, chunk by chunk. Chunks that it would not touch and that hold nothing to remove are left out. */
 export function showDryRun({ threshold, chunks, totals }: Pick<DryRunReport, 'threshold' | 'chunks' | 'totals'>, io: Io): void {
   const { bold, dim, green } = coloursFor(io.stdout, io.env);
-  const touched = chunks.filter((chunk) => chunk.wouldExecute || chunk.weight > 0 || chunk.discardable > 0);
+  const touched = chunks.filter((chunk) => chunk.wouldExecute || chunk.weight > 0 || chunk.discardable > 0 || chunk.redactable > 0);
   if (touched.length > 0) {
     const lines = tableLines(COLUMNS, [...touched.slice(0, ROWS_MAX).map(rowOf), totalRow(totals)]);
     for (const [at, text] of lines.entries()) line(io.stdout, at === 0 || at === lines.length - 1 ? bold(text) : text);
@@ -184,6 +184,7 @@ export function showDryRun({ threshold, chunks, totals }: Pick<DryRunReport, 'th
   if (touched.length > 0) line(io.stdout);
   const verdict = totals.chunksExecuted === 0 ? 'A scavenge would rewrite nothing'
     : `A scavenge would rewrite ${counted(totals.chunksExecuted, 'chunk file')} of ${countText(totals.chunks)} and give back about ${green(bytesText(totals.bytesReclaimable))} of ${bytesText(totals.bytes)}`;
+  if (totals.redactable > 0) line(io.stdout, `${counted(totals.redactable, 'last event')} of deleted streams would stay without ${totals.redactable === 1 ? 'its' : 'their'} data.`);
   line(io.stdout, `${verdict}${threshold > 0 ? ` (threshold ${countText(threshold)}: what lighter chunks hold stays on disk)` : ''}. Nothing was changed.`);
 }
 

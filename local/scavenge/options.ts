@@ -10,6 +10,9 @@ const INT32_MIN = -2_147_483_648;
 /** For commands that work on the directory of a stopped node. */
 export const indexOption = text('DIR', null, 'Folder of the index', 'index in the data directory');
 
+/** For commands that work on files by themselves; a running node has an option of that name. */
+export const keepDataOption = flag('Leave the data of the last event of a soft-deleted stream where they are, as the reference database does');
+
 /** How a scavenge is to run, of a node and of a directory alike. */
 export const runOptions = {
   threads: integer('COUNT', 1, THREADS_MAX, 1, 'Chunks to work on at a time'),

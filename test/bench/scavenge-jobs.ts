@@ -31,6 +31,7 @@ export async function jobBench(folder: string, chunkSize: number): Promise<JobBe
   const settings: RunSettings = {
     point: { position: end, eventNumber: 0, effectiveNowMs: Date.now(), threshold: 0 },
     unsafeIgnoreHardDelete: false,
+    keepsDeletedData: false,
     state: { pageSizeBytes: 16_384, cacheBytes: 67_108_864, hashUsersCacheEntries: 100_000 },
     throttle: { percent: 100, elapsedMs: 0, restedMs: 0 },
   };

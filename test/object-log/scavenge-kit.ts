@@ -58,7 +58,7 @@ export async function expectScavenged(objects: MemoryObjects, clock: AutoClock, 
   const after = await readRawLog(directory);
   for (const record of after) if (!universe.has(record.position)) universe.set(record.position, record);
   const records = [...universe.values()].sort((a, b) => a.position - b.position);
-  const { wrong } = await judge(directory, { universe: records, after, point: latestPoint(records)!, carried: new Map(), sharing: 'none' });
+  const { wrong } = await judge(directory, { universe: records, after, point: latestPoint(records)!, carried: new Map(), sharing: 'none', keepsDeletedData: false });
   expect([...wrong, ...await checkClosed(directory, streamHasher)]).toEqual([]);
   const reader = await openObjectStore(worldOf(objects, clock, seed + 1), OPTIONS);
   const history = await readWholeStream(reader.store, `$scavenges-${scavengeId}`, 'forward', 100);

@@ -27,7 +27,7 @@ export async function runOnObjects(world: World, options: RunOptions, objects: O
   await importDirectory(world.storage, objects, chunkSize);
   const { scavengeId } = await startScavenge(place, { syncOnly: true, ...request });
   const { scavenge } = await runTick(place, {
-    options: { chunkSizeBytes: chunkSize }, hasher: world.hasher, scavengeStates: world.states, settings: { scavenge: { disableMerging: !merging, unsafeIgnoreHardDelete: unsafe } },
+    options: { chunkSizeBytes: chunkSize }, hasher: world.hasher, scavengeStates: world.states, settings: { scavenge: { disableMerging: !merging, unsafeIgnoreHardDelete: unsafe, keepsDeletedData: true } },
   });
   const reader = await openObjectStore(place);
   const history = await readWholeStream(reader.store, `$scavenges-${scavengeId}`, 'forward', 1_000);

@@ -46,7 +46,7 @@ async function judged(objects: MemoryObjects, universe: Map<number, RawRecord>) 
   const after = await readRawLog(directory);
   for (const record of after) if (!universe.has(record.position)) universe.set(record.position, record);
   const records = [...universe.values()].sort((a, b) => a.position - b.position);
-  const verdict = await judge(directory, { universe: records, after, point: latestPoint(records)!, carried: new Map(), sharing: 'none' });
+  const verdict = await judge(directory, { universe: records, after, point: latestPoint(records)!, carried: new Map(), sharing: 'none', keepsDeletedData: false });
   return { wrong: [...verdict.wrong, ...await checkClosed(directory, streamHasher)], removed: records.length - after.length };
 }
 

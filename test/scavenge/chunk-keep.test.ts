@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { streamHasher } from '../../core/stream-hash.ts';
 import { parsePrepare, PrepareFields, RecordFrame, TOMBSTONE } from '../../core/log/records.ts';
 import type { ScavengeState } from '../../core/ports/scavenge-state.ts';
-import { KeepRule } from '../../core/scavenge/keep-rule.ts';
+import { GOES, KeepRule } from '../../core/scavenge/keep-rule.ts';
 import { collidingHasher } from '../support/colliding-hasher.ts';
 import { Random } from '../support/random.ts';
 import { event, NOW_MS, runSettings, statesWith } from './chunk-kit.ts';
@@ -22,7 +22,7 @@ function keeps(rule: KeepRule, input: EventInput): boolean {
   frame.position = input.position ?? 0;
   const fields = new PrepareFields();
   parsePrepare(frame, fields);
-  return rule.keeps(frame, fields);
+  return rule.fateOf(frame, fields) !== GOES;
 }
 
 function ruleFor(rows: Parameters<typeof statesWith>[0], more: Parameters<typeof runSettings>[0] = {}, hasher = streamHasher): KeepRule {

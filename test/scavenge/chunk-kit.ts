@@ -22,9 +22,9 @@ export const ID = Uint8Array.from({ length: 16 }, (_, i) => i + 1);
 const STATE_OPTIONS = { pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 100 };
 const POINT = { position: Number.MAX_SAFE_INTEGER, eventNumber: 0, effectiveNowMs: NOW_MS, threshold: 0 };
 
-export function runSettings(more: Partial<RunSettings['point']> & { unsafe?: boolean } = {}): RunSettings {
-  const { unsafe = false, ...point } = more;
-  return { point: { ...POINT, ...point }, unsafeIgnoreHardDelete: unsafe, state: STATE_OPTIONS, throttle: { percent: 100, elapsedMs: 0, restedMs: 0 } };
+export function runSettings(more: Partial<RunSettings['point']> & { unsafe?: boolean; keepsDeletedData?: boolean } = {}): RunSettings {
+  const { unsafe = false, keepsDeletedData = false, ...point } = more;
+  return { point: { ...POINT, ...point }, unsafeIgnoreHardDelete: unsafe, keepsDeletedData, state: STATE_OPTIONS, throttle: { percent: 100, elapsedMs: 0, restedMs: 0 } };
 }
 
 export interface EventInput {

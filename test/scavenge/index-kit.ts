@@ -39,7 +39,7 @@ export class IndexWorld {
   readonly clock = new ManualClock(Date.UTC(2022, 0, 6), 'microtask');
   readonly #ids: SeededIds;
   chunks: string[] = [];
-  settings: RunSettings = { point: POINT, unsafeIgnoreHardDelete: false, state: STATE_OPTIONS, throttle: { percent: 100, elapsedMs: 0, restedMs: 0 } };
+  settings: RunSettings = { point: POINT, unsafeIgnoreHardDelete: false, keepsDeletedData: false, state: STATE_OPTIONS, throttle: { percent: 100, elapsedMs: 0, restedMs: 0 } };
 
   constructor(storage: Storage = new MemoryStorage(), hasher: StreamHasher = streamHasher, states = new MemoryScavengeStates(), seed = 3) {
     this.storage = storage;

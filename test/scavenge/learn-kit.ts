@@ -21,6 +21,8 @@ export interface LearnerOptions extends WorldOptions {
   /** Label of the scavenge point; default: the end of the log. */
   readonly point?: string;
   readonly unsafe?: boolean;
+  /** Default true: the tables are the reference's. */
+  readonly keepsDeletedData?: boolean;
   readonly threshold?: number;
   /** In how many tables the index lies; 0: in a memtable. */
   readonly tablesCount?: number;
@@ -65,7 +67,7 @@ export class Learner {
     const chunks = (await world.files()).map(({ name }) => ({ name, ongoingBytes: null }));
     const end: ScavengePoint = { position: world.log.end, eventNumber: 0, effectiveNowMs: E_MS, threshold: 0 };
     const point = { ...(options.point === undefined ? end : pointOf(world.log, options.point)), ...(options.threshold !== undefined && { threshold: options.threshold }) };
-    const settings: RunSettings = { point, unsafeIgnoreHardDelete: options.unsafe ?? false, state: STATE_OPTIONS, throttle: { percent: 100, elapsedMs: 0, restedMs: 0 } };
+    const settings: RunSettings = { point, unsafeIgnoreHardDelete: options.unsafe ?? false, keepsDeletedData: options.keepsDeletedData ?? true, state: STATE_OPTIONS, throttle: { percent: 100, elapsedMs: 0, restedMs: 0 } };
     const index = await writeIndex(world, options.tablesCount ?? 1);
     return new Learner(world, { chunkSize: world.log.chunkSize, chunks, ...index }, settings, options);
   }

@@ -51,6 +51,20 @@ export function doomedBy(log: readonly RawRecord[], point: Point): Map<number, R
   return doomed;
 }
 
+/** The records that must lose their data: the last events of streams that were deleted softly, and have not been written since. */
+export function emptiedBy(log: readonly RawRecord[], point: Point): Set<number> {
+  const before = log.filter(({ position, prepare }) => position < point.position && prepare !== null).map(({ position, prepare }) => ({ position, ...prepare! }));
+  const emptied = new Set<number>();
+  for (const [stream, records] of Map.groupBy(before, (record) => record.stream)) {
+    if (stream.startsWith('$$') || records.some(({ isTombstone }) => isTombstone)) continue;
+    const metadata = before.findLast((record) => record.stream === `$$${stream}`);
+    if (metadata === undefined || !/^\{"\$tb":9223372036854775807[,}]/.test(metadata.data)) continue;
+    const last = Math.max(...records.map(({ number }) => number));
+    for (const { position, number } of records) if (number === last && position < metadata.position) emptied.add(position);
+  }
+  return emptied;
+}
+
 interface Case { readonly isMetastream: boolean; readonly isTombstoned: boolean; readonly rules: Rules; readonly last: number; readonly point: Point }
 
 function reasonFor(event: RawPrepare, { isMetastream, isTombstoned, rules, last, point }: Case): Reason | null {

@@ -146,7 +146,7 @@ export class World {
     const open = await this.open({
       ...more, scavengeStates,
       jobs: new InlineJobs({ jobs: this.#hooked(hooks, jobs), storage: this.storage, digests: nodeDigests, ids: this.#ids, clock: this.clock, hasher: this.hasher, scavengeStates }),
-      scavenge: { disableMerging: !merging, unsafeIgnoreHardDelete: unsafe, repairHistory: false, ...more.scavenge },
+      scavenge: { disableMerging: !merging, unsafeIgnoreHardDelete: unsafe, keepsDeletedData: true, repairHistory: false, ...more.scavenge },
     });
     try {
       this.opened = open;

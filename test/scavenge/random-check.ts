@@ -9,8 +9,8 @@ import { findFormatErrors } from '../support/check-directory.ts';
 import { foldStreams } from '../support/fold.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { readWholeAll, readWholeStream } from '../support/oracle.ts';
-import { doomedBy, type Point, type Reason } from './model.ts';
-import type { RawRecord } from './raw-log.ts';
+import { doomedBy, emptiedBy, type Point, type Reason } from './model.ts';
+import { emptiedBytes, type RawRecord } from './raw-log.ts';
 
 /** What readers are given, as text: by stream, and of `$all`. */
 export interface Reads {
@@ -36,9 +36,9 @@ export function streamsOf(log: Iterable<RawRecord>): Set<string> {
   return names;
 }
 
-/** The log as text of `$all` must be, by its records. */
+/** The log as text of `$all` must be, by its records: without what a scavenge emptied. */
 function allText(log: readonly RawRecord[]): string {
-  return log.filter(({ prepare }) => prepare !== null && prepare.stream !== EPOCHS).map(({ position, prepare }) => `${prepare!.number}@${position}`).join(' ');
+  return log.filter(({ prepare }) => prepare !== null && prepare.stream !== EPOCHS && !prepare.isEmptied).map(({ position, prepare }) => `${prepare!.number}@${position}`).join(' ');
 }
 
 /**
@@ -88,6 +88,8 @@ export interface Judged {
   readonly carried: ReadonlyMap<number, Reason>;
   /** No two streams share a hash; every one does; or some. */
   readonly sharing: 'none' | 'all' | 'some';
+  /** The last event of a deleted stream keeps its data. */
+  readonly keepsDeletedData: boolean;
 }
 
 export interface Verdict {
@@ -97,14 +99,16 @@ export interface Verdict {
 }
 
 /** Compares what a completed run left with what it should have left. */
-export async function judge(storage: Storage, { universe, after, point, carried, sharing }: Judged): Promise<Verdict> {
+export async function judge(storage: Storage, { universe, after, point, carried, sharing, keepsDeletedData }: Judged): Promise<Verdict> {
   const wrong: string[] = [];
   const doomed = new Map([...carried, ...doomedBy(universe, point)]);
   const current = doomedBy(universe, point);
+  const emptied = keepsDeletedData ? new Set<number>() : emptiedBy(universe, point);
   const present = new Map(after.map((record) => [record.position, record]));
   const skipped = new Set<number>();
   const executed = new Set<number>();
-  for (const { position, bytes, chunk, prepare } of universe) {
+  for (const record of universe) {
+    const { position, bytes, chunk, prepare } = record;
     const what = `${prepare === null ? 'record' : `${prepare.stream}#${prepare.number}`}@${position} of chunk ${chunk}`;
     const still = present.get(position);
     if (still === undefined) {
@@ -112,14 +116,19 @@ export async function judge(storage: Storage, { universe, after, point, carried,
       executed.add(chunk);
       continue;
     }
-    if (still.bytes !== bytes) wrong.push(`${what} has other bytes`);
+    const isEmptied = emptied.has(position) && still.bytes === emptiedBytes(record);
+    if (emptied.has(position) && !isEmptied) skipped.add(chunk);
+    if (still.bytes === bytes) {
+      // It says nothing of this run.
+    } else if (isEmptied) executed.add(chunk);
+    else wrong.push(`${what} has other bytes`);
     if (isCertain(position)) skipped.add(chunk);
   }
   for (const record of after) if (!universe.some((before) => before.position === record.position)) wrong.push(`a record at ${record.position} came from nowhere`);
   for (const chunk of skipped) {
     if (point.threshold <= 0) wrong.push(`chunk ${chunk} still holds records that must go`);
     else if (executed.has(chunk)) {
-      const gone = universe.filter((record) => record.chunk === chunk && !present.has(record.position) && isCertain(record.position));
+      const gone = universe.filter((record) => record.chunk === chunk && (present.get(record.position)?.bytes !== record.bytes) && (isCertain(record.position) || emptied.has(record.position)));
       if (gone.length > 0) wrong.push(`chunk ${chunk} was rewritten and still holds records that must go`);
     }
   }

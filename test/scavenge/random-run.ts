@@ -18,7 +18,7 @@ import { newEvent } from '../support/workload.ts';
 import { HASHERS, type HasherName } from './hashers.ts';
 import { latestPoint, type Point, type Reason } from './model.ts';
 import { checkClosed, findReadErrors, judge, readEverything, type Reads, streamsOf } from './random-check.ts';
-import { type RawRecord, readRawLog } from './raw-log.ts';
+import { emptiedBytes, type RawRecord, readRawLog } from './raw-log.ts';
 
 const STREAMS = ['load-0', 'load-1', 'load-2', 'load-3', 'load-4', 'load-5', 'load-6'];
 const CHUNK_BYTES = 65_536;
@@ -48,9 +48,9 @@ export interface HistoryOptions {
 }
 
 /** What happened in a history, so that a test can see that everything was met. */
-export interface Tally { runs: number; stopped: number; errored: number; shutDown: number; skipped: number; removed: number; merged: number; forgotten: number }
+export interface Tally { emptied: number; runs: number; stopped: number; errored: number; shutDown: number; skipped: number; removed: number; merged: number; forgotten: number }
 export function newTally(): Tally {
-  return { runs: 0, stopped: 0, errored: 0, shutDown: 0, skipped: 0, removed: 0, merged: 0, forgotten: 0 };
+  return { emptied: 0, runs: 0, stopped: 0, errored: 0, shutDown: 0, skipped: 0, removed: 0, merged: 0, forgotten: 0 };
 }
 
 /** Plays a random history with several scavenges and returns what went wrong. */
@@ -78,6 +78,7 @@ class History {
   readonly #hasherName: HasherName;
   readonly #disableMerging: boolean;
   readonly #mergesWhileExecuting: boolean;
+  readonly #keepsDeletedData: boolean;
   /** Metadata of a history with one kind of rule show what the others would hide. */
   readonly #rules: 'all' | 'count' | 'tb' | 'age';
   readonly #memTableEntriesMax: number;
@@ -100,13 +101,14 @@ class History {
     this.#hasherName = hasher ?? this.#random.pick(['plain', 'plain', 'pairs', 'withMetastream', 'all']);
     this.#disableMerging = this.#random.chance(0.5);
     this.#mergesWhileExecuting = seed % 4 !== 0;
+    this.#keepsDeletedData = seed % 3 === 0;
     const rules = this.#random.pick(['all', 'all', 'all', 'count', 'tb', 'age', 'age'] as const);
     this.#stepsBack = stepsBack ?? false;
     this.#rules = this.#stepsBack && (rules === 'count' || rules === 'tb') ? 'age' : rules;
     this.#memTableEntriesMax = this.#random.int(15, 150);
   }
 
-  get about(): string { return `hashes ${this.#hasherName}, rules ${this.#rules}, merging ${this.#disableMerging ? 'off' : this.#mergesWhileExecuting ? 'at once' : 'on'}`; }
+  get about(): string { return `hashes ${this.#hasherName}, rules ${this.#rules}, data of deleted streams ${this.#keepsDeletedData ? 'kept' : 'removed'}, merging ${this.#disableMerging ? 'off' : this.#mergesWhileExecuting ? 'at once' : 'on'}`; }
   get #hasher() { return HASHERS[this.#hasherName]; }
   get #store() { return this.#open!.store; }
 
@@ -138,7 +140,7 @@ class History {
     };
     this.#open = await openTestStore({
       storage: this.#storage, clock: this.#clock, ids: this.#ids, jobs, hasher: this.#hasher, scavengeStates: this.#states, chunkSizeBytes: CHUNK_BYTES,
-      memTableEntriesMax: this.#memTableEntriesMax, verifyChunks: false, scavenge: { disableMerging: this.#disableMerging, mergesWhileExecuting: this.#mergesWhileExecuting },
+      memTableEntriesMax: this.#memTableEntriesMax, verifyChunks: false, scavenge: { disableMerging: this.#disableMerging, mergesWhileExecuting: this.#mergesWhileExecuting, keepsDeletedData: this.#keepsDeletedData },
     });
   }
 
@@ -301,7 +303,7 @@ class History {
     const after = await readRawLog(this.#storage);
     for (const record of after) {
       const before = universe.get(record.position);
-      if (before !== undefined && before.bytes !== record.bytes) this.wrong.push(`the record at ${record.position} changed in a run that ended ${last?.result}`);
+      if (before !== undefined && before.bytes !== record.bytes && (this.#keepsDeletedData || before.prepare === null || record.bytes !== emptiedBytes(before))) this.wrong.push(`the record at ${record.position} changed in a run that ended ${last?.result}`);
     }
     const unsure = new Set(after.map((record) => record.position));
     this.wrong.push(...(await findReadErrors(this.#store, after, unsure, this.#clock.nowMs())).map((problem) => `after a run that ended ${last?.result}: ${problem}`));
@@ -315,12 +317,13 @@ class History {
     const records = [...universe.values()].sort((a, b) => a.position - b.position);
     const point = this.#asCounted(latestPoint(records)!);
     const sharing = this.#hasherName === 'all' ? 'all' : this.#hasherName === 'plain' ? 'none' : 'some';
-    const { wrong, left } = await judge(this.#storage, { universe: records, after, point, carried: this.#carried, sharing });
+    const { wrong, left } = await judge(this.#storage, { universe: records, after, point, carried: this.#carried, sharing, keepsDeletedData: this.#keepsDeletedData });
     this.wrong.push(...wrong.map((problem) => `after ${JSON.stringify(point)}: ${problem}`));
     this.#carried = left;
     this.#checkState(point);
     this.#tally.runs++;
     this.#tally.removed += records.length - after.length;
+    this.#tally.emptied += after.filter(({ prepare }) => prepare?.isEmptied === true).length;
     if (left.size > 0) this.#tally.skipped++;
     const names = await this.#storage.list('');
     if (names.some((name) => name.endsWith('.tmp'))) this.wrong.push(`a completed run left ${names.join()}`);
@@ -353,7 +356,7 @@ class History {
   /** Readers during the run saw, each time, everything that stays as far as it was written by then, and nothing twice. */
   #checkSeen(seen: readonly string[], records: readonly RawRecord[], after: readonly RawRecord[]): void {
     const known = new Set(records.map((record) => record.position));
-    const lasting = after.filter(({ prepare }) => prepare !== null && prepare.stream !== '$epoch-information').map((record) => record.position);
+    const lasting = after.filter(({ prepare }) => prepare !== null && prepare.stream !== '$epoch-information' && !prepare.isEmptied).map((record) => record.position);
     for (const text of seen) {
       const positions = text === '' ? [] : text.split(' ').map((event) => Number(event.split('@')[1]));
       const has = new Set(positions);

@@ -21,6 +21,11 @@ export interface RawPrepare {
   readonly type: string;
   readonly isJson: boolean;
   readonly data: string;
+  /** Of data and of metadata, as they lie at the end of the record, each behind its length. */
+  readonly dataBytes: number;
+  readonly metadataBytes: number;
+  /** A scavenge has emptied it: flagged as redacted, without metadata, with nothing but bytes 0 for data. */
+  readonly isEmptied: boolean;
   /** Hundreds of nanoseconds since 1970. */
   readonly ticks: number;
 }
@@ -91,6 +96,21 @@ function prepareOf(frame: RecordFrame): RawPrepare {
     type: prepare.eventType,
     isJson: (prepare.flags & 0x100) !== 0,
     data: Buffer.from(prepare.data).toString('utf8'),
+    dataBytes: prepare.data.length,
+    metadataBytes: prepare.metadata.length,
+    isEmptied: (prepare.flags & 0x200) !== 0 && prepare.metadata.length === 0 && prepare.data.every((byte) => byte === 0),
     ticks: prepare.timestampMs * 10_000 + prepare.timestampTicks,
   };
+}
+
+/** The bytes that a record has once a scavenge has emptied it: all of it stays but what data and metadata held, and the flag tells. */
+export function emptiedBytes({ bytes, prepare }: RawRecord): string {
+  const out = Buffer.from(bytes, 'latin1');
+  const { dataBytes, metadataBytes } = prepare!;
+  const size = dataBytes + metadataBytes;
+  out.writeUInt16LE(out.readUInt16LE(10) | 0x200, 10);
+  const dataAt = out.length - 4 - size;
+  out.writeInt32LE(size, dataAt - 4);
+  out.fill(0, dataAt);
+  return out.toString('latin1');
 }

@@ -18,7 +18,7 @@ test('the scavenge that the reference left unfinished goes on behind its last ch
     const messages: string[] = [];
     const log: Log = { ...silentLog, info: (message) => { messages.push(message); } };
     const scavengeStates = new SqliteScavengeStates({ indexRoot: storage.indexRoot });
-    const open = await openTestStore({ storage, scavengeStates, log, writeEpoch: false, verifyChunks: false });
+    const open = await openTestStore({ storage, scavengeStates, log, writeEpoch: false, verifyChunks: false, scavenge: { keepsDeletedData: true } });
     await open.scavenger.start({ threshold: 50, syncOnly: true });
     await open.scavenger.idle();
     expect(open.scavenger.last()).toMatchObject({ result: 'Success', error: null });

@@ -7,7 +7,7 @@ import { FakeScavenger } from './fake-scavenger.ts';
 
 /** The first proof that is begun has this id. */
 export const PROOF_ID = '0d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4';
-export const ERASURE_REPORT: ErasureReport = { files: 3, bytes: 4_096, traces: 1, residues: 1, findings: [{ kind: 'trace', file: 'chunk-000000.000000', offset: 128, what: 'a record' }] };
+export const ERASURE_REPORT: ErasureReport = { files: 3, bytes: 4_096, traces: 1, residues: 1, redacted: 0, findings: [{ kind: 'trace', file: 'chunk-000000.000000', offset: 128, what: 'a record' }] };
 
 /** Real proofs whose search ends when it is told to, or with the report that is given. */
 export function fakeErasure(clock: ManualClock, { report = null, scavenger = new FakeScavenger() }: { readonly report?: ErasureReport | SkuaError | null; readonly scavenger?: FakeScavenger } = {}): ErasureProofs & { readonly proofs: NodeErasureProofs } {

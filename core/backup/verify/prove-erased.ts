@@ -52,7 +52,7 @@ export interface RepositoryErasureSummary extends ErasureSummary {
 export async function* proveErasedInRepository(options: ProveErasedInRepositoryOptions): AsyncGenerator<ErasureFinding | ErasureProgress, RepositoryErasureSummary> {
   const { repository } = options;
   const searched = new Set<string>();
-  const sum = { files: 0, bytes: 0, traces: 0, residues: 0 };
+  const sum = { files: 0, bytes: 0, traces: 0, residues: 0, redacted: 0 };
   const bytesTotal = await totalBytes(repository);
   const places: TracePlace[] = [];
   const nodes = new Set<string>();
@@ -89,7 +89,7 @@ async function* searchIn({ events, stream, hasher, findingsMax }: ProveErasedInR
   const search = proveErased({ storage, ...(events && { events }), ...(stream !== undefined && { stream }), ...(hasher && { hasher }), ...(findingsMax !== undefined && { findingsMax }) });
   for (let step = await search.next(); ; step = await search.next()) {
     if (step.done === true) {
-      for (const name of ['files', 'bytes', 'traces', 'residues'] as const) sum[name] += step.value[name];
+      for (const name of ['files', 'bytes', 'traces', 'residues', 'redacted'] as const) sum[name] += step.value[name];
       return;
     }
     const said = step.value;

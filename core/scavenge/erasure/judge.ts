@@ -1,6 +1,8 @@
 import { equalBytes, i32, i64, u16 } from '../../bytes.ts';
 import { HEADER_BYTES } from '../../index/table-format.ts';
-import { eventNumber64, FLAG_COMMITTED, FLAG_DATA, FLAG_STREAM_DELETE, PREPARE, RECORD_BYTES_MAX } from '../../log/records.ts';
+import { isSkuaError } from '../../errors.ts';
+import { eventNumber64, FLAG_COMMITTED, FLAG_DATA, FLAG_REDACTED, FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame } from '../../log/records.ts';
+import { isEmptied } from '../../streams/redaction.ts';
 import { decodeText, encodeText } from '../../text.ts';
 import type { FileFacts, FileWindow } from './files.ts';
 import { type Needle, type PatternSearch, sqliteTextType, textLength } from './needles.ts';
@@ -40,6 +42,8 @@ export class ErasureJudge {
   #isTombstoned = false;
   traces = 0;
   residues = 0;
+  /** Places of events that a scavenge has emptied; they are residue. */
+  readonly #emptied = new Set<string>();
 
   constructor(needles: readonly Needle[], stream: string, findingsMax: number) {
     this.#needles = needles;
@@ -51,6 +55,8 @@ export class ErasureJudge {
     this.#announced = sqliteTextType(length);
     this.#findingsMax = findingsMax;
   }
+
+  get redacted(): number { return this.#emptied.size; }
 
   /** What follows is of this file. */
   begin(facts: FileFacts): void {
@@ -112,6 +118,7 @@ export class ErasureJudge {
     const found = form === 'binary' ? await recordAtEventId(window, offset) : null;
     if (found === null) return this.#add('trace', offset, `the id of event ${id}, ${form === 'binary' ? 'in binary' : 'as text'}`);
     const { record, stream } = found;
+    if (await isEmptiedRecord(window, record)) return this.#addEmptied(record, `the id of event ${id}, number ${record.eventNumber} in stream '${stream}', in its record`);
     const number = record.eventNumber === null ? 'of an explicit transaction' : `number ${record.eventNumber}`;
     this.#add('trace', record.offset, `the record of event ${id}, ${number} in stream '${stream}'; a scavenge keeps the last event of a stream, unless the stream is hard-deleted`);
   }
@@ -123,7 +130,7 @@ export class ErasureJudge {
     const before = got instanceof Uint8Array ? got : await got;
     if (endsWith(before, this.#ownPrefix)) {
       const record = await recordAtStream(window, nameAt - this.#ownPrefix.length);
-      if (record !== null) return this.#judgeRecord(record);
+      if (record !== null) return await isEmptiedRecord(window, record) ? this.#addEmptied(record, this.#eventText(record)) : this.#judgeRecord(record);
     }
     if (endsWith(before, this.#metaPrefix)) {
       const record = await recordAtStream(window, nameAt - this.#metaPrefix.length);
@@ -136,6 +143,11 @@ export class ErasureJudge {
     }
     const after = await window.peek(nameAt + this.#nameBytes.length, 1);
     if (!isNamePart(before[before.length - 1]) && !isNamePart(after[0])) this.#tally('mention', nameAt, (count) => `the name '${this.#name}', ${times(count)} in other data`);
+  }
+
+  #addEmptied(record: StrayRecord, what: string): void {
+    this.#emptied.add(`${this.#facts.path} ${record.offset}`);
+    this.#add('residue', record.offset, `${what}, which a scavenge has emptied of data and metadata`);
   }
 
   #judgeRecord(record: StrayRecord): void {
@@ -203,11 +215,33 @@ interface StrayRecord {
   /** File offset of its frame. */
   readonly offset: number;
   readonly position: number;
+  /** Of the payload, as its frame says. */
+  readonly length: number;
+  readonly flags: number;
   /** Null for a record of an explicit transaction, whose number is not its own. */
   readonly eventNumber: number | null;
   readonly isTombstone: boolean;
   /** It is an event, with or without data. */
   readonly isEvent: boolean;
+}
+
+/** Whether a scavenge has left nothing of the event but place, number, id and type: asked of its very bytes, all of which must be there. */
+async function isEmptiedRecord(window: FileWindow, { offset, length, flags }: StrayRecord): Promise<boolean> {
+  if ((flags & FLAG_REDACTED) === 0) return false;
+  const bytes = await window.peek(offset, length + FRAME_BYTES);
+  if (bytes.length < length + FRAME_BYTES || i32(bytes, FRAME_BYTES / 2 + length) !== length) return false;
+  const frame = new RecordFrame();
+  frame.bytes = bytes;
+  frame.at = FRAME_BYTES / 2;
+  frame.length = length;
+  const fields = new PrepareFields();
+  try {
+    parsePrepare(frame, fields);
+  } catch (error) {
+    if (isSkuaError(error)) return false;
+    throw error;
+  }
+  return isEmptied(frame, fields);
 }
 
 /** The record whose stream field, which begins with its length, lies at `offset` of the file; null when there is none. */
@@ -232,7 +266,7 @@ function ofVersion(b: Uint8Array, at: number, version: number, offset: number): 
   const expected = version === 1 ? eventNumber64(b, at + 28) : i32(b, at + 28);
   if (expected < -2) return null;
   const isTombstone = (flags & FLAG_STREAM_DELETE) !== 0;
-  return { offset, position: i64(b, at + 6), eventNumber: (flags & FLAG_COMMITTED) !== 0 ? expected + 1 : null, isTombstone, isEvent: !isTombstone && (flags & FLAG_DATA) !== 0 };
+  return { offset, position: i64(b, at + 6), length, flags, eventNumber: (flags & FLAG_COMMITTED) !== 0 ? expected + 1 : null, isTombstone, isEvent: !isTombstone && (flags & FLAG_DATA) !== 0 };
 }
 
 /** The record whose event id lies at `offset` of the file, with the name of its stream; null when there is none. */

@@ -55,6 +55,8 @@ export interface ErasureSummary {
   readonly bytes: number;
   readonly traces: number;
   readonly residues: number;
+  /** Among the residues: events that a scavenge has emptied, the last ones of deleted streams. */
+  readonly redacted: number;
 }
 
 /**
@@ -121,7 +123,7 @@ export async function* searchErased(options: SearchOptions): AsyncGenerator<Eras
   }
   judge.finish();
   yield* judge.take();
-  return { files: seen.size, bytes: bytesDone, traces: judge.traces, residues: judge.residues };
+  return { files: seen.size, bytes: bytesDone, traces: judge.traces, residues: judge.residues, redacted: judge.redacted };
 }
 
 async function filesOf(storage: Storage): Promise<readonly SearchedFile[]> {

@@ -27,6 +27,7 @@ export interface ChunkFile {
 export interface RunSettings {
   readonly point: ScavengePoint;
   readonly unsafeIgnoreHardDelete: boolean;
+  readonly keepsDeletedData: boolean;
   readonly state: ScavengeStateOptions;
   readonly throttle: ThrottleStart;
 }
@@ -37,8 +38,8 @@ export function setRetention(retention: Retention, limits: RetentionLimits, isTo
 }
 
 /** The rules by which records and index entries go in the run. */
-export function storedRetention({ point, unsafeIgnoreHardDelete }: RunSettings): StoredRetention {
-  return new StoredRetention(point.effectiveNowMs, point.effectiveNowTicks ?? 0, unsafeIgnoreHardDelete);
+export function storedRetention({ point, unsafeIgnoreHardDelete, keepsDeletedData }: RunSettings): StoredRetention {
+  return new StoredRetention(point.effectiveNowMs, point.effectiveNowTicks ?? 0, unsafeIgnoreHardDelete, keepsDeletedData);
 }
 
 /** Where the throttle stands when a job begins; scavenge.md section 12. */

@@ -55,6 +55,7 @@ const FUNCTION_SETTINGS = {
   ChunksCacheSize: { ...database.ChunksCacheSize, fallback: 67_108_864 },
   UnsafeIgnoreHardDelete: database.UnsafeIgnoreHardDelete,
   DisableScavengeMerging: scavenge.DisableScavengeMerging,
+  KeepDataOfDeletedStreams: scavenge.KeepDataOfDeletedStreams,
   ScavengeHistoryMaxAge: scavenge.ScavengeHistoryMaxAge,
   ...autoScavenge,
   'Licensing:LicenseKey': licensing['Licensing:LicenseKey'],
@@ -155,7 +156,7 @@ export async function backupKeyOf(settings: FunctionSettings, read: ReadSecret =
 
 /** How ticks scavenge. */
 export function scavengeConfig({ values }: FunctionSettings): Partial<ScavengeConfig> {
-  return { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete };
+  return { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete, keepsDeletedData: values.KeepDataOfDeletedStreams };
 }
 
 function backupOf(values: Values, storage: ObjectPlace): FunctionBackupSettings | null {

@@ -163,7 +163,7 @@ test('what goes, or waits to go, to an older point says so behind the recorded m
   const leaves = [{ from: 0, to: 3, count: 4, bytes: 812, rule: 'tombstone' as const }];
   h.scavenger.explanations.set('s', { stream: 's', lastEventNumber: 3, metadata: null, rules: [], removed: leaves, kept: [], ignored: [{ key: '$maxcount', value: '1', why: 'x' }], waiting: { why: 'unreached', point, leaves } });
   expect((await h.get(`${PATH}/explain/s`)).json()).toEqual({ stream: 's', lastEventNumber: 3, metadata: null, rules: [], removed: leaves, kept: [], ignored: [{ key: '$maxcount', value: '1', why: 'x' }], waiting: { ...older, why: 'unreached', leaves } });
-  h.scavenger.reports.set(SECOND, { scavengeId: SECOND, threshold: 0, point, chunks: [], totals: { chunks: 0, records: 0, discardable: 0, bytes: 0, bytesReclaimable: 0, chunksExecuted: 0 }, waiting: { why: 'unfinished', point } });
+  h.scavenger.reports.set(SECOND, { scavengeId: SECOND, threshold: 0, point, chunks: [], totals: { chunks: 0, records: 0, discardable: 0, redactable: 0, bytes: 0, bytesReclaimable: 0, chunksExecuted: 0 }, waiting: { why: 'unfinished', point } });
   expect((await h.get(`${PATH}/dry-run/${SECOND}`)).json()).toMatchObject({ waiting: older });
 });
 
@@ -183,8 +183,8 @@ test('progress: 404 when none runs', async () => {
 describe('dry run', () => {
   const report: DryRunReport = {
     scavengeId: FIRST, threshold: 3, point: { position: 900, eventNumber: 1, effectiveNowMs: Date.UTC(2031, 3, 2) + 0.75, threshold: 3 },
-    chunks: [{ file: 'chunk-000000.000000', start: 0, end: 0, weight: 4, records: 9, discardable: 2, bytes: 5_000, bytesReclaimable: 400, wouldExecute: true }],
-    totals: { chunks: 1, records: 9, discardable: 2, bytes: 5_000, bytesReclaimable: 400, chunksExecuted: 1 },
+    chunks: [{ file: 'chunk-000000.000000', start: 0, end: 0, weight: 4, records: 9, discardable: 2, redactable: 1, bytes: 5_000, bytesReclaimable: 400, wouldExecute: true }],
+    totals: { chunks: 1, records: 9, discardable: 2, redactable: 1, bytes: 5_000, bytesReclaimable: 400, chunksExecuted: 1 },
   };
 
   test('202 while it runs, then the report', async () => {

@@ -227,7 +227,7 @@ describe('an older point', () => {
   test('stands beside what a dry run and an explanation promise', async () => {
     const running = run('scavenge start --dry-run');
     await scavenger.begun();
-    const report: DryRunReport = { scavengeId: FIRST, threshold: 0, point: waiting.point, chunks: [], totals: { chunks: 0, records: 0, discardable: 0, bytes: 0, bytesReclaimable: 0, chunksExecuted: 0 }, waiting };
+    const report: DryRunReport = { scavengeId: FIRST, threshold: 0, point: waiting.point, chunks: [], totals: { chunks: 0, records: 0, discardable: 0, redactable: 0, bytes: 0, bytesReclaimable: 0, chunksExecuted: 0 }, waiting };
     scavenger.reports.set(FIRST, report);
     const line = 'This is what a new scavenge would do. The next start goes on with the scavenge of 2026-11-22T00:00:00Z, up to that moment; then what was deleted or has expired since needs another, or begin with `skua scavenge start --fresh`.\n';
     expect((await running).out).toBe(`A scavenge would rewrite nothing. Nothing was changed.\n${line}`);
@@ -262,12 +262,12 @@ describe('stop', () => {
 
 describe('dry run', () => {
   const chunk = (number: number, weight: number, wouldExecute: boolean): DryRunChunk => ({
-    file: `chunk-${String(number).padStart(6, '0')}.000000`, start: number, end: number, weight, records: 1_300, discardable: weight / 2, bytes: 268_435_456, bytesReclaimable: weight * 40_000, wouldExecute,
+    file: `chunk-${String(number).padStart(6, '0')}.000000`, start: number, end: number, weight, records: 1_300, discardable: weight / 2, redactable: 0, bytes: 268_435_456, bytesReclaimable: weight * 40_000, wouldExecute,
   });
   const report: DryRunReport = {
     scavengeId: FIRST, threshold: 500, point: { position: 900, eventNumber: 1, effectiveNowMs: 0, threshold: 500 },
     chunks: [chunk(0, 1_250, true), chunk(1, 4, false), chunk(2, 0, false), { ...chunk(3, 600, true), end: 5, file: 'chunk-000003.000002' }],
-    totals: { chunks: 4, records: 5_200, discardable: 927, bytes: 1_073_741_824, bytesReclaimable: 74_000_000, chunksExecuted: 2 },
+    totals: { chunks: 4, records: 5_200, discardable: 927, redactable: 0, bytes: 1_073_741_824, bytesReclaimable: 74_000_000, chunksExecuted: 2 },
   };
 
   test('a table, sums, and that nothing was changed', async () => {

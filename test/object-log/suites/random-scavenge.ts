@@ -82,7 +82,7 @@ class History implements Played {
     const after = await readRawLog(directory);
     for (const record of after) if (!universe.has(record.position)) universe.set(record.position, record);
     const records = [...universe.values()].sort((a, b) => a.position - b.position);
-    const { wrong, left } = await judge(directory, { universe: records, after, point: latestPoint(records)!, carried: this.#carried, sharing: 'none' });
+    const { wrong, left } = await judge(directory, { universe: records, after, point: latestPoint(records)!, carried: this.#carried, sharing: 'none', keepsDeletedData: false });
     this.#carried = left;
     this.removed += records.length - after.length;
     // What was removed may be read for a while, until the store looks for a newer manifest.

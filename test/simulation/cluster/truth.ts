@@ -126,6 +126,7 @@ function recordOf(frame: RecordFrame, commit: number): TrueRecord {
     prepare: {
       stream: prepare.stream, number: prepare.expectedVersion + 1, isTombstone: (prepare.flags & FLAG_STREAM_DELETE) !== 0, type: prepare.eventType,
       isJson: (prepare.flags & 0x100) !== 0, data: Buffer.from(prepare.data).toString('utf8'), ticks: prepare.timestampMs * 10_000 + prepare.timestampTicks,
+      dataBytes: prepare.data.length, metadataBytes: prepare.metadata.length, isEmptied: false,
     },
   };
 }
