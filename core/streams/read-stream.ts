@@ -188,7 +188,7 @@ export class VisibleSearch {
     if (isMiss(outcome)) return outcome;
     if (outcome !== HIT) return null;
     const event = foundEvent(lookup, key, this.#number, this.#hasPayload);
-    return retention.ruleAgainst(this.#number, event.createdMs, event.createdTicks) === null ? event : null;
+    return event !== null && retention.ruleAgainst(this.#number, event.createdMs, event.createdTicks) === null ? event : null;
   }
 
   /** Finds where the event lies, and begins to load it: a miss to wait for before the next call, null when there is nothing more to begin. */

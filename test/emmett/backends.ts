@@ -25,7 +25,7 @@ type Send = NonNullable<HttpSource['fetch']>;
 
 /** What is not Emmett's to do, by HTTP. */
 function byHttp(url: string, send: Send): Omit<Backend, 'source' | 'close'> {
-  const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: BodyInit): Promise<void> => {
+  const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: string | Uint8Array<ArrayBuffer>): Promise<void> => {
     const reply = await send(`${url}/streams/${path}`, { method, headers: { authorization: `Basic ${btoa(`admin:${PASSWORD}`)}`, ...headers }, ...(body !== undefined && { body }) });
     if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${await reply.text()}`);
   };

@@ -134,7 +134,7 @@ export function describeEventStore(name: string, open: () => Promise<Backend>): 
 
     test('shows evolve the metadata too, and passes on what it throws', async () => {
       const stream = await filled(3);
-      const { state } = await store.aggregateStream<bigint[], Weighed>(stream, { initialState: () => [], evolve: (seen, event: ReadEvent<Weighed, ReadEventMetadataWithGlobalPosition>) => [...seen, event.metadata.streamPosition] });
+      const { state } = await store.aggregateStream<bigint[], Weighed>(stream, { initialState: () => [], evolve: (seen: bigint[], event: ReadEvent<Weighed, ReadEventMetadataWithGlobalPosition>) => [...seen, event.metadata.streamPosition] });
       expect(state).toEqual([0n, 1n, 2n]);
       const thrown = new TypeError('of the application');
       expect(await failure(store.aggregateStream(stream, { initialState, evolve: () => { throw thrown; } }))).toBe(thrown);
