@@ -2,10 +2,16 @@
 // package.json. Bundles and declarations are made of these (esbuild.config.mjs, types.mjs), and a test compares them with `exports`.
 
 /** Folders below local/. */
-export const SURFACES = ['embedded'];
+export const SURFACES = ['embedded', 'testing', 'emmett'];
 
 /** Packages that a program brings itself, where it imports a surface that is made for them: they are not in the bundles. */
-export const PEERS = [];
+export const PEERS = ['@event-driven-io/emmett'];
+
+/** Other names that the sources have for them: two versions of Emmett are installed here, since another package wants an older one (ARCHITECTURE.md, "Dependencies"). */
+export const PEER_NAMES = { 'emmett-current': '@event-driven-io/emmett' };
+
+/** Surfaces that programs may also ask for by `require`, with a file of their own for that: local/testing/testing.cjs is dist/testing.cjs. */
+export const REQUIRED = ['testing'];
 
 /** Source of a surface, from the checkout's folder. */
 export function sourceOf(surface) {
@@ -14,6 +20,10 @@ export function sourceOf(surface) {
 
 /** What package.json says under `exports`. */
 export function exportsOf() {
-  const entries = SURFACES.map((surface) => [`./${surface}`, { types: `./dist/types/local/${surface}/index.d.ts`, default: `./dist/${surface}.js` }]);
+  const entries = SURFACES.map((surface) => [`./${surface}`, {
+    types: `./dist/types/local/${surface}/index.d.ts`,
+    ...(REQUIRED.includes(surface) && { require: `./dist/${surface}.cjs` }),
+    default: `./dist/${surface}.js`,
+  }]);
   return { ...Object.fromEntries(entries), './package.json': './package.json' };
 }
