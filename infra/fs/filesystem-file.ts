@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { fileClosed, fileNotFound, fileReadOnly } from '../../core/ports/storage.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
+import { diskShare } from './disk-share.ts';
 import { storageError, syncError } from './errors.ts';
 import { ReadPace, SyncPace } from './paces.ts';
 import { syncTurns } from './sync-turns.ts';
@@ -10,15 +11,6 @@ import { syncTurns } from './sync-turns.ts';
  * than a trip to the thread pool and back.
  */
 const WRITE_AT_ONCE_BYTES_MAX = 65_536;
-/**
- * Bytes that a thread in the background writes before it sets the disk to work on them: the last sync, or one of the
- * system's own, would hold up everyone else's. Fewer while others sync.
- */
-const WRITE_BACK_BYTES = 16_777_216;
-const WRITE_BACK_BYTES_BESIDE_OTHERS = 1_048_576;
-/** Beside others the disk rests this many times as long as the last write-back took, and at most so many milliseconds: appends find it free most of the time. */
-const REST_FACTOR = 2;
-const REST_MS_MAX = 100;
 
 /** Whose calls: those of the request loop; of a thread on which nothing waits for them; or of a thread in the background, which makes them itself. */
 export type FileCalls = 'request-loop' | 'offline' | 'blocking';
@@ -143,22 +135,19 @@ export class FilesystemFile implements StorageFile {
   /** Begins to write back what has been written, when it is enough, and waits for the time before. */
   #writeBack(length: number): void | Promise<void> {
     this.#unwritten += length;
-    if (this.#unwritten < WRITE_BACK_BYTES_BESIDE_OTHERS) return;
-    const isBesideOthers = syncTurns.wereTaken();
-    if (this.#unwritten < WRITE_BACK_BYTES && !isBesideOthers) return;
+    const due = diskShare.isDue(this.#unwritten);
+    if (due === 'no') return;
     this.#unwritten = 0;
     const last = this.#writingBack;
-    this.#writingBack = last.then(() => (isBesideOthers ? this.#syncAndRest() : this.sync()));
+    this.#writingBack = last.then(() => (due === 'beside' ? this.#syncAndRest() : this.sync()));
     // The writer meets the error at the next one, or at his own sync.
     this.#writingBack.catch(() => {});
     return last;
   }
 
   async #syncAndRest(): Promise<void> {
-    const begin = performance.now();
-    await this.sync();
-    const restMs = Math.min(REST_MS_MAX, (performance.now() - begin) * REST_FACTOR);
-    await new Promise((resolve) => { setTimeout(resolve, restMs); });
+    const restMs = await diskShare.during(() => this.sync());
+    if (restMs > 0) await new Promise((resolve) => { setTimeout(resolve, restMs); });
   }
 
   #writeLater(position: number, bytes: Uint8Array): Promise<void> {
@@ -220,13 +209,16 @@ export class FilesystemFile implements StorageFile {
       const begin = performance.now();
       const ended = (error: unknown) => {
         if (this.#takesTurns) syncTurns.end();
+        else if (this.#isBlocking) syncTurns.endBehind();
         this.#pace.note(performance.now() - begin);
         if (error === null) return resolve();
         this.#syncFailure = syncError(error, this.path);
         reject(this.#syncFailure);
       };
-      if (this.#isBlocking) syncTurns.giveWay();
-      else {
+      if (this.#isBlocking) {
+        syncTurns.giveWay();
+        syncTurns.beginBehind();
+      } else {
         if (this.#takesTurns) syncTurns.begin();
         if (this.#pace.isOnTheSpot) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
       }
