@@ -1,5 +1,6 @@
-import { putI32 } from '../bytes.ts';
-import { FLAG_DATA, FLAG_REDACTED, FLAG_STREAM_DELETE, FRAME_BYTES, type PrepareFields, type RecordFrame } from '../log/records.ts';
+import { equalBytes, putI32 } from '../bytes.ts';
+import { isSkuaError } from '../errors.ts';
+import { FLAG_DATA, FLAG_REDACTED, FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 
 /**
  * What a scavenge leaves of the last event of a soft-deleted stream: a record with the same place, length, number, id and type, which is
@@ -39,4 +40,37 @@ export function emptied({ bytes, at, length }: RecordFrame, { flags, dataAt, dat
   out.fill(0, data, data + size);
   putI32(out, data + size, 0);
   return out;
+}
+
+/** True when the framed records of `size` bytes at `at` of `bytes` and at `otherAt` of `other` are the same, but that a scavenge may have emptied one of them. */
+export function isSameRecord(bytes: Uint8Array, at: number, other: Uint8Array, otherAt: number, size: number): boolean {
+  if (equalBytes(bytes, at, other, otherAt, size)) return true;
+  const one = framed(bytes, at, size);
+  const two = framed(other, otherAt, size);
+  return one !== null && two !== null && (isEmptiedOf(one, two) || isEmptiedOf(two, one));
+}
+
+interface Parsed { readonly frame: RecordFrame; readonly fields: PrepareFields }
+
+function isEmptiedOf(one: Parsed, whole: Parsed): boolean {
+  if (!isEmptied(one.frame, one.fields) || !isWholeEvent(whole.fields)) return false;
+  const bytes = emptied(whole.frame, whole.fields);
+  return equalBytes(bytes, 0, one.frame.bytes, one.frame.at - FRAME_BYTES / 2, bytes.length);
+}
+
+/** The prepare there; null where there is none. */
+function framed(bytes: Uint8Array, at: number, size: number): Parsed | null {
+  const frame = new RecordFrame();
+  frame.bytes = bytes;
+  frame.at = at + FRAME_BYTES / 2;
+  frame.length = size - FRAME_BYTES;
+  if (at + size > bytes.length || frame.type !== PREPARE) return null;
+  const fields = new PrepareFields();
+  try {
+    parsePrepare(frame, fields);
+    return { frame, fields };
+  } catch (error) {
+    if (isSkuaError(error, 'log_corrupt')) return null;
+    throw error;
+  }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
 import { proveErased, type ErasureFinding, type ErasureSummary } from '../../core/scavenge/erasure/prove-erased.ts';
+import { isSameRecord } from '../../core/streams/redaction.ts';
 import { encodeText } from '../../core/text.ts';
 import { readWholeAll, readWholeStream } from '../support/oracle.ts';
 import { errorsIn } from './chunk-kit.ts';
@@ -168,5 +169,36 @@ describe('the last event of a soft-deleted stream', () => {
       await world.open.close();
       expect(await errorsIn(world.storage)).toEqual([]);
     }
+  });
+});
+
+describe('comparing a copy with another log', () => {
+  /** Framed, as records lie in files. */
+  const framed = (text: string): Buffer => {
+    const payload = Buffer.from(text, 'latin1');
+    const out = Buffer.alloc(payload.length + 8);
+    out.writeInt32LE(payload.length, 0);
+    payload.copy(out, 4);
+    out.writeInt32LE(payload.length, 4 + payload.length);
+    return out;
+  };
+
+  it('takes an emptied event for the same as the whole one, whichever has it, and no other', async () => {
+    const world = await deleted();
+    const [gone, kept] = [await recordOf(world), await recordOf(world, 'kept')];
+    await world.open.close();
+    const [whole, empty] = [framed(gone.bytes), framed(emptiedBytes(gone))];
+    const same = (a: Uint8Array, b: Uint8Array) => isSameRecord(a, 0, b, 0, a.length);
+    expect([same(whole, whole), same(whole, empty), same(empty, whole), same(empty, empty)]).toEqual([true, true, true, true]);
+    // Another id; data that say something else; another event of the same length.
+    for (const at of [whole.indexOf('gone') + 5, whole.indexOf('mine')]) {
+      const other = Uint8Array.from(whole);
+      other[at]! ^= 1;
+      expect([same(whole, other), same(other, whole)]).toEqual([false, false]);
+    }
+    const otherId = Uint8Array.from(whole);
+    otherId[whole.indexOf('gone') + 5]! ^= 1;
+    expect([same(otherId, empty), same(empty, otherId)]).toEqual([false, false]);
+    expect(same(framed(kept.bytes), empty)).toBe(false);
   });
 });

@@ -1,6 +1,5 @@
 import { BlockCache } from '../../cache/block-cache.ts';
 import { END, untilHit } from '../../cache/step.ts';
-import { equalBytes } from '../../bytes.ts';
 import { SkuaError } from '../../errors.ts';
 import { HEADER_BYTES } from '../../log/chunk-format.ts';
 import type { ChunkTable } from '../../log/chunk-table.ts';
@@ -8,6 +7,7 @@ import type { Chunk } from '../../log/chunk.ts';
 import { FRAME_BYTES, RecordFrame } from '../../log/records.ts';
 import type { ObjectManifest } from '../../object-log/manifest.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
+import { isSameRecord } from '../../streams/redaction.ts';
 import { openBucketChunk } from './bucket-files.ts';
 
 /** Bytes before the copy's end, or before the end of the bucket's files where that comes first, that are compared. */
@@ -30,7 +30,7 @@ export function compareFrom(end: number, { logEnd, chunkSizeBytes }: ObjectManif
 
 /**
  * Compares the last 64 KiB that copy and bucket both have: byte for byte where neither is scavenged, else the records that both kept, and at whatever place the
- * bucket's unscavenged records stand the copy's must be the same. Resolves with the bytes that were found alike; 0 where nothing could be compared. Throws
+ * bucket's unscavenged records stand the copy's must be the same, but for the data of events that one of the two has emptied (core/streams/redaction.ts). Resolves with the bytes that were found alike; 0 where nothing could be compared. Throws
  * `log_diverged` (data: position) for a difference.
  */
 export async function checkLastBytes({ table, manifest, objects }: CompareParts): Promise<number> {
@@ -98,7 +98,7 @@ class Comparison {
       const before = at;
       if (await untilHit(() => copy.readBackward(before, frame)) === END || frame.position < first) return;
       const size = frame.length + FRAME_BYTES;
-      if (frame.next > first + theirs.length || !equalBytes(frame.bytes, frame.at - 4, theirs, frame.position - first, size)) throw diverged(this.#place, frame.position);
+      if (frame.next > first + theirs.length || !isSameRecord(frame.bytes, frame.at - 4, theirs, frame.position - first, size)) throw diverged(this.#place, frame.position);
       this.bytes += size;
       at = frame.position;
     }
@@ -150,10 +150,10 @@ export async function holdsRecord(table: ChunkTable, frame: RecordFrame, own: Re
     const at = position - chunk.startPosition;
     if (at + size > chunk.physicalBytes) return 'other';
     const bytes = await chunk.file.file.read(HEADER_BYTES + at, size);
-    return bytes.length === size && equalBytes(bytes, 0, frame.bytes, frame.at - 4, size) ? 'same' : 'other';
+    return bytes.length === size && isSameRecord(bytes, 0, frame.bytes, frame.at - 4, size) ? 'same' : 'other';
   }
   if (await untilHit(() => chunk.readAt(position, own)) === END) return 'removed';
-  return own.length === frame.length && equalBytes(own.bytes, own.at - 4, frame.bytes, frame.at - 4, size) ? 'same' : 'other';
+  return own.length === frame.length && isSameRecord(own.bytes, own.at - 4, frame.bytes, frame.at - 4, size) ? 'same' : 'other';
 }
 
 /** What is here and what is in the log went apart at this position. */

@@ -94,9 +94,10 @@ export class Judge {
       if (truth.byPosition.get(position)?.id !== id) this.problem(`${who} shows ${number} of ${stream} at ${position}, where the log has ${nameOf(truth.byPosition.get(position))}`);
     }
     const doomed = truth.doomed();
+    const emptied = truth.emptied();
     for (const record of truth.records) {
       if (record.position < from || record.position >= to || shown.has(record.position) || record.prepare === null || record.prepare.stream === '$epoch-information') continue;
-      if (!doomed.has(record.position)) this.problem(`${who} does not show ${textOf(record)}, which no scavenge may remove`);
+      if (!doomed.has(record.position) && !emptied.has(record.position)) this.problem(`${who} does not show ${textOf(record)}, which no scavenge may remove`);
     }
   }
 }

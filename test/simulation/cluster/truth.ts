@@ -4,7 +4,7 @@ import { commitNumberOf } from '../../../core/object-log/keys.ts';
 import { eachRecord } from '../../../core/streams/apply-committed.ts';
 import { decodeText } from '../../../core/text.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
-import { doomedBy, type Point } from '../../scavenge/model.ts';
+import { doomedBy, emptiedBy, type Point } from '../../scavenge/model.ts';
 import type { RawPrepare, RawRecord } from '../../scavenge/raw-log.ts';
 
 export const CHUNK_BYTES = 65_536;
@@ -37,6 +37,7 @@ export class TrueLog {
   readonly tokens = new Map<string, number>();
   readonly #points = new Map<number, ReadonlySet<number>>();
   #doomed = new Set<number>();
+  #emptied = new Set<number>();
 
   /** Number of the last commit; 0 for none. */
   get last(): number { return this.commits.length; }
@@ -99,6 +100,7 @@ export class TrueLog {
     for (const all of [this.commits, this.records, this.epochs]) all.length = 0;
     for (const map of [this.byPosition, this.byId, this.streams, this.tokens, this.#points]) map.clear();
     this.#doomed = new Set();
+    this.#emptied = new Set();
     for (const commit of commits) this.#add(commit, () => {});
   }
 
@@ -111,8 +113,15 @@ export class TrueLog {
       const doomed = new Set(doomedBy(this.records, point).keys());
       this.#points.set(position, doomed);
       for (const at of doomed) this.#doomed.add(at);
+      for (const at of emptiedBy(this.records, point)) this.#emptied.add(at);
     }
     return this.#doomed;
+  }
+
+  /** Positions of last events of deleted streams that some scavenge may have emptied, and readers then pass over. */
+  emptied(): ReadonlySet<number> {
+    this.doomed();
+    return this.#emptied;
   }
 }
 
