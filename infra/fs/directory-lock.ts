@@ -3,8 +3,8 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
 import type { StorageLock } from '../../core/ports/storage.ts';
-import { loadSqlite } from '../sqlite/load.ts';
-import type { Sqlite } from '../sqlite/load.ts';
+import { loadSqlite } from '../load-sqlite.ts';
+import type { Sqlite } from '../load-sqlite.ts';
 import { storageError } from './errors.ts';
 
 /** The file that carries the lock. Nobody else opens it: closing any descriptor of it would let the lock go. */

@@ -6,7 +6,7 @@ import { isSkuaError } from '../../core/errors.ts';
 import { streamHasher } from '../../core/stream-hash.ts';
 import type { StreamHasher } from '../../core/stream-hash.ts';
 import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
-import { loadSqlite } from './load.ts';
+import { loadSqlite } from '../load-sqlite.ts';
 import { guarded, invalidState } from './errors.ts';
 import { SCHEMA, SCHEMA_VERSION } from './scavenge-tables.ts';
 import { SqliteScavengeState } from './scavenge-state.ts';

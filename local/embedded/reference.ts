@@ -75,14 +75,14 @@ function docAbove(lines: readonly string[], at: number): Doc {
   if (at === 0 || !lines[at - 1]!.trim().endsWith('*/')) return NO_DOC;
   let begin = at - 1;
   while (!lines[begin]!.trim().startsWith('/**')) begin--;
-  const words = lines.slice(begin, at).map((line) => line.trim().replace(/^\/\*\*\s?|^\*(?!\/)\s?/, '').replace(/\s*\*\/$/, ''));
+  const words = lines.slice(begin, at).map((line) => line.trim().replace(/^\/\*\*\s?|^\*(?!\/)\s?/, '').replace(/\*\/$/, '').trimEnd());
   const [text = '', ...tags] = words.join('\n').split(/^@/m);
   const tag = (name: string) => tags.find((each) => each.startsWith(name))?.slice(name.length).trim() ?? null;
   return { text: oneLine(text), throws: tag('throws') === null ? null : oneLine(tag('throws')!), example: tag('example') };
 }
 
 function oneLine(text: string): string {
-  return text.trim().replaceAll(/\s*\n\s*/g, ' ');
+  return text.trim().split('\n').map((line) => line.trim()).join(' ');
 }
 
 function sectionOf({ name, doc, code, members }: Declaration): string {
@@ -98,7 +98,7 @@ function methodOf({ doc, code }: Member): string {
 }
 
 function throwsOf({ throws }: Doc): string[] {
-  return throws === null ? [] : [`Rejects with ${throws.replace(/^as (`\w+`(?: and `\w+`)*)/, 'what $1 rejects with')}\n`];
+  return throws === null ? [] : [`Rejects with ${throws.replace(/^as (`\w{1,40}`)/, 'what $1 rejects with')}\n`];
 }
 
 function exampleOf({ example }: Doc): string[] {
