@@ -8,7 +8,7 @@ import { gzip } from 'node:zlib';
 import { build } from 'esbuild';
 import { buildFunctions, REQUIRE, sizeLines, sizeProblems } from './infra/aws/build.mjs';
 import { noticesOf } from './infra/packaging/notices.mjs';
-import { PEERS, sourceOf, SURFACES } from './infra/packaging/surfaces.mjs';
+import { ALIASES, PEERS, sourceOf, SURFACES } from './infra/packaging/surfaces.mjs';
 import { writeTypes } from './infra/packaging/types.mjs';
 import { writePage } from './local/ui/write.mjs';
 
@@ -38,6 +38,7 @@ if (isAll) {
   const { metafile } = await build({
     entryPoints: { main: 'local/installed.mjs', worker: 'infra/jobs/worker.ts', 'sandbox-worker': 'infra/quickjs/worker.ts', ...Object.fromEntries(SURFACES.map((surface) => [surface, sourceOf(surface)])) },
     external: PEERS,
+    alias: ALIASES,
     outdir: 'dist',
     bundle: true,
     splitting: true,

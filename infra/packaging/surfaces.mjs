@@ -2,10 +2,13 @@
 // package.json. Bundles and declarations are made of these (esbuild.config.mjs, types.mjs), and a test compares them with `exports`.
 
 /** Folders below local/. */
-export const SURFACES = ['embedded'];
+export const SURFACES = ['embedded', 'emmett'];
 
 /** Packages that a program brings itself, where it imports a surface that is made for them: they are not in the bundles. */
-export const PEERS = [];
+export const PEERS = ['@event-driven-io/emmett'];
+
+/** Names under which this checkout has packages that a program knows by another, since it holds two of their releases. */
+export const ALIASES = { 'emmett-current': '@event-driven-io/emmett' };
 
 /** Source of a surface, from the checkout's folder. */
 export function sourceOf(surface) {

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { PEERS, sourceOf, SURFACES } from './surfaces.mjs';
+import { ALIASES, PEERS, sourceOf, SURFACES } from './surfaces.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What a module is imported from; TypeScript writes no other form into declarations. */
@@ -18,7 +18,7 @@ export async function writeTypes(folder) {
     await compile(all);
     const wanted = SURFACES.map((surface) => declarationOf(sourceOf(surface)));
     for (const file of wanted) {
-      const text = await readFile(path.join(all, file), 'utf8');
+      const text = (await readFile(path.join(all, file), 'utf8')).replaceAll(FROM, (all, from, inline) => all.replace(from ?? inline, ALIASES[from ?? inline] ?? from ?? inline));
       for (const [, from, inline] of text.matchAll(FROM)) {
         const name = from ?? inline;
         if (name.startsWith('.')) {
