@@ -29,7 +29,9 @@ export function isEmptied({ bytes }: RecordFrame, fields: PrepareFields): boolea
 /** The framed record that takes the place of the whole event in `frame`, whose own bytes may be those of a cache. */
 export function emptied({ bytes, at, length }: RecordFrame, { flags, dataAt, dataLength, metadataLength }: PrepareFields): Uint8Array {
   const frameAt = at - FRAME_BYTES / 2;
-  const out = bytes.slice(frameAt, frameAt + length + FRAME_BYTES);
+  // Not by `slice`, which shares the memory where a caller's bytes are of a class that says so.
+  const out = new Uint8Array(length + FRAME_BYTES);
+  out.set(bytes.subarray(frameAt, frameAt + out.length));
   const redacted = flags | FLAG_REDACTED;
   const flagsAt = FRAME_BYTES / 2 + 10;
   out[flagsAt] = redacted & 255;

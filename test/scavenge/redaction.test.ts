@@ -191,6 +191,7 @@ describe('comparing a copy with another log', () => {
     const same = (a: Uint8Array, b: Uint8Array) => isSameRecord(a, 0, b, 0, a.length);
     expect([same(whole, whole), same(whole, empty), same(empty, whole), same(empty, empty)]).toEqual([true, true, true, true]);
     // Another id; data that say something else; another event of the same length.
+    expect(whole.indexOf('mine')).toBeGreaterThan(0);
     for (const at of [whole.indexOf('gone') + 5, whole.indexOf('mine')]) {
       const other = Uint8Array.from(whole);
       other[at]! ^= 1;
