@@ -1,4 +1,4 @@
-/// <reference lib="esnext.disposable" />
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { LogEntry, NewEvent, ScavengeResult, Store } from '../embedded/api.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -83,6 +83,31 @@ describe('a stranger', () => {
     expect(JSON.parse((await ok(all.shell('node main.cjs', { cwd: folder }).ended)).out)).toEqual([version, true, 'ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_PACKAGE_PATH_NOT_EXPORTED']);
   });
 
+  test('has the other surfaces too: a test node, imported or required, and the event store of Emmett, which a program brings itself', async () => {
+    const folder = strangersFolder('others', []);
+    // Where a package is a link, what it imports is looked for where it leads to.
+    rmSync(path.join(folder, 'node_modules/skua'));
+    cpSync(path.join(all.installed, 'node_modules/skua'), path.join(folder, 'node_modules/skua'), { recursive: true });
+    mkdirSync(path.join(folder, 'node_modules/@event-driven-io'));
+    symlinkSync(path.join(ROOT, 'node_modules/emmett-current'), path.join(folder, 'node_modules/@event-driven-io/emmett'));
+    writeFileSync(path.join(folder, 'main.mjs'), `
+      import { createRequire } from 'node:module';
+      import { openStore } from 'skua/embedded';
+      import { getSkuaEventStore } from 'skua/emmett';
+      import { startTestNode } from 'skua/testing';
+      const node = await startTestNode();
+      const reply = await fetch(node.url + '/ping');
+      const isSame = createRequire(import.meta.url)('skua/testing').startTestNode === startTestNode;
+      await node[Symbol.asyncDispose]();
+      const store = await openStore({ memory: true });
+      const events = getSkuaEventStore(store);
+      await events.appendToStream('order-1', [{ type: 'Placed', data: { total: 3 } }]);
+      const { state } = await events.aggregateStream('order-1', { initialState: () => 0, evolve: (sum, { data }) => sum + data.total });
+      await store.close();
+      console.log(JSON.stringify([reply.status, isSame, state]));`);
+    expect(JSON.parse((await ok(all.shell('node main.mjs', { cwd: folder }).ended)).out)).toEqual([200, true, 3]);
+  });
+
   test('has what its types promise exercised by the tests above: each member of the declarations occurs in them', () => {
     const declared = readFileSync(path.join(all.installed, 'node_modules/skua/dist/types/local/embedded/api.d.ts'), 'utf8');
     const suite = readFileSync(new URL('suite.ts', import.meta.url), 'utf8') + PROGRAM;
@@ -94,6 +119,8 @@ describe('a stranger', () => {
 
 /** Names every type, and uses members that the tests of the store have no other use for. */
 const PROGRAM = `
+import { startTestNode } from 'skua/testing';
+import type { TestNode } from 'skua/testing';
 import { isSkuaError, openStore, SkuaError, STORE_ERRORS } from 'skua/embedded';
 import type {
   AppendResult, BackupOptions, BackupResult, DeleteOptions, ErasureFinding, ErasureProof, Expected, Explanation, Filter, LogEntry, NewEvent, OpenStoreOptions, Position, ProveErasedOptions, ReadAllOptions, ReadOptions, RecordedEvent,
@@ -106,6 +133,8 @@ const places: OpenStoreOptions[] = [
 ];
 // @ts-expect-error one place only
 const wrong: StorePlace = { memory: 'yes' };
+const node: Promise<TestNode> = startTestNode({ seed: { 'order-1': [{ type: 'Placed' }] } });
+void node;
 interface Placed { readonly total: number }
 const expected: Expected = 3;
 const event: NewEvent = { type: 'Placed', data: { total: 1 } satisfies Placed };
