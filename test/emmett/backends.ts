@@ -37,9 +37,9 @@ function byHttp(url: string, send: Send): Omit<Backend, 'source' | 'close'> {
 }
 
 /** A store of this process, in memory or in a directory. */
-export async function embedded(isInMemory = true): Promise<Backend> {
+export async function embedded(isInMemory = true, open = openStore): Promise<Backend> {
   const folder = isInMemory ? null : await mkdtemp(join(tmpdir(), 'skua-emmett-'));
-  const store = await openStore(folder === null ? { memory: true } : { directory: folder });
+  const store = await open(folder === null ? { memory: true } : { directory: folder });
   return {
     source: store,
     deleteStream: async (stream, hard) => { await store.delete(stream, { hard }); },

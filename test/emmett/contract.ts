@@ -3,7 +3,7 @@ import {
 } from 'emmett-current';
 import type { Event, EventStore, ExpectedStreamVersion, ReadEvent, ReadEventMetadataWithGlobalPosition } from 'emmett-current';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { getSkuaEventStore, SkuaEventStoreDefaultStreamVersion, SkuaEventStoreError } from '../../local/emmett/index.ts';
+import * as sources from '../../local/emmett/index.ts';
 import type { SkuaEventStore, SkuaReadEvent } from '../../local/emmett/index.ts';
 import type { Backend } from './backends.ts';
 
@@ -30,7 +30,7 @@ async function failure(work: Promise<unknown>): Promise<Error & Record<string, u
 }
 
 /** What the event store promises Emmett, wherever its events are. */
-export function describeEventStore(name: string, open: () => Promise<Backend>): void {
+export function describeEventStore(name: string, open: () => Promise<Backend>, emmett: () => typeof sources = () => sources): void {
   describe(`the event store over ${name}`, () => {
     let backend: Backend;
     // What applications are written against.
@@ -44,7 +44,7 @@ export function describeEventStore(name: string, open: () => Promise<Backend>): 
     };
     beforeAll(async () => {
       backend = await open();
-      store = getSkuaEventStore(backend.source);
+      store = emmett().getSkuaEventStore(backend.source);
     });
     afterAll(() => backend?.close());
 
@@ -61,7 +61,7 @@ export function describeEventStore(name: string, open: () => Promise<Backend>): 
 
     test('has nothing of a stream that does not exist', async () => {
       const stream = fresh();
-      expect(await store.readStream(stream)).toEqual({ currentStreamVersion: SkuaEventStoreDefaultStreamVersion, events: [], streamExists: false });
+      expect(await store.readStream(stream)).toEqual({ currentStreamVersion: emmett().SkuaEventStoreDefaultStreamVersion, events: [], streamExists: false });
       expect(await store.readStream(stream, { from: 5n, maxCount: 3n, expectedStreamVersion: STREAM_DOES_NOT_EXIST })).toMatchObject({ streamExists: false });
       expect(await store.readStream(stream, { to: 0n })).toEqual({ currentStreamVersion: -1n, events: [], streamExists: false });
       expect(await store.aggregateStream<Parcel, ParcelEvent>(stream, { evolve, initialState })).toEqual({ currentStreamVersion: -1n, state: { grams: 0, events: 0 }, streamExists: false });
@@ -199,7 +199,7 @@ export function describeEventStore(name: string, open: () => Promise<Backend>): 
     ])('refuses %s, and changes nothing', async (_, work, code) => {
       const stream = fresh();
       const refused = await failure(work(stream));
-      expect(refused).toBeInstanceOf(SkuaEventStoreError);
+      expect(refused).toBeInstanceOf(emmett().SkuaEventStoreError);
       expect(refused).toMatchObject({ code, errorCode: 400 });
       expect(await store.streamExists(stream)).toBe(false);
     });
@@ -267,7 +267,7 @@ export function describeEventStore(name: string, open: () => Promise<Backend>): 
       await backend.deleteStream(stream, true);
       for (const work of [() => store.readStream(stream), () => store.readStream(stream, { to: 0n }), () => store.aggregateStream(stream, { evolve, initialState }), () => store.streamExists(stream), () => store.appendToStream(stream, [weighed(1)]), () => store.appendToStream(stream, [weighed(1)], { expectedStreamVersion: STREAM_DOES_NOT_EXIST })]) {
         const gone = await failure(work());
-        expect(gone).toBeInstanceOf(SkuaEventStoreError);
+        expect(gone).toBeInstanceOf(emmett().SkuaEventStoreError);
         expect(gone).toMatchObject({ code: 'stream_deleted', errorCode: 410 });
       }
     });
@@ -306,7 +306,7 @@ export function describeEventStore(name: string, open: () => Promise<Backend>): 
 
     test('tells of what was written, once it is', async () => {
       const told: SkuaReadEvent[][] = [];
-      const telling = getSkuaEventStore(backend.source, { hooks: { onAfterCommit: (messages) => { told.push(messages); } } });
+      const telling = emmett().getSkuaEventStore(backend.source, { hooks: { onAfterCommit: (messages) => { told.push(messages); } } });
       const stream = fresh();
       await telling.appendToStream<Labelled>(stream, [{ type: 'Labelled', data: { text: 'a' }, metadata: { by: 'kim' } }]);
       await telling.appendToStream<Weighed>(stream, several(3));
@@ -326,7 +326,7 @@ export function describeEventStore(name: string, open: () => Promise<Backend>): 
       const said = vi.spyOn(console, 'error').mockImplementation(() => {});
       try {
         const stream = fresh();
-        const telling = getSkuaEventStore(backend.source, { hooks: { onAfterCommit: () => { throw new Error('of the hook'); } } });
+        const telling = emmett().getSkuaEventStore(backend.source, { hooks: { onAfterCommit: () => { throw new Error('of the hook'); } } });
         expect(await telling.appendToStream(stream, several(2))).toEqual({ nextExpectedStreamVersion: 1n, createdNewStream: true });
         expect(said).toHaveBeenCalledOnce();
         expect(await store.streamExists(stream)).toBe(true);

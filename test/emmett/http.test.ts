@@ -138,4 +138,18 @@ describe('over HTTP', () => {
     expect(seen.map(([url]) => url.split('?', 1)[0])).toEqual(['https://store.example.com/live/streams/a%2Fb', 'https://store.example.com/streams/a']);
     expect(seen.map(([, authorization]) => Buffer.from(authorization!.slice('Basic '.length), 'base64').toString())).toEqual(['kim:p@ss', 'lou:ü']);
   });
+
+  test('a request that is not answered in its time is ended, and repeated', async () => {
+    const stream = fresh();
+    let requests = 0;
+    const send: Send = async (url, init) => {
+      if (requests++ > 0) return fetch(url, { ...init, signal: null });
+      await new Promise((resolve) => { init.signal!.addEventListener('abort', resolve, { once: true }); });
+      throw init.signal!.reason;
+    };
+    const store = getSkuaEventStore({ url: node.url, timeoutMs: 1, fetch: send });
+    await store.appendToStream(stream, events(2));
+    expect(requests).toBe(2);
+    expect((await store.readStream(stream)).events).toHaveLength(2);
+  });
 });

@@ -55,3 +55,8 @@ export async function ok(ended: Promise<Ended>): Promise<Ended> {
   if (code !== 0) throw new Error(`ended with ${code}:\n${out}\n${err}`);
   return { code, out, err };
 }
+
+/** Names of the members that declarations promise. */
+export function declaredMembers(declarations: string): readonly string[] {
+  return [...new Set([...declarations.matchAll(/^ {4,}(?:readonly )?(\w+)\??(?:: |\(|<)/gm)].map(([, name]) => name!))];
+}

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { declaredMembers } from '../local/packed.ts';
 import { ROOT, Spawned } from '../local/spawn.ts';
 import type { Ended } from '../local/spawn.ts';
 import { workplace } from './package.ts';
@@ -62,4 +63,12 @@ test('has its own', async () => {
   const { code, out, err } = await run(at, [path.join(place.folder, 'node_modules/vitest/vitest.mjs'), 'run', '--pool=threads', '--maxWorkers=8', '--testTimeout=600000']);
   expect(`${out}\n${err}`).toMatch(/Test Files +100 passed \(100\)/);
   expect(code).toBe(0);
+});
+
+test('each member that the declarations promise occurs in the suite', async () => {
+  const declared = await readFile(path.join(place.folder, 'node_modules/skua/dist/types/local/testing/api.d.ts'), 'utf8');
+  const suite = await readFile(path.join(ROOT, 'test/testing/suite.ts'), 'utf8');
+  const members = declaredMembers(declared);
+  expect(members.length).toBeGreaterThan(25);
+  expect(members.filter((name) => !new RegExp(`\\b${name}\\b`).test(suite))).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type * as Embedded from '../../../local/embedded/index.ts';
 import { NODE_MIN } from '../../../local/node-version.mjs';
-import { ok, packed } from '../packed.ts';
+import { declaredMembers, ok, packed } from '../packed.ts';
 import type { Packed } from '../packed.ts';
 import { ROOT } from '../spawn.ts';
 import { storeTests } from './suite.ts';
@@ -111,7 +111,7 @@ describe('a stranger', () => {
   test('has what its types promise exercised by the tests above: each member of the declarations occurs in them', () => {
     const declared = readFileSync(path.join(all.installed, 'node_modules/skua/dist/types/local/embedded/api.d.ts'), 'utf8');
     const suite = readFileSync(new URL('suite.ts', import.meta.url), 'utf8') + PROGRAM;
-    const members = [...new Set([...declared.matchAll(/^ {4,}(?:readonly )?(\w+)\??(?:: |\(|<)/gm)].map(([, name]) => name!))];
+    const members = declaredMembers(declared);
     expect(members.length).toBeGreaterThan(80);
     expect(members.filter((name) => !new RegExp(`\\b${name}\\b`).test(suite))).toEqual([]);
   });
