@@ -1,6 +1,8 @@
+import { enableCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
+// Before anybody's fake timers: the node takes the real ones from here.
+import '../../infra/timers.ts';
 import type { TestNode, TestNodeOptions } from './api.ts';
-import { checkOptions } from './options.ts';
-import { openTestNode } from './test-node.ts';
 
 export type * from '../embedded/api.ts';
 export type { Duration, RemovedEvent, ScavengeOutcome, Seed, TestNode, TestNodeOptions, TestUser } from './api.ts';
@@ -16,5 +18,13 @@ export { REMOVED_MAX } from './limits.ts';
  * ```
  */
 export async function startTestNode(options: TestNodeOptions = {}): Promise<TestNode> {
+  const { checkOptions, openTestNode } = await loaded();
   return openTestNode(checkOptions(options));
+}
+
+/** Loaded with the first node, so that what was compiled in one process of tests is found by those that follow, as with the command line. Sources have a place for that of their own. */
+async function loaded() {
+  if (import.meta.url.endsWith('.js')) enableCompileCache(fileURLToPath(new URL('.cache', import.meta.url)));
+  const [{ checkOptions }, { openTestNode }] = await Promise.all([import('./options.ts'), import('./test-node.ts')]);
+  return { checkOptions, openTestNode };
 }

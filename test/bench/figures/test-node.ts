@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ROOT } from '../child.ts';
 import { workplace } from '../../testing/package.ts';
 import { row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
@@ -9,6 +10,8 @@ import type { Figure } from '../figure.ts';
 const FIRST_MS = 300;
 const NEXT_MS = 10;
 const NEXT = 50;
+/** For the test that the README shows to who needs no node: the time that Vitest tells of it, imports and all. */
+const STRANGER_MS = 1_000;
 /** What comes first has not been compiled. */
 const WARM = 20;
 
@@ -55,7 +58,7 @@ interface Times {
 
 export const testNode: Figure = {
   name: 'test-node',
-  how: `\`skua/testing\` as a bundle, in a new process for each window. First: from the import of the module to the node that serves, in memory and without users. Next: from the call of \`startTestNode\` to a further one, the median of ${NEXT} behind ${WARM} that count for nothing. The limits are the goals.`,
+  how: `\`skua/testing\` as a bundle, in a new process for each window. First: from the import of the module to the node that serves, in memory and without users. Next: from the call of \`startTestNode\` to a further one, the median of ${NEXT} behind ${WARM} that count for nothing. Stranger: the test of the README's section "In your program, without a server", which appends, reads, deletes, scavenges and proves erasure, as Vitest runs and times it beside the packed package. The limits are the goals.`,
   async run(settings) {
     const place = await workplace();
     try {
@@ -63,12 +66,15 @@ export const testNode: Figure = {
       await writeFile(file, SCRIPT);
       const windows: Times[] = [];
       for (let i = 0; i < settings.windows; i++) windows.push(await measure(file));
+      const stranger: number[] = [];
+      for (let i = 0; i < settings.windows; i++) stranger.push(await strangersTest(place.folder));
       const list = (of: (times: Times) => number) => windows.map((times) => of(times).toFixed(1)).join(', ');
       return [
         row('first test node of a process', 'ms', { limit: [FIRST_MS], ours: windows.map(({ firstMs }) => firstMs) }, { kind: 'below', value: 1 }),
         row('next test node', 'ms', { limit: [NEXT_MS], ours: windows.map(({ nextMs }) => nextMs) }, { kind: 'below', value: 1 }, [
           `with users ${list(({ usersMs }) => usersMs)} ms; a reset ${list(({ resetMs }) => resetMs)} ms; memory of the process for each of a hundred ${list(({ eachBytes }) => eachBytes / 1_048_576)} MiB`,
         ]),
+        row('a stranger\'s test of skua/embedded', 'ms', { limit: [STRANGER_MS], ours: stranger }, { kind: 'below', value: 1 }),
       ];
     } finally {
       await place.remove();
@@ -76,11 +82,27 @@ export const testNode: Figure = {
   },
 };
 
+async function strangersTest(folder: string): Promise<number> {
+  const [, section] = (await readFile(join(ROOT, 'README.md'), 'utf8')).split('## In your program, without a server');
+  const [, program] = /```js\n([^]*?)\n```/.exec(section!)!;
+  const at = join(folder, 'stranger');
+  await mkdir(at, { recursive: true });
+  await writeFile(join(at, 'erasure.test.mjs'), program!);
+  const { testResults: [file] } = JSON.parse(await output([join(folder, 'node_modules/vitest/vitest.mjs'), 'run', '--root', at, '--reporter=json'])) as { testResults: { assertionResults: { status: string; duration: number }[] }[] };
+  const [only] = file!.assertionResults;
+  if (only?.status !== 'passed') throw new Error('The test of the README does not pass.');
+  return only.duration;
+}
+
 async function measure(file: string): Promise<Times> {
-  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  return JSON.parse(await output([file])) as Times;
+}
+
+async function output(words: readonly string[]): Promise<string> {
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.on('data', (part: Buffer) => { text += part.toString(); });
   const code = await new Promise<number | null>((resolve, reject) => { child.on('error', reject).on('close', resolve); });
-  if (code !== 0) throw new Error(`The process with test nodes ended with ${code}.`);
-  return JSON.parse(text) as Times;
+  if (code !== 0) throw new Error(`A process of the measurement ended with ${code}.`);
+  return text;
 }
