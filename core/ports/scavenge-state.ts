@@ -119,6 +119,11 @@ export interface ScavengePoint {
   /** 100 ns ticks beyond `effectiveNowMs`, 0 to 9999; absent for 0. */
   readonly effectiveNowTicks?: number;
   readonly threshold: number;
+  /**
+   * Of a checkpoint's point: the database has learnt of every stream that is soft-deleted, and runs ever since have emptied their last events. Absent where the reference, an older version, or a run that
+   * keeps these data has written the checkpoint: rows of such streams may be gone then, though their events still have their data.
+   */
+  readonly emptiesDeleted?: true;
 }
 
 export type ScavengeStage = 'Accumulating' | 'Calculating' | 'ExecutingChunks' | 'MergingChunks' | 'ExecutingIndex' | 'Cleaning' | 'Done';

@@ -29,7 +29,7 @@ export interface BeginningOptions {
 
 /** Finds out where to begin. Null when there is nothing to do. */
 export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | null, options: BeginningOptions): Promise<ScavengeCheckpoint | null> {
-  const { data: { store, table }, ports: { ids, jobs } } = run.deps;
+  const { data: { store, table }, ports: { ids, jobs }, config: { keepsDeletedData } } = run.deps;
   if (stored !== null) checkBelongsToLog(stored, table.end);
   const isResumed = stored !== null && stored.stage !== 'Done' && !options.startAfresh;
   const latest = isResumed ? null : await run.orAborted(readLatestPoint(store));
@@ -40,7 +40,7 @@ export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | nul
     return null;
   }
   if (beginning.kind === 'resume') {
-    run.point = beginning.checkpoint.point;
+    run.point = markedPoint(beginning.checkpoint.point, beginning.checkpoint.point.emptiesDeleted === true && !keepsDeletedData);
     run.lines.resumed(beginning.checkpoint.stage, run.point);
     return beginning.checkpoint;
   }
@@ -49,9 +49,22 @@ export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | nul
   jobs.prepare?.(ACCUMULATE_JOB);
   jobs.prepare?.();
   const { point, isOwn } = beginning.kind === 'use' ? { point: beginning.point, isOwn: false } : await run.deps.data.withNextChunk(() => writePoint(store, ids, beginning.after, options.threshold));
-  run.point = notAhead(point, run.deps.ports.clock.nowMs());
+  run.point = markedPoint(notAhead(point, run.deps.ports.clock.nowMs()), !keepsDeletedData);
   run.lines.usesPoint(run.point, isOwn ? 'created' : 'existing', stored === null ? null : pointName(stored.point));
-  return { point: run.point, stage: 'Accumulating', ...(beginning.fromChunk > 0 && { doneChunk: beginning.fromChunk - 1 }) };
+  const fromChunk = missesDeleted(run, stored) ? 0 : beginning.fromChunk;
+  return { point: run.point, stage: 'Accumulating', ...(fromChunk > 0 && { doneChunk: fromChunk - 1 }) };
+}
+
+/**
+ * True when rows of soft-deleted streams may be gone from the database though their last events still have their data: the reference, an older version, or runs that keep these data have written it. A run
+ * that begins then learns all of the log anew.
+ */
+export function missesDeleted({ deps: { config } }: Pick<RunContext, 'deps'>, stored: ScavengeCheckpoint | null): stored is ScavengeCheckpoint {
+  return stored !== null && !config.keepsDeletedData && stored.point.emptiesDeleted !== true;
+}
+
+function markedPoint({ emptiesDeleted: _before, ...point }: ScavengePoint, isMarked: boolean): ScavengePoint {
+  return isMarked ? { ...point, emptiesDeleted: true } : point;
 }
 
 export const ABANDON_JOB = 'scavenge.abandon';

@@ -59,6 +59,10 @@ export class RunLog {
     this.#log.warn(`SCAVENGING: The scavenge database is damaged (${found[0]}). It is removed, and everything is learnt anew from the log.`, { ScavengeId: this.#scavengeId, found });
   }
 
+  learnsDeleted(): void {
+    this.#info('Earlier runs have kept the data of the last events of deleted streams and forgotten the streams. Everything is learnt anew from the log, once.');
+  }
+
   opened(collisions: readonly string[]): void {
     this.#info('Started. The scavenge state is open.', { collisions: collisions.length });
     for (const name of collisions.slice(0, COLLISIONS_LISTED_MAX)) this.#debug(`Known collision: "${name}"`);

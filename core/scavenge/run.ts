@@ -1,7 +1,7 @@
 import type { ScavengeCheckpoint, ScavengeStage, ScavengeState } from '../ports/scavenge-state.ts';
 import { runAccumulation } from './accumulation.ts';
 import type { ScavengePhase } from './api.ts';
-import { type BeginningOptions, beginRun, completePointsChunk, startAfresh } from './beginning.ts';
+import { type BeginningOptions, beginRun, completePointsChunk, missesDeleted, startAfresh } from './beginning.ts';
 import { runCalculation } from './calculation.ts';
 import { runChunkExecution } from './chunk-execution.ts';
 import { runChunkMerging } from './chunk-merging.ts';
@@ -26,6 +26,11 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
   const first = await beginRun(run, stored, options);
   if (first === null) return;
   await completePointsChunk(run);
+  if (first !== stored && missesDeleted(run, stored)) {
+    run.lines.learnsDeleted();
+    // As ever it only saves work: a crash from here on has the next run learn all of it to the same point.
+    run.deps.ports.states.remove();
+  }
   if (options.startAfresh) await startAfresh(run, stored, first);
   // Entries of the log before the scavenge point must be in tables, which are all that jobs read.
   await run.orAborted(run.deps.data.index.flush());

@@ -15,6 +15,8 @@ export function checkpointText(checkpoint: ScavengeCheckpoint): string {
   let text = `{"scavengePoint":${pointText(point)},"schemaVersion":"V0","checkpointStage":"${stage}"`;
   if (STAGES_BY_CHUNK.includes(stage) && doneChunk !== undefined) text += `,"doneLogicalChunkNumber":${doneChunk}`;
   if (stage === 'Calculating' && doneStream !== undefined) text += `,"doneStreamHandle":${handleText(doneStream)}`;
+  // The reference ignores members that it doesn't know, and leaves them out of what it writes.
+  if (point.emptiesDeleted === true) text += ',"emptiesDeleted":true';
   return `${text}}`;
 }
 
@@ -50,7 +52,7 @@ export function parseCheckpoint(text: string): ScavengeCheckpoint | null {
   if (doneChunk !== undefined && !isCount(doneChunk)) return null;
   const doneStream = stage === 'Calculating' ? handleOf(value.doneStreamHandle, text) : undefined;
   if (doneStream === null) return null;
-  return { point, stage, ...(doneChunk !== undefined && { doneChunk }), ...(doneStream !== undefined && { doneStream }) };
+  return { point: value.emptiesDeleted === true ? { ...point, emptiesDeleted: true } : point, stage, ...(doneChunk !== undefined && { doneChunk }), ...(doneStream !== undefined && { doneStream }) };
 }
 
 function pointOf(value: unknown): ScavengePoint | null {

@@ -203,6 +203,37 @@ describe('erasure from a repository', () => {
     await node.close();
   });
 
+  it('drops backups that hold a chunk from before a scavenge emptied an event in it, be that all that the scavenge has changed', async () => {
+    const node = await openSmall(new MemoryStorage());
+    const repository = await openTestRepository(new MemoryObjects());
+    const scavenge = async () => {
+      await node.scavenger.start({ threads: 1, throttlePercent: 100, threshold: 0 });
+      await node.scavenger.idle();
+    };
+    await append(node, 'kept', 1);
+    await append(node, 'removed', 1);
+    await append(node, 'secret', 1);
+    // Until the chunk of the event is complete, so that no backup has it as its tail.
+    await append(node, 'kept', 20);
+    const unscavenged = await backUpNode(node, repository);
+    await node.store.deleteStream('removed', ANY, 'hard');
+    await scavenge();
+    // Its first chunk has been scavenged as well, but still has the event.
+    const scavenged = await backUpNode(node, repository);
+    const only = { keep: null, isErased: true } as const;
+    expect((await prune(repository, TEST_NOW_MS, only)).removed).toMatchObject([{ id: unscavenged.manifest.id, why: 'erased' }]);
+    expect((await prove(repository, 'secret')).summary).toMatchObject({ traces: 1, redacted: 0 });
+    await node.store.deleteStream('secret', ANY, 'soft');
+    await scavenge();
+    const emptied = await backUpNode(node, repository);
+    const [before, after] = [scavenged, emptied].map(({ manifest }) => manifest.chunks[0]!);
+    expect(after).toMatchObject({ sizeBytes: before!.sizeBytes, isScavenged: true });
+    expect(await prune(repository, TEST_NOW_MS, only)).toMatchObject({ kept: [emptied.manifest.id], removed: [{ id: scavenged.manifest.id, why: 'erased' }] });
+    expect(await prove(repository, 'secret')).toMatchObject({ traces: [], summary: { traces: 0, redacted: 1 } });
+    expect((await verifyRepository({ repository })).findings).toBe(0);
+    await node.close();
+  });
+
   it('finds what is left in blobs without use, in tails and in what was shipped', async () => {
     const objects = new MemoryObjects();
     const repository = await openTestRepository(objects);

@@ -13,6 +13,8 @@ describe('text of the checkpoint', () => {
     '{"scavengePoint":{"position":11197364,"effectiveNow":"2026-11-21T07:23:07.5419061"},"schemaVersion":"V0","checkpointStage":"ExecutingChunks","doneLogicalChunkNumber":51}',
     '{"scavengePoint":{"position":921731,"effectiveNow":"2026-11-21T07:55:37.905655","threshold":25},"schemaVersion":"V0","checkpointStage":"Done"}',
     '{"scavengePoint":{"position":719724,"effectiveNow":"2026-11-21T07:55:00","threshold":-1},"schemaVersion":"V0","checkpointStage":"Cleaning"}',
+    `{${point},"schemaVersion":"V0","checkpointStage":"Accumulating","doneLogicalChunkNumber":7,"emptiesDeleted":true}`,
+    `{${point},"schemaVersion":"V0","checkpointStage":"Done","emptiesDeleted":true}`,
   ])('is written as it was read: %s', (text) => {
     expect(checkpointText(parseCheckpoint(text)!)).toBe(text);
   });

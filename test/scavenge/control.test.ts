@@ -335,7 +335,8 @@ test('a point whose chunk could not be completed before the process ended is use
   world.storage.failWhen(undefined);
   const again = await openWorld({ storage: world.storage, states: world.states, seed: 3 });
   await runToEnd(again, { syncOnly: true });
-  expect(again.open.scavenger.last()).toEqual({ scavengeId: expect.any(String), result: 'Success', error: null, olderPoint: { why: 'unreached', point: checkpointOf(again)!.point } });
+  // What the run has added to the point of its checkpoint is its own.
+  expect(again.open.scavenger.last()).toEqual({ scavengeId: expect.any(String), result: 'Success', error: null, olderPoint: { why: 'unreached', point: { ...checkpointOf(again)!.point, emptiesDeleted: undefined } } });
   expect(await eventsOf(again.open, '$scavengePoints')).toHaveLength(1);
   await again.open.close();
 });

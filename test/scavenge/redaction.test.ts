@@ -1,11 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
+import { CLEAN_JOB } from '../../core/scavenge/cleaning.ts';
 import { proveErased, type ErasureFinding, type ErasureSummary } from '../../core/scavenge/erasure/prove-erased.ts';
 import { isSameRecord } from '../../core/streams/redaction.ts';
 import { encodeText } from '../../core/text.ts';
 import { readWholeAll, readWholeStream } from '../support/oracle.ts';
 import { errorsIn } from './chunk-kit.ts';
-import { openWorld, runToEnd, setMetadata, type World } from './control-kit.ts';
+import { checkpointOf, openWorld, runToEnd, setMetadata, type World } from './control-kit.ts';
 import { learn } from './learn-kit.ts';
 import { emptiedBytes, type RawRecord, readRawLog } from './raw-log.ts';
 
@@ -91,6 +92,43 @@ describe('the last event of a soft-deleted stream', () => {
     expect((await recordOf(world)).bytes).toBe(before.bytes);
     expect(await all(world)).toContain('gone');
     await world.open.close();
+  });
+
+  it('loses them as well where earlier runs kept them and forgot the stream: the first run that empties learns the log anew, once', async () => {
+    const old = await deleted({ keepsDeletedData: true });
+    await runToEnd(old);
+    await old.open.close();
+    let seed = 1;
+    const opened = (keepsDeletedData: boolean) => openWorld({ storage: old.storage, states: old.states, seed: ++seed, scavenge: { repairHistory: false, keepsDeletedData } });
+    const learnt = ({ lines }: World) => lines.filter(({ message }) => message.includes('learnt anew')).length;
+    const world = await opened(false);
+    expect((await world.open.scavenger.explain('gone')).redacted).toMatchObject({ number: 0 });
+    // The run ends where what was known is gone, and nothing is learnt yet.
+    const remove = vi.spyOn(old.states, 'remove').mockImplementationOnce(() => {
+      old.states.remove();
+      throw new Error('cut off');
+    });
+    await runToEnd(world);
+    expect([world.open.scavenger.last()?.result, remove.mock.calls.length, checkpointOf(world)]).toEqual(['Errored', 2, null]);
+    for (let i = 0; i < 3; i++) {
+      await runToEnd(world);
+      expect([(await recordOf(world)).prepare!.isEmptied, learnt(world), checkpointOf(world)]).toMatchObject([true, 1, { stage: 'Done', point: { emptiesDeleted: true } }]);
+    }
+    await world.open.close();
+    // Once more, when runs have kept such data again meanwhile; that of a run which is gone on with counts for the run it was.
+    const keeping = await opened(true);
+    await keeping.open.store.deleteStream('kept', ANY, 'soft');
+    keeping.jobs.hook = (name) => { if (name === CLEAN_JOB) throw new Error('cut off'); };
+    await runToEnd(keeping);
+    keeping.jobs.hook = null;
+    await keeping.open.close();
+    const last = await opened(false);
+    await runToEnd(last);
+    expect([(await recordOf(last, 'kept')).prepare!.isEmptied, checkpointOf(last)!.point.emptiesDeleted]).toEqual([false, undefined]);
+    await runToEnd(last);
+    expect([(await recordOf(last, 'kept')).prepare!.isEmptied, learnt(last)]).toEqual([true, 1]);
+    await last.open.close();
+    expect(await errorsIn(last.storage)).toEqual([]);
   });
 
   it('is passed over by $all in both directions, by filters and subscriptions, and its stream goes on behind its number', async () => {

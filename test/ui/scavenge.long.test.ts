@@ -6,7 +6,7 @@ import { atNode, SIZE_NAMES, sees } from './kit.ts';
 import { fillChunks, fillLog, GOING, idle, json, limit, SMALL_CHUNKS, soon, STAYING } from './log-to-scavenge.ts';
 
 interface DryRunChunk { readonly weight: number; readonly bytes: number; readonly bytesReclaimable: number }
-interface Report { readonly chunks: readonly DryRunChunk[]; readonly totals: { readonly chunks: number; readonly chunksExecuted: number } }
+interface Report { readonly chunks: readonly DryRunChunk[]; readonly totals: { readonly chunks: number; readonly chunksExecuted: number; readonly redactable: number } }
 interface Last { readonly scavengeId: string; readonly scavengeResult: string }
 interface Entry { readonly eventType: string; readonly data: string }
 
@@ -18,6 +18,8 @@ const LARGE_BYTES = 4 * 2 ** 40;
 const ENDED = /status of 404/;
 /** What a run does while it is watched has to be caught before it ends: on a machine that sees too late, with a longer log. */
 const AGAIN = { retry: 3 };
+/** Deleted in a way that lets it be written again: its one event stays, without its data. */
+const EMPTIED = 'emptied';
 const BAR = { name: 'Scavenge' } as const;
 
 /** The number in a tile of figures. */
@@ -39,11 +41,15 @@ atNode('scavenges', (ui, node) => {
   test('what a dry run counts, and what of it each threshold wins', async () => {
     ui.allow(ENDED);
     await fillLog(ui, 5, 3);
+    await ui.ask('POST', `/streams/${EMPTIED}`, [{ eventId: crypto.randomUUID(), eventType: 'x', data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
+    await ui.ask('DELETE', `/streams/${EMPTIED}`);
     const page = await ui.open('/scavenge?tab=dry-run');
     await page.getByRole('button', { name: 'Start a dry run' }).click();
     await page.getByRole('slider', { name: 'Threshold' }).waitFor();
     const report = await json<Report>(ui, `/admin/scavenge/dry-run/${await page.evaluate('localStorage.getItem("skua.dry-run")') as string}`);
     expect(await figure(page, 'Chunks written anew')).toBe(`${report.totals.chunksExecuted} of ${report.totals.chunks}`);
+    expect(report.totals.redactable).toBe(1);
+    await sees(page, /^of [\d\s.,]+ in the log; 1 more loses its data$/);
     const executedAt = (threshold: number) => report.chunks.filter(({ weight }) => threshold < 0 || (weight > 0 && weight >= threshold)).length;
 
     await page.getByRole('slider').focus();
@@ -149,6 +155,11 @@ atNode('scavenges', (ui, node) => {
     await explain(STAYING);
     await sees(page, 'Nothing goes');
     await sees(page, 'None: no event of it ever goes.');
+    const deleted = 'deleted-just-now';
+    await ui.ask('POST', `/streams/${deleted}`, [{ eventId: crypto.randomUUID(), eventType: 'x', data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
+    await ui.ask('DELETE', `/streams/${deleted}`);
+    await explain(deleted);
+    await sees(page, /^Nothing goes, 1 event stays, of which the last one loses its data \(/);
     await explain('nobody-wrote-this');
     await sees(page, 'There is no such stream');
     await page.reload();

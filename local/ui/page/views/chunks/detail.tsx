@@ -41,6 +41,7 @@ export function ChunkDetail({ cell, chunkSize }: { readonly cell: Cell; readonly
       <Definitions items={[
         ['Removable', removable === null || counted === null ? <span class="faint">not counted</span> : <strong>{bytesText(Math.max(0, counted.bytesReclaimable))} <span class="muted">({percentText(removable)})</span></strong>],
         counted === null ? null : ['Records that go', <>{numberText(counted.discardable)} of {numberText(counted.records)}</>],
+        counted === null || counted.redactable === 0 ? null : ['Records that lose their data', <>{numberText(counted.redactable)} <span class="muted">last of deleted streams</span></>],
         counted === null ? null : ['Weight', <><Num value={counted.weight} />{' '}<span class="muted">{counted.wouldExecute ? 'would be written anew' : 'would be left alone'}</span></>],
         ['File', <code class="break">{chunk.file}</code>],
         chunk.isOngoing ? null : ['Size of the file', <Bytes value={chunk.bytes} />],

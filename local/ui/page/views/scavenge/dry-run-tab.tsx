@@ -59,7 +59,7 @@ function Report({ report, again }: { readonly report: DryRunReport; readonly aga
       <div class="tiles">
         <Stat label="Would be won" value={bytesText(Math.max(0, outcome.won))} note={`${percentText(totals.bytes === 0 ? 0 : Math.max(0, outcome.won) / totals.bytes)} of ${bytesText(totals.bytes)}`} />
         <Stat label="Chunks written anew" value={`${numberText(outcome.chunks)} of ${numberText(totals.chunks)}`} note={`${bytesText(outcome.bytes)} to read and write`} />
-        <Stat label="Records that go" value={numberText(outcome.records)} note={`of ${numberText(totals.records)} in the log`} />
+        <Stat label="Records that go" value={numberText(outcome.records)} note={`of ${numberText(totals.records)} in the log${outcome.emptied === 0 ? '' : `; ${numberText(outcome.emptied)} more ${outcome.emptied === 1 ? 'loses its' : 'lose their'} data`}`} />
         <Stat label="Counted" value={<Time at={report.point.effectiveNow} />} note={<Time at={report.point.effectiveNow} show="absolute" />} />
       </div>
       <Card title="Threshold" note="how much a chunk must weigh to be written anew" actions={<><Button kind="primary" href={`/scavenge?threshold=${outcome.threshold}`}>Use {numberText(outcome.threshold)}</Button>{again}</>}>

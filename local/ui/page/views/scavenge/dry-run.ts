@@ -15,6 +15,8 @@ export interface DryRunChunk {
   readonly weight: number;
   readonly records: number;
   readonly discardable: number;
+  /** Last events of deleted streams, which stay without their data. */
+  readonly redactable: number;
   readonly bytes: number;
   readonly bytesReclaimable: number;
   readonly wouldExecute: boolean;
@@ -25,7 +27,7 @@ export interface DryRunReport {
   readonly threshold: number;
   readonly point: { readonly position: number; readonly eventNumber: number; readonly effectiveNow: string };
   readonly chunks: readonly DryRunChunk[];
-  readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
+  readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly redactable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
   readonly waiting?: OlderPoint;
 }
 

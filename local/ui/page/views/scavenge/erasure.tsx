@@ -30,6 +30,8 @@ interface Report {
   readonly bytes: number;
   readonly traces: number;
   readonly residues: number;
+  /** Among the residues. */
+  readonly redacted: number;
   readonly findings?: readonly Finding[];
 }
 
@@ -135,6 +137,7 @@ function ProofItem({ proof, onStopped }: { readonly proof: Proof; readonly onSto
         <p class="muted">
           {countText(report.files, 'file')} ({bytesText(report.bytes)}) were searched: {report.isErased ? 'no event of it is left' : `${countText(report.traces, 'trace')} of events ${report.traces === 1 ? 'is' : 'are'} left`}.
           {report.residues > 0 && ` ${countText(report.residues, 'place')} still ${report.residues === 1 ? 'tells' : 'tell'} that the stream was there, without an event of it.`}
+          {report.redacted > 0 && ` ${report.redacted === 1 ? 'One of them is the place of a last event that has lost its' : `${numberText(report.redacted)} of them are the places of last events that have lost their`} data.`}
           {report.isStreamKnown === false && ' No file has ever heard of a stream of this name: is it spelt as it was?'}
         </p>
       )}

@@ -30,6 +30,8 @@ interface Explanation {
   readonly rules: readonly { readonly rule: string; readonly value: number | string | boolean }[];
   readonly removed: readonly Removed[];
   readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
+  /** The last event of a deleted stream, which stays without its data. */
+  readonly redacted?: { readonly number: number; readonly bytes: number };
   readonly waiting?: OlderPoint & { readonly leaves: readonly Removed[] };
 }
 
@@ -98,7 +100,7 @@ const COLUMNS: readonly Column<Range>[] = [
 ];
 
 function Explained({ explanation }: { readonly explanation: Explanation }) {
-  const { stream, lastEventNumber, rules, removed, kept, ignored = [], metadata, waiting } = explanation;
+  const { stream, lastEventNumber, rules, removed, kept, ignored = [], metadata, redacted, waiting } = explanation;
   const goes = removed.reduce((sum, { count }) => sum + count, 0);
   const bytes = removed.reduce((sum, range) => sum + range.bytes, 0);
   const stays = kept.reduce((sum, { count }) => sum + count, 0);
@@ -111,7 +113,7 @@ function Explained({ explanation }: { readonly explanation: Explanation }) {
   return (
     <Card title={<span class="break">{stream}</span>} actions={<Button isSmall href={pathTo('streams', stream)}>To the stream</Button>}>
       <div class="stack">
-        <p class="explained"><strong>{goes === 0 ? 'Nothing goes' : `${countText(goes, 'event')} (${bytesText(bytes)}) ${goes === 1 ? 'goes' : 'go'}`}</strong>, {countText(stays, 'event')} {stays === 1 ? 'stays' : 'stay'}.</p>
+        <p class="explained"><strong>{goes === 0 ? 'Nothing goes' : `${countText(goes, 'event')} (${bytesText(bytes)}) ${goes === 1 ? 'goes' : 'go'}`}</strong>, {countText(stays, 'event')} {stays === 1 ? 'stays' : 'stay'}{redacted !== undefined && `, of which the last one loses its data (${bytesText(redacted.bytes)})`}.</p>
         {span > 0 && (
           <div>
             <div class="events-strip" aria-hidden="true">{ranges.map((range) => <div key={range.key} class={range.goes ? 'goes' : 'stays'} style={{ left: `${(range.from / span) * 100}%`, width: `${((range.to - range.from + 1) / span) * 100}%` }} />)}</div>

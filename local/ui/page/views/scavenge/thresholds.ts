@@ -9,6 +9,8 @@ export interface Outcome {
   /** Bytes that are won by it; below 0 where files would grow. */
   readonly won: number;
   readonly records: number;
+  /** Last events of deleted streams, which lose their data. */
+  readonly emptied: number;
 }
 
 /** Below 0 every chunk is written anew, at 0 each from which anything can go. */
@@ -32,7 +34,7 @@ export function outcomesOf({ chunks }: Pick<DryRunReport, 'chunks'>): readonly O
   // From the heaviest chunk down, so that each is looked at once.
   const sorted = [...chunks].sort((one, other) => other.weight - one.weight);
   const outcomes: Outcome[] = [];
-  let [at, count, bytes, won, records] = [0, 0, 0, 0, 0];
+  let [at, count, bytes, won, records, emptied] = [0, 0, 0, 0, 0, 0];
   for (const threshold of thresholds.toReversed()) {
     for (; at < sorted.length && isExecuted(sorted[at]!, threshold); at++) {
       const chunk = sorted[at]!;
@@ -40,8 +42,9 @@ export function outcomesOf({ chunks }: Pick<DryRunReport, 'chunks'>): readonly O
       bytes += chunk.bytes;
       won += chunk.bytesReclaimable;
       records += chunk.discardable;
+      emptied += chunk.redactable;
     }
-    outcomes.push({ threshold, chunks: count, bytes, won, records });
+    outcomes.push({ threshold, chunks: count, bytes, won, records, emptied });
   }
   return outcomes.reverse();
 }
