@@ -9,4 +9,7 @@ if (!isNewEnough()) refuseNode('Start it with a newer one: install Node.js 24 fr
 // What was compiled once is found by the starts that follow, where the package's folder can be written; else it is compiled each time.
 nodeModule.enableCompileCache(fileURLToPath(new URL('.cache', import.meta.url)));
 
+// As in a checkout (main.ts says why).
+process.env['UV_THREADPOOL_SIZE'] ??= '12';
+
 await import('./program.ts');

@@ -4,6 +4,7 @@ import { createWriteStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import * as path from 'node:path';
+import { isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
 import { bundled } from '../cli/version.ts';
 
@@ -64,8 +65,8 @@ export interface MemberOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** The program as it runs itself: sources in a checkout, the bundle in a package. */
-const PROGRAM = fileURLToPath(bundled('./main.js') ?? new URL('../main.ts', import.meta.url));
+/** What makes this program of Node.js: the sources in a checkout, the bundle in a package; a single executable is it already. */
+const PROGRAM = isSea() ? [] : ['--max-semi-space-size=16', fileURLToPath(bundled('./main.js') ?? new URL('../main.ts', import.meta.url))];
 
 /** A member in a process of its own. */
 export class TryOutMember {
@@ -84,7 +85,7 @@ export class TryOutMember {
     this.place = place;
     const words = ['start', '--disable-tls', '--storage', storage, '--db', place.db, '--cluster-size', String(clusterSize), '--node-port', String(place.port)];
     // A group of its own: Ctrl+C of the terminal goes to the command alone, which ends the members in order.
-    const child = spawn(process.execPath, ['--max-semi-space-size=16', PROGRAM, ...words], { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, SERVER_CLUSTER_SECRET: secret } });
+    const child = spawn(process.execPath, [...PROGRAM, ...words], { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, SERVER_CLUSTER_SECRET: secret } });
     this.#child = child;
     this.pid = child.pid ?? null;
     const log = createWriteStream(place.logFile, { flags: 'a' });
