@@ -30,6 +30,8 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
     run.lines.learnsDeleted();
     // As ever it only saves work: a crash from here on has the next run learn all of it to the same point.
     run.deps.ports.states.remove();
+    // At once, so that a run which is ended before it has learnt anything leaves a database to those who put it away.
+    await storeBegun(run, first);
   }
   if (options.startAfresh) await startAfresh(run, stored, first);
   // Entries of the log before the scavenge point must be in tables, which are all that jobs read.
