@@ -99,6 +99,24 @@ describe('scavenging by ticks', () => {
     await writer.close();
   });
 
+  test.each([{}, { ownBytesMax: 1 }])('a deleted stream that runs have forgotten with its data loses them by the next run that empties, in one tick or in many (%j)', async (settings) => {
+    const { objects, world, writer } = await filled();
+    const isEmptied = async () => (await readRawLog(await exportDirectory(objects))).filter(({ prepare }) => prepare?.stream === 'gone-2').map(({ prepare }) => prepare!.isEmptied);
+    await startScavenge(world);
+    expect(await runTick(world, { settings: { scavenge: { keepsDeletedData: true } } })).toMatchObject({ scavenge: { result: 'Success' } });
+    expect(await isEmptied()).toEqual([false]);
+    const universe = await universeOf(objects);
+    await startScavenge(world);
+    for (let state = '', ticks = 0; state !== 'ended'; ticks++) {
+      state = (await runTick(world, { settings })).scavenge!.state;
+      expect(ticks).toBeLessThan(40);
+    }
+    expect(await scavengeStatus(world)).toMatchObject({ result: 'Success' });
+    expect(await isEmptied()).toEqual([true]);
+    expect((await judged(objects, universe)).wrong).toEqual([]);
+    await writer.close();
+  });
+
   test('a run that is to stop ends with the next tick; what it has done stays', async () => {
     const { objects, world, clock, writer } = await filled();
     const { scavengeId } = await startScavenge(world);
