@@ -1,5 +1,5 @@
 import * as http2 from 'node:http2';
-import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { COMMANDS } from '../../local/commands/all.ts';
@@ -25,6 +25,8 @@ const MAKES: Readonly<Record<string, readonly string[]>> = {
   'skua backup copy --full --to ./monday': ['monday'],
   'skua backup copy --full --db ./data --to ./monday': ['monday'],
   'skua backup key ./repository.key': ['repository.key'],
+  'skua proof export --db ./data --out anchor.json': ['anchor.json'],
+  'skua proof export --event orders-7/0 --anchor anchor.json --out event.json': ['event.json'],
   'skua license issuer ./issuer.key': ['issuer.key', 'issuer.key.pub'],
   'skua license issue ./issuer.key --feature ALL --out ./node.license': ['node.license'],
 };
@@ -55,7 +57,7 @@ beforeAll(async () => {
   s3 = await InProcessS3.start();
   await emptyBuckets();
   env = { AWS_ENDPOINT_URL_S3: s3.endpoint, AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b', SKUA_USER: 'admin', SKUA_PASSWORD: 'changeit' };
-  const spawned = all.shell('exec skua start --disable-tls --db ../node', { cwd: template, isServer: true, env: { SERVER_NODE_PORT: '0', SERVER_CHUNK_SIZE: '1MiB', SERVER_STREAM_EXISTENCE_FILTER_SIZE: '10000', SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: 'a, token' } });
+  const spawned = all.shell('exec skua start --disable-tls --db ../node', { cwd: template, isServer: true, env: { SERVER_NODE_PORT: '0', SERVER_CHUNK_SIZE: '1MiB', SERVER_STREAM_EXISTENCE_FILTER_SIZE: '10000', SERVER_PROOF__CHAIN: 'true', SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: 'a, token' } });
   node = { spawned, url: (await spawned.seen(/is listening on (\S+)\n/))[1]! };
   env = { ...env, SKUA_NODE: node.url, URL: `${node.url}/webhook/parcel-shop` };
   await makeTemplate();
@@ -76,6 +78,7 @@ async function emptyBuckets(): Promise<void> {
 async function makeTemplate(): Promise<void> {
   const ids = ['6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11', '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4'];
   await request('POST', '/streams/parcels', ids.map((eventId) => ({ eventId, eventType: 'weighed', data: { grams: 750 } })), 'application/vnd.eventstore.events+json');
+  await request('POST', '/streams/orders-7', [{ eventId: 'a6f1e0d2-3c4b-4d5e-8f60-718293a4b5c6', eventType: 'placed', data: { total: 12 } }], 'application/vnd.eventstore.events+json');
   await request('DELETE', '/streams/parcels', undefined, 'application/json', { 'es-harddelete': 'true' });
   const routingScript = Buffer.from('function route({ body }) { return { stream: "order-" + body.number }; }').toString('base64');
   await connector('orders', { routingScript });
@@ -87,7 +90,9 @@ async function makeTemplate(): Promise<void> {
     'node.crt': cert, 'node.key': key, 'ca/root.crt': root.cert, 'node.yaml': 'CertificateFile: node.crt\nCertificatePrivateKeyFile: node.key\nTrustedRootCertificatesPath: ca\n',
   };
   for (const [name, text] of Object.entries(files)) await writeFile(path.join(template, name), text);
-  for (const line of ['scavenge start --wait', 'backup copy --full --to ./data', 'backup copy --full --to ./monday', 'backup create --repository ./backups', 'backup key ./repository.key', 'license issuer ./issuer.key', 'license issue ./issuer.key --out ./node.license']) await run(line, template);
+  for (const line of ['scavenge start --wait', 'backup copy --full --to ./data', 'proof export --db ./data --out anchor.json', 'proof export --event orders-7/0 --anchor anchor.json --out event.json', 'backup copy --full --to ./monday', 'backup create --repository ./backups', 'backup key ./repository.key', 'license issuer ./issuer.key', 'license issue ./issuer.key --out ./node.license']) await run(line, template);
+  // As a node writes them: a line each.
+  await writeFile(path.join(template, 'anchors.jsonl'), `${JSON.stringify(JSON.parse(await readFile(path.join(template, 'anchor.json'), 'utf8')))}\n`);
   moment = new Date().toISOString();
 }
 
