@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 /** In this order; words that stand for files are below the folder of the test. Those of one command may be several. */
-const CALLS: readonly { readonly words: string; readonly code?: number; readonly isSlow?: boolean }[] = [
+const CALLS: readonly { readonly words: string; readonly code?: number; readonly isSlow?: boolean; readonly before?: string }[] = [
   { words: 'scavenge start --dry-run', isSlow: true },
   { words: 'scavenge start --wait' },
   { words: 'scavenge start --watch', isSlow: true },
@@ -59,6 +59,7 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
   { words: 'scavenge offline @restored --dry-run' },
   { words: 'scavenge offline @restored', isSlow: true },
   { words: 'verify @restored' },
+  { words: 'proof verify --db @restored --anchor @anchor', before: 'proof export --db @restored --out @anchor' },
   { words: 'cluster reset --yes --from @restored-2 --storage @log', isSlow: true },
   { words: 'user reset-password kim --db @restored --administrator --password-file @password' },
   { words: 'user list --db @restored' },
@@ -82,12 +83,15 @@ const ELSEWHERE = ['scavenge stop'];
 
 function wordsOf(text: string): string[] {
   const takesNode = /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|subscriptions|demo)/.test(text) || text === 'explain s';
-  const words = text.split(' ').map((word) => {
+  return [...plainWords(text), '--json', ...(takesNode ? ['--node', node.url] : [])];
+}
+
+function plainWords(text: string): string[] {
+  return text.split(' ').map((word) => {
     if (word === '@cron') return '0 0 * * *';
     if (word.startsWith('@/')) return node.url + word.slice(1);
     return word.startsWith('@') ? at(word.slice(1)) : word;
   });
-  return [...words, '--json', ...(takesNode ? ['--node', node.url] : [])];
 }
 
 describe('JSON on standard output', () => {
@@ -97,7 +101,8 @@ describe('JSON on standard output', () => {
     expect([...called, ...ELSEWHERE].toSorted()).toEqual(withJson.toSorted());
   });
 
-  test.for(CALLS.filter(({ isSlow }) => inLongRun(true, isSlow !== true)))('$words', async ({ words, code = 0 }) => {
+  test.for(CALLS.filter(({ isSlow }) => inLongRun(true, isSlow !== true)))('$words', async ({ words, before, code = 0 }) => {
+    if (before !== undefined) expect(await ran(plainWords(before))).toMatchObject({ code: 0 });
     const ended = await ran(wordsOf(words));
     expect(ended).toMatchObject({ code, out: expect.stringMatching(/[}\]]\n$/) });
     expect(ended.out).not.toContain('\n\n');
