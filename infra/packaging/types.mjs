@@ -10,6 +10,8 @@ import { PEER_NAMES, PEERS, sourceOf, SURFACES } from './surfaces.mjs';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What a module is imported from; TypeScript writes no other form into declarations. */
 const FROM = /\bfrom '([^']+)'|\bimport\("([^"]+)"\)/g;
+/** What is imported to be run. A declaration runs nothing, and newer compilers refuse one that names a file that is not there. */
+const FOR_ITS_EFFECT = /^import '[^']+';\n/gm;
 
 /** Writes them below `folder`, and gives their paths there. Throws for one that imports what a user need not have. */
 export async function writeTypes(folder) {
@@ -18,7 +20,7 @@ export async function writeTypes(folder) {
     await compile(all);
     const wanted = SURFACES.map((surface) => declarationOf(sourceOf(surface)));
     for (const file of wanted) {
-      const text = (await readFile(path.join(all, file), 'utf8')).replaceAll(FROM, (from, name, inline) => from.replace(name ?? inline, PEER_NAMES[name ?? inline] ?? name ?? inline));
+      const text = (await readFile(path.join(all, file), 'utf8')).replaceAll(FOR_ITS_EFFECT, '').replaceAll(FROM, (from, name, inline) => from.replace(name ?? inline, PEER_NAMES[name ?? inline] ?? name ?? inline));
       for (const [, from, inline] of text.matchAll(FROM)) {
         const name = from ?? inline;
         if (name.startsWith('.')) {
