@@ -5,6 +5,8 @@ export interface Digests {
   /** MD5s of about so many bytes will be wanted soon: what takes them may be made ready, so that the first need not wait for that. */
   prepare?(expectedBytes: number): void;
   sha256(): Digest;
+  /** SHA-256 of a few bytes, which takes a fifth of what an incremental one does. */
+  sha256Of(bytes: Uint8Array): Uint8Array;
   /** CRC-32 (IEEE, as zlib) of `bytes`, continuing from `seed`, as an unsigned 32-bit number. */
   crc32(bytes: Uint8Array, seed?: number): number;
 }

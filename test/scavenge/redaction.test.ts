@@ -131,6 +131,22 @@ describe('the last event of a soft-deleted stream', () => {
     expect(await errorsIn(last.storage)).toEqual([]);
   });
 
+  it('is emptied by the run behind one that was stopped when all was forgotten and nothing learnt yet: that one leaves a database that has begun', async () => {
+    const old = await deleted({ keepsDeletedData: true });
+    await runToEnd(old);
+    await old.open.close();
+    const world = await openWorld({ storage: old.storage, states: old.states, seed: 2, scavenge: { repairHistory: false } });
+    vi.spyOn(old.states, 'remove').mockImplementationOnce(() => {
+      old.states.remove();
+      void world.open.scavenger.stop('current');
+    });
+    await runToEnd(world);
+    expect([world.open.scavenger.last()?.result, checkpointOf(world)]).toMatchObject(['Stopped', { stage: 'Accumulating', point: { emptiesDeleted: true } }]);
+    await runToEnd(world);
+    expect([(await recordOf(world)).prepare!.isEmptied, checkpointOf(world)]).toMatchObject([true, { stage: 'Done' }]);
+    await world.open.close();
+  });
+
   it('is passed over by $all in both directions, by filters and subscriptions, and its stream goes on behind its number', async () => {
     const world = await deleted();
     await runToEnd(world);
