@@ -1,4 +1,5 @@
 import { i32, i64, putI32, putI64 } from '../bytes.ts';
+import type { StorageFile } from '../ports/storage.ts';
 import { bytesToWords, murmur3, STREAM_HASH_SEED, xxhOld } from '../stream-hash.ts';
 
 /**
@@ -11,6 +12,8 @@ export const FILTER_BYTES_MIN = 10_000;
 export const FILTER_BYTES_MAX = 4_000_000_000;
 /** Bits that stand for one item. */
 export const PROBES = 6;
+/** Bytes that are read and checked at once: the largest filter would halt the request loop for a fifth of a second. */
+const READ_BYTES = 1_048_576;
 const SEED_1 = 0xc0015eed | 0;
 const SEED_2 = 0x13375eed | 0;
 
@@ -128,16 +131,39 @@ function repairLine(bytes: Uint8Array, at: number): boolean {
   return false;
 }
 
+/** True for nearly every line that is sound, by whole words: a large filter has half a million lines. */
+function isUsualLine(all: Int32Array, at: number): boolean {
+  let union = 0;
+  for (let i = 0; i < words.length; i++) union |= words[i] = all[at + i]!;
+  const hash = all[at + words.length]!;
+  if (union === 0) return hash === 0;
+  return hash !== -1 && (xxhOld(words, BITS_BYTES, STREAM_HASH_SEED) | 0) === hash;
+}
+
 /**
  * Checks the lines in [from, to) of a filter's bytes, repairs what can be repaired, and fills the rest with ones, so that
  * they answer "maybe". Returns the number of corrupt lines (repaired ones are not).
  */
 export function checkLines(bytes: Uint8Array, from: number, to: number): number {
+  const all = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   let corrupt = 0;
   for (let at = from; at < to; at += LINE_BYTES) {
-    if (isLineSound(bytes, at) || (!isFilledWith(bytes, at, 0xff) && repairLine(bytes, at))) continue;
+    if (isUsualLine(all, at / 4) || isLineSound(bytes, at) || (!isFilledWith(bytes, at, 0xff) && repairLine(bytes, at))) continue;
     bytes.fill(0xff, at, at + LINE_BYTES);
     corrupt++;
+  }
+  return corrupt;
+}
+
+/** Fills `bytes` from a filter's file, whose header is sound, piece by piece with a pause between, and checks its lines as `checkLines` does. */
+export async function readLines(file: StorageFile, bytes: Uint8Array, pause: () => Promise<void>): Promise<number> {
+  let corrupt = 0;
+  for (let at = 0; at < bytes.length; at += READ_BYTES) {
+    const end = Math.min(at + READ_BYTES, bytes.length);
+    const piece = await file.read(at, end - at, bytes.subarray(at, end));
+    if (piece.buffer !== bytes.buffer) bytes.set(piece, at);
+    corrupt += checkLines(bytes, Math.max(at, LINE_BYTES), end);
+    await pause();
   }
   return corrupt;
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { JobProgress } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { BloomFilter, checkLines, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader, sealLines, bloomFileBytes } from './bloom.ts';
+import { BloomFilter, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader, readLines, sealLines, bloomFileBytes } from './bloom.ts';
 import type { MemTable } from './mem-table.ts';
 import { type EntryBatch, readBatches } from './table-scan.ts';
 import type { TableReader } from './table-search.ts';
@@ -88,13 +88,7 @@ export class ExistenceFilter {
     const file = await storage.open(EXISTENCE_DATA_PATH, 'write');
     const header = readBloomHeader(await file.read(0, LINE_BYTES), size);
     const bytes = this.#filter.bytes;
-    let corrupt = 0;
-    for (let at = 0; header !== null && at < size; at += SLICE_BYTES) {
-      const end = Math.min(at + SLICE_BYTES, size);
-      bytes.set(await file.read(at, end - at), at);
-      corrupt += checkLines(bytes, Math.max(at, LINE_BYTES), end);
-      await clock.yield();
-    }
+    const corrupt = header === null ? 0 : await readLines(file, bytes, () => clock.yield());
     if (header !== null && !isTooCorrupt(corrupt, size)) {
       this.#filter = new BloomFilter(bytes);
       this.#dirty.fill(0);

@@ -2,7 +2,7 @@ import type { BlockCache, CachedFile } from '../cache/block-cache.ts';
 import { END, HIT, type Outcome } from '../cache/step.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { bloomBytePosition, BloomFilter, BloomProbe, checkLines, isLineSound, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader } from './bloom.ts';
+import { bloomBytePosition, BloomFilter, BloomProbe, isLineSound, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader, readLines } from './bloom.ts';
 
 /** Filters of tables are kept in memory up to this many bytes in all; further ones are read through the cache. */
 export const BLOOM_RESIDENT_BYTES_MAX = 67_108_864;
@@ -58,14 +58,7 @@ async function loadResident(file: StorageFile, budget: BloomBudget): Promise<Tab
   const { size } = file;
   if (readBloomHeader(await file.read(0, LINE_BYTES), size) === null) return null;
   const bytes = new Uint8Array(size);
-  let corrupt = 0;
-  // Checked piece by piece: the largest filter at once would halt the request loop for a fifth of a second.
-  for (let at = 0; at < size; at += READ_BYTES) {
-    const end = Math.min(at + READ_BYTES, size);
-    bytes.set(await file.read(at, end - at), at);
-    corrupt += checkLines(bytes, Math.max(at, LINE_BYTES), end);
-  }
-  if (isTooCorrupt(corrupt, size)) return null;
+  if (isTooCorrupt(await readLines(file, bytes, async () => {}), size)) return null;
   await file.close();
   const filter = new BloomFilter(bytes);
   return {

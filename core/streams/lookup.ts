@@ -5,7 +5,7 @@ import type { StreamIndex } from '../index/stream-index.ts';
 import type { LogReader, ReadFor } from '../log/log-reader.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
 import { Hash64, type StreamHasher } from '../stream-hash.ts';
-import { encodeText } from '../text.ts';
+import { decodeText, encodeText } from '../text.ts';
 
 /** Filled and read within the constructor of one key, and never across an await: nobody sees what another one left in it. */
 const scratch = new Hash64();
@@ -36,13 +36,27 @@ export class StreamKey {
 
   /** Another hash of the name, independent of the index's. */
   get salt(): number {
-    if (this.#salt === 0) {
-      let hash = 0x811c9dc5 | 0;
-      for (let i = 0; i < this.name.length; i++) hash = Math.imul(hash ^ this.name.charCodeAt(i), 0x01000193);
-      this.#salt = hash === 0 ? 1 : hash;
-    }
-    return this.#salt;
+    return this.#salt === 0 ? this.#salt = saltOf(this.name) : this.#salt;
   }
+}
+
+const SALT_SEED = 0x811c9dc5 | 0;
+const SALT_PRIME = 0x01000193;
+
+function saltOf(name: string): number {
+  let hash = SALT_SEED;
+  for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), SALT_PRIME);
+  return hash === 0 ? 1 : hash;
+}
+
+/** The salt of the name in the bytes [at, at + length), whose text is made only where it is not plain ASCII. */
+export function saltAt(bytes: Uint8Array, at: number, length: number): number {
+  let hash = SALT_SEED;
+  for (let i = at; i < at + length; i++) {
+    if (bytes[i]! > 0x7f) return saltOf(decodeText(bytes.subarray(at, at + length)));
+    hash = Math.imul(hash ^ bytes[i]!, SALT_PRIME);
+  }
+  return hash === 0 ? 1 : hash;
 }
 
 /** What the streams need of the index. */

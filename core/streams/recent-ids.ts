@@ -1,7 +1,7 @@
 import { i32 } from '../bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../cache/step.ts';
-import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../log/records.ts';
-import { type Lookup, StreamKey } from './lookup.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
+import { type Lookup, saltAt } from './lookup.ts';
 import type { StoreContext } from './store-context.ts';
 
 /** Places of a bucket, which together are one line of the processor's memory, and ids that are in it in the mean, at most. */
@@ -210,7 +210,7 @@ class WalkBack {
 
   /** END when enough has been seen; HIT after a slice. */
   step(slice: number): Outcome {
-    const { reader, index } = this.#lookup;
+    const { reader } = this.#lookup;
     const f = this.#fields;
     for (let i = 0; i < slice; i++) {
       if (this.#examined === PRIMED_RECORDS_MAX) return END;
@@ -222,7 +222,7 @@ class WalkBack {
       parsePrepare(this.#frame, f);
       if (!f.isCommitted || !f.isEvent) continue;
       this.#ids.set(this.#frame.bytes.subarray(f.eventIdAt, f.eventIdAt + 16), this.#count * 16);
-      this.#salts[this.#count] = new StreamKey(streamOf(this.#frame, f), index.hasher).salt;
+      this.#salts[this.#count] = saltAt(this.#frame.bytes, f.streamAt, f.streamLength);
       this.#positions[this.#count++] = this.#position;
     }
     return HIT;
