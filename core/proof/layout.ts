@@ -22,11 +22,15 @@ export type Sha256 = (...parts: readonly Uint8Array[]) => Uint8Array;
 /** Removed: a receipt names no leaf then. */
 export const NO_LEAF = new Uint8Array(HASH_BYTES);
 
+/** What a node is the hash of: the byte 1, and the two below it. Used again and again, since there are as many nodes as records. */
+const node = new Uint8Array(1 + 2 * HASH_BYTES).fill(1, 0, 1);
+
 export function nodeHash(sha256: Sha256, left: Uint8Array, right: Uint8Array): Uint8Array {
-  return sha256(NODE, left, right);
+  node.set(left, 1);
+  node.set(right, 1 + HASH_BYTES);
+  return sha256(node);
 }
 
-const NODE = Uint8Array.of(1);
 const START = encodeText('skua proof start');
 const LINK = encodeText('skua proof link');
 

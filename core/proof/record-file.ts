@@ -39,10 +39,12 @@ export async function* recordRuns(chunk: Chunk, from: number, onPassed: (bytes: 
   let rest: Uint8Array = new Uint8Array(0);
   while (at + rest.length < end) {
     const wanted = Math.min(Math.max(READ_BYTES, rest.length), end - at - rest.length);
-    const piece = await file.read(at + rest.length, wanted);
+    const bytes = new Uint8Array(rest.length + wanted);
+    bytes.set(rest, 0);
+    const piece = await file.read(at + rest.length, wanted, bytes.subarray(rest.length));
     if (piece.length !== wanted) throw chunk.corrupt(at + rest.length + piece.length - HEADER_BYTES, 'the end of the file before the end of its data');
-    await onPassed(piece.length);
-    const bytes = joined(rest, piece);
+    if (piece.buffer !== bytes.buffer) bytes.set(piece, rest.length);
+    await onPassed(wanted);
     const run: LooseRecord[] = [];
     let offset = 0;
     while (offset + 4 <= bytes.length) {
@@ -61,12 +63,4 @@ export async function* recordRuns(chunk: Chunk, from: number, onPassed: (bytes: 
     if (run.length > 0) yield run;
   }
   if (rest.length > 0) throw chunk.corrupt(at - HEADER_BYTES, 'a record that reaches beyond the data');
-}
-
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  if (a.length === 0) return b;
-  const out = new Uint8Array(a.length + b.length);
-  out.set(a, 0);
-  out.set(b, a.length);
-  return out;
 }

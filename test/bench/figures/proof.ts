@@ -10,8 +10,10 @@ import type { Figure } from '../figure.ts';
 import { openFolder } from '../open-folder.ts';
 
 const BATCH = 100;
-/** Between two anchors: as often as no node makes them, so that no record of a window is left unhashed. */
-const ANCHOR_EVERY_MS = 1_000;
+/** Chunks of less than half a second, so that the windows hold the work for completed ones in the same measure as hours would. */
+const CHUNK_BYTES = 33_554_432;
+/** Between two anchors: as often as no node makes them, so that no record of a window is left unhashed, and before the thread that hashes would end. */
+const ANCHOR_EVERY_MS = 500;
 
 async function appendWindow(store: EventStore, ms: number): Promise<number> {
   const begin = performance.now();
@@ -20,7 +22,7 @@ async function appendWindow(store: EventStore, ms: number): Promise<number> {
   return batches * BATCH / (performance.now() - begin) * 1000;
 }
 
-/** The same while an anchor is made every second, for which all that was appended is hashed. */
+/** The same while an anchor is made every half second, for which all that was appended is hashed. */
 async function anchoredWindow(store: EventStore, chain: ProofKeeper, ms: number, onAnchor: () => void): Promise<number> {
   const ending = new AbortController();
   const anchoring = (async () => {
@@ -40,10 +42,10 @@ async function anchoredWindow(store: EventStore, chain: ProofKeeper, ms: number,
 
 export const proof: Figure = {
   name: 'proof',
-  how: `One client in the process of the store appends batches of ${BATCH} events of 256 bytes to one stream, one batch after another: in turns in a directory with a chain of hashes, of which an anchor is made every second (a node's default is an hour), and in one without. So every record is hashed in the window that appends it, and those of completed chunks once more.`,
+  how: `One client in the process of the store appends batches of ${BATCH} events of 256 bytes to one stream, one batch after another: in turns in a directory with a chain of hashes, of which an anchor is made every half second (a node's default is an hour), and in one without. Chunks have 32 MiB, so that many are completed. So every record is hashed in the window that appends it, and those that an anchor found in the chunk being written once more.`,
   async run(settings) {
-    const plain = await openFolder(join(settings.folder, 'proof-without'));
-    const proven = await openFolder(join(settings.folder, 'proof-with'), { beginsProofs: true });
+    const plain = await openFolder(join(settings.folder, 'proof-without'), { chunkSizeBytes: CHUNK_BYTES });
+    const proven = await openFolder(join(settings.folder, 'proof-with'), { chunkSizeBytes: CHUNK_BYTES, beginsProofs: true });
     let anchors = 0;
     const onAnchor = () => { anchors++; };
     try {
