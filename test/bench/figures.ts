@@ -32,6 +32,7 @@ import { scaleGrowth } from './figures/scale-growth.ts';
 import { scaleMemory } from './figures/scale-memory.ts';
 import { scaleStart } from './figures/scale-start.ts';
 import { scavengeAccumulation } from './figures/scavenge-accumulation.ts';
+import { scavengeBeside } from './figures/scavenge-beside.ts';
 import { scavengeChunk } from './figures/scavenge-chunk.ts';
 import { scavengeLatency } from './figures/scavenge-latency.ts';
 import { scavengeMemory } from './figures/scavenge-memory.ts';
@@ -43,4 +44,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, proof, readForward, readHttp, indexRebuild, indexMerge, start, npmStart, testNode, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, proof, readForward, readHttp, indexRebuild, indexMerge, start, npmStart, testNode, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeBeside, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];

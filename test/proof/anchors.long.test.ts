@@ -16,7 +16,7 @@ it('an anchor under lock can be neither removed nor let go earlier, and whoever 
     const client = new S3Client({ endpoint: s3.endpoint, region: s3.region, forcePathStyle: true });
     const Bucket = `${s3.bucket}-locked`;
     await client.send(new CreateBucketCommand({ Bucket, ObjectLockEnabledForBucket: true }));
-    const place = objectPlace(await openS3({ ...s3.place('anchors'), bucket: Bucket }), 1, Date.now);
+    const place = objectPlace(await openS3({ kind: 's3', bucket: Bucket, prefix: 'anchors', endpoint: s3.endpoint, region: s3.region }), 1, Date.now);
     await place.put(ANCHOR, new AbortController().signal);
     await place.put({ ...ANCHOR, madeAt: 'later' }, new AbortController().signal);
     const Key = `anchors/${ANCHOR.chain}/00000000000000001234-0000000002`;
