@@ -22,7 +22,7 @@ export const AUDIT_ROWS = [
   },
   { finding: 'users stumble', request: 'Accept-Encoding: gzip, deflate, br, zstd', before: 'not compressed', now: 'compressed, events one by one; Vary and the tag say so', test: 'test/local/http/compression.test.ts' },
   { finding: 'users stumble', request: 'POST /auto-scavenge/pause while the leader is another, or none is known', before: '400, 500', now: '503 with Retry-After', test: 'test/handlers/scavenging/auto-scavenge.test.ts' },
-  { finding: 'users stumble', request: 'POST /admin/backup on a node without a repository', before: '400', now: '409 backup_off', test: 'test/local/backup/node.test.ts' },
+  { finding: 'users stumble', request: 'POST /admin/backup on a node without a repository', before: '400', now: '409 backup_off', test: 'test/local/backup/node.long.test.ts' },
   { finding: 'users stumble', request: 'GET /admin/backups with a bucket that is gone or closed', before: '500', now: '503 with Retry-After', test: 'test/handlers/backup/backups.test.ts' },
   { finding: 'users stumble', request: 'GET /admin/backup/files/{path} with a range beyond the end', before: '416 without a body', now: '416 with a problem document', test: 'test/handlers/backup/backups.test.ts' },
 ];

@@ -1,5 +1,5 @@
 /** Rows of the table of findings: bytes of pages, replies and uploads. */
-const SERVED = 'test/hardening/bytes.test.ts';
+const SERVED = 'test/hardening/bytes.long.test.ts';
 const PAGES = 'test/hardening/page-bytes.test.ts';
 
 export const BYTES = [

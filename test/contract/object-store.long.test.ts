@@ -10,7 +10,6 @@ import { FaultyObjects } from '../support/faulty-objects.ts';
 import type { S3ForTests } from '../support/s3/s3-for-tests.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';
 import { describeObjectStore } from './object-store.contract.ts';
-import { inLongRun } from '../support/long-run.ts';
 
 const dispose = async () => {};
 describeObjectStore('memory', async () => {
@@ -25,7 +24,7 @@ describeObjectStore('faulty, without faults', async () => {
   const objects = new MemoryObjects();
   return { objects: new FaultyObjects(objects), other: objects, dispose };
 });
-for (const only of inLongRun<readonly ('in-process' | undefined)[]>(['in-process', undefined], ['in-process'])) {
+for (const only of ['in-process', undefined] as const) {
   describe(only === undefined ? 'a real server where there is one' : 'a server in this process', () => {
     let s3: S3ForTests;
     let uses = 0;

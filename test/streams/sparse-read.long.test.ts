@@ -12,7 +12,6 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
-import { inLongRun } from '../support/long-run.ts';
 
 /** Streams whose events lie far apart are read record by record, and a page of them must be what it was in any case. */
 
@@ -76,7 +75,7 @@ describe.each<[string, () => Storage]>([
     // The least that the cache can have: it is full all the time.
     const options = { storage, chunkSizeBytes: 1_048_576, cacheBytes: 0 };
     let open = await openTestStore(options);
-    const written = await fill(open, inLongRun(ROUNDS, 60));
+    const written = await fill(open, ROUNDS);
     await expectAll(open, written);
     await open.store.deleteStream('gone', ANY, 'hard');
     await open.scavenger.start({ threads: 1, threshold: 0 });

@@ -17,7 +17,6 @@ import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { installFiles, unpackSet } from '../support/fixtures.ts';
 import { openTestStore } from '../support/test-store.ts';
-import { inLongRun } from '../support/long-run.ts';
 
 const FOLDERS = ['', 'index', 'index/stream-existence'];
 let source: MemoryStorage;
@@ -147,7 +146,7 @@ describe('a restore from copied files', () => {
     const undisturbed = new FaultyStorage({ reads: 'async' });
     await restoreCopy(options(source, undisturbed));
     expect(undisturbed.violations).toEqual([]);
-    for (let n = 1; n <= undisturbed.operations; n += inLongRun(1, 5)) {
+    for (let n = 1; n <= undisturbed.operations; n++) {
       const target = new FaultyStorage({ reads: 'async' });
       target.crashAt(n, MOMENTS[n % 3]);
       const error = await restoreCopy(options(source, target)).then(() => null, (reason: unknown) => reason);

@@ -11,7 +11,6 @@ import { openTestRepository } from '../../support/backup/test-repository.ts';
 import { openTestStore } from '../../support/test-store.ts';
 import { startedIn, temporaryFolder, until } from './node-kit.ts';
 import type { Started } from './node-kit.ts';
-import { IS_LONG_RUN } from '../../support/long-run.ts';
 
 /** A real node, its files over HTTP, and backups of itself. */
 
@@ -45,7 +44,7 @@ async function copyOf(node: Started, holdId: string): Promise<FilesystemStorage>
   return new FilesystemStorage({ root });
 }
 
-if (IS_LONG_RUN) test('a copy that is made under writes has everything acknowledged before its hold', async () => {
+test('a copy that is made under writes has everything acknowledged before its hold', async () => {
   const node = await start();
   await node.append('orders', 90);
   let isDone = false;
@@ -102,7 +101,7 @@ describe('with a repository', () => {
     expect(node.log.lines.map(({ message }) => message)).toEqual(expect.arrayContaining(['a backup begins', 'a backup was made']));
   });
 
-  if (IS_LONG_RUN) test('ships what is new behind a backup that it makes for that, and goes on after a restart', async () => {
+  test('ships what is new behind a backup that it makes for that, and goes on after a restart', async () => {
     const words = ['--backup-repository', repository(), '--backup-ship-every-sec', '1'];
     const first = await start(...words);
     const isShipped = (node: Started) => until(async () => await metric(node, 'eventstore_backup_unshipped_bytes') === 0 && await metric(node, 'eventstore_backup_ship_lag_seconds') === 0);
@@ -123,7 +122,7 @@ describe('with a repository', () => {
     expect(later.shippedEnd).toBeGreaterThan(shipped.shippedEnd);
   });
 
-  if (IS_LONG_RUN) test('ships on while a scavenge runs, over the end of its chunk, and a restore has everything', async () => {
+  test('ships on while a scavenge runs, over the end of its chunk, and a restore has everything', async () => {
     const node = await start('--backup-repository', repository(), '--backup-ship-every-sec', '1');
     const isShipped = () => until(async () => await metric(node, 'eventstore_backup_unshipped_bytes') === 0);
     await node.ask('POST', '/streams/orders/metadata', { headers: { 'content-type': 'application/json', 'es-eventtype': '$metadata', 'es-eventid': '00000000-0000-4000-9000-000000000002' }, body: '{"$maxCount":1}' });
@@ -145,7 +144,7 @@ describe('with a repository', () => {
     expect(await findingsIn(target)).toEqual([]);
   });
 
-  if (IS_LONG_RUN) test('keeps as many backups as it was told', async () => {
+  test('keeps as many backups as it was told', async () => {
     const node = await start('--backup-repository', repository(), '--backup-keep-last', '2');
     const made: string[] = [];
     for (let i = 0; i < 4; i++) {
@@ -156,7 +155,7 @@ describe('with a repository', () => {
     expect((await node.json('GET', '/admin/backups')).backups.map(({ id }: { id: string }) => id)).toEqual(made.slice(0, 2));
   });
 
-  if (IS_LONG_RUN) test('with pauseScavenge a scavenge that runs goes on afterwards', async () => {
+  test('with pauseScavenge a scavenge that runs goes on afterwards', async () => {
     const node = await start('--backup-repository', repository());
     await node.ask('POST', '/streams/orders/metadata', { headers: { 'content-type': 'application/json', 'es-eventtype': '$metadata', 'es-eventid': '00000000-0000-4000-9000-000000000001' }, body: '{"$maxCount":1}' });
     await node.append('orders', 200);

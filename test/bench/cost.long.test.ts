@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { IS_LONG_RUN } from '../support/long-run.ts';
 import { measureCluster } from './cost/cluster.ts';
 import { COST_PAGE } from './cost/main.ts';
 import { measure } from './cost/measure.ts';
@@ -19,7 +18,7 @@ test('counted requests are those of the page, and of the promise', async () => {
   expect(page).toContain(PRICES.asOf);
 }, 120_000);
 
-if (IS_LONG_RUN) test('those of a cluster too: an append is one conditional write, and followers ask for nothing', async () => {
+test('those of a cluster too: an append is one conditional write, and followers ask for nothing', async () => {
   const { append, idleHour } = await measureCluster();
   expect(append.puts).toBe(1);
   expect(append.gets).toBeLessThan(0.1);

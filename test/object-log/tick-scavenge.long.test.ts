@@ -10,7 +10,6 @@ import { type RawRecord, readRawLog } from '../scavenge/raw-log.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, type ObjectInstance, runTick, setMetadata, worldOf } from './tick-kit.ts';
-import { inLongRun } from '../support/long-run.ts';
 
 const OPTIONS = { chunkSizeBytes: CHUNK_BYTES };
 
@@ -137,7 +136,7 @@ describe('scavenging by ticks', () => {
     await writer.close();
   });
 
-  test.each(inLongRun([false, true], [true]))('a run that did not end waits, and the next one goes on with it or starts afresh, once however many parts it has (%s)', async (startAfresh) => {
+  test.each([false, true])('a run that did not end waits, and the next one goes on with it or starts afresh, once however many parts it has (%s)', async (startAfresh) => {
     const { objects, world, clock, writer, ids } = await filled();
     const { scavengeId } = await startScavenge(world);
     for (let i = 0; i < 3; i++) await runTick(world, { settings: { ownBytesMax: 1 } });
