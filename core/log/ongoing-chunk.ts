@@ -96,6 +96,8 @@ export class OngoingChunk {
   readonly #groupSums: number[] = [];
   #md5: Digest;
   #hashedTo = 0;
+  /** Another thread takes the digest, or has failed to. */
+  #isLeft = false;
   #catchUp: Promise<void> | null = null;
   #closed = false;
 
@@ -263,6 +265,7 @@ export class OngoingChunk {
     const ahead = zeroAhead(this.#options);
     const written = HEADER_BYTES + this.chunk.physicalBytes;
     if (this.#zeroing !== null || this.#zeroedTo >= limit || this.#zeroedTo - written > ahead / 2) return;
+    this.#leaveDigest();
     const to = Math.min(this.#zeroedTo + ahead, limit);
     this.#zeroing = writeZeros(this.#file, this.#zeroedTo, to).then(
       () => { this.#zeroedTo = Math.max(this.#zeroedTo, to); this.#zeroing = null; },
@@ -273,8 +276,25 @@ export class OngoingChunk {
 
   #hash(bytes: Uint8Array, raw: number): void {
     if (this.#hashedTo !== raw) return;
-    this.#md5.update(bytes);
-    this.#hashedTo = raw + bytes.length;
+    try {
+      this.#md5.update(bytes);
+      this.#hashedTo = raw + bytes.length;
+    } catch {
+      this.#digestAnew(this.#options.digests.md5());
+    }
+  }
+
+  /** Leaves the digest to another thread, as soon as there is one, for which it is begun anew: it takes up to a quarter of the time of an append. Chunks that grow by little call none. */
+  #leaveDigest(): void {
+    const digest = this.#isLeft ? null : this.#options.digests.md5Behind?.() ?? null;
+    if (digest === null) return;
+    this.#isLeft = true;
+    this.#digestAnew(digest);
+  }
+
+  #digestAnew(digest: Digest): void {
+    this.#md5 = digest;
+    this.#hashedTo = 0;
   }
 
   /** Brings the digest of an inherited chunk up to the writer, in small pieces beside the appends. */
@@ -286,9 +306,14 @@ export class OngoingChunk {
   async #hashExisting(): Promise<void> {
     while (!this.#closed && this.#hashedTo < HEADER_BYTES + this.chunk.physicalBytes) {
       const from = this.#hashedTo;
-      const to = Math.min(from + HASH_READ_BYTES, HEADER_BYTES + this.chunk.physicalBytes);
-      const bytes = await this.#file.read(from, to - from);
-      if (this.#hashedTo === from && bytes.length === to - from) this.#hash(bytes, from);
+      const end = HEADER_BYTES + this.chunk.physicalBytes;
+      const to = Math.min(from + HASH_READ_BYTES, end);
+      // The last piece is read on the spot: while another thread read it the next group would be written, and so on for ever.
+      const last = to === end ? new Uint8Array(to - from) : null;
+      const bytes = last !== null && this.#file.readNow?.(from, to - from, last, 0) === last.length ? last : await this.#file.read(from, to - from);
+      // The digest has been begun anew meanwhile.
+      if (this.#hashedTo !== from) continue;
+      if (bytes.length === to - from) this.#hash(bytes, from);
       else throw new SkuaError('io_error', `Chunk file ${this.chunk.name} gave ${bytes.length} of ${to - from} bytes at offset ${from}.`, { file: this.chunk.name, offset: from });
     }
   }
@@ -320,8 +345,7 @@ export class OngoingChunk {
       await this.#file.truncate(ongoingFileBytes(this.#options.chunkSize));
     });
     this.#zeroedTo = dataEnd;
-    this.#md5 = this.#options.digests.md5();
-    this.#hashedTo = 0;
+    this.#digestAnew(this.#options.digests.md5());
   }
 
   /** Waits for background work. The file stays open for readers. */

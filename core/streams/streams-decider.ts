@@ -31,7 +31,7 @@ export class StreamsDecider {
   }
 
   begin(): void {
-    this.#verdicts.length = 0;
+    if (this.#verdicts.length > 0) this.#verdicts.length = 0;
   }
 
   /** One step: what may be done, or the error that refuses it; WAIT, or what has to be awaited before the next step. */

@@ -3,6 +3,7 @@ import type { Hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { SkuaError } from '../../core/errors.ts';
 import type { Digest, Digests } from '../../core/ports/digests.ts';
+import { environmentOf } from './worker-environment.ts';
 
 /**
  * A second thread beside that of a job, which digests what the job reads and writes while the job goes on: to prove the source of a rewritten
@@ -18,6 +19,8 @@ export const LANE_BYTES_MIN = 8_388_608;
 const START_MS_MAX = 2_000;
 /** How long the other side may take for a ring full of bytes: beyond that it is gone. */
 const ANSWER_MS_MAX = 60_000;
+/** The same where requests wait for it. */
+const BEHIND_ANSWER_MS_MAX = 1_000;
 /** A thread that holds hardly anything, in MiB. */
 const HEAP_MIB_MAX = 16;
 
@@ -72,6 +75,7 @@ export class DigestLane {
   readonly #workerUrl: URL;
   readonly #givesWay: boolean;
   readonly #startMsMax: number;
+  #answerMsMax = ANSWER_MS_MAX;
   readonly #cells = new Int32Array(new SharedArrayBuffer(4 * (HEAD + SLOTS * SLOT_CELLS)));
   readonly #ring = new Uint8Array(new SharedArrayBuffer(SLOTS * SLOT_BYTES));
   #filled = 0;
@@ -95,6 +99,18 @@ export class DigestLane {
     };
   }
 
+  /** For a thread that must not stand still: an MD5 that wakes the other one for whole slots only, or null as long as that one is not there or no longer. */
+  behind(): Digest | null {
+    this.#answerMsMax = BEHIND_ANSWER_MS_MAX;
+    this.#spawn();
+    this.#isThere ??= Atomics.load(this.#cells, STATE) === READY || null;
+    return this.#isThere === true ? gathered(this.#digest()) : null;
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate();
+  }
+
   /** Nobody asks any more for digests that were begun. */
   clear(): void {
     if (this.#isThere === true) this.#send(CLEAR, 0, NOTHING);
@@ -105,10 +121,11 @@ export class DigestLane {
   #spawn(): Worker {
     if (this.#worker !== null) return this.#worker;
     const workerData: LaneSetup = { lane: { cells: this.#cells, ring: this.#ring }, givesWay: this.#givesWay };
-    const worker = new Worker(this.#workerUrl, { workerData, resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX } });
+    const worker = new Worker(this.#workerUrl, { workerData, env: environmentOf(this.#workerUrl), resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX } });
     worker.unref();
     // Without the thread the job digests by itself; what becomes of a thread that is there shows when it is waited for.
     worker.on('error', () => {});
+    worker.on('exit', () => { this.#isThere = false; });
     this.#worker = worker;
     return worker;
   }
@@ -157,9 +174,32 @@ export class DigestLane {
     for (;;) {
       const emptied = Atomics.load(this.#cells, EMPTIED);
       if (((this.#filled - emptied) | 0) <= full) return;
-      if (Atomics.wait(this.#cells, EMPTIED, emptied, ANSWER_MS_MAX) === 'timed-out') throw new SkuaError('io_error', `The thread that takes checksums has not answered for ${ANSWER_MS_MAX / 1000} s. Run the command again; if it happens again, give the process more memory or processor time.`);
+      if (this.#isThere === false || Atomics.wait(this.#cells, EMPTIED, emptied, this.#answerMsMax) === 'timed-out') throw new SkuaError('io_error', `The thread that takes checksums has not answered for ${this.#answerMsMax / 1000} s. Run the command again; if it happens again, give the process more memory or processor time.`);
     }
   }
+}
+
+/** The digest, which is given whole slots. */
+function gathered(digest: Digest): Digest {
+  const slot = new Uint8Array(SLOT_BYTES);
+  let filled = 0;
+  return {
+    update: (bytes) => {
+      for (let at = 0; at < bytes.length;) {
+        const part = bytes.subarray(at, at + SLOT_BYTES - filled);
+        slot.set(part, filled);
+        at += part.length;
+        filled += part.length;
+        if (filled < SLOT_BYTES) return;
+        digest.update(slot);
+        filled = 0;
+      }
+    },
+    finish: () => {
+      digest.update(slot.subarray(0, filled));
+      return digest.finish();
+    },
+  };
 }
 
 const NOTHING = new Uint8Array(0);

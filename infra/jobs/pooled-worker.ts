@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { SkuaError } from '../../core/errors.ts';
@@ -6,23 +5,13 @@ import type { JobProgress } from '../../core/ports/jobs.ts';
 import { syncTurns } from '../fs/sync-turns.ts';
 import { ABORT, GO_ON, errorOfImage } from './messages.ts';
 import type { WorkerMessage, WorkerSetup } from './messages.ts';
+import { environmentOf } from './worker-environment.ts';
 
 /** Heap of one worker in MiB, and what of it is for young objects. Large data lives in typed arrays, which do not count. */
 const HEAP_MIB_MAX = 128;
 const YOUNG_MIB_MAX = 6;
 // What the command line sets for the main thread, whose heap has it already, would count for workers too and overrule this.
 setFlagsFromString('--max-semi-space-size=0');
-
-/** Where the code of workers is kept as Node.js compiles it. */
-const CODE_CACHE = new URL('../../node_modules/.cache/skua', import.meta.url);
-
-/**
- * A worker that runs TypeScript finds it stripped of its types where an earlier one left it: the stripper would take
- * another 25 MiB for its thread. Where nothing can be kept it is stripped again; a bundle needs none of this.
- */
-function environmentOf(workerUrl: URL): NodeJS.ProcessEnv {
-  return workerUrl.pathname.endsWith('.ts') ? { NODE_COMPILE_CACHE: fileURLToPath(CODE_CACHE), ...process.env } : process.env;
-}
 
 /** A job that waits or runs. */
 export interface Task {

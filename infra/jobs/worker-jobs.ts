@@ -1,9 +1,13 @@
+import { availableParallelism } from 'node:os';
+import type { Digests } from '../../core/ports/digests.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { MERGE_TABLES_JOB } from '../../core/index/table-merge.ts';
 import { PROVE_TABLE_JOB } from '../../core/index/table-verify.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
 import { LEAVES_JOB, TAIL_JOB } from '../../core/proof/jobs.ts';
-import { WorkerPool } from './worker-pool.ts';
+import { nodeDigests } from '../digests.ts';
+import { DigestLane } from './digest-lane.ts';
+import { WORKER_URL, WorkerPool } from './worker-pool.ts';
 export { JOBS_QUEUED_MAX } from './worker-pool.ts';
 
 /** Jobs whose names begin so have workers of their own. */
@@ -49,6 +53,9 @@ export class WorkerJobs implements Jobs {
   readonly #upkeep: WorkerPool;
   readonly #scavenge: WorkerPool;
   readonly #backup: WorkerPool;
+  readonly #lane: DigestLane;
+  /** Digests of the thread that serves requests, which leaves long ones to another where there is a processor for that. */
+  readonly digests: Digests;
 
   constructor(options: WorkerJobsOptions) {
     const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, ...common } = options;
@@ -56,6 +63,9 @@ export class WorkerJobs implements Jobs {
     this.#upkeep = new WorkerPool({ ...common, threads: UPKEEP_THREADS, idleMs: Math.min(common.idleMs ?? UPKEEP_IDLE_MS, UPKEEP_IDLE_MS), isBackground: true });
     this.#scavenge = new WorkerPool({ ...common, threads: scavengeThreads, isBackground: true });
     this.#backup = new WorkerPool({ ...common, threads: BACKUP_THREADS, isBackground: true });
+    // It must keep up, so it gives way to nobody.
+    this.#lane = new DigestLane(common.workerUrl ?? WORKER_URL, false);
+    this.digests = availableParallelism() > 1 ? { ...nodeDigests, md5Behind: () => this.#lane.behind() } : nodeDigests;
   }
 
   /** Worker threads that exist now. */
@@ -78,6 +88,6 @@ export class WorkerJobs implements Jobs {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#pools().map((pool) => pool.close()));
+    await Promise.all([this.#lane.close(), ...this.#pools().map((pool) => pool.close())]);
   }
 }

@@ -4,6 +4,8 @@ import type { JobOptions } from '../../core/ports/jobs.ts';
 import { PooledWorker } from './pooled-worker.ts';
 import type { Task } from './pooled-worker.ts';
 
+/** Entry point of a worker, but for a bundle. */
+export const WORKER_URL = new URL('./worker.ts', import.meta.url);
 /** Jobs that may wait for a worker; one more is refused with `too_busy`. */
 export const JOBS_QUEUED_MAX = 64;
 /** Time in milliseconds after which a worker without work is ended. */
@@ -107,7 +109,7 @@ export class WorkerPool {
     for (const worker of this.#workers) if (worker.task === null) return worker;
     if (this.#workers.size >= this.#options.threads) return null;
     const { root, indexRoot, jobsUrl, isBackground = false, isOffline = false } = this.#options;
-    const url = this.#options.workerUrl ?? new URL('./worker.ts', import.meta.url);
+    const url = this.#options.workerUrl ?? WORKER_URL;
     const worker = new PooledWorker(url, { root, indexRoot, isBackground, givesWay: isBackground && !isOffline, jobsUrl: jobsUrl?.href }, (idle) => this.#rest(idle), (gone) => this.#forget(gone));
     this.#workers.add(worker);
     return worker;

@@ -251,10 +251,16 @@ export function urlOf({ url: target, headers, socket }: Pick<IncomingMessage, 'u
   return `${scheme}://${hostOf(named[1], socket)}${rest.startsWith('/') ? '' : '/'}${rest}`;
 }
 
+/** The last host that was found to be one. */
+let lastHost = '';
+
 /** A host that can stand in a URL, whatever the client says. */
 export function hostOf(given: string | undefined, { localAddress = 'localhost', localFamily, localPort }: Socket): string {
   if (given === undefined || given === '') return `${localFamily === 'IPv6' ? `[${localAddress}]` : localAddress}:${localPort}`;
-  return HOST.test(given) && URL.canParse(`http://${given}/`) ? given : '_invalid_';
+  // One request after the other names the same.
+  if (given === lastHost) return given;
+  if (!HOST.test(given) || !URL.canParse(`http://${given}/`)) return '_invalid_';
+  return lastHost = given;
 }
 
 /** Where the connection of a request comes from; null once it is gone. */

@@ -2,6 +2,7 @@ import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Clock } from '../../core/ports/clock.ts';
+import type { Digests } from '../../core/ports/digests.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
@@ -56,11 +57,11 @@ export function openNode(options: OpenNodeOptions): Promise<OpenNode> {
 
 /** As `openNode`, for a store that `opener` opens in the directory. */
 export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, opener: (options: OpenStoreOptions) => Promise<S>): Promise<OpenNode & { readonly open: S }> {
-  const { storage, jobs, scavengeStates } = worldOf(options);
+  const { storage, jobs, digests, scavengeStates } = worldOf(options);
   try {
     const open = await opener({
       ...options.store,
-      world: { storage, jobs, clock: options.clock ?? systemClock, ids: systemIds, digests: nodeDigests, log: options.log, meter: options.meter ?? silentMeter },
+      world: { storage, jobs, clock: options.clock ?? systemClock, ids: systemIds, digests, log: options.log, meter: options.meter ?? silentMeter },
       scavenge: { config: options.store.scavenge ?? {}, ...(scavengeStates !== null && { states: scavengeStates }) },
       ...(options.onProgress && { onProgress: options.onProgress }),
     });
@@ -75,13 +76,14 @@ export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, 
   }
 }
 
-function worldOf({ db, index, mustExist, clock = systemClock }: OpenNodeOptions): { storage: Storage; jobs: Jobs; scavengeStates: ScavengeStates | null } {
+function worldOf({ db, index, mustExist, clock = systemClock }: OpenNodeOptions): { storage: Storage; jobs: Jobs; digests: Digests; scavengeStates: ScavengeStates | null } {
   if (db === null) {
     const storage = new MemoryStorage();
     // Jobs and store find the scavenge database of this storage in memory.
-    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects } }), scavengeStates: null };
+    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects } }), digests: nodeDigests, scavengeStates: null };
   }
   const storage = new FilesystemStorage({ root: db, mustExist, ...(index !== null && { indexRoot: index }) });
   const { root, indexRoot } = storage;
-  return { storage, jobs: new WorkerJobs({ root, indexRoot, ...bundledWorker() }), scavengeStates: new SqliteScavengeStates({ indexRoot }) };
+  const jobs = new WorkerJobs({ root, indexRoot, ...bundledWorker() });
+  return { storage, jobs, digests: jobs.digests, scavengeStates: new SqliteScavengeStates({ indexRoot }) };
 }

@@ -1,5 +1,4 @@
 import { systemClock } from '../../infra/clock.ts';
-import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
@@ -16,7 +15,7 @@ export async function openFolder(folder: string, options: Partial<FlatStoreOptio
   const storage = new FilesystemStorage({ root: folder });
   const jobs = new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot });
   const scavengeStates = new SqliteScavengeStates({ indexRoot: storage.indexRoot });
-  const open = await openStore(storeOptions({ storage, clock: systemClock, ids: systemIds, digests: nodeDigests, jobs, log: silentLog, meter: silentMeter, scavengeStates, ...options }));
+  const open = await openStore(storeOptions({ storage, clock: systemClock, ids: systemIds, digests: jobs.digests, jobs, log: silentLog, meter: silentMeter, scavengeStates, ...options }));
   return {
     ...open,
     // A method of a class, which is not copied.

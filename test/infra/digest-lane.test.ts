@@ -59,3 +59,22 @@ test('short digests, and all where no thread comes, are taken by the caller', ()
     expect(digest.finish()).toEqual(expected.finish());
   }
 });
+
+test('an MD5 behind its caller is there as soon as its thread is, takes pieces of any size, and fails when the thread has ended', async () => {
+  const lane = new DigestLane(WORKER, false);
+  const random = new Random(9);
+  let ours = lane.behind();
+  for (; ours === null; ours = lane.behind()) await new Promise((resolve) => { setImmediate(resolve); });
+  const expected = nodeDigests.md5();
+  for (const length of [0, 1, 300, 262_143, 262_144, 1_000_000, 17]) {
+    const piece = randomBytes(random, length);
+    ours.update(piece);
+    expected.update(piece);
+    piece.fill(0);
+  }
+  expect(ours.finish()).toEqual(expected.finish());
+  const left = lane.behind()!;
+  await lane.close();
+  expect(lane.behind()).toBeNull();
+  expect(() => left.finish()).toThrow('thread that takes checksums');
+});
