@@ -178,7 +178,7 @@ export class OngoingChunk {
     this.chunk.setDataBytes(this.chunk.physicalBytes + group.length);
     this.#zeroAhead();
     // A catch-up that ended while this group was being written left it to the next one.
-    if (this.#hashedTo < rawEnd && this.#catchUp === null) this.catchUpDigest().catch(() => {});
+    if (this.#hashedTo < rawEnd && this.#catchUp === null) this.#catchUpDigest().catch(() => {});
   }
 
   /** CRC-32 of the group. Those of the whole blocks in it are kept for when it is written. */
@@ -277,17 +277,18 @@ export class OngoingChunk {
     this.#hashedTo = raw + bytes.length;
   }
 
-  /** Brings the digest of an inherited chunk up to the writer, in small pieces beside the appends. */
-  catchUpDigest(): Promise<void> {
+  /** Brings the digest of an inherited chunk up to the writer, in small pieces beside the appends. The first of them begins it: before, a start may have to read the whole log for the index. */
+  #catchUpDigest(): Promise<void> {
     this.#catchUp ??= this.#hashExisting().finally(() => { this.#catchUp = null; });
     return this.#catchUp;
   }
 
   async #hashExisting(): Promise<void> {
+    const buffer = new Uint8Array(HASH_READ_BYTES);
     while (!this.#closed && this.#hashedTo < HEADER_BYTES + this.chunk.physicalBytes) {
       const from = this.#hashedTo;
       const to = Math.min(from + HASH_READ_BYTES, HEADER_BYTES + this.chunk.physicalBytes);
-      const bytes = await this.#file.read(from, to - from);
+      const bytes = await this.#file.read(from, to - from, buffer);
       if (this.#hashedTo === from && bytes.length === to - from) this.#hash(bytes, from);
       else throw new SkuaError('io_error', `Chunk file ${this.chunk.name} gave ${bytes.length} of ${to - from} bytes at offset ${from}.`, { file: this.chunk.name, offset: from });
     }
@@ -299,7 +300,7 @@ export class OngoingChunk {
    */
   async complete(): Promise<void> {
     if (this.#zeroing !== null) await this.#zeroing;
-    await this.catchUpDigest();
+    await this.#catchUpDigest();
     const { physicalBytes } = this.chunk;
     try {
       await completeChunkFile(this.#file, this.#md5, { physicalBytes, logicalBytes: physicalBytes, mapBytes: 0 }, syncFile);
