@@ -37,13 +37,14 @@ const HYPHEN = 45;
 export class GuidTexts {
   readonly #bytes = new Uint8Array(TEXTS * TEXT_LENGTH);
   readonly #view = new DataView(this.#bytes.buffer);
-  readonly #waiting: { id: string }[] = [];
+  readonly #waiting: ({ id: string } | null)[] = Array.from({ length: TEXTS }, () => null);
+  #count = 0;
 
   /** The 16 on-disk bytes at `at` are the id of `owner`. */
   add(b: Uint8Array, at: number, owner: { id: string }): void {
     const out = this.#bytes;
     const view = this.#view;
-    const to = this.#waiting.length * TEXT_LENGTH;
+    const to = this.#count * TEXT_LENGTH;
     view.setUint16(to, DIGITS[b[at + 3]!]!, true);
     view.setUint16(to + 2, DIGITS[b[at + 2]!]!, true);
     view.setUint16(to + 4, DIGITS[b[at + 1]!]!, true);
@@ -59,16 +60,19 @@ export class GuidTexts {
     view.setUint16(to + 21, DIGITS[b[at + 9]!]!, true);
     out[to + 23] = HYPHEN;
     for (let i = 10; i < 16; i++) view.setUint16(to + 4 + 2 * i, DIGITS[b[at + i]!]!, true);
-    this.#waiting.push(owner);
-    if (this.#waiting.length === TEXTS) this.settle();
+    this.#waiting[this.#count++] = owner;
+    if (this.#count === TEXTS) this.settle();
   }
 
   settle(): void {
-    const waiting = this.#waiting;
-    if (waiting.length === 0) return;
-    const text = decodeText(this.#bytes.subarray(0, waiting.length * TEXT_LENGTH));
-    for (let i = 0; i < waiting.length; i++) waiting[i]!.id = text.substring(i * TEXT_LENGTH, (i + 1) * TEXT_LENGTH);
-    waiting.length = 0;
+    const count = this.#count;
+    if (count === 0) return;
+    const text = decodeText(this.#bytes.subarray(0, count * TEXT_LENGTH));
+    for (let i = 0; i < count; i++) {
+      this.#waiting[i]!.id = text.substring(i * TEXT_LENGTH, (i + 1) * TEXT_LENGTH);
+      this.#waiting[i] = null;
+    }
+    this.#count = 0;
   }
 }
 
