@@ -33,6 +33,17 @@ export function equalBytes(a: Uint8Array, aAt: number, b: Uint8Array, bAt: numbe
 
 let viewed: Uint8Array = new Uint8Array(0);
 let viewedBuffer: ArrayBufferLike = viewed.buffer;
+let worded = viewed;
+let words = new DataView(worded.buffer);
+
+/** A view of the same bytes for numbers of more than one of them. That of the last bytes is kept, as many records of one block are looked at one behind the other. */
+export function wordsOf(b: Uint8Array): DataView {
+  if (b !== worded) {
+    words = new DataView(b.buffer, b.byteOffset, b.byteLength);
+    worded = b;
+  }
+  return words;
+}
 
 /**
  * As `subarray`, in two thirds of its time where many views of the same bytes are made one behind the other: it need not ask what kind of

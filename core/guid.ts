@@ -1,3 +1,5 @@
+import { decodeText } from './text.ts';
+
 /**
  * GUIDs are stored with their first three groups byte-reversed (disk-format.md section 0) and written as lower-case
  * text `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`.
@@ -19,6 +21,59 @@ export function guidToText(b: Uint8Array, at: number): string {
     HIGH[b8]!, LOW[b8]!, HIGH[b9]!, LOW[b9]!, 45,
     HIGH[b10]!, LOW[b10]!, HIGH[b11]!, LOW[b11]!, HIGH[b12]!, LOW[b12]!, HIGH[b13]!, LOW[b13]!, HIGH[b14]!, LOW[b14]!, HIGH[b15]!, LOW[b15]!,
   );
+}
+
+/** Both of them as one little-endian number. */
+const DIGITS = Uint16Array.from({ length: 256 }, (_, i) => HIGH[i]! | (LOW[i]! << 8));
+const TEXT_LENGTH = 36;
+/** Ids that are made texts of together: each of the texts keeps the others. */
+const TEXTS = 16;
+const HYPHEN = 45;
+
+/**
+ * Gives things their ids, many of them at once: the call that makes one long text, of which each gets its part, takes no longer than one
+ * for a single id. Until `settle` has been called, or TEXTS have come, a thing has none.
+ */
+export class GuidTexts {
+  readonly #bytes = new Uint8Array(TEXTS * TEXT_LENGTH);
+  readonly #view = new DataView(this.#bytes.buffer);
+  readonly #waiting: ({ id: string } | null)[] = Array.from({ length: TEXTS }, () => null);
+  #count = 0;
+
+  /** The 16 on-disk bytes at `at` are the id of `owner`. */
+  add(b: Uint8Array, at: number, owner: { id: string }): void {
+    const out = this.#bytes;
+    const view = this.#view;
+    const to = this.#count * TEXT_LENGTH;
+    view.setUint16(to, DIGITS[b[at + 3]!]!, true);
+    view.setUint16(to + 2, DIGITS[b[at + 2]!]!, true);
+    view.setUint16(to + 4, DIGITS[b[at + 1]!]!, true);
+    view.setUint16(to + 6, DIGITS[b[at]!]!, true);
+    out[to + 8] = HYPHEN;
+    view.setUint16(to + 9, DIGITS[b[at + 5]!]!, true);
+    view.setUint16(to + 11, DIGITS[b[at + 4]!]!, true);
+    out[to + 13] = HYPHEN;
+    view.setUint16(to + 14, DIGITS[b[at + 7]!]!, true);
+    view.setUint16(to + 16, DIGITS[b[at + 6]!]!, true);
+    out[to + 18] = HYPHEN;
+    view.setUint16(to + 19, DIGITS[b[at + 8]!]!, true);
+    view.setUint16(to + 21, DIGITS[b[at + 9]!]!, true);
+    out[to + 23] = HYPHEN;
+    for (let i = 10; i < 16; i++) view.setUint16(to + 4 + 2 * i, DIGITS[b[at + i]!]!, true);
+    this.#waiting[this.#count++] = owner;
+    if (this.#count === TEXTS) this.settle();
+  }
+
+  settle(): void {
+    const count = this.#count;
+    if (count === 0) return;
+    const text = decodeText(this.#bytes.subarray(0, count * TEXT_LENGTH));
+    for (let i = 0; i < count; i++) {
+      this.#waiting[i]!.id = text.substring(i * TEXT_LENGTH, (i + 1) * TEXT_LENGTH);
+      this.#waiting[i] = null;
+    }
+    this.#count = 0;
+  }
 }
 
 /** Value of each hex digit by character code, 255 for anything else. */

@@ -1,3 +1,5 @@
+import { KNOWN_BYTES_MAX, KnownTexts } from './text.ts';
+
 /**
  * The hashes of the index (disk-format.md section 7.4). Both consume little-endian 32-bit words, so a name or a hash
  * is put into words once and no byte is touched again.
@@ -161,7 +163,24 @@ function hashName(name: string, out: Hash64): void {
   hashUnits(words, units, out);
 }
 
+/** Hashes of the names met last: who reads a log meets few of them again and again. */
+const known = new KnownTexts();
+const knownHi = new Uint32Array(known.slots);
+const knownLo = new Uint32Array(known.slots);
+
 function hashUtf8(b: Uint8Array, at: number, length: number, out: Hash64): void {
+  if (length === 0 || length > KNOWN_BYTES_MAX) return hashBytes(b, at, length, out);
+  if (!known.has(b, at, length)) {
+    hashBytes(b, at, length, out);
+    knownHi[known.slot] = out.hi;
+    knownLo[known.slot] = out.lo;
+    return;
+  }
+  out.hi = knownHi[known.slot]!;
+  out.lo = knownLo[known.slot]!;
+}
+
+function hashBytes(b: Uint8Array, at: number, length: number, out: Hash64): void {
   const words = wordsFor(length);
   const even = length & ~1;
   let seen = 0;

@@ -35,7 +35,7 @@ export async function replayLog(index: StreamIndex, table: ChunkTable, clock: Cl
     if (clock.monotonicMs() - sliceStart < SLICE_MS) return;
     await clock.yield();
     sliceStart = clock.monotonicMs();
-  });
+  }, true);
   index.noteExistenceCheckpoint(table.end);
   return replay.records;
 }

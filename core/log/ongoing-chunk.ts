@@ -180,7 +180,7 @@ export class OngoingChunk {
     this.chunk.setDataBytes(this.chunk.physicalBytes + group.length);
     this.#zeroAhead();
     // A catch-up that ended while this group was being written left it to the next one.
-    if (this.#hashedTo < rawEnd && this.#catchUp === null) this.catchUpDigest().catch(() => {});
+    if (this.#hashedTo < rawEnd && this.#catchUp === null) this.#catchUpDigest().catch(() => {});
   }
 
   /** CRC-32 of the group. Those of the whole blocks in it are kept for when it is written. */
@@ -297,20 +297,21 @@ export class OngoingChunk {
     this.#hashedTo = 0;
   }
 
-  /** Brings the digest of an inherited chunk up to the writer, in small pieces beside the appends. */
-  catchUpDigest(): Promise<void> {
+  /** Brings the digest of an inherited chunk up to the writer, in small pieces beside the appends. The first of them begins it: before, a start may have to read the whole log for the index. */
+  #catchUpDigest(): Promise<void> {
     this.#catchUp ??= this.#hashExisting().finally(() => { this.#catchUp = null; });
     return this.#catchUp;
   }
 
   async #hashExisting(): Promise<void> {
+    const buffer = new Uint8Array(HASH_READ_BYTES);
     while (!this.#closed && this.#hashedTo < HEADER_BYTES + this.chunk.physicalBytes) {
       const from = this.#hashedTo;
       const end = HEADER_BYTES + this.chunk.physicalBytes;
       const to = Math.min(from + HASH_READ_BYTES, end);
       // The last piece is read on the spot: while another thread read it the next group would be written, and so on for ever.
-      const last = to === end ? new Uint8Array(to - from) : null;
-      const bytes = last !== null && this.#file.readNow?.(from, to - from, last, 0) === last.length ? last : await this.#file.read(from, to - from);
+      const isThere = to === end && this.#file.readNow?.(from, to - from, buffer, 0) === to - from;
+      const bytes = isThere ? buffer.subarray(0, to - from) : await this.#file.read(from, to - from, buffer);
       // The digest has been begun anew meanwhile.
       if (this.#hashedTo !== from) continue;
       if (bytes.length === to - from) this.#hash(bytes, from);
@@ -324,7 +325,7 @@ export class OngoingChunk {
    */
   async complete(): Promise<void> {
     if (this.#zeroing !== null) await this.#zeroing;
-    await this.catchUpDigest();
+    await this.#catchUpDigest();
     const { physicalBytes } = this.chunk;
     try {
       await completeChunkFile(this.#file, this.#md5, { physicalBytes, logicalBytes: physicalBytes, mapBytes: 0 }, syncFile);

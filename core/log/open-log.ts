@@ -228,7 +228,6 @@ class Opening {
     chunk.setDataBytes(found.localEnd);
     const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, { header, sequence: found.nextSequence, sums: blocks.sums });
     this.#vouchedTo = chunk.startPosition + blocks.vouchedTo - HEADER_BYTES;
-    void ongoing.catchUpDigest().catch(() => {});
     return ongoing;
   }
 

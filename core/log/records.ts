@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import { guidIsEmpty, guidToText } from '../guid.ts';
-import { i32, i64, putI32, putI64, u16, u32 } from '../bytes.ts';
+import { i32, i64, putI32, putI64, u32, wordsOf } from '../bytes.ts';
 import { decodeText, internText } from '../text.ts';
 
 /** Log records of version 2 logs; disk-format.md section 3. */
@@ -29,6 +29,8 @@ export const FRAME_BYTES = 8;
  */
 export const TOMBSTONE = Number.MAX_SAFE_INTEGER;
 const TOMBSTONE_I32 = 2_147_483_647;
+/** High half of an event number that is no safe integer: a tombstone's. */
+const HIGHEST_I32 = 0x7fff_ffff;
 
 /** 100 ns ticks between 0001-01-01 and 1970-01-01, in milliseconds. */
 export const EPOCH_OFFSET_MS = 62_135_596_800_000;
@@ -110,20 +112,22 @@ export class PrepareFields {
 /** Reads the fields of the prepare in `frame`. Throws `log_corrupt` when the payload does not add up. */
 export function parsePrepare(frame: RecordFrame, out: PrepareFields): void {
   const b = frame.bytes;
+  const words = wordsOf(b);
   const start = frame.at;
   const end = start + frame.length;
   const version = b[start + 1]!;
   if (version > 1 || frame.length < 70) throw corrupt(frame, `a prepare of version ${version} and length ${frame.length}`);
   out.version = version;
-  out.flags = u16(b, start + 10);
-  out.transactionPosition = i64(b, start + 12);
-  out.transactionOffset = i32(b, start + 20);
+  out.flags = words.getUint16(start + 10, true);
+  out.transactionPosition = words.getInt32(start + 16, true) * 4_294_967_296 + words.getUint32(start + 12, true);
+  out.transactionOffset = words.getInt32(start + 20, true);
   let at = start + 24;
   if (version === 1) {
-    out.expectedVersion = eventNumber64(b, at);
+    const high = words.getInt32(at + 4, true);
+    out.expectedVersion = high === HIGHEST_I32 ? eventNumber64(b, at) : high * 4_294_967_296 + words.getUint32(at, true);
     at += 8;
   } else {
-    const expected = i32(b, at);
+    const expected = words.getInt32(at, true);
     out.expectedVersion = expected === TOMBSTONE_I32 - 1 ? TOMBSTONE - 1 : expected;
     at += 4;
   }
@@ -138,10 +142,10 @@ export function parsePrepare(frame: RecordFrame, out: PrepareFields): void {
   out.typeLength = textLengthAt(frame, at, end);
   out.typeAt = at = textAt(b, at);
   at += out.typeLength;
-  out.dataLength = at + 4 <= end ? i32(b, at) : -1;
+  out.dataLength = at + 4 <= end ? words.getInt32(at, true) : -1;
   out.dataAt = at + 4;
   at += 4 + out.dataLength;
-  out.metadataLength = out.dataLength >= 0 && at + 4 <= end ? i32(b, at) : -1;
+  out.metadataLength = out.dataLength >= 0 && at + 4 <= end ? words.getInt32(at, true) : -1;
   out.metadataAt = at + 4;
   if (out.metadataLength < 0 || at + 4 + out.metadataLength !== end) throw corrupt(frame, 'a prepare whose parts do not fill it exactly');
   if (out.streamLength === 0) throw corrupt(frame, 'a prepare without a stream name');
@@ -240,14 +244,16 @@ export function decodePrepare(frame: RecordFrame): PrepareRecord {
  * halves: 2^32 = 429 496 * 10 000 + 7 296.
  */
 export function timestampMsAt(b: Uint8Array, at: number): number {
-  const high = u32(b, at + 4);
-  return high * 429_496 + Math.floor((high * 7_296 + u32(b, at)) / 10_000) - EPOCH_OFFSET_MS;
+  const words = wordsOf(b);
+  const high = words.getUint32(at + 4, true);
+  return high * 429_496 + Math.floor((high * 7_296 + words.getUint32(at, true)) / 10_000) - EPOCH_OFFSET_MS;
 }
 
 /** The remainder of the timestamp at `at` in ticks of 100 ns, 0 to 9999. */
 export function timestampTicksAt(b: Uint8Array, at: number): number {
   // A remainder of numbers beyond 32 bits is a call; this is none.
-  const low = u32(b, at + 4) * 7_296 + u32(b, at);
+  const words = wordsOf(b);
+  const low = words.getUint32(at + 4, true) * 7_296 + words.getUint32(at, true);
   return low - Math.floor(low / 10_000) * 10_000;
 }
 

@@ -17,12 +17,13 @@ export type BlockVisitor = (bytes: number, block: Uint8Array) => void | Promise<
 /**
  * Reads the records from `from` (a record's start or a chunk boundary) to the log's end in large sequential blocks,
  * past the block cache, and reads one block ahead while the last is looked at. `onBlock` is told the bytes passed.
+ * `reusesBlocks` as in `scanChunk`.
  */
-export async function scanLog(table: ChunkTable, from: number, visit: RecordVisitor, onBlock?: BlockVisitor): Promise<void> {
+export async function scanLog(table: ChunkTable, from: number, visit: RecordVisitor, onBlock?: BlockVisitor, reusesBlocks = false): Promise<void> {
   // By position, since a scavenge may replace chunks meanwhile, several by one.
   let at = from;
   for (let chunk = table.chunkFrom(at); chunk !== undefined; chunk = table.chunkFrom(at)) {
-    await scanChunk(chunk, at, visit, onBlock);
+    await scanChunk(chunk, at, visit, onBlock, reusesBlocks);
     at = chunk.endPosition;
   }
 }

@@ -71,6 +71,14 @@ export abstract class AllScan {
 
   /** HIT when the page is full, END at the end of the log in this direction; at most `slice` records are looked at, and fewer where the filter's expression has much to do, or the scan has passed over more than `bytesMax`. */
   step(slice: number, bytesMax: number): Outcome | typeof PAUSE {
+    try {
+      return this.#step(slice, bytesMax);
+    } finally {
+      this.lookup.ids.settle();
+    }
+  }
+
+  #step(slice: number, bytesMax: number): Outcome | typeof PAUSE {
     const stop = this.examined + slice;
     const stopMatching = this.matchingSteps + MATCHING_STEPS_PER_SLICE;
     while (!this.isFull) {

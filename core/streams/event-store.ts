@@ -187,7 +187,7 @@ class Store implements EventStoreInternals {
       const view = await this.#readable(stream);
       const page = await readPage(this.#context, view, options, bytes);
       if (!bytes.lacksRoom) {
-        countRead(this.#deps.meter, page.events);
+        countRead(this.#deps.meter, page.events, bytes.shown);
         const cut = options.resolveLinks === true ? await resolveLinks(this.#context, page.events, bytes) : null;
         if (!bytes.lacksRoom) {
           bytes.settle();
@@ -206,7 +206,7 @@ class Store implements EventStoreInternals {
       const event = await readVisible(this.#context, view, number === 'last' ? view.lastNumber : number);
       if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or it has expired.`, { stream, number });
       if (bytes.take(event.data.length + event.metadata.length)) {
-        countRead(this.#deps.meter, [event]);
+        countRead(this.#deps.meter, [event], event.data.length + event.metadata.length);
         const shown = withLinks ? await resolveLink(this.#context, event, bytes, true) : event;
         if (shown !== null) {
           bytes.settle();

@@ -41,7 +41,7 @@ export async function* followStream(context: StoreContext, waiters: Waiters, str
         continue;
       }
       bytes.settle();
-      countRead(context.meter, part.events);
+      countRead(context.meter, part.events, part.events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0));
       from = Math.max(from, cut === null ? part.next : cut.number);
       const { events } = part;
       const isEnd = part.isEnd && cut === null;

@@ -1,5 +1,6 @@
 import { equalBytes } from '../bytes.ts';
 import { END, HIT, type Outcome, untilHit } from '../cache/step.ts';
+import { GuidTexts } from '../guid.ts';
 import { EntryList, IndexEntry } from '../index/entries.ts';
 import type { StreamIndex } from '../index/stream-index.ts';
 import type { LogReader, ReadFor } from '../log/log-reader.ts';
@@ -88,6 +89,8 @@ export class Lookup {
   readonly spareLists = new SpareLists();
   readonly frame = new RecordFrame();
   readonly fields = new PrepareFields();
+  /** Ids of events that a step is making; settled when it ends. */
+  readonly ids = new GuidTexts();
 
   constructor(reader: LogReader, index: EventIndex) {
     this.reader = reader;

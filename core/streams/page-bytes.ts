@@ -28,6 +28,8 @@ export interface PageLimits {
 export class PageBytes {
   readonly limits: PageLimits;
   isFull = false;
+  /** Bytes of data and metadata of the events of the page, of links those of their own. */
+  shown = 0;
   #bytes = 0;
   #scanned = 0;
   /** Bytes that need no further look at the budget. */
@@ -81,6 +83,7 @@ export class PageBytes {
   /** Begins anew, with nothing taken. */
   restart(): void {
     this.isFull = false;
+    this.shown = 0;
     this.#bytes = 0;
     this.#scanned = 0;
   }

@@ -14,7 +14,7 @@ import { type Retention, shownData } from './retention.ts';
 const NO_BYTES = new Uint8Array(0);
 
 /** The event in a parsed prepare. All events are made here, so that they have one shape. Without a payload it keeps nothing of the record's bytes. */
-export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string, number: number, commitPosition: number, hasPayload = true): StoredEvent {
+export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string, number: number, commitPosition: number, hasPayload = true, id = guidToText(frame.bytes, f.eventIdAt)): StoredEvent & { id: string } {
   const b = frame.bytes;
   const flags = f.flags;
   const type = internText(b, f.typeAt, f.typeLength);
@@ -22,7 +22,7 @@ export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string
     stream,
     number,
     type,
-    id: guidToText(b, f.eventIdAt),
+    id,
     isJson: (flags & FLAG_JSON) !== 0,
     isRedacted: (flags & FLAG_REDACTED) !== 0,
     // Without the data of a link nobody could tell where it leads.
@@ -98,7 +98,14 @@ export class PageScan {
 
   /** HIT when all is found. At most `slice` entries are looked at. */
   step(slice: number): typeof HIT | typeof PAUSE | Miss {
-    const lookup = this.#lookup;
+    try {
+      return this.#step(this.#lookup, slice);
+    } finally {
+      this.#lookup.ids.settle();
+    }
+  }
+
+  #step(lookup: Lookup, slice: number): typeof HIT | typeof PAUSE | Miss {
     const list = this.#list;
     if (!this.#isListed) {
       list.clear();
@@ -179,11 +186,13 @@ export class PageScan {
   }
 }
 
-/** The event of the record in the lookup's frame, for a page that has taken it. */
-export function pageEvent({ frame, fields }: Lookup, stream: string, number: number, commitPosition: number, bytes: PageBytes): StoredEvent {
+/** The event of the record in the lookup's frame, for a page that has taken it. Its id comes when the step settles those of the lookup. */
+export function pageEvent({ frame, fields, ids }: Lookup, stream: string, number: number, commitPosition: number, bytes: PageBytes): StoredEvent {
   const { hasPayloads } = bytes.limits;
-  const event = storedEvent(frame, fields, stream, number, commitPosition, hasPayloads);
+  const event = storedEvent(frame, fields, stream, number, commitPosition, hasPayloads, '');
+  ids.add(frame.bytes, fields.eventIdAt, event);
   if (!hasPayloads) bytes.note(event.data.length);
+  bytes.shown += event.data.length + event.metadata.length;
   return event;
 }
 

@@ -95,7 +95,7 @@ async function readPart(context: StoreContext, scan: AllScan, bytes: PageBytes, 
   const isEnd = await runScan(context, scan, bytes, limits);
   if (bytes.lacksRoom) return null;
   const { events } = scan;
-  countRead(context.meter, events);
+  countRead(context.meter, events, bytes.shown);
   const cut = withLinks ? await resolveLinks(context, events, bytes) : null;
   if (bytes.lacksRoom) return null;
   bytes.settle();

@@ -124,9 +124,7 @@ export function assertReadable(view: StreamView): void {
 const READ = { activity: 'read' };
 
 /** Metrics of what a client's read brought. Bytes are those of data and metadata. */
-export function countRead(meter: Meter, events: readonly StoredEvent[]): void {
-  let bytes = 0;
-  for (const { data, metadata } of events) bytes += data.length + metadata.length;
+export function countRead(meter: Meter, events: readonly StoredEvent[], bytes: number): void {
   meter.count('eventstore_io_events_total', events.length, READ);
   meter.count('eventstore_io_bytes_total', bytes, READ);
 }
