@@ -1,10 +1,12 @@
 import { decodeText } from '../../core/text.ts';
 import { jsonString } from './json-text.ts';
 
-/** Bytes that a writer has room for at first, and that the shared one keeps. */
+/** Bytes that a writer has room for at first, and up to which it keeps what it has grown to. */
 const FIRST_BYTES = 98_304;
-/** Shorter texts are written here: the platform's encoder takes longer to call. */
-const SHORT_LENGTH = 64;
+const KEPT_BYTES_MAX = 2_097_152;
+/** No longer texts and bytes are written here: the platform's encoder, and its copying, take longer to call. */
+const SHORT_TEXT_LENGTH = 64;
+const SHORT_BYTES = 16;
 
 /** What becomes of a byte inside a string: 0 for itself, else the character behind a backslash, or FOREIGN. */
 const ESCAPES = new Uint8Array(256);
@@ -29,7 +31,7 @@ export class JsonBytes {
   raw(part: Uint8Array, from = 0): void {
     const out = this.#withRoom(part.length - from);
     let at = this.length;
-    if (part.length > SHORT_LENGTH) {
+    if (part.length > SHORT_BYTES) {
       out.set(from === 0 ? part : part.subarray(from), at);
       this.length = at + part.length - from;
       return;
@@ -40,7 +42,7 @@ export class JsonBytes {
 
   text(text: string): void {
     const { length } = text;
-    if (length <= SHORT_LENGTH) {
+    if (length <= SHORT_TEXT_LENGTH) {
       const out = this.#withRoom(length);
       const start = this.length;
       let i = 0;
@@ -70,9 +72,12 @@ export class JsonBytes {
     out[at++] = 34;
     for (let i = 0; i < utf8.length; i++) {
       const c = utf8[i]!;
+      if (c > 34 ? c !== 92 && c < 128 : c !== 34 && c > 31) {
+        out[at++] = c;
+        continue;
+      }
       const escape = ESCAPES[c]!;
-      if (escape === 0) out[at++] = c;
-      else if (escape === FOREIGN) return this.text(jsonString(decodeText(utf8)));
+      if (escape === FOREIGN) return this.text(jsonString(decodeText(utf8)));
       else {
         out[at++] = 92;
         out[at++] = escape;
@@ -111,7 +116,7 @@ export class JsonBytes {
   take(): Uint8Array<ArrayBuffer> {
     const taken = this.#bytes.slice(0, this.length);
     this.length = 0;
-    if (this.#bytes.length > 4 * FIRST_BYTES) this.#bytes = new Uint8Array(FIRST_BYTES);
+    if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = new Uint8Array(FIRST_BYTES);
     return taken;
   }
 

@@ -134,8 +134,6 @@ export interface Competing {
 
 const QUOTE = encodeText('"');
 const NULL = encodeText('null');
-const TRUE = encodeText('true');
-const FALSE = encodeText('false');
 
 /** Entries of one document, their members at `depth`. What is the same in each is made once. A resolved link shows its target, with the time and the type of the link. */
 export class Entries {
@@ -285,14 +283,14 @@ interface RichNames {
   readonly metadata: Uint8Array;
   readonly linkMetadata: Uint8Array;
   readonly stream: Uint8Array;
-  readonly isJson: Uint8Array;
-  readonly isMetadata: Uint8Array;
-  readonly isLinkMetadata: Uint8Array;
-  readonly isRedacted: Uint8Array;
-  readonly placeNumber: Uint8Array;
+  /** From `isJson` to the value of `positionEventNumber`, for each of the sixteen ways in which the four flags between can be. */
+  readonly flags: readonly Uint8Array[];
   readonly placeStream: Uint8Array;
   readonly end: Uint8Array;
 }
+
+/** In the order of their bits. */
+const FLAGS: readonly string[] = ['isJson', 'isMetaData', 'isLinkMetaData', 'isRedacted'];
 
 /** Made once for each depth at which entries stand, of which there are few. */
 const namesMade = new Map<string, RichNames>();
@@ -304,8 +302,9 @@ function richNames(before: string, colon: string): RichNames {
     const member = (name: string, start = ''): Uint8Array => encodeText(`${start},${before}"${name}"${colon}`);
     names = {
       id: encodeText(`${before}"eventId"${colon}"`), type: member('eventType', '"'), number: member('eventNumber'), data: member('data'), metadata: member('metaData'), linkMetadata: member('linkMetaData'),
-      stream: member('streamId'), isJson: member('isJson'), isMetadata: member('isMetaData'), isLinkMetadata: member('isLinkMetaData'), isRedacted: member('isRedacted'),
-      placeNumber: member('positionEventNumber'), placeStream: member('positionStreamId'), end: encodeText(','),
+      stream: member('streamId'),
+      flags: Array.from({ length: 16 }, (_, bits) => encodeText(`${FLAGS.map((name, bit) => `,${before}"${name}"${colon}${(bits & (1 << bit)) !== 0}`).join('')},${before}"positionEventNumber"${colon}`)),
+      placeStream: member('positionStreamId'), end: encodeText(','),
     };
     namesMade.set(before, names);
   }
@@ -350,16 +349,10 @@ function writeEnd(out: JsonBytes, event: StoredEvent, level: EmbedLevel, isJson:
   const place = event.link ?? event;
   out.raw(names.stream);
   out.raw(nameBytes(event.stream));
-  out.raw(names.isJson);
-  out.raw(isJson ? TRUE : FALSE);
   // Below `body` the reference does not look at metadata and says that there is none.
-  out.raw(names.isMetadata);
-  out.raw(level !== 'rich' && event.metadata.length > 0 ? TRUE : FALSE);
-  out.raw(names.isLinkMetadata);
-  out.raw(level !== 'rich' && event.link !== null && event.link.metadata.length > 0 ? TRUE : FALSE);
-  out.raw(names.isRedacted);
-  out.raw(event.isRedacted ? TRUE : FALSE);
-  out.raw(names.placeNumber);
+  const hasMetadata = level !== 'rich' && event.metadata.length > 0;
+  const hasLinkMetadata = level !== 'rich' && event.link !== null && event.link.metadata.length > 0;
+  out.raw(names.flags[(isJson ? 1 : 0) | (hasMetadata ? 2 : 0) | (hasLinkMetadata ? 4 : 0) | (event.isRedacted ? 8 : 0)]!);
   writeNumber(out, place.number);
   out.raw(names.placeStream);
   out.raw(nameBytes(place.stream));
