@@ -11,21 +11,6 @@ export function encodeText(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** Texts one behind the other. They need not be put together before: a long text is expensive where it is used once. */
-export function encodeTexts(texts: readonly string[]): Uint8Array<ArrayBuffer> {
-  let length = 0;
-  for (const text of texts) length += text.length;
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const text of texts) {
-    const { read, written } = encoder.encodeInto(text, bytes.subarray(at));
-    // Most texts take one byte a character. Of others nobody knows how many before.
-    if (read < text.length) return encoder.encode(texts.join(''));
-    at += written;
-  }
-  return bytes;
-}
-
 /** The text without the copies of one character at its end. An expression such as `/0+$/` would try again from each of them. */
 export function withoutTrailing(text: string, character: string): string {
   const unit = character.charCodeAt(0);

@@ -11,7 +11,8 @@ const DateOf = Date;
 let lastSeconds = 0;
 let lastText = '1970-01-01T00:00:00';
 
-function secondsText(seconds: number): string {
+/** `2024-01-02T03:04:05` from whole seconds since 1970. */
+export function secondsText(seconds: number): string {
   if (seconds !== lastSeconds) {
     lastText = new DateOf(seconds * 1000).toISOString().slice(0, 19);
     lastSeconds = seconds;

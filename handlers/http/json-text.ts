@@ -1,5 +1,5 @@
 import { JsonScanner } from '../../core/json-scanner.ts';
-import { withoutTrailing } from '../../core/text.ts';
+import { encodeText, withoutTrailing } from '../../core/text.ts';
 
 /** Deepest nesting of objects and arrays in JSON that we take apart. */
 export const JSON_DEPTH_MAX = 64;
@@ -21,13 +21,13 @@ export function jsonString(text: string): string {
 /** Literals that are kept, and characters of the longest text of one. */
 const LITERALS_MAX = 1_024;
 const LITERAL_LENGTH_MAX = 256;
-const literals = new Map<string, string>();
+const literals = new Map<string, Uint8Array>();
 
-/** As `jsonString`, for what repeats from event to event: names of streams, and types. What is kept depends on the texts alone, so it belongs to no call. */
-export function nameString(name: string): string {
+/** As `jsonString`, in bytes, for what repeats from event to event: names of streams, and types. What is kept depends on the texts alone, so it belongs to no call. */
+export function nameBytes(name: string): Uint8Array {
   let literal = literals.get(name);
   if (literal === undefined) {
-    literal = jsonString(name);
+    literal = encodeText(jsonString(name));
     if (name.length > LITERAL_LENGTH_MAX) return literal;
     if (literals.size >= LITERALS_MAX) literals.clear();
     literals.set(name, literal);

@@ -4,13 +4,14 @@ import { SkuaError } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
+import { written } from '../http/json-bytes.ts';
 import { indent, jsonString } from '../http/json-text.ts';
 import { COMPETING_KINDS, negotiate, PAGE_KINDS } from '../http/negotiate.ts';
 import { subscriptionsOf } from '../http/presence.ts';
 import { ASK_AGAIN, changing, document, empty } from '../http/reply.ts';
 import { decodeSegment } from '../http/url.ts';
 import { withoutForbidden } from '../streams/access.ts';
-import { embedLevelOf, entryText, linkObject, streamFeed } from '../streams/feed.ts';
+import { embedLevelOf, Entries, linkObject, streamFeed } from '../streams/feed.ts';
 import type { EmbedLevel } from '../streams/feed.ts';
 import { countOf, feedReply, numberOf, pageOptions } from '../streams/read.ts';
 import { mayProcess } from './changes.ts';
@@ -50,19 +51,25 @@ function messagesOf(text: string | undefined): number {
 }
 
 /** A feed of what is to be worked on, newest first as in every feed, each with where to answer it. */
-function messagesText(call: Call, named: Group, count: number, taken: readonly Delivery[], level: EmbedLevel, author: string): string {
+function messagesText(call: Call, named: Group, count: number, taken: readonly Delivery[], level: EmbedLevel, author: string): Uint8Array<ArrayBuffer> {
   const url = groupUrl(call, named.stream, named.group);
   const ids = taken.map(({ event }) => answerId(event)).join(',');
   const answers: [string, string][] = taken.length === 0 ? [] : [['ackAll', `${url}/ack?ids=${ids}`], ['nackAll', `${url}/nack?ids=${ids}`]];
   const links = [...answers, ['previous', `${url}/${count}`] as const, ['self', url] as const].map(([relation, uri]) => linkObject(uri, relation, 3)).join(`,${indent(2)}`);
-  const entries = taken.toReversed().map(({ event, retryCount }) => entryText(call, event, level, author, 3, {
-    retryCount, links: [['ack', `${url}/ack/${answerId(event)}`], ['nack', `${url}/nack/${answerId(event)}`]],
-  })).join(`,${indent(2)}`);
   const newest = taken.at(-1)?.event;
   const updated = newest === undefined ? '0001-01-01T00:00:00Z' : timestampText(newest.createdMs, newest.createdTicks);
-  return `{\n  "title": ${jsonString(`Messages for '${named.stream}/${named.group}'`)},\n  "id": ${jsonString(url)},\n  "updated": "${updated}",\n` +
+  const head = `{\n  "title": ${jsonString(`Messages for '${named.stream}/${named.group}'`)},\n  "id": ${jsonString(url)},\n  "updated": "${updated}",\n` +
     `  "author": {\n    "name": "${author}"\n  },\n  "headOfStream": false,\n  "links": [${indent(2)}${links}${indent(1)}],\n` +
-    `  "entries": ${entries === '' ? '[]' : `[${indent(2)}${entries}${indent(1)}]`}\n}`;
+    '  "entries": [';
+  const entries = new Entries(call, level, author, 3);
+  return written((out) => {
+    out.text(head);
+    taken.toReversed().forEach(({ event, retryCount }, i) => {
+      out.text(`${i === 0 ? '' : ','}${indent(2)}`);
+      entries.write(out, event, { retryCount, links: [['ack', `${url}/ack/${answerId(event)}`], ['nack', `${url}/nack/${answerId(event)}`]] });
+    });
+    out.text(`${taken.length === 0 ? '' : indent(1)}]\n}`);
+  });
 }
 
 /** POST `…/ack/{id}` and `…/ack?ids=…`: what is unknown, or was answered, is ignored. */

@@ -1,8 +1,11 @@
+import { TOMBSTONE } from '../../core/log/records.ts';
 import type { AllPage, StoredEvent, StreamPage } from '../../core/streams/api.ts';
-import { decodeText, encodeTexts } from '../../core/text.ts';
-import { timestampText } from '../../core/time.ts';
+import { decodeText, encodeText } from '../../core/text.ts';
+import { secondsText, timestampText } from '../../core/time.ts';
 import type { Call } from '../http/context.ts';
-import { indent, jsonString, nameString, reindent } from '../http/json-text.ts';
+import { written } from '../http/json-bytes.ts';
+import type { JsonBytes } from '../http/json-bytes.ts';
+import { indent, jsonString, nameBytes, reindent } from '../http/json-text.ts';
 import { feedEtag } from '../http/reply.ts';
 import { baseOf, hex16, numberText, positionToken, streamUrl } from '../http/url.ts';
 
@@ -30,7 +33,7 @@ interface Feed {
   readonly updated: StoredEvent | undefined;
 }
 
-/** The document, as bytes: put together as one text first it would be copied three times, each time to fresh memory. */
+/** The document, as bytes. */
 function feedBytes(call: Call, feed: Feed, level: EmbedLevel, author: string): Uint8Array<ArrayBuffer> {
   const text = (value: string | null): string => value === null ? 'null' : jsonString(value);
   const updated = feed.updated === undefined ? '0001-01-01T00:00:00Z' : timestampText(feed.updated.createdMs, feed.updated.createdTicks);
@@ -38,8 +41,15 @@ function feedBytes(call: Call, feed: Feed, level: EmbedLevel, author: string): U
   const head = `{\n  "title": ${jsonString(feed.title)},\n  "id": ${jsonString(feed.id)},\n  "updated": "${updated}",\n  "streamId": ${text(feed.streamId)},\n` +
     `  "author": {\n    "name": "${author}"\n  },\n  "headOfStream": ${feed.headOfStream},\n  "selfUrl": ${text(feed.selfUrl)},\n  "eTag": ${text(feed.etag)},\n` +
     `  "links": [${indent(2)}${links}${indent(1)}],\n  "entries": [`;
-  const entries = feed.entries.map((event, i) => `${i === 0 ? '' : ','}${indent(2)}${entryText(call, event, level, author, 3)}`);
-  return encodeTexts([head, ...entries, `${entries.length === 0 ? '' : indent(1)}]\n}`]);
+  const entries = new Entries(call, level, author, 3);
+  return written((out) => {
+    out.text(head);
+    feed.entries.forEach((event, i) => {
+      out.text(`${i === 0 ? '' : ','}${indent(2)}`);
+      entries.write(out, event);
+    });
+    out.text(`${feed.entries.length === 0 ? '' : indent(1)}]\n}`);
+  });
 }
 
 /** The feed of one page of a stream. */
@@ -100,12 +110,13 @@ export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readon
 
 /** `{ uri, relation, type }`, its members at `depth`. */
 export function linkObject(uri: string, relation: string, depth: number): string {
-  return linkOf(jsonString(uri), relation, indent(depth), indent(depth - 1));
+  return `{${indent(depth)}"uri": ${jsonString(uri)}${linkRest(relation, depth)}`;
 }
 
-/** The same with the address as JSON. */
-function linkOf(uri: string, relation: string, before: string, end: string): string {
-  return `{${before}"uri": ${uri},${before}"relation": "${relation}",${before}"type": null${end}}`;
+/** What stands in it behind the address. */
+function linkRest(relation: string, depth: number): string {
+  const before = indent(depth);
+  return `,${before}"relation": "${relation}",${before}"type": null${indent(depth - 1)}}`;
 }
 
 /** Where a link whose target is gone pointed: `number@stream`. */
@@ -121,26 +132,109 @@ export interface Competing {
   readonly links: readonly (readonly [string, string])[];
 }
 
-/** The entry's text, its members at `depth`. A resolved link shows its target, with the time and the type of the link. */
-export function entryText(call: Call, event: StoredEvent, level: EmbedLevel, author: string, depth: number, competing: Competing | null = null): string {
-  const before = indent(depth);
-  const inner = indent(depth + 1);
-  const deepest = indent(depth + 2);
-  const shown = event.linkTargetMissing ? targetOf(event) : { number: numberText(event.number), stream: event.stream };
-  const place = event.link ?? event;
-  // The literals of names, which repeat, with what comes before and behind them put into their quotes.
-  const uri = `${nameString(streamUrl(call, shown.stream)).slice(0, -1)}/${shown.number}"`;
-  const title = `"${shown.number}@${nameString(shown.stream).slice(1)}`;
-  const isPlain = event.link === null && !event.linkTargetMissing;
-  const rich = level === 'none' || level === 'content' || event.linkTargetMissing ? '' : richMembers(event, level, before, ': ');
-  const content = level === 'content' && isPlain && event.isJson ? contentObject(event, depth + 1) : 'null';
-  return [
-    '{', rich, before, '"title": ', title, ',', before, '"id": ', uri,
-    ',', before, '"updated": "', timestampText(place.createdMs, place.createdTicks), '",', before, '"author": {', inner, '"name": "', author, '"', before, '},',
-    before, '"summary": ', nameString(place.type), ',', before, '"retryCount": ', String(competing?.retryCount ?? null), ',', before, '"content": ', content, ',',
-    before, '"links": [', inner, linkOf(uri, 'edit', deepest, inner), ',', inner, linkOf(uri, 'alternate', deepest, inner),
-    ...(competing?.links ?? []).map(([relation, to]) => `,${inner}${linkObject(to, relation, depth + 2)}`), before, ']', indent(depth - 1), '}',
-  ].join('');
+const QUOTE = encodeText('"');
+const NULL = encodeText('null');
+
+/** Entries of one document, their members at `depth`. What is the same in each is made once. A resolved link shows its target, with the time and the type of the link. */
+export class Entries {
+  readonly #call: Call;
+  readonly #level: EmbedLevel;
+  readonly #depth: number;
+  readonly #names: RichNames;
+  /** What stands between the values of an entry, in turn. */
+  readonly #title: Uint8Array;
+  readonly #id: Uint8Array;
+  readonly #updated: Uint8Array;
+  readonly #summary: Uint8Array;
+  readonly #retryCount: Uint8Array;
+  readonly #content: Uint8Array;
+  readonly #edit: Uint8Array;
+  readonly #alternate: Uint8Array;
+  readonly #links: Uint8Array;
+  readonly #end: Uint8Array;
+  /** The address of a stream as the beginning of a literal. */
+  readonly #urls = new Map<string, Uint8Array>();
+
+  constructor(call: Call, level: EmbedLevel, author: string, depth: number) {
+    const before = indent(depth);
+    const inner = indent(depth + 1);
+    const uri = `{${indent(depth + 2)}"uri": `;
+    this.#call = call;
+    this.#level = level;
+    this.#depth = depth;
+    this.#names = richNames(before, ': ');
+    this.#title = encodeText(`${before}"title": "`);
+    this.#id = encodeText(`,${before}"id": `);
+    this.#updated = encodeText(`,${before}"updated": "`);
+    this.#summary = encodeText(`",${before}"author": {${inner}"name": "${author}"${before}},${before}"summary": `);
+    this.#retryCount = encodeText(`,${before}"retryCount": `);
+    this.#content = encodeText(`,${before}"content": `);
+    this.#edit = encodeText(`,${before}"links": [${inner}${uri}`);
+    this.#alternate = encodeText(`${linkRest('edit', depth + 2)},${inner}${uri}`);
+    this.#links = encodeText(linkRest('alternate', depth + 2));
+    this.#end = encodeText(`${before}]${indent(depth - 1)}}`);
+  }
+
+  write(out: JsonBytes, event: StoredEvent, competing: Competing | null = null): void {
+    const level = this.#level;
+    const shown = event.linkTargetMissing ? targetOf(event) : { number: numberText(event.number), stream: event.stream };
+    const place = event.link ?? event;
+    const url = this.#urlOf(shown.stream);
+    out.text('{');
+    if (level !== 'none' && level !== 'content' && !event.linkTargetMissing) writeRich(out, event, level, this.#names);
+    out.raw(this.#title);
+    out.text(shown.number);
+    out.text('@');
+    // Without its first quote, which stands before the number.
+    out.raw(nameBytes(shown.stream), 1);
+    out.raw(this.#id);
+    writeUri(out, url, shown.number);
+    out.raw(this.#updated);
+    writeTime(out, place);
+    out.raw(this.#summary);
+    out.raw(nameBytes(place.type));
+    out.raw(this.#retryCount);
+    out.text(String(competing?.retryCount ?? null));
+    out.raw(this.#content);
+    if (level === 'content' && event.link === null && !event.linkTargetMissing && event.isJson) out.text(contentObject(event, this.#depth + 1));
+    else out.raw(NULL);
+    out.raw(this.#edit);
+    writeUri(out, url, shown.number);
+    out.raw(this.#alternate);
+    writeUri(out, url, shown.number);
+    out.raw(this.#links);
+    for (const [relation, to] of competing?.links ?? []) out.text(`,${indent(this.#depth + 1)}${linkObject(to, relation, this.#depth + 2)}`);
+    out.raw(this.#end);
+  }
+
+  #urlOf(stream: string): Uint8Array {
+    let url = this.#urls.get(stream);
+    if (url === undefined) {
+      url = encodeText(`${jsonString(streamUrl(this.#call, stream)).slice(0, -1)}/`);
+      this.#urls.set(stream, url);
+    }
+    return url;
+  }
+}
+
+function writeUri(out: JsonBytes, url: Uint8Array, number: string): void {
+  out.raw(url);
+  out.text(number);
+  out.raw(QUOTE);
+}
+
+/** As `timestampText`. */
+function writeTime(out: JsonBytes, { createdMs, createdTicks }: StoredEvent): void {
+  const seconds = Math.floor(createdMs / 1_000);
+  let fraction = (createdMs - seconds * 1_000) * 10_000 + createdTicks;
+  out.text(secondsText(seconds));
+  if (fraction > 0) {
+    let count = 7;
+    for (; fraction % 10 === 0; fraction /= 10) count--;
+    out.text('.');
+    out.digits(fraction, count);
+  }
+  out.text('Z');
 }
 
 /** How much of an event a feed entry carries (http-api.md 2.10). */
@@ -165,39 +259,38 @@ function stringOrNull(text: string | null): string {
   return text === null ? 'null' : jsonString(text);
 }
 
-/** JSON text of the event's data, and whether it counts as JSON, at a level. */
+/** JSON text of the event's data, and whether it counts as JSON, at a level other than `body`, which shows it as it is. */
 function dataOf(event: StoredEvent, level: EmbedLevel): { readonly data: string | null; readonly isJson: boolean } {
   if (level === 'rich' || (!event.isJson && level !== 'tryharder')) return { data: null, isJson: event.isJson };
   const text = decodeText(event.data);
-  if (level === 'body') return { data: text, isJson: true };
   const pretty = text === '' ? '' : reindent(text);
   return { data: pretty ?? text, isJson: event.isJson || pretty !== null };
 }
 
-/** Metadata as text; null when there is none. */
-function metadataOf(event: StoredEvent, level: EmbedLevel): string | null {
-  if (level === 'rich' || event.metadata.length === 0) return null;
-  const text = decodeText(event.metadata);
-  return level === 'body' ? text : reindent(text) ?? text;
+/** Metadata as a string. */
+function writeMetadata(out: JsonBytes, bytes: Uint8Array, level: EmbedLevel): void {
+  if (level === 'body') return out.string(bytes);
+  const text = decodeText(bytes);
+  out.text(jsonString(reindent(text) ?? text));
 }
 
 /** The names of the members of the levels from `rich` on, with all that stands between two values. */
 interface RichNames {
-  readonly id: string;
-  readonly type: string;
-  readonly number: string;
-  readonly data: string;
-  readonly metadata: string;
-  readonly linkMetadata: string;
-  readonly stream: string;
-  readonly isJson: string;
-  readonly isMetadata: string;
-  readonly isLinkMetadata: string;
-  readonly isRedacted: string;
-  readonly placeNumber: string;
-  readonly placeStream: string;
-  readonly end: string;
+  readonly id: Uint8Array;
+  readonly type: Uint8Array;
+  readonly number: Uint8Array;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+  readonly linkMetadata: Uint8Array;
+  readonly stream: Uint8Array;
+  /** From `isJson` to the value of `positionEventNumber`, for each of the sixteen ways in which the four flags between can be. */
+  readonly flags: readonly Uint8Array[];
+  readonly placeStream: Uint8Array;
+  readonly end: Uint8Array;
 }
+
+/** In the order of their bits. */
+const FLAGS: readonly string[] = ['isJson', 'isMetaData', 'isLinkMetaData', 'isRedacted'];
 
 /** Made once for each depth at which entries stand, of which there are few. */
 const namesMade = new Map<string, RichNames>();
@@ -206,11 +299,12 @@ const namesMade = new Map<string, RichNames>();
 function richNames(before: string, colon: string): RichNames {
   let names = namesMade.get(before);
   if (names === undefined) {
-    const member = (name: string): string => `,${before}"${name}"${colon}`;
+    const member = (name: string, start = ''): Uint8Array => encodeText(`${start},${before}"${name}"${colon}`);
     names = {
-      id: `${before}"eventId"${colon}"`, type: `"${member('eventType')}`, number: member('eventNumber'), data: member('data'), metadata: member('metaData'), linkMetadata: member('linkMetaData'),
-      stream: member('streamId'), isJson: member('isJson'), isMetadata: member('isMetaData'), isLinkMetadata: member('isLinkMetaData'), isRedacted: member('isRedacted'),
-      placeNumber: member('positionEventNumber'), placeStream: member('positionStreamId'), end: ',',
+      id: encodeText(`${before}"eventId"${colon}"`), type: member('eventType', '"'), number: member('eventNumber'), data: member('data'), metadata: member('metaData'), linkMetadata: member('linkMetaData'),
+      stream: member('streamId'),
+      flags: Array.from({ length: 16 }, (_, bits) => encodeText(`${FLAGS.map((name, bit) => `,${before}"${name}"${colon}${(bits & (1 << bit)) !== 0}`).join('')},${before}"positionEventNumber"${colon}`)),
+      placeStream: member('positionStreamId'), end: encodeText(','),
     };
     namesMade.set(before, names);
   }
@@ -218,35 +312,57 @@ function richNames(before: string, colon: string): RichNames {
 }
 
 /**
- * The members of the levels from `rich` on, each followed by a comma and begun by `before`. `eventNumber` and
- * `streamId` describe the event itself, `position…` the place in the stream that was read. Here and in `entryText` pieces
- * are joined at once: text that is added piece by piece is walked through piece by piece again when it is sent.
+ * The members of the levels from `rich` on, each followed by a comma. `eventNumber` and `streamId` describe the event
+ * itself, `position…` the place in the stream that was read.
  */
-function richMembers(event: StoredEvent, level: EmbedLevel, before: string, colon: string): string {
-  const { data, isJson } = dataOf(event, level);
-  const linkMetadata = event.link === null || level === 'rich' ? null : metadataOf(event.link, level) ?? '';
-  const names = richNames(before, colon);
-  return [
-    ...richBeginning(event, names), stringOrNull(data), names.metadata, stringOrNull(metadataOf(event, level)),
-    names.linkMetadata, stringOrNull(linkMetadata), ...richEnd(event, level, isJson, names),
-  ].join('');
+function writeRich(out: JsonBytes, event: StoredEvent, level: EmbedLevel, names: RichNames): void {
+  let { isJson } = event;
+  writeBeginning(out, event, names);
+  if (level === 'body' && isJson) out.string(event.data);
+  else {
+    const shown = dataOf(event, level);
+    out.text(stringOrNull(shown.data));
+    isJson = shown.isJson;
+  }
+  out.raw(names.metadata);
+  if (level === 'rich' || event.metadata.length === 0) out.raw(NULL);
+  else writeMetadata(out, event.metadata, level);
+  out.raw(names.linkMetadata);
+  if (level === 'rich' || event.link === null) out.raw(NULL);
+  else writeMetadata(out, event.link.metadata, level);
+  writeEnd(out, event, level, isJson, names);
 }
 
 /** The rich members up to the value of `data`. */
-function richBeginning(event: StoredEvent, names: RichNames): string[] {
-  return [names.id, event.id, names.type, nameString(event.type), names.number, numberText(event.number), names.data];
+function writeBeginning(out: JsonBytes, event: StoredEvent, names: RichNames): void {
+  out.raw(names.id);
+  out.text(event.id);
+  out.raw(names.type);
+  out.raw(nameBytes(event.type));
+  out.raw(names.number);
+  writeNumber(out, event.number);
+  out.raw(names.data);
 }
 
 /** And those behind the value of `linkMetaData`. */
-function richEnd(event: StoredEvent, level: EmbedLevel, isJson: boolean, names: RichNames): string[] {
+function writeEnd(out: JsonBytes, event: StoredEvent, level: EmbedLevel, isJson: boolean, names: RichNames): void {
   const place = event.link ?? event;
+  out.raw(names.stream);
+  out.raw(nameBytes(event.stream));
   // Below `body` the reference does not look at metadata and says that there is none.
   const hasMetadata = level !== 'rich' && event.metadata.length > 0;
   const hasLinkMetadata = level !== 'rich' && event.link !== null && event.link.metadata.length > 0;
-  return [
-    names.stream, nameString(event.stream), names.isJson, String(isJson), names.isMetadata, String(hasMetadata), names.isLinkMetadata, String(hasLinkMetadata),
-    names.isRedacted, String(event.isRedacted), names.placeNumber, numberText(place.number), names.placeStream, nameString(place.stream), names.end,
-  ];
+  out.raw(names.flags[(isJson ? 1 : 0) | (hasMetadata ? 2 : 0) | (hasLinkMetadata ? 4 : 0) | (event.isRedacted ? 8 : 0)]!);
+  writeNumber(out, place.number);
+  out.raw(names.placeStream);
+  out.raw(nameBytes(place.stream));
+  out.raw(names.end);
+}
+
+/** As `numberText`. */
+function writeNumber(out: JsonBytes, number: number): void {
+  if (number === TOMBSTONE) out.text(numberText(number));
+  else out.number(number);
 }
 
 /** Data and metadata beyond this many bytes are made to text in pieces of about as many. */
@@ -257,40 +373,52 @@ export function isOnePiece({ data, metadata, link }: StoredEvent): boolean {
   return data.length + metadata.length + (link === null ? 0 : link.metadata.length) <= PIECE_BYTES;
 }
 
+const LINE_NAMES = richNames('', ':');
+const UPDATED = encodeText('"updated":"');
+const POSITION = encodeText('","position":"');
+const LINE_END = encodeText('"}');
+
 /** One event as one line of JSON: the members of `embed=body`, then `updated` and `position`. For NDJSON and server-sent events. */
-export function eventLine(event: StoredEvent): string {
-  return `{${richMembers(event, 'body', '', ':')}${lineEnd(event)}`;
+export function writeLine(out: JsonBytes, event: StoredEvent): void {
+  out.text('{');
+  writeRich(out, event, 'body', LINE_NAMES);
+  writeLineEnd(out, event);
 }
 
 /** The same in pieces, so that nothing else has to wait until all of a large event is text, and a slow reader keeps no more than a piece of that. */
-export function* eventLinePieces(event: StoredEvent): Generator<string, void, undefined> {
-  const names = richNames('', ':');
-  yield `{${richBeginning(event, names).join('')}`;
-  yield* textPieces(event.isJson ? event.data : null);
-  yield names.metadata;
-  yield* textPieces(event.metadata.length === 0 ? null : event.metadata);
-  yield names.linkMetadata;
-  yield* textPieces(event.link === null ? null : event.link.metadata);
-  yield `${richEnd(event, 'body', event.isJson, names).join('')}${lineEnd(event)}`;
+export function* writeLinePieces(out: JsonBytes, event: StoredEvent): Generator<void, void, undefined> {
+  out.text('{');
+  writeBeginning(out, event, LINE_NAMES);
+  yield* writePieces(out, event.isJson ? event.data : null);
+  out.raw(LINE_NAMES.metadata);
+  yield* writePieces(out, event.metadata.length === 0 ? null : event.metadata);
+  out.raw(LINE_NAMES.linkMetadata);
+  yield* writePieces(out, event.link === null ? null : event.link.metadata);
+  writeEnd(out, event, 'body', event.isJson, LINE_NAMES);
+  writeLineEnd(out, event);
 }
 
-function lineEnd(event: StoredEvent): string {
+function writeLineEnd(out: JsonBytes, event: StoredEvent): void {
   const place = event.link ?? event;
-  return `"updated":"${timestampText(place.createdMs, place.createdTicks)}","position":"${positionText(event)}"}`;
+  out.raw(UPDATED);
+  writeTime(out, place);
+  out.raw(POSITION);
+  out.number(place.position);
+  out.text('/');
+  out.number(place.preparePosition);
+  out.raw(LINE_END);
 }
 
 /** Bytes as a JSON string, or `null`. */
-function* textPieces(bytes: Uint8Array | null): Generator<string, void, undefined> {
-  if (bytes === null) {
-    yield 'null';
-    return;
-  }
+function* writePieces(out: JsonBytes, bytes: Uint8Array | null): Generator<void, void, undefined> {
+  if (bytes === null) return out.raw(NULL);
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  yield '"';
+  out.raw(QUOTE);
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-    yield jsonString(decoder.decode(bytes.subarray(at, at + PIECE_BYTES), { stream: at + PIECE_BYTES < bytes.length })).slice(1, -1);
+    out.text(jsonString(decoder.decode(bytes.subarray(at, at + PIECE_BYTES), { stream: at + PIECE_BYTES < bytes.length })).slice(1, -1));
+    yield;
   }
-  yield '"';
+  out.raw(QUOTE);
 }
 
 /** Position of an event in `$all` as text: commit and prepare position. It is the `id` of server-sent events of `$all`. */

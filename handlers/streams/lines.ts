@@ -1,13 +1,13 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { AllFilter, AllPosition, PageOptions, StoredEvent } from '../../core/streams/api.ts';
-import { encodeTexts } from '../../core/text.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { integer64 } from '../http/headers.ts';
+import { JsonBytes } from '../http/json-bytes.ts';
 import type { Representation } from '../http/negotiate.ts';
 import { changing, document } from '../http/reply.ts';
 import { checkStream, readAllowed, withoutForbidden } from './access.ts';
-import { eventLine, eventLinePieces, isOnePiece } from './feed.ts';
+import { isOnePiece, writeLine, writeLinePieces } from './feed.ts';
 
 /**
  * NDJSON: one event a line, oldest first unless a backward page was asked for. A page route gives its page; the routes
@@ -21,7 +21,7 @@ const LINES_PAGE_BYTES = 1_048_576;
 
 /** The lines of a page that has been read. */
 export function pageLines(call: Call, app: App, events: StoredEvent[], chosen: Representation): Reply {
-  return document(call, streamText([linesOf(events)].values()), chosen.contentType, changing(app, null));
+  return document(call, streamText([events].values()), chosen.contentType, changing(app, null));
 }
 
 /** A stream from an event number on. The first page is read before the reply begins, so that a missing stream is a 404. */
@@ -35,11 +35,11 @@ export async function streamLines(call: Call, app: App, stream: string, resolveL
     return page;
   };
   const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
-  async function* lines(): AsyncGenerator<Lines> {
+  async function* lines(): AsyncGenerator<StoredEvent[]> {
     let left = limit;
     for (let page = first; ; page = await read(page.nextEventNumber, Math.min(left, LINES_PAGE_EVENTS))) {
       left -= page.events.length;
-      yield linesOf(page.events);
+      yield page.events;
       if (page.isEnd || left <= 0) return;
     }
   }
@@ -56,11 +56,11 @@ export async function allLines(call: Call, app: App, resolveLinks: boolean, filt
     return page;
   };
   const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
-  async function* lines(): AsyncGenerator<Lines> {
+  async function* lines(): AsyncGenerator<StoredEvent[]> {
     let left = limit;
     for (let page = first; ; page = await read(page.next, Math.min(left, LINES_PAGE_EVENTS))) {
       left -= page.events.length;
-      yield linesOf(page.events);
+      yield page.events;
       if (page.isEnd || left <= 0) return;
     }
   }
@@ -72,17 +72,16 @@ function blockOptions(call: Call, app: App): PageOptions {
   return { bytesMax: Math.min(LINES_PAGE_BYTES, app.options.readPageBytesMax), share: app.server.replyShareOf?.(call.request) };
 }
 
-/** The lines of one read, in pieces of text. A promise for each of them would cost as much as the line. */
-type Lines = Generator<string, void, undefined>;
+/** Lines are handed on in pieces of about this many bytes. */
+const PIECE_BYTES = 65_536;
 
-/** The lines of events, which are let go in the end: the next ones are read before anybody could forget these. */
-function* linesOf(events: StoredEvent[]): Lines {
+/** Writes the lines of events, and stops whenever a piece is full. The events are let go in the end: the next ones are read before anybody could forget these. */
+function* linesOf(out: JsonBytes, events: StoredEvent[]): Generator<void, void, undefined> {
   for (const event of events) {
-    if (isOnePiece(event)) yield `${eventLine(event)}\n`;
-    else {
-      yield* eventLinePieces(event);
-      yield '\n';
-    }
+    if (isOnePiece(event)) writeLine(out, event);
+    else for (const pieces = writeLinePieces(out, event); pieces.next().done !== true;) if (out.length >= PIECE_BYTES) yield;
+    out.text('\n');
+    if (out.length >= PIECE_BYTES) yield;
   }
   events.length = 0;
 }
@@ -120,31 +119,22 @@ function limitOf(call: Call): number {
   return Number(text);
 }
 
-/** Text is handed on in pieces of about this many characters. */
-const PIECE_LENGTH = 65_536;
-
 /** A body from the lines of one read after another, made only as fast as it is read. */
-function streamText(reads: AsyncIterator<Lines> | Iterator<Lines>): ReadableStream<Uint8Array> {
-  let lines: Lines | null = null;
+function streamText(reads: AsyncIterator<StoredEvent[]> | Iterator<StoredEvent[]>): ReadableStream<Uint8Array> {
+  const out = new JsonBytes();
+  let lines: Iterator<void> | null = null;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const texts: string[] = [];
-      for (let length = 0; length < PIECE_LENGTH;) {
-        const text = lines?.next();
-        if (text !== undefined && text.done !== true) {
-          texts.push(text.value);
-          length += text.value.length;
-          continue;
-        }
+      while (lines === null || lines.next().done === true) {
         const read = await reads.next();
         if (read.done === true) {
-          if (texts.length > 0) controller.enqueue(encodeTexts(texts));
+          if (out.length > 0) controller.enqueue(out.take());
           controller.close();
           return;
         }
-        lines = read.value;
+        lines = linesOf(out, read.value);
       }
-      controller.enqueue(encodeTexts(texts));
+      controller.enqueue(out.take());
     },
     async cancel() {
       lines = null;

@@ -1,11 +1,12 @@
 import { SkuaError } from '../../core/errors.ts';
 import { PAGE_EVENTS_MAX } from '../../core/streams/api.ts';
 import type { PageOptions, StoredEvent } from '../../core/streams/api.ts';
-import { contentObject, embedLevelOf, embedsPayloads, entryText, jsonValue, streamFeed } from './feed.ts';
+import { contentObject, embedLevelOf, embedsPayloads, Entries, jsonValue, streamFeed } from './feed.ts';
 import type { EmbedLevel } from './feed.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { checkRequireLeader, integer64, longPollSecondsOf, resolveLinksOf } from '../http/headers.ts';
+import { written } from '../http/json-bytes.ts';
 import { indent, jsonString } from '../http/json-text.ts';
 import { EVENT_KINDS, FEED_KINDS, HEAD_KINDS, negotiate } from '../http/negotiate.ts';
 import type { Representation } from '../http/negotiate.ts';
@@ -129,7 +130,7 @@ export function representEvent(call: Call, app: App, event: StoredEvent, chosen:
 
 function eventBody(call: Call, event: StoredEvent, chosen: Representation): string | Uint8Array<ArrayBuffer> {
   switch (chosen.kind) {
-    case 'atom': return entryText(call, event, 'content', chosen.author, 1);
+    case 'atom': return written((out) => new Entries(call, 'content', chosen.author, 1).write(out, event));
     case 'event': return contentObject(event, 1);
     case 'binary': return new Uint8Array(event.data);
     default: return jsonValue(event.data, event.isJson, 0);

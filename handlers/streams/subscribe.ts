@@ -4,9 +4,10 @@ import type { AllFilter, AllPosition, StoredEvent, SubscriptionMessage } from '.
 import { commonHeaders, VARY } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
-import { eventLine, eventLinePieces, isOnePiece, positionText } from './feed.ts';
+import { isOnePiece, positionText, writeLine, writeLinePieces } from './feed.ts';
 import { parsePosition } from './lines.ts';
 import { integer64 } from '../http/headers.ts';
+import { JsonBytes, written } from '../http/json-bytes.ts';
 import { numberText } from '../http/url.ts';
 import { outcomeOf, problemText } from '../http/problem.ts';
 import { checkReader, checkStream, oneWithoutForbidden } from './access.ts';
@@ -75,7 +76,7 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
   const messages = source.subscribe(signal)[Symbol.asyncIterator]();
   let lastSentMs = app.world.clock.monotonicMs();
   /** What has not been sent of the message under way. */
-  let rest: Iterator<string> | null = null;
+  let rest: Iterator<Uint8Array> | null = null;
   /** The reader has taken everything. */
   let isWaiting = false;
   const body = new ReadableStream<Uint8Array>({
@@ -85,7 +86,7 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
     async pull(controller) {
       const piece = rest?.next();
       if (piece !== undefined && piece.done !== true) {
-        controller.enqueue(encodeText(piece.value));
+        controller.enqueue(piece.value);
         return;
       }
       rest = null;
@@ -94,7 +95,7 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
       isWaiting = false;
       if (signal.aborted) return;
       lastSentMs = app.world.clock.monotonicMs();
-      if (text.content !== '') controller.enqueue(encodeText(text.content));
+      if (text.content.length > 0) controller.enqueue(typeof text.content === 'string' ? encodeText(text.content) : text.content);
       rest = text.rest;
       if (text.isLast) {
         ending.abort();
@@ -129,16 +130,18 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
 }
 
 interface Piece {
-  readonly content: string;
+  readonly content: string | Uint8Array;
   /** Behind the content, of what is too long to be made at once. */
-  readonly rest: Iterator<string> | null;
+  readonly rest: Iterator<Uint8Array> | null;
   readonly isLast: boolean;
 }
 
 /** Behind the `id` of a large event. */
-function* restOf(event: StoredEvent): Generator<string, void, undefined> {
-  yield* eventLinePieces(event);
-  yield '\n\n';
+function* restOf(event: StoredEvent): Generator<Uint8Array, void, undefined> {
+  const out = new JsonBytes();
+  for (const pieces = writeLinePieces(out, event); pieces.next().done !== true;) yield out.take();
+  out.text('\n\n');
+  yield out.take();
 }
 
 async function nextText<Place>(messages: AsyncIterator<SubscriptionMessage<Place>>, { stream, idOf, placeText }: Source<Place>, call: Call, app: App): Promise<Piece> {
@@ -150,7 +153,13 @@ async function nextText<Place>(messages: AsyncIterator<SubscriptionMessage<Place
     if (next.value.kind === 'checkpoint') return { content: `event: checkpoint\nid: ${placeText(next.value.after)}\ndata: {}\n\n`, rest: null, isLast: false };
     const event = await oneWithoutForbidden(call, app, next.value.event);
     const start = `id: ${idOf(event)}\ndata: `;
-    return isOnePiece(event) ? { content: `${start}${eventLine(event)}\n\n`, rest: null, isLast: false } : { content: start, rest: restOf(event), isLast: false };
+    if (!isOnePiece(event)) return { content: start, rest: restOf(event), isLast: false };
+    const content = written((out) => {
+      out.text(start);
+      writeLine(out, event);
+      out.text('\n\n');
+    });
+    return { content, rest: null, isLast: false };
   } catch (error) {
     const known = error instanceof SkuaError ? error : null;
     if (known === null || outcomeOf(known.code).status === 500) app.world.log.error('subscription failed', { path: call.path, error });
