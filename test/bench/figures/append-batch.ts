@@ -27,7 +27,7 @@ export const appendBatch: Figure = {
       const limit = await raw.faster(settings.windowMs / 2);
       await appendWindow(open.store, settings.windowMs);
       const measured = await alternate(settings.windows, () => limit.run(settings.windowMs), () => appendWindow(open.store, settings.windowMs));
-      return [row('durable append, batches of 100, one client', 'events/s', measured, { kind: 'at least', value: 0.35 }, [limit.note])];
+      return [row('durable append, batches of 100, one client', 'events/s', measured, { kind: 'at least', value: 0.6 }, [limit.note])];
     } finally {
       raw.close();
       await open.close();

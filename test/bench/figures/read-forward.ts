@@ -46,7 +46,7 @@ async function compare(settings: Settings, title: string, expected: number, limi
   const ms = settings.windowMs;
   await rate(ms, expected, limit);
   await rate(ms, expected, ours);
-  return row(title, 'events/s', await alternate(settings.windows, () => rate(ms, expected, limit), () => rate(ms, expected, ours)), { kind: 'at least', value: 0.5 });
+  return row(title, 'events/s', await alternate(settings.windows, () => rate(ms, expected, limit), () => rate(ms, expected, ours)), { kind: 'at least', value: 0.75 });
 }
 
 export const readForward: Figure = {

@@ -44,7 +44,7 @@ export const webhook: Figure = {
       await startConnector(node.port, 'accepted', ROUTING_SCRIPT);
       await startConnector(node.port, 'written', ROUTING_SCRIPT, { waitForWrite: true });
       return [
-        await figure('accepted webhooks, 1 kB, HMAC, script, 64 connections', 'accepted', 202, 0.2),
+        await figure('accepted webhooks, 1 kB, HMAC, script, 64 connections', 'accepted', 202, 0.35),
         await figure('durably written webhooks, 1 kB, HMAC, script, 64 connections', 'written', 201, null),
       ];
     } finally {
