@@ -186,10 +186,15 @@ function outdatedBy(kept: VouchedBlocks, header: ChunkHeader, end: number): stri
 async function sumBlocks(file: StorageFile, end: number, digests: Digests, vouched: VouchedBlocks | null, between?: (bytes: number) => Promise<void>): Promise<{ sums: BlockSums; wrong: number[] }> {
   const sums = new BlockSums();
   const wrong: number[] = [];
-  const buffer = new Uint8Array(Math.min(READ_BYTES, Math.ceil(end / BLOCK_BYTES) * BLOCK_BYTES));
-  for (let from = 0; from < end; from += READ_BYTES) {
+  const buffers = [0, 1].map(() => new Uint8Array(Math.min(READ_BYTES, Math.ceil(end / BLOCK_BYTES) * BLOCK_BYTES)));
+  /** The next piece is read while this one is summed. */
+  const read = async (from: number): Promise<Uint8Array> => file.read(from, Math.min(READ_BYTES, end - from), buffers[(from / READ_BYTES) % 2]);
+  for (let from = 0, reading = read(0); from < end; from += READ_BYTES) {
     const length = Math.min(READ_BYTES, end - from);
-    const bytes = await file.read(from, length, buffer);
+    const bytes = await reading;
+    if (from + length < end) reading = read(from + length);
+    // Whatever ends the walk before it is waited for.
+    reading.catch(() => {});
     if (bytes.length !== length) throw new SkuaError('log_corrupt', `Chunk file ${file.path} has fewer bytes than its data: ${from + bytes.length} of ${end}. Restore it from a backup.`, { file: file.path, offset: from + bytes.length });
     for (let at = 0; at < length; at += BLOCK_BYTES) {
       const block = bytes.subarray(at, at + BLOCK_BYTES);

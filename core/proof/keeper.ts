@@ -24,8 +24,8 @@ import type { EventProof } from './verify-event.ts';
 const CHAIN_BYTES_MAX = 4_096;
 /** In the background completed chunks are read no faster. */
 const BACKGROUND_BYTES_PER_SECOND = 67_108_864;
-/** How often is looked for chunks that were completed since. */
-const LOOK_EVERY_MS = 60_000;
+/** How often is looked for chunks that were completed since. Until they are hashed a change of them is not found. */
+const LOOK_EVERY_MS = 5_000;
 const FIRST_LOOK_AFTER_MS = 10_000;
 
 export interface ProofParts {

@@ -1,13 +1,22 @@
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { NODE_FLAGS, startHelper, startServer } from '../child.ts';
+import type { Server } from '../child.ts';
 import type { ProofKeeper } from '../../../core/proof/keeper.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { newEvents } from '../events.ts';
 import { alternate, row } from '../figure.ts';
-import type { Figure } from '../figure.ts';
+import type { Figure, Row, Settings } from '../figure.ts';
 import { openFolder } from '../open-folder.ts';
+import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
+
+const CONNECTIONS = 64;
+/** A node completes one of these about once a second. */
+const SMALL_CHUNK_BYTES = 8_388_608;
+/** Before the windows: longer than a node waits until it looks for completed chunks the first time. */
+const WARM_UP_MS = 6_000;
 
 const BATCH = 100;
 /** Chunks of less than half a second, so that the windows hold the work for completed ones in the same measure as hours would. */
@@ -40,10 +49,45 @@ async function anchoredWindow(store: EventStore, chain: ProofKeeper, ms: number,
   }
 }
 
+/** Two nodes under load in turns. The one whose chain goes on in the background stands still while the other is measured, so that its work falls into its own windows. */
+async function overHttp({ folder, windows, windowMs, isSmoke }: Settings): Promise<Row> {
+  const start = (name: string, ...more: readonly string[]): Promise<Server> => startServer([...NODE_FLAGS, 'local/main.ts', 'start', '--db', join(folder, name), '--node-port', '0', '--insecure', '--chunk-size', String(SMALL_CHUNK_BYTES), ...more]);
+  const plain = await start('proof-http-without');
+  const proven = await start('proof-http-with', '--proof-chain', '--proof-anchor', join(folder, 'anchors.jsonl'), '--proof-anchor-every-min', '1').catch(async (error: unknown) => {
+    await plain.stop();
+    throw error;
+  });
+  const generator = startHelper(['test/bench/processes/http-load.ts']);
+  const load = async (port: number, ms: number): Promise<number> => {
+    const result = await generator.ask<LoadResult>({ port, connections: CONNECTIONS, ms } satisfies LoadRequest);
+    if (result.failures > 0) throw new Error(`${result.failures} appends failed, the first with:\n${result.firstFailure}`);
+    return result.requestsPerSecond;
+  };
+  const withChain = async (ms: number): Promise<number> => {
+    proven.process.kill('SIGCONT');
+    const rate = await load(proven.port, ms);
+    proven.process.kill('SIGSTOP');
+    return rate;
+  };
+  try {
+    for (let i = 0; i < 2; i++) {
+      await load(plain.port, isSmoke ? windowMs : WARM_UP_MS);
+      await withChain(isSmoke ? windowMs : WARM_UP_MS);
+    }
+    return row('append over HTTP, 64 connections, with a chain of hashes, against none', 'requests/s', await alternate(windows, () => load(plain.port, windowMs), () => withChain(windowMs)), { kind: 'at least', value: 0.95 });
+  } finally {
+    proven.process.kill('SIGCONT');
+    await generator.stop();
+    await plain.stop();
+    await proven.stop();
+  }
+}
+
 export const proof: Figure = {
   name: 'proof',
-  how: `One client in the process of the store appends batches of ${BATCH} events of 256 bytes to one stream, one batch after another: in turns in a directory with a chain of hashes, of which an anchor is made every half second (a node's default is an hour), and in one without. Chunks have 32 MiB, so that many are completed. So every record is hashed in the window that appends it, and those that an anchor found in the chunk being written once more.`,
+  how: `Two nodes get single events over ${CONNECTIONS} connections in turns, one of which keeps a chain, hashes completed chunks (of 8 MiB, about one a second) in the background as a node does, and makes an anchor every minute. Then the worst that there is: one client in the process of the store appends batches of ${BATCH} events of 256 bytes to one stream, one batch after another: in turns in a directory with a chain of hashes, of which an anchor is made every half second (a node's default is an hour), and in one without. Chunks have 32 MiB, so that many are completed. So every record is hashed in the window that appends it, and those that an anchor found in the chunk being written once more.`,
   async run(settings) {
+    const served = await overHttp(settings);
     const plain = await openFolder(join(settings.folder, 'proof-without'), { chunkSizeBytes: CHUNK_BYTES });
     const proven = await openFolder(join(settings.folder, 'proof-with'), { chunkSizeBytes: CHUNK_BYTES, beginsProofs: true });
     let anchors = 0;
@@ -52,7 +96,7 @@ export const proof: Figure = {
       await appendWindow(plain.store, settings.windowMs);
       await anchoredWindow(proven.store, proven.proofChain!, settings.windowMs, onAnchor);
       const measured = await alternate(settings.windows, () => appendWindow(plain.store, settings.windowMs), () => anchoredWindow(proven.store, proven.proofChain!, settings.windowMs, onAnchor));
-      return [row('durable append with a chain of hashes, against none', 'events/s', measured, { kind: 'at least', value: 0.95 }, [`${anchors} anchors, ${proven.proofChain!.figures.chunks} chunks`])];
+      return [served, row('durable batches in process with a chain of hashes and an anchor every half second, against none', 'events/s', measured, null, [`${anchors} anchors, ${proven.proofChain!.figures.chunks} chunks`])];
     } finally {
       await plain.close();
       await proven.close();
