@@ -38,6 +38,7 @@ export async function s3ForTests(only = process.env[KIND] as S3Kind | undefined)
   const finding = found.get(only) ?? findServer(only);
   found.set(only, finding);
   const { server, note } = await finding;
+  useCredentials(server);
   const bucket = `skua-test-${randomBytes(8).toString('hex')}`;
   const sdk = await import('@aws-sdk/client-s3');
   const client = new sdk.S3Client({ endpoint: server.endpoint, region: server.region, forcePathStyle: true });
@@ -61,9 +62,7 @@ async function findServer(only: S3Kind | undefined): Promise<{ server: S3Server;
       const before = await failedBefore(runFolder, kind);
       if (before !== null) throw new Error(before);
       const server = await starters[kind](runFolder);
-      // The SDK and the processes under test find their credentials where they always look.
-      // That in this process takes any, and must not spoil those of another one.
-      Object.assign(process.env, kind === 'in-process' && process.env['AWS_ACCESS_KEY_ID'] !== undefined ? {} : server.env);
+      useCredentials(server);
       if (kind === 'localstack') await provesCreation(server);
       const note = `S3 tests use ${kind} at ${server.endpoint}${reasons.length === 0 ? '' : ` (${reasons.join('; ')})`}`;
       if (kind !== 'in-process' || reasons.length > 0) await sayOnce(runFolder, note);
@@ -76,6 +75,14 @@ async function findServer(only: S3Kind | undefined): Promise<{ server: S3Server;
     }
   }
   throw new Error(`No S3 server: ${reasons.join('; ')}`);
+}
+
+/**
+ * The SDK and the processes under test find their credentials where they always look. Each time, since a test that stubs its environment takes what was
+ * put there meanwhile away with its own. The server in this process takes any, and must not spoil those of another one.
+ */
+function useCredentials({ kind, env }: S3Server): void {
+  if (kind !== 'in-process' || process.env['AWS_ACCESS_KEY_ID'] === undefined) Object.assign(process.env, env);
 }
 
 /** What another process of this run has found out already need not cost its time again. */
