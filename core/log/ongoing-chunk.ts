@@ -312,8 +312,6 @@ export class OngoingChunk {
       // The last piece is read on the spot: while another thread read it the next group would be written, and so on for ever.
       const isThere = to === end && this.#file.readNow?.(from, to - from, buffer, 0) === to - from;
       const bytes = isThere ? buffer.subarray(0, to - from) : await this.#file.read(from, to - from, buffer);
-      // The digest has been begun anew meanwhile.
-      if (this.#hashedTo !== from) continue;
       if (bytes.length === to - from) this.#hash(bytes, from);
       else throw new SkuaError('io_error', `Chunk file ${this.chunk.name} gave ${bytes.length} of ${to - from} bytes at offset ${from}.`, { file: this.chunk.name, offset: from });
     }

@@ -16,7 +16,7 @@ const USAGE = `Measures the store beside hand-written limits. (\`node test/bench
 
   --windows N    measured windows of each side (default 5)
   --json FILE    and writes the rows, each with all its windows, into a file
-  --quick        all but the figures of scale, with 3 windows and a quarter of the data: five minutes on an idle machine
+  --quick        all but the figures of scale, with 3 windows and a quarter of the data: a quarter of an hour on an idle machine
   --smoke        a run of seconds, whose numbers mean nothing
   --folder DIR   where the data goes (default: the folder for temporary files)
 `;
