@@ -297,10 +297,17 @@ export class CachedFile {
    * wait: then `block` is the way. The bytes stay valid if `keepAlone` follows; else until the next call.
    */
   alone(offset: number, length: number): Uint8Array | null {
+    return this.#isAlone(offset) ? this.#cache.lone.read(this.file, offset, length) : null;
+  }
+
+  /** As `alone`, into memory of the caller's, where they stay: their count, or -1. */
+  aloneInto(offset: number, length: number, into: Uint8Array): number {
+    return this.#isAlone(offset) ? this.file.readNow!(offset, length, into, 0) : -1;
+  }
+
+  #isAlone(offset: number): boolean {
     const index = Math.floor(offset / BLOCK_BYTES);
-    const { lone } = this.#cache;
-    if (this.file.readNow === undefined || index === this.#tailIndex || this.#cache.holds(this, index) || lone.isRepeated(this.id, offset)) return null;
-    return lone.read(this.file, offset, length);
+    return this.file.readNow !== undefined && index !== this.#tailIndex && !this.#cache.holds(this, index) && !this.#cache.lone.isRepeated(this.id, offset);
   }
 
   /** More bytes after `alone` gave too few of them. */

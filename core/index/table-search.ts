@@ -10,6 +10,10 @@ import { openTable, READ_BYTES } from './table-scan.ts';
 
 /** Ranges of at most this many entries are fetched at once; larger ones are halved by single entries first. */
 const WINDOW_ENTRIES_MAX = 1_024;
+/** With one more at either end. */
+const OWN_ENTRIES_MAX = WINDOW_ENTRIES_MAX + 2;
+/** A table that is larger than this part of the cache would not stay there: what is wanted of it is read by itself where the storage has it at hand. */
+const CACHE_PART_MAX = 0.25;
 
 export interface TableReaderParts {
   readonly storage: Storage;
@@ -18,7 +22,11 @@ export interface TableReaderParts {
   readonly budget: BloomBudget;
   readonly cacheDepth: number;
   readonly bloomFilters: boolean;
+  readonly order?: AskingOrder;
 }
+
+/** Whether streams are asked for in the order of their hashes, so that one block answers for many of them, or in none. */
+type AskingOrder = 'by-hash' | 'none';
 
 export interface OpenedTable {
   readonly path: string;
@@ -27,6 +35,7 @@ export interface OpenedTable {
   readonly midpoints: Midpoints;
   readonly bloom: TableBloom | null;
   readonly cache: BlockCache;
+  readonly order?: AskingOrder;
 }
 
 /**
@@ -39,6 +48,7 @@ export class TableReader {
   proof: Proof | null = null;
   readonly #file: StorageFile;
   readonly #cached: CachedFile;
+  readonly #readsAlone: boolean;
   readonly #midpoints: Midpoints;
   readonly #bloom: TableBloom | null;
   readonly #entry = new TableEntry();
@@ -46,13 +56,18 @@ export class TableReader {
   #window: Uint8Array = new Uint8Array(0);
   #windowFrom = 0;
   #windowTo = 0;
+  /** The last range that was read past the cache. Who asks for an event asks twice, for the stream's last number and for the event, and mostly finds both in it. */
+  #own: Uint8Array = new Uint8Array(0);
+  #ownFrom = 0;
+  #ownTo = 0;
 
   /** A table whose parts have been read already; `open` reads them. */
-  constructor({ path, file, shape, midpoints, bloom, cache }: OpenedTable) {
+  constructor({ path, file, shape, midpoints, bloom, cache, order = 'by-hash' }: OpenedTable) {
     this.path = path;
     this.shape = shape;
     this.#file = file;
     this.#cached = cache.attach(file);
+    this.#readsAlone = order === 'none' && file.size > cache.capacityBytes * CACHE_PART_MAX;
     this.#midpoints = midpoints;
     this.#bloom = bloom;
   }
@@ -63,7 +78,7 @@ export class TableReader {
     try {
       const midpoints = await Midpoints.load(path, file, shape, parts.cacheDepth);
       const bloom = parts.bloomFilters ? await openTableBloom(parts.storage, parts.cache, parts.budget, bloomPathOf(path), parts.log) : null;
-      return new TableReader({ path, file, shape, midpoints, bloom, cache: parts.cache });
+      return new TableReader({ path, file, shape, midpoints, bloom, cache: parts.cache, ...(parts.order !== undefined && { order: parts.order }) });
     } catch (error) {
       await file.close();
       throw error;
@@ -82,6 +97,7 @@ export class TableReader {
 
   /** Reads the entries [from, to) at once; null when they are there. */
   #openWindow(from: number, to: number): Miss | null {
+    if (this.#readsAlone && this.#openOwn(from, to)) return null;
     const { entryBytes } = this.shape;
     const bytes = this.#cached.bytes(HEADER_BYTES + from * entryBytes, (to - from) * entryBytes);
     if (bytes instanceof Promise) return bytes;
@@ -90,6 +106,24 @@ export class TableReader {
     this.#windowFrom = from;
     this.#windowTo = to;
     return null;
+  }
+
+  /** The same past the cache, where the storage has them at hand. */
+  #openOwn(from: number, to: number): boolean {
+    if (from < this.#ownFrom || to > this.#ownTo) {
+      const { entryBytes } = this.shape;
+      if (to - from > OWN_ENTRIES_MAX) return false;
+      if (this.#own.length === 0) this.#own = new Uint8Array(OWN_ENTRIES_MAX * entryBytes);
+      this.#ownFrom = this.#ownTo = 0;
+      const length = (to - from) * entryBytes;
+      if (this.#cached.aloneInto(HEADER_BYTES + from * entryBytes, length, this.#own) !== length) return false;
+      this.#ownFrom = from;
+      this.#ownTo = to;
+    }
+    this.#window = this.#own;
+    this.#windowFrom = this.#ownFrom;
+    this.#windowTo = this.#ownTo;
+    return true;
   }
 
   /** Puts entry `index` into `#entry`, with as many after it as lie in the same block of the cache; null when it is there. */

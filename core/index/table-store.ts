@@ -148,7 +148,7 @@ export class TableStore {
   }
 
   #openTable(path: string): Promise<TableReader> {
-    return TableReader.open(path, { ...this.#options.ports, ...this.#options.settings, budget: this.#budget });
+    return TableReader.open(path, { ...this.#options.ports, ...this.#options.settings, budget: this.#budget, order: 'none' });
   }
 
   /** Throws `index_corrupt` unless the table is as it was written; what the last clean stop says to be proved is believed while its file has not changed. */

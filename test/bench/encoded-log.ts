@@ -2,12 +2,14 @@ import { createHash, randomFillSync } from 'node:crypto';
 import { closeSync, existsSync, fdatasyncSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-format.ts';
 import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/records.ts';
 import { openFolder } from './open-folder.ts';
 
-/** Events of a stream, in the mean: their numbers go round all streams. */
+/** Events of a stream, in the mean, unless it is said: their numbers go round all streams. */
 const EVENTS_A_STREAM = 20;
+const PREFIX = 'note-';
 const STREAM_DIGITS = 8;
 const MD5_BYTES = 16;
 const FILE_UNIT_BYTES = 4_096;
@@ -15,14 +17,20 @@ const FILE_UNIT_BYTES = 4_096;
 const FLAGS = 0x0127;
 const TIME_MS = 1_700_000_000_000;
 const LOOK_EVERY_MS = 50;
+/** Looks in a row that find no merge under way, before there is none to come. */
+const QUIET_LOOKS = 20;
 const EMPTY = new Uint8Array(0);
-const TYPE = new TextEncoder().encode('Noted');
+const TYPE = 'Noted';
 
 export interface EncodedLogShape {
   readonly events: number;
   readonly chunkBytes: number;
-  /** Data bytes of each event, JSON: 2 at least. */
-  readonly dataBytes: number;
+  /** JSON of each event. */
+  readonly data: string;
+  /** What streams are called before their number, how many events each has, and of which type. */
+  readonly prefix?: string;
+  readonly eventsAStream?: number;
+  readonly type?: string;
 }
 
 /** Streams of a log of so many events. */
@@ -32,19 +40,18 @@ export function encodedStreams(events: number): number {
 
 /** Name of stream number `n`, which holds the events n, n + streams, n + 2 streams, ... of the log. */
 export function encodedStream(n: number): string {
-  return `note-${String(n).padStart(STREAM_DIGITS, '0')}`;
+  return `${PREFIX}${String(n).padStart(STREAM_DIGITS, '0')}`;
 }
 
 /**
  * A stopped directory of completed chunks, each with its MD5, that were encoded here and no store has written: millions of events in
  * the time that their bytes take. There is no index. Nobody appended these events, so nothing stands for appends in what is measured.
  */
-export function encodedLog(folder: string, { events, chunkBytes, dataBytes }: EncodedLogShape): void {
+export function encodedLog(folder: string, { events, chunkBytes, data: json, prefix = PREFIX, eventsAStream = EVENTS_A_STREAM, type = TYPE }: EncodedLogShape): void {
   mkdirSync(folder, { recursive: true });
-  const streams = encodedStreams(events);
-  const stream = new TextEncoder().encode(encodedStream(0));
-  const data = new TextEncoder().encode(`{${' '.repeat(dataBytes - 2)}}`);
-  const recordBytes = prepareFrameBytes(stream.length, TYPE.length, data.length, 0);
+  const streams = Math.max(1, Math.floor(events / eventsAStream));
+  const [stream, data, eventType] = [`${prefix}${'0'.repeat(STREAM_DIGITS)}`, json, type].map((text) => new TextEncoder().encode(text)) as [Uint8Array, Uint8Array, Uint8Array];
+  const recordBytes = prepareFrameBytes(stream.length, eventType.length, data.length, 0);
   const id = randomFillSync(new Uint8Array(16));
   const idView = viewOf(id);
   const out = Buffer.alloc(HEADER_BYTES + chunkBytes + 2 * FILE_UNIT_BYTES);
@@ -65,7 +72,7 @@ export function encodedLog(folder: string, { events, chunkBytes, dataBytes }: En
       idView.setUint32(8, event, true);
       at = encodePrepare(out, at, {
         position, flags: FLAGS, transactionPosition: position, transactionOffset: 0, expectedVersion: Math.floor(event / streams) - 1, stream, eventId: id, correlationId: id,
-        timestampMs: TIME_MS + event, timestampTicks: 0, eventType: TYPE, data, metadata: EMPTY,
+        timestampMs: TIME_MS + event, timestampTicks: 0, eventType, data, metadata: EMPTY,
       }, view);
     }
     const dataEnd = at - HEADER_BYTES;
@@ -88,12 +95,14 @@ export async function indexedLog(folder: string, shape: EncodedLogShape, say: (l
   say(`  building a log of ${shape.events} events and its index ...`);
   rmSync(folder, { recursive: true, force: true });
   encodedLog(folder, shape);
-  const open = await openFolder(folder, { verifyChunks: false });
-  while (open.status().isIndexMerging) await sleep(LOOK_EVERY_MS);
-  await open.close();
+  await merged(await openFolder(folder, { verifyChunks: false }));
   // The last table may have filled a level.
-  const again = await openFolder(folder, { verifyChunks: false, verifyIndex: false });
-  while (again.status().isIndexMerging) await sleep(LOOK_EVERY_MS);
-  await again.close();
+  await merged(await openFolder(folder, { verifyChunks: false, verifyIndex: false }));
   writeFileSync(`${folder}.complete`, '');
+}
+
+/** Closes it when all merges have ended. */
+async function merged(open: OpenStore): Promise<void> {
+  for (let quiet = 0; quiet < QUIET_LOOKS; quiet = open.status().isIndexMerging ? 0 : quiet + 1) await sleep(LOOK_EVERY_MS);
+  await open.close();
 }

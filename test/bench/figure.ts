@@ -31,8 +31,8 @@ export interface Settings {
 
 export interface Figure {
   readonly name: string;
-  /** It takes minutes for its data alone, whatever the machine; quick runs leave it out. */
-  readonly isScale?: boolean;
+  /** It takes minutes whatever the machine, for its data or for what it waits for: quick runs leave it out. */
+  readonly isLong?: boolean;
   /** How it is measured, in sentences for the report. */
   readonly how: string;
   run(settings: Settings): Promise<Row[]>;

@@ -24,9 +24,11 @@ const USAGE = `Measures the store beside hand-written limits. (\`node test/bench
 /** Windows of each side, unless more or fewer are asked for. */
 const WINDOWS = 5;
 const WINDOWS_MAX = 1_000;
+const WINDOW_MS = 1_500;
 
-/** Windows and part of the data of a quick run. */
+/** Windows, their length, and part of the data of a quick run. */
 const WINDOWS_QUICK = 3;
+const WINDOW_MS_QUICK = 250;
 const SHARE_QUICK = 0.25;
 
 export type RunKind = 'full' | 'quick' | 'smoke';
@@ -41,7 +43,7 @@ export function settingsFor(folder: string, kind: RunKind, say: (line: string) =
   }
   const share = kind === 'quick' ? SHARE_QUICK : 1;
   return {
-    isSmoke: false, dataShare: share, folder, windows: windows ?? (kind === 'quick' ? WINDOWS_QUICK : WINDOWS), windowMs: kind === 'quick' ? 750 : 1_500, logEvents: 1_000_000 * share, memoryStreams: 1_000_000 * share,
+    isSmoke: false, dataShare: share, folder, windows: windows ?? (kind === 'quick' ? WINDOWS_QUICK : WINDOWS), windowMs: kind === 'quick' ? WINDOW_MS_QUICK : WINDOW_MS, logEvents: 1_000_000 * share, memoryStreams: 1_000_000 * share,
     scavengeChunkBytes: 268_435_456 * share, scavengeStreams: 5_000_000 * share, scaleEvents: 20_000_000, growthEvents: [1_000_000, 10_000_000, 50_000_000], say,
   };
 }
@@ -51,8 +53,10 @@ export async function runFigures(figures: readonly Figure[], settings: Settings)
   const results: { figure: Figure; rows: Row[] }[] = [];
   for (const figure of figures) {
     settings.say(figure.name);
+    const beganAt = performance.now();
     const rows = await figure.run(settings);
     for (const row of rows) settings.say(rowLine(row));
+    settings.say(`  (${((performance.now() - beganAt) / 1_000).toFixed(1)} s)`);
     results.push({ figure, rows });
   }
   return results;
@@ -75,7 +79,7 @@ async function main(): Promise<number> {
     process.stderr.write(`--windows ${values.windows}: give a whole number from 1 to ${WINDOWS_MAX}.\n\n${USAGE}`);
     return 2;
   }
-  const figures = positionals.length === 0 ? FIGURES.filter(({ isScale }) => kind !== 'quick' || isScale !== true) : FIGURES.filter((figure) => positionals.includes(figure.name));
+  const figures = positionals.length === 0 ? FIGURES.filter(({ isLong }) => kind !== 'quick' || isLong !== true) : FIGURES.filter((figure) => positionals.includes(figure.name));
   const folder = mkdtempSync(join(values.folder ?? tmpdir(), 'skua-bench-'));
   try {
     const machine = machineLine(folder);

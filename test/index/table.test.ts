@@ -9,7 +9,7 @@ import { HIT } from '../../core/cache/step.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import type { Storage } from '../../core/ports/storage.ts';
+import type { Storage, StorageFile } from '../../core/ports/storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import { damage, type Item, jobContext, keyOf, md5Hex, NaiveIndex, readAll, step, writeAll, writeTable } from './world.ts';
@@ -104,6 +104,68 @@ describe('index table, disk-format.md section 7.2', () => {
       }
       await reader.close();
     }
+  });
+
+  it.each([8, 16])('that is larger than its part of the cache is read past it, once for questions of one place, where the storage has it at hand (depth %i)', async (depth) => {
+    const random = new Random(depth);
+    const memory = new MemoryStorage();
+    const naive = new NaiveIndex();
+    const keys = Array.from({ length: 4_000 }, () => [random.next(), random.next()] as const);
+    for (let i = 0; i < 60_000; i++) naive.add({ key: random.pick(keys), version: random.int(0, 30), position: random.int(0, 50) });
+    await writeTable(memory, 'index/t', naive.items, depth);
+    let isAtHand = true;
+    let waited = 0;
+    let atOnce = 0;
+    const opened = async (path: string): Promise<StorageFile> => {
+      const file = await memory.open(path, 'read');
+      return {
+        path, size: file.size, writeAt: () => {}, truncate: async () => {}, sync: async () => {}, seal: async () => {}, close: () => file.close(),
+        async read(position, length) {
+          waited++;
+          return file.read(position, length);
+        },
+        readNow(position, length, into, at) {
+          if (!isAtHand) return -1;
+          atOnce++;
+          const bytes = file.read(position, length) as Uint8Array;
+          into.set(bytes, at);
+          return bytes.length;
+        },
+      };
+    };
+    const storage: Storage = Object.assign(Object.create(memory) as Storage, { open: opened, size: (path: string) => memory.size(path) });
+    const open = () => TableReader.open('index/t', { storage, cache: new BlockCache(0), log: silentLog, budget: new BloomBudget(), cacheDepth: depth, bloomFilters: true, order: 'none' });
+    let reader = await open();
+    const out = new IndexEntry();
+    const answers = async (key: readonly [number, number]): Promise<void> => {
+      const version = random.int(-1, 31);
+      const floor = await step(() => reader.floor(...key, version, 25, out));
+      expect(floor === HIT ? [out.version, out.position] : undefined).toEqual(naive.floor(key, version, 25));
+      const ceiling = await step(() => reader.ceiling(...key, version, 25, out));
+      expect(ceiling === HIT ? [out.version, out.position] : undefined).toEqual(naive.ceiling(key, version, 25));
+      const list = new EntryList();
+      await step(() => {
+        list.clear();
+        return reader.range(...key, version, version + 3, list);
+      });
+      list.sortAscending();
+      expect(Array.from({ length: list.length }, (_, n) => [list.versions[n], list.positions[n]])).toEqual(naive.range(key, version, version + 3));
+    };
+    waited = 0;
+    for (let i = 0; i < 100; i++) await answers(keys[i]!);
+    // What is asked for again although another place was asked for meanwhile comes into the cache.
+    expect(waited).toBeLessThan(30);
+    expect(atOnce).toBeGreaterThan(20);
+    // Of three questions each.
+    expect(atOnce).toBeLessThan(200);
+    await reader.close();
+    // The storage has them at hand now and then.
+    reader = await open();
+    for (let i = 100; i < 300; i++) {
+      isAtHand = i % 3 === 0;
+      await answers(keys[i]!);
+    }
+    await reader.close();
   });
 
   it('reads versions 2 and 3, which have no midpoints', async () => {

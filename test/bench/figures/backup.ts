@@ -27,7 +27,7 @@ export const backup: Figure = {
   name: 'backup',
   how: 'A stopped directory of four chunks of 256 MiB. A full backup to a repository in a new directory, and a verified restore of it into another new one, beside `cp -r` of the data directory and a sync of the file system; files are in the page cache, every copy begins on an empty place, and the worker threads have begun. A repeated backup of 100 chunks in the process that made the last one, with nothing new, beside a stat of every file and one synced write of 64 KiB: values are means of 20.',
   async run(settings) {
-    const folder = join(settings.folder, 'backup-source');
+    const folder = join(settings.folder, 'four-chunks');
     await halfDeletedLog(folder, CHUNKS, settings.scavengeChunkBytes, settings.say);
     return [...await whole(settings, folder), await repeated(settings)];
   },

@@ -64,6 +64,7 @@ async function commitsIn(storage: string): Promise<number> {
 
 export const clusterAppend: Figure = {
   name: 'cluster-append',
+  isLong: true,
   how: `Five processes: three members over a directory, a single node, and the load generator of append-http with ${CLIENTS} connections, at the single node, at the leader, and half of them at each follower, in turns. Who is not measured is idle. Beside it, in the same run: the creates and appends that such commits are made of, by hand and without anything of ours (a file of ${CARRIED_BYTES / 1_024} KiB carried and the records, synced, linked and its folder synced, then the records appended to a log and synced), with as many events in a commit as a commit of the leader had.`,
   async run(settings) {
     const folder = join(settings.folder, 'cluster-append');

@@ -16,6 +16,7 @@ const LOOK_MS = 2;
 
 export const clusterCatchUp: Figure = {
   name: 'cluster-catch-up',
+  isLong: true,
   how: `A log of a million events of ${EVENT_BYTES} bytes on a directory, in files but for its last commits: a member is started with an empty directory, and measured from its spawn until it is ready, which is when it has reached the end of the log. The limit is the chunk files of such a copy copied with one sync each, and a single node started on them without an index, from its spawn until it is ready: it replays the log. Another member runs in both cases.`,
   async run(settings) {
     const folder = join(settings.folder, 'cluster-catch-up');

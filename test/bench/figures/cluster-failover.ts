@@ -68,6 +68,7 @@ async function measure(kind: 'directory' | 's3', what: 'killed' | 'resigned', se
 
 export const clusterFailover: Figure = {
   name: 'cluster-failover',
+  isLong: true,
   how: `Three members with default options and ${CLIENTS} clients at the two followers, who append single events one at a time, beside ${DELETING} more who append to a stream and delete it in turns. ${BEFORE_MS / 1_000} s into the load the leader is killed (kill -9) or asked to resign. Nothing is sent twice by a client. The longest gap is that between two acknowledged appends of any client; its limit is the goal.`,
   async run(settings) {
     const rows: Row[] = [];

@@ -13,6 +13,7 @@ const WINDOWS_IN_ONE = 4;
 
 export const clusterLag: Figure = {
   name: 'cluster-lag',
+  isLong: true,
   how: `Three members, ${CLIENTS} clients at the leader that pause between appends so that half as many are made as without pauses, and a probe in a process of its own: it appends to a stream at the leader, and measures from the answer until a subscription of that stream at a follower shows the event (nothing if it was there before). The limit is the goal, in milliseconds, for the 99th of a hundred.`,
   async run(settings) {
     const rows: Row[] = [];

@@ -8,6 +8,7 @@ const READY_MS = 4_000;
 
 export const clusterStart: Figure = {
   name: 'cluster-start',
+  isLong: true,
   how: 'Three members started at the same moment, on empty directories and a log that is not there yet, with default options: from the first spawn until all are ready and name the same leader. The limit is the goal, in milliseconds.',
   async run(settings) {
     const rows: Row[] = [];

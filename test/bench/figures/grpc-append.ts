@@ -18,6 +18,7 @@ const LOGIN = { username: 'admin', password: 'changeit' };
 
 export const grpcAppend: Figure = {
   name: 'grpc-append',
+  isLong: true,
   how: `Processes of their own: the node, a bare node:http2 server that answers at once with messages made before, and the load generator, which is the official client (@eventstore/db-client): ${IN_FLIGHT} appends of one event of 256 bytes under way at a time, each to its own stream; the same with credentials, where the client makes a call of each append (without TLS it does not send them), and over TLS, where it does, and they and the access lists of a user who is no administrator are in force (the bare server speaks TLS, too, and looks at nothing); and ${BATCHES_IN_FLIGHT} appends of ${BATCH} events. One server is idle while the other is measured; each tells its own processor time, all threads together. Two more rows add, to the bare server's time, that of a store that is given the same appends in its own process, without any network; the last row shows what a writer by hand and the bare server take together, as a multiple of the bare server: it encodes the same records, takes their MD5, writes and syncs them, ${BATCH * BATCHES_IN_FLIGHT} at a time.`,
   async run(settings) {
     let bench = await startGrpcBench(settings, 'grpc-append');

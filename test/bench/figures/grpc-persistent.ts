@@ -14,6 +14,7 @@ const RATE_MIN = 0.4;
 
 export const grpcPersistent: Figure = {
   name: 'grpc-persistent',
+  isLong: true,
   how: `The node and the official client as in grpc-append. A window is a new group on a stream, with the settings that the client has by default but for its start: ${CONSUMERS} consumers, each with at most ${BUFFER} events unacked, get its first ${EVENTS} events and ack each by itself; it ends when all have come. Beside it the same client reads the same events of the same node, which is the figure of grpc-read.`,
   async run(settings) {
     const bench = await startGrpcBench(settings, 'grpc-persistent');

@@ -12,6 +12,7 @@ const CPU_MS_MAX = 25;
 
 export const grpcRead: Figure = {
   name: 'grpc-read',
+  isLong: true,
   how: `Processes as in grpc-append; the bare server sends the same block of messages made before, again and again. The official client reads the first ${EVENTS} events of 256 bytes of a stream, and of $all, again and again, one call at a time.`,
   async run(settings) {
     const bench = await startGrpcBench(settings, 'grpc-read');

@@ -12,6 +12,7 @@ const IDLE_MIB_MAX = 50;
 
 export const grpcSubscriptions: Figure = {
   name: 'grpc-subscriptions',
+  isLong: true,
   how: `Processes as in grpc-append. The official client appends single events at ${PER_SECOND} a second, and a subscription of its own to their stream shows them again: the value is the 99th percentile, over a window, of the time from the append to the delivery. The bare server answers each append and sends an event for it at once, which is its round trip. The next row sets that beside the answer to the append, which waits for the same disk: what lies between is what the subscription adds. Then the resident size of the node, its heap collected before, with ${IDLE} subscriptions that have nothing to do, beside that without.`,
   async run(settings) {
     const bench = await startGrpcBench(settings, 'grpc-subscriptions');

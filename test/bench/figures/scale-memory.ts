@@ -33,7 +33,7 @@ function post(port: number, agent: Agent, stream: string, from: number): Promise
 
 export const scaleMemory: Figure = {
   name: 'scale-memory',
-  isScale: true,
+  isLong: true,
   how: `A node of its own gets 20 M small events in batches of ${BATCH} over ${CONNECTIONS} connections, ${BATCH * BATCHES_A_STREAM} a stream, and then nothing for ${IDLE_MS / 1000} s. Measured is the resident size of its process then, with all its threads.`,
   async run(settings) {
     const folder = join(settings.folder, 'scale-memory');

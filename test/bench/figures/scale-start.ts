@@ -13,7 +13,7 @@ import { openFolder } from '../open-folder.ts';
 
 /** 20 M events fill 100 of these. */
 const CHUNK_BYTES = 33_554_432;
-const DATA_BYTES = 50;
+const DATA = `{${' '.repeat(48)}}`;
 const EVENTS_A_STREAM = 20;
 /** Requests of each kind that are sent before a node counts as warm, and those that are then measured. */
 const WARM_UPS = 300;
@@ -77,12 +77,12 @@ async function start(folder: string, first: string, of: ((n: number) => string) 
 
 export const scaleStart: Figure = {
   name: 'scale-start',
-  isScale: true,
+  isLong: true,
   how: `From the spawn of \`skua start\` to the first 200 on a read, on a directory that was stopped cleanly: one with 20 M events of 160 bytes in 1 M streams (100 chunks of 32 MiB, encoded by the bench; their index is built by the store), and as the limit one with a single event. After the first answer the same connection appends an event to a stream that nobody asked for since the start, and then reads one of another: the first append and the first read. The limits of these are the medians of ${WARM} later ones, each of a stream of its own, after ${WARM_UPS} of each kind.`,
   async run(settings) {
     const folder = join(settings.folder, 'scale-start');
     const empty = join(settings.folder, 'scale-empty');
-    await indexedLog(folder, { events: settings.scaleEvents, chunkBytes: settings.isSmoke ? 1_048_576 : CHUNK_BYTES, dataBytes: DATA_BYTES }, settings.say);
+    await indexedLog(folder, { events: settings.scaleEvents, chunkBytes: settings.isSmoke ? 1_048_576 : CHUNK_BYTES, data: DATA }, settings.say);
     const streams = encodedStreams(settings.scaleEvents);
     const open = await openFolder(empty);
     await open.store.append(encodedStream(0), ANY, [newEvent(0)]);

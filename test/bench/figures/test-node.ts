@@ -58,6 +58,7 @@ interface Times {
 
 export const testNode: Figure = {
   name: 'test-node',
+  isLong: true,
   how: `\`skua/testing\` as a bundle, in a new process for each window. First: from the import of the module to the node that serves, in memory and without users. Next: from the call of \`startTestNode\` to a further one, the median of ${NEXT} behind ${WARM} that count for nothing. Stranger: the test of the README's section "In your program, without a server", which appends, reads, deletes, scavenges and proves erasure, as Vitest runs and times it beside the packed package. The limits are the goals.`,
   async run(settings) {
     const place = await workplace();

@@ -126,6 +126,7 @@ async function sizeRow({ installed }: Packed): Promise<Row> {
 
 export const ui: Figure = {
   name: 'ui',
+  isLong: true,
   how: `The packed package, installed, with users and ${EVENTS} events, and Chromium as an administrator. Processor time of the node, all its threads together, in windows of nine seconds without a page, with a page open on one view after the other, and with one that is hidden; what counts is the difference to the window without a page of the same round, from 0.001 on. A page asks every two seconds, and one that is hidden not at all. The first view: from the navigation of a browser that has no file of the page to the numbers of the overview. The size is that of every file of the page.`,
   async run(settings) {
     const all = await packed();
