@@ -2,9 +2,9 @@ import { createHash, randomFillSync } from 'node:crypto';
 import { closeSync, existsSync, fdatasyncSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OpenStore } from '../../core/store/open-store.ts';
 import { chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-format.ts';
 import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/records.ts';
+import type { OpenStore } from '../../core/store/open-store.ts';
 import { openFolder } from './open-folder.ts';
 
 /** Events of a stream, in the mean, unless it is said: their numbers go round all streams. */

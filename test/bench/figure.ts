@@ -31,7 +31,7 @@ export interface Settings {
 
 export interface Figure {
   readonly name: string;
-  /** It takes minutes whatever the machine, for its data or for what it waits for: quick runs leave it out. */
+  /** It takes minutes whatever the machine, by its size or by all that it starts: quick runs leave it out. */
   readonly isLong?: boolean;
   /** How it is measured, in sentences for the report. */
   readonly how: string;
