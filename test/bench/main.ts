@@ -16,8 +16,8 @@ const USAGE = `Measures the store beside hand-written limits. (\`node test/bench
 
   --windows N    measured windows of each side (default 5)
   --json FILE    and writes the rows, each with all its windows, into a file
-  --quick        short windows, 3 of them, a quarter of the data: under five minutes on an idle machine. Unless they are named, it leaves out what
-                 takes minutes itself, by its size or by all that it starts: ${FIGURES.filter(({ isLong }) => isLong).map((figure) => figure.name).join(', ')}
+  --quick        3 short windows and a quarter of the data, which tells what has become several times slower: under five minutes on an idle machine.
+                 Unless they are named, it leaves out what takes minutes itself, by its size or by all that it starts: ${FIGURES.filter(({ isLong }) => isLong).map((figure) => figure.name).join(', ')}
   --smoke        a run of seconds, whose numbers mean nothing
   --folder DIR   where the data goes (default: the folder for temporary files)
 `;
