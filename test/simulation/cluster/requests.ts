@@ -3,7 +3,7 @@ import { ANY, type EventStore, type NewEvent, STREAM_EXISTS } from '../../../cor
 import { PASSING, REFUSALS } from './codes.ts';
 import { checkStream } from './reads.ts';
 import type { SimMember } from './sim-member.ts';
-import { KEPT, stamp } from './truth.ts';
+import { CHUNK_BYTES, KEPT, stamp } from './truth.ts';
 import type { World } from './world.ts';
 
 /** What is asked of a writer. It may be asked for more than once, of one or another. */
@@ -15,6 +15,9 @@ export interface Request {
   /** Names it where it has no ids of its own, so that nobody can know a repeat. */
   readonly token: string | null;
 }
+
+/** Of a record, beside its data, and of what comes with a write. */
+const OVERHEAD_BYTES_MAX = 512;
 
 /** Requests that arrive a second time, some time later: one that was refused may have become right by then. */
 const again = new WeakSet<Request>();
@@ -70,6 +73,11 @@ interface Asked {
   readonly member?: SimMember;
 }
 
+/** Whether its events may not fit into a chunk: four of the largest don't. */
+function isTooLarge({ events }: Request): boolean {
+  return events.reduce((bytes, { data }) => bytes + data.length + OVERHEAD_BYTES_MAX, 0) > CHUNK_BYTES;
+}
+
 /** A client hears what became of its request, and judges it. */
 export async function answered(world: World, who: string, request: Request, outcome: Outcome, { before, wasUnknown, startedMs, member }: Asked): Promise<Answer> {
   const { judge } = world;
@@ -85,7 +93,7 @@ export async function answered(world: World, who: string, request: Request, outc
     case 'refused':
       judge.count('refused');
       if (token === null && KEPT.includes(stream) && !again.has(request)) for (const { id } of events) judge.refused(id);
-      if (!mayRefuse(world, request, before)) judge.problem(`${who} refused a write to ${stream} that expected ${request.expected} (${code}), and ${judge.lastAt(stream, judge.truth.last)} was its last event all the time`);
+      if (!(code === 'batch_too_large' ? isTooLarge(request) : mayRefuse(world, request, before))) judge.problem(`${who} refused a write to ${stream} that expected ${request.expected} (${code}), and ${judge.lastAt(stream, judge.truth.last)} was its last event all the time`);
       return 'done';
     default:
   }
