@@ -1,10 +1,15 @@
 import { createHash, randomFillSync } from 'node:crypto';
 import { closeSync, existsSync, fdatasyncSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { BlockCache } from '../../core/cache/block-cache.ts';
+import { StreamIndex } from '../../core/index/stream-index.ts';
 import { chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-format.ts';
 import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/records.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import { silentLog } from '../../core/ports/log.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { systemIds } from '../../infra/ids.ts';
+import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { openFolder } from './open-folder.ts';
 
 /** Events of a stream, in the mean, unless it is said: their numbers go round all streams. */
@@ -16,9 +21,6 @@ const FILE_UNIT_BYTES = 4_096;
 /** A plain event of a transaction of its own: data, begin, end, implicit, committed, JSON. */
 const FLAGS = 0x0127;
 const TIME_MS = 1_700_000_000_000;
-const LOOK_EVERY_MS = 50;
-/** Looks in a row that find no merge under way, before there is none to come. */
-const QUIET_LOOKS = 20;
 const EMPTY = new Uint8Array(0);
 const TYPE = 'Noted';
 
@@ -34,8 +36,8 @@ export interface EncodedLogShape {
 }
 
 /** Streams of a log of so many events. */
-export function encodedStreams(events: number): number {
-  return Math.max(1, Math.floor(events / EVENTS_A_STREAM));
+export function encodedStreams(events: number, eventsAStream = EVENTS_A_STREAM): number {
+  return Math.max(1, Math.floor(events / eventsAStream));
 }
 
 /** Name of stream number `n`, which holds the events n, n + streams, n + 2 streams, ... of the log. */
@@ -47,9 +49,9 @@ export function encodedStream(n: number): string {
  * A stopped directory of completed chunks, each with its MD5, that were encoded here and no store has written: millions of events in
  * the time that their bytes take. There is no index. Nobody appended these events, so nothing stands for appends in what is measured.
  */
-export function encodedLog(folder: string, { events, chunkBytes, data: json, prefix = PREFIX, eventsAStream = EVENTS_A_STREAM, type = TYPE }: EncodedLogShape): void {
+export function encodedLog(folder: string, { events, chunkBytes, data: json, prefix = PREFIX, eventsAStream, type = TYPE }: EncodedLogShape): void {
   mkdirSync(folder, { recursive: true });
-  const streams = Math.max(1, Math.floor(events / eventsAStream));
+  const streams = encodedStreams(events, eventsAStream);
   const [stream, data, eventType] = [`${prefix}${'0'.repeat(STREAM_DIGITS)}`, json, type].map((text) => new TextEncoder().encode(text)) as [Uint8Array, Uint8Array, Uint8Array];
   const recordBytes = prepareFrameBytes(stream.length, eventType.length, data.length, 0);
   const id = randomFillSync(new Uint8Array(16));
@@ -95,14 +97,20 @@ export async function indexedLog(folder: string, shape: EncodedLogShape, say: (l
   say(`  building a log of ${shape.events} events and its index ...`);
   rmSync(folder, { recursive: true, force: true });
   encodedLog(folder, shape);
-  await merged(await openFolder(folder, { verifyChunks: false }));
-  // The last table may have filled a level.
-  await merged(await openFolder(folder, { verifyChunks: false, verifyIndex: false }));
+  // The index is built at the start, and its last entries are written by the stop.
+  await (await openFolder(folder, { verifyChunks: false })).close();
+  await mergeTables(folder);
   writeFileSync(`${folder}.complete`, '');
 }
 
-/** Closes it when all merges have ended. */
-async function merged(open: OpenStore): Promise<void> {
-  for (let quiet = 0; quiet < QUIET_LOOKS; quiet = open.status().isIndexMerging ? 0 : quiet + 1) await sleep(LOOK_EVERY_MS);
-  await open.close();
+/** Merges the tables of a stopped directory until no level is full any more. */
+async function mergeTables(folder: string): Promise<void> {
+  const storage = new FilesystemStorage({ root: folder });
+  const jobs = new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot });
+  const index = await StreamIndex.open({
+    ports: { storage, cache: new BlockCache(0), digests: jobs.digests, ids: systemIds, jobs, log: silentLog, clock: systemClock }, settings: { existenceFilterBytes: 0, verify: false }, logEnd: Number.MAX_SAFE_INTEGER,
+  });
+  await index.flush();
+  await index.close();
+  await jobs.close();
 }

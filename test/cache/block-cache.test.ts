@@ -132,6 +132,11 @@ describe('block cache', () => {
     await miss;
     expect(file.alone(199 * BLOCK_BYTES + 5_000, 4_096)).toBeNull();
     expect(file.block(199, true)).toBeInstanceOf(Uint8Array);
+    // The writer's last block is in memory.
+    file.setTail(50, new Uint8Array(10));
+    expect(file.alone(50 * BLOCK_BYTES, 4_096)).toBeNull();
+    expect(file.aloneInto(50 * BLOCK_BYTES, 4_096, new Uint8Array(4_096))).toBe(-1);
+    expect(file.aloneInto(51 * BLOCK_BYTES, 4_096, new Uint8Array(4_096))).toBe(4_096);
   });
 
   it('brings places that are read alone again and again into the cache', async () => {
