@@ -4,6 +4,8 @@ export const IMAGE_BLOCK_BYTES = 4_096;
 /** The content of one simulated file: blocks that were written, and holes that read as zeros and take no space. */
 export class SparseImage {
   readonly #blocks = new Map<number, Uint8Array>();
+  /** Blocks that a copy has, too: whoever writes to one takes a copy of it first. */
+  readonly #shared = new Set<Uint8Array>();
   size = 0;
   /** What was read last, while nothing has been written since. */
   #last: { readonly position: number; readonly bytes: Uint8Array } | null = null;
@@ -32,11 +34,7 @@ export class SparseImage {
     for (let at = position; at < end;) {
       const index = Math.floor(at / IMAGE_BLOCK_BYTES);
       const to = Math.min(end, (index + 1) * IMAGE_BLOCK_BYTES);
-      let block = this.#blocks.get(index);
-      if (block === undefined) {
-        block = new Uint8Array(IMAGE_BLOCK_BYTES);
-        this.#blocks.set(index, block);
-      }
+      const block = this.#own(index) ?? this.#add(index, new Uint8Array(IMAGE_BLOCK_BYTES));
       block.set(bytes.subarray(at - position, to - position), at - index * IMAGE_BLOCK_BYTES);
       at = to;
     }
@@ -56,10 +54,10 @@ export class SparseImage {
   truncate(size: number): void {
     this.#last = null;
     if (size < this.size) {
-      for (const [index, block] of this.#blocks) {
+      for (const index of this.#blocks.keys()) {
         const start = index * IMAGE_BLOCK_BYTES;
         if (start >= size) this.#blocks.delete(index);
-        else if (start + IMAGE_BLOCK_BYTES > size) block.fill(0, size - start);
+        else if (start + IMAGE_BLOCK_BYTES > size) this.#own(index)!.fill(0, size - start);
       }
     }
     this.size = size;
@@ -69,7 +67,21 @@ export class SparseImage {
     const copy = new SparseImage();
     copy.size = this.size;
     copy.#last = this.#last;
-    for (const [index, block] of this.#blocks) copy.#blocks.set(index, block.slice());
+    for (const [index, block] of this.#blocks) {
+      copy.#add(index, block);
+      copy.#shared.add(block);
+      this.#shared.add(block);
+    }
     return copy;
+  }
+
+  #own(index: number): Uint8Array | undefined {
+    const block = this.#blocks.get(index);
+    return block !== undefined && this.#shared.delete(block) ? this.#add(index, block.slice()) : block;
+  }
+
+  #add(index: number, block: Uint8Array): Uint8Array {
+    this.#blocks.set(index, block);
+    return block;
   }
 }

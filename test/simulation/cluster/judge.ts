@@ -68,7 +68,7 @@ export class Judge {
   acknowledged(stream: string, id: string, number: number): void {
     const record = this.truth.byId.get(id);
     if (record === undefined) this.problem(`event ${number} of ${stream} (${id}) was acknowledged and is not in the log`);
-    else if (record.prepare!.number !== number || record.prepare!.stream !== stream) this.problem(`the event ${id} was acknowledged as ${number} of ${stream} and is ${textOf(record)}`);
+    else if (!this.truth.holds(stream, number, id)) this.problem(`the event ${id} was acknowledged as ${number} of ${stream} and is ${textOf(record)}`);
   }
 
   /** Somebody was told that the event was not written and will not be. */

@@ -94,6 +94,14 @@ export class TrueLog {
     this.tokens.set(token, record.commit);
   }
 
+  /**
+   * Whether the stream has the event there. It may have it elsewhere, too: when one member has scavenged the first, a repeat is new to it, and the member
+   * that still has the first knows it again.
+   */
+  holds(stream: string, number: number, id: string): boolean {
+    return this.streams.get(stream)?.some((record) => record.id === id && record.prepare!.number === number) === true;
+  }
+
   /** The bucket has been put back to this commit. */
   cutTo(number: number): void {
     const commits = this.commits.slice(0, number);
