@@ -4,6 +4,7 @@ import { AppendGroup } from './append-group.ts';
 import { AppendPlacer, FULL, TAKEN } from './append-placer.ts';
 import { AppendQueue, type AppendRequest, type EventTypes } from './append-request.ts';
 import { applyCommitted, type CommittedParts } from './apply-committed.ts';
+import { Gathering } from './gathering.ts';
 import type { EventStoreDeps, EventStoreOptions } from './store-context.ts';
 import type { Lookup } from './lookup.ts';
 import { RepeatCheck } from './repeat-check.ts';
@@ -38,6 +39,7 @@ export class Appender {
   readonly #placer: AppendPlacer;
   /** Null where all writes to the log go through here. */
   readonly #shared: SharedLogPolicy | null;
+  readonly #gathering: Gathering | null;
   /** Since when the first of those that wait for the next group has been waiting; monotonic. */
   #waitingSinceMs = 0;
   #running: Promise<void> | null = null;
@@ -55,6 +57,7 @@ export class Appender {
     this.#group = new AppendGroup(deps.ids, recent, types, options.groupBytesMax);
     this.#placer = new AppendPlacer({ states, recent, repeat: new RepeatCheck(lookup, recent, options.idLookbackEvents), log: deps.commitLog });
     this.#shared = deps.commitLog.shared === undefined ? null : new SharedLogPolicy(deps.commitLog.shared, this.#group, this.#queue);
+    this.#gathering = this.#shared === null ? null : new Gathering(deps.clock);
   }
 
   get queued(): number { return this.#queue.length; }
@@ -67,6 +70,7 @@ export class Appender {
       return;
     }
     if (this.#queue.length === 1) this.#waitingSinceMs = this.#deps.clock.monotonicMs();
+    this.#gathering?.arrived(this.#queue.length);
     // Starts reading what the check will need, so that the loop does not wait for one disk read after the other.
     const state = this.#committed.states.load(request.owner);
     if (state instanceof Promise) state.catch(ignore);
@@ -87,6 +91,7 @@ export class Appender {
   #stop(error: unknown): void {
     this.#stopped ??= error;
     this.#queue.rejectAll(this.#stopped);
+    this.#gathering?.end();
   }
 
   /**
@@ -95,7 +100,11 @@ export class Appender {
    */
   async #run(): Promise<void> {
     const { clock } = this.#deps;
-    for (await clock.yield(); this.#queue.length > 0; await clock.yield()) await this.#round();
+    for (await clock.yield(); this.#queue.length > 0; await clock.yield()) {
+      const gathered = this.#gathering?.begin(this.#queue.length) ?? null;
+      if (gathered !== null) await gathered;
+      await this.#round();
+    }
     this.#running = null;
   }
 
@@ -206,6 +215,7 @@ export class Appender {
     await appended;
     applyCommitted(group, this.#committed);
     if (this.#shared !== null) await this.#shared.settled();
+    this.#gathering?.answered(group.requests.length, this.#queue.length, startMs);
     measureGroup(meter, group, { sinceMs, startMs, endMs: clock.monotonicMs() });
   }
 

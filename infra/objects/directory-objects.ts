@@ -88,7 +88,7 @@ export class DirectoryObjects implements ObjectStore {
       const folder = path.dirname(this.#file(key));
       // Most of those who come too late are spared the writing.
       if (infoOf(this.place, key) !== null) return this.#exists(folder);
-      return this.#temporary.with((handle) => writeAll(handle, bytes, bytes.length, 0), async (temporary) => {
+      return this.#temporary.withBytes(bytes, async (temporary) => {
         throwIfAborted(signal, key);
         const isFirst = await this.#place(folder, () => linkOnce(temporary, this.#file(key), key, this.place));
         if (!isFirst) return this.#exists(folder);
@@ -164,7 +164,9 @@ export class DirectoryObjects implements ObjectStore {
     for (const folder of folders) await this.#guard(keys[0]!, () => this.#folders.sync(folder));
   }
 
-  async close(): Promise<void> {}
+  close(): Promise<void> {
+    return this.#temporary.settled();
+  }
 
   #file(key: string): string {
     return path.join(this.place, key);

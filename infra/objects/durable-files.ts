@@ -1,18 +1,29 @@
 import { randomUUID } from 'node:crypto';
+import * as fs from 'node:fs';
 import { link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import * as path from 'node:path';
+import { promisify } from 'node:util';
 import { SkuaError } from '../../core/errors.ts';
 import { TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
 
 /** What lies in the temporary folder without being written to for this long, in milliseconds, was left by a crash: 24 hours. */
 const LEFTOVER_AFTER_MS = 86_400_000;
+/** Bytes that are written in pieces by other threads, so that the caller's is free meanwhile; fewer go to the system at once. */
+const LARGE_BYTES = 1_048_576;
+
+const openFile = promisify(fs.open);
+const writeFile = promisify(fs.write);
+const syncFile = promisify(fs.fsync);
+
 /** Files that are being written: each gets its key when it is complete and durable. */
 export class TemporaryFiles {
   readonly #folder: string;
   readonly #folders: DurableFolders;
   readonly #nowMs: () => number;
+  /** The removal of the name that the last file had here. */
+  #removing: Promise<void> = Promise.resolve();
 
   constructor(root: string, folders: DurableFolders, nowMs: () => number) {
     this.#folder = path.join(root, TEMPORARY_FOLDER);
@@ -37,15 +48,46 @@ export class TemporaryFiles {
     }
   }
 
-  async #create(file: string): Promise<FileHandle> {
+  /**
+   * As `with`, for bytes that are there: with as few turns as can be, since a commit waits for each of them. The file is removed behind the caller's back,
+   * before the next one is made.
+   */
+  async withBytes<T>(bytes: Uint8Array, use: (file: string) => Promise<T>): Promise<T> {
+    const file = path.join(this.#folder, randomUUID());
+    await this.#removing;
+    const fd = await this.#made(() => openFile(file, 'wx', 0o644));
+    try {
+      try {
+        await writeAt(fd, bytes);
+        await syncFile(fd);
+      } finally {
+        fs.closeSync(fd);
+      }
+      return await use(file);
+    } finally {
+      this.#removing = unlink(file).catch(() => {});
+    }
+  }
+
+  /** Resolves when no name is being removed any more. */
+  async settled(): Promise<void> {
+    await this.#removing;
+  }
+
+  #create(file: string): Promise<FileHandle> {
+    return this.#made(() => open(file, 'wx', 0o644));
+  }
+
+  /** Makes a file, and the folder before it where that is missing. */
+  async #made<T>(make: () => Promise<T>): Promise<T> {
     await this.#folders.ensure(this.#folder);
     try {
-      return await open(file, 'wx', 0o644);
+      return await make();
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
       this.#folders.forget(this.#folder);
       await this.#folders.ensure(this.#folder);
-      return open(file, 'wx', 0o644);
+      return make();
     }
   }
 
@@ -57,6 +99,13 @@ export class TemporaryFiles {
       const found = await stat(file).catch(() => null);
       if (found?.isFile() === true && this.#nowMs() - found.mtimeMs > LEFTOVER_AFTER_MS) await unlink(file).catch(() => {});
     }
+  }
+}
+
+async function writeAt(fd: number, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const left = bytes.length - done;
+    done += left < LARGE_BYTES ? fs.writeSync(fd, bytes, done, left, done) : (await writeFile(fd, bytes, done, left, done)).bytesWritten;
   }
 }
 
@@ -139,13 +188,13 @@ export class DurableFolders {
   }
 }
 
-/** Windows can't sync a folder, and does not need to. */
+/** Windows can't sync a folder, and does not need to. A folder that is in use is found without the disk, so that only its sync leaves the caller's thread. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
-  const handle = await open(folder, 'r');
+  const fd = fs.openSync(folder, 'r');
   try {
-    await handle.sync();
+    await syncFile(fd);
   } finally {
-    await handle.close();
+    fs.closeSync(fd);
   }
 }

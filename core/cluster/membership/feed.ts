@@ -137,7 +137,8 @@ export class Feed {
       return 'failed';
     } finally {
       this.#from = null;
-      ending.abort();
+      // With a reason of its own, none has to be made up with its stack.
+      ending.abort(null);
       await limit;
     }
   }
@@ -189,7 +190,7 @@ export class FeedServer {
       const bytes = this.#isLeading() ? this.#copy.recent(from, FEED_BYTES_MAX) : null;
       return bytes === null ? { kind: 'gone' } : { kind: 'commits', bytes };
     } finally {
-      ending.abort();
+      ending.abort(null);
       if (this.#waiting.get(instanceId) === ending) this.#waiting.delete(instanceId);
       await limit;
     }

@@ -1,3 +1,4 @@
+import type * as Callbacks from 'node:fs';
 import type * as Promises from 'node:fs/promises';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,14 +8,39 @@ import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 
 /** What was done to the disk, in order, by path; and what is made to fail. */
 const disk = vi.hoisted(() => ({ steps: [] as string[], fail: (_step: string): string | undefined => undefined, name: (path: string) => path }));
+const step = vi.hoisted(() => (text: string) => {
+  disk.steps.push(text);
+  const code = disk.fail(text);
+  if (code !== undefined) throw Object.assign(new Error(`${code} by the test`), { code });
+});
 
+vi.mock('node:fs', async (original) => {
+  const real = await original<typeof Callbacks>();
+  const paths = new Map<number, string>();
+  return {
+    ...real,
+    open: (path: string, flags: string, mode: number, done: (error: Error | null, fd: number) => void) => real.open(path, flags, mode, (error, fd) => {
+      paths.set(fd, path);
+      done(error, fd);
+    }),
+    openSync: (path: string, flags: string) => {
+      const fd = real.openSync(path, flags);
+      paths.set(fd, path);
+      return fd;
+    },
+    fsync: (fd: number, done: (error: Error | null) => void) => {
+      try {
+        step(`sync ${disk.name(paths.get(fd)!)}`);
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
+      real.fsync(fd, done);
+    },
+  };
+});
 vi.mock('node:fs/promises', async (original) => {
   const real = await original<typeof Promises>();
-  const step = (text: string) => {
-    disk.steps.push(text);
-    const code = disk.fail(text);
-    if (code !== undefined) throw Object.assign(new Error(`${code} by the test`), { code });
-  };
   return {
     ...real,
     rename: async (from: string, to: string) => {
@@ -66,6 +92,7 @@ test('an object is synced before it gets its key, and its folder before the call
   expect(disk.steps).toEqual(['sync root/temporary', 'rename root/warm/u', 'sync root/warm']);
   disk.steps.length = 0;
   await objects.create('warm/c', text('x'));
+  await objects.close();
   expect(disk.steps).toEqual(['sync root/temporary', 'link root/warm/c', 'sync root/warm', 'unlink root/temporary']);
 });
 
