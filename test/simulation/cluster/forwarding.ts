@@ -32,6 +32,8 @@ export async function forward(world: World, members: readonly SimMember[], membe
       return heard(outcome);
     }
     if (outcome === null) {
+      // The leader may have it still, and decide it when the same request has been refused elsewhere.
+      comesAgain(request);
       const isNewer = await newerEpoch(world, member, epoch.number);
       if (!isNewer || request.token !== null || request.what !== 'append') return heard({ kind: 'unknown', first: -1, position: -1, code: '' });
       judge.count('anew');
