@@ -1,8 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 
-/** Of the time that the last commit took, the share for which a group is waited for at most. */
-const WAIT_SHARE = 1;
-/** Longest such wait in milliseconds, and the shortest that is worth a timer. */
+/** Longest that a group is waited for in milliseconds, and the shortest that is worth a timer. */
 const WAIT_MS_MAX = 20;
 const WAIT_MS_MIN = 1;
 /** Groups that are not waited for behind waits in vain: one behind the first, then two, and at most so many. */
@@ -10,8 +8,8 @@ const SKIPPED_MAX = 64;
 
 /**
  * Lets writers that wait for their answers share one commit, where a commit is slow: a log to which others write too. Without it they would soon be in two
- * halves, of which one waits while the other is committed. Whoever has just been answered is waited for, for a part of the time that the commit took. When
- * they don't come, these writers are others, and a growing number of groups is not waited for.
+ * halves, of which one waits while the other is committed. Whoever has just been answered is waited for, at most as long as his commit took. When they don't
+ * come, these writers are others, and a growing number of groups is not waited for.
  */
 export class Gathering {
   readonly #clock: Clock;
@@ -42,7 +40,7 @@ export class Gathering {
       if (waiting > 1) this.#skipped = 1;
       return null;
     }
-    const waitMs = Math.min(WAIT_MS_MAX, this.#tookMs * WAIT_SHARE);
+    const waitMs = Math.min(WAIT_MS_MAX, this.#tookMs);
     // Who comes later than a commit takes does not wait for his answers.
     if (waitMs < WAIT_MS_MIN || this.#clock.monotonicMs() - this.#answeredMs > this.#tookMs) return null;
     if (this.#toSkip > 0) {
