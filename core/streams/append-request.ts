@@ -178,6 +178,7 @@ export class AppendQueue {
   }
 
   get length(): number { return this.#items.length - this.#head; }
+  get bytes(): number { return this.#bytes; }
 
   /** Takes the request in, or says why not. */
   push(request: AppendRequest): SkuaError | null {

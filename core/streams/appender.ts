@@ -62,6 +62,12 @@ export class Appender {
 
   get queued(): number { return this.#queue.length; }
 
+  /** Requests that wait; any number where they fill a group, which no others can enter then. */
+  #gathered(): number {
+    const { groupRequestsMax, groupBytesMax } = this.#options;
+    return this.#queue.length >= groupRequestsMax || this.#queue.bytes >= groupBytesMax ? Infinity : this.#queue.length;
+  }
+
   /** Takes a request in. The answer comes by its `resolve` and `reject`. */
   enqueue(request: AppendRequest): void {
     const refusal = this.#stopped ?? this.#queue.push(request);
@@ -70,7 +76,7 @@ export class Appender {
       return;
     }
     if (this.#queue.length === 1) this.#waitingSinceMs = this.#deps.clock.monotonicMs();
-    this.#gathering?.arrived(this.#queue.length);
+    this.#gathering?.arrived(this.#gathered());
     // Starts reading what the check will need, so that the loop does not wait for one disk read after the other.
     const state = this.#committed.states.load(request.owner);
     if (state instanceof Promise) state.catch(ignore);
@@ -101,7 +107,7 @@ export class Appender {
   async #run(): Promise<void> {
     const { clock } = this.#deps;
     for (await clock.yield(); this.#queue.length > 0; await clock.yield()) {
-      const gathered = this.#gathering?.begin(this.#queue.length) ?? null;
+      const gathered = this.#gathering?.begin(this.#gathered()) ?? null;
       if (gathered !== null) await gathered;
       await this.#round();
     }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Gathering } from '../../core/streams/gathering.ts';
+import type { EventStoreOptions } from '../../core/streams/store-context.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
@@ -94,10 +95,10 @@ test('a group that is waited for can be called off', async () => {
 });
 
 /** A log on object storage of which each commit takes a while. */
-async function slowLog() {
+async function slowLog(streams: Partial<EventStoreOptions> = {}) {
   const clock = new ManualClock();
   const hooks = new HookedObjects(new MemoryObjects());
-  const instance = await openObjectStore(worldOf(hooks, { clock }), SMALL);
+  const instance = await openObjectStore(worldOf(hooks, { clock }), { ...SMALL, streams });
   const log = { clock, instance, commits: 0 };
   hooks.onCreate = async (_key, create) => {
     log.commits++;
@@ -138,4 +139,17 @@ test('a log that is closed waits for nobody who may come back', async () => {
   await clock.settle();
   await instance.close();
   await expect(one).rejects.toMatchObject({ code: 'store_closed' });
+});
+
+test.each([
+  ['requests', { groupRequestsMax: 2 }, ['a', 'b', 'c', 'd', 'e', 'f']],
+  ['bytes', { groupBytesMax: 1 }, ['a', 'b', 'c']],
+])('those that fill a group wait for nobody: %s', async (_what, options, streams) => {
+  const log = await slowLog(options);
+  const all = Promise.all(streams.map((stream) => log.instance.store.append(stream, ANY, [event()])));
+  await log.clock.advance(2 * COMMIT_MS + 1);
+  expect(log.commits).toBe(3);
+  await log.clock.advance(COMMIT_MS);
+  await all;
+  await log.instance.close();
 });
