@@ -22,7 +22,7 @@ export class TemporaryFiles {
   readonly #folder: string;
   readonly #folders: DurableFolders;
   readonly #nowMs: () => number;
-  /** The removal of the name that the last file had here. */
+  /** Resolves when the names that files had here are removed. */
   #removing: Promise<void> = Promise.resolve();
 
   constructor(root: string, folders: DurableFolders, nowMs: () => number) {
@@ -65,7 +65,8 @@ export class TemporaryFiles {
       }
       return await use(file);
     } finally {
-      this.#removing = unlink(file).catch(() => {});
+      const removed = unlink(file).catch(() => {});
+      this.#removing = this.#removing.then(() => removed);
     }
   }
 
