@@ -50,6 +50,9 @@ export const tests: ViteUserConfig['test'] = {
   env: {
     // The long run looks for a server of its own (`support/s3`), which takes its time.
     SKUA_TEST_S3: process.env['SKUA_TEST_S3'] ?? (process.env['S3_ENDPOINT'] === undefined ? 'in-process' : 'environment'),
+    // Those of that server: tests put others in their place.
+    SKUA_TEST_S3_KEY: process.env['AWS_ACCESS_KEY_ID'] ?? '',
+    SKUA_TEST_S3_SECRET: process.env['AWS_SECRET_ACCESS_KEY'] ?? '',
   },
   reporters: ['default', new SummaryReporter()],
 };

@@ -31,7 +31,9 @@ const SCRIPT = fileURLToPath(new URL('s3-server.sh', import.meta.url));
 export async function fromEnvironment(): Promise<S3Server> {
   const endpoint = process.env['S3_ENDPOINT'] ?? process.env['AWS_ENDPOINT_URL_S3'];
   if (endpoint === undefined) throw new NotThere('no S3_ENDPOINT is set');
-  return { kind: 'environment', endpoint, region: process.env['AWS_REGION'] ?? 'us-east-1', env: {}, close: async () => {} };
+  const region = process.env['AWS_REGION'] ?? 'us-east-1';
+  const { SKUA_TEST_S3_KEY: key = '', SKUA_TEST_S3_SECRET: secret = '' } = process.env;
+  return { kind: 'environment', endpoint, region, env: key === '' ? {} : { ...credentials(key, secret), AWS_REGION: region }, close: async () => {} };
 }
 
 export async function inProcess(): Promise<S3Server> {
