@@ -39,6 +39,7 @@ export class Appender {
   readonly #placer: AppendPlacer;
   /** Null where all writes to the log go through here. */
   readonly #shared: SharedLogPolicy | null;
+  /** Null there, too: a sync is too short to wait for anybody. */
   readonly #gathering: Gathering | null;
   /** Since when the first of those that wait for the next group has been waiting; monotonic. */
   #waitingSinceMs = 0;
@@ -109,7 +110,8 @@ export class Appender {
     for (await clock.yield(); this.#queue.length > 0; await clock.yield()) {
       const gathered = this.#gathering?.begin(this.#gathered()) ?? null;
       if (gathered !== null) await gathered;
-      await this.#round();
+      // Those that waited may have been rejected meanwhile.
+      if (this.#queue.length > 0) await this.#round();
     }
     this.#running = null;
   }

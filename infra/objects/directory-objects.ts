@@ -6,7 +6,7 @@ import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } fro
 import { systemCode } from '../fs/errors.ts';
 import { infoOf, infosOf, walkKeys } from './directory-walk.ts';
 import { DurableFolders, linkOnce, outcomeUnknown, TemporaryFiles } from './durable-files.ts';
-import { directoryError, isAbsent, readAll, readInto, readIntoBlocking, writeAll, writeContent } from './file-content.ts';
+import { directoryError, isAbsent, readAll, readInto, readIntoBlocking, writeBytes, writeContent } from './file-content.ts';
 
 interface DirectoryObjectsOptions {
   /** Made at the first write. */
@@ -77,7 +77,7 @@ export class DirectoryObjects implements ObjectStore {
     checkKey(key);
     checkSmall(key, bytes);
     throwIfAborted(signal, key);
-    await this.#replace(key, (handle) => writeAll(handle, bytes, bytes.length, 0));
+    await this.#replace(key, (handle) => writeBytes(handle, bytes));
   }
 
   async create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'> {
@@ -88,7 +88,7 @@ export class DirectoryObjects implements ObjectStore {
       const folder = path.dirname(this.#file(key));
       // Most of those who come too late are spared the writing.
       if (infoOf(this.place, key) !== null) return this.#exists(folder);
-      return this.#temporary.withBytes(bytes, async (temporary) => {
+      return this.#temporary.with((handle) => writeBytes(handle, bytes), async (temporary) => {
         throwIfAborted(signal, key);
         const isFirst = await this.#place(folder, () => linkOnce(temporary, this.#file(key), key, this.place));
         if (!isFirst) return this.#exists(folder);
@@ -172,7 +172,7 @@ export class DirectoryObjects implements ObjectStore {
     return path.join(this.place, key);
   }
 
-  async #replace(key: string, write: (handle: FileHandle) => Promise<void>, signal?: AbortSignal): Promise<void> {
+  async #replace(key: string, write: (handle: FileHandle) => void | Promise<void>, signal?: AbortSignal): Promise<void> {
     await this.#clean();
     await this.#guard(key, () => this.#temporary.with(write, async (temporary) => {
       throwIfAborted(signal, key);

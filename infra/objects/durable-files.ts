@@ -10,11 +10,6 @@ import { systemCode } from '../fs/errors.ts';
 
 /** What lies in the temporary folder without being written to for this long, in milliseconds, was left by a crash: 24 hours. */
 const LEFTOVER_AFTER_MS = 86_400_000;
-/** Bytes that are written in pieces by other threads, so that the caller's is free meanwhile; fewer go to the system at once. */
-const LARGE_BYTES = 1_048_576;
-
-const openFile = promisify(fs.open);
-const writeFile = promisify(fs.write);
 const syncFile = promisify(fs.fsync);
 
 /** Files that are being written: each gets its key when it is complete and durable. */
@@ -22,7 +17,7 @@ export class TemporaryFiles {
   readonly #folder: string;
   readonly #folders: DurableFolders;
   readonly #nowMs: () => number;
-  /** Resolves when the names that files had here are removed. */
+  /** Resolves when the files so far are closed, and the names that they had here removed. */
   #removing: Promise<void> = Promise.resolve();
 
   constructor(root: string, folders: DurableFolders, nowMs: () => number) {
@@ -31,64 +26,38 @@ export class TemporaryFiles {
     this.#nowMs = nowMs;
   }
 
-  /** Runs `use` on the path of a file with these bytes, durable; the file is removed afterwards unless it was renamed. */
-  async with<T>(write: (handle: FileHandle) => Promise<void>, use: (file: string) => Promise<T>): Promise<T> {
-    const file = path.join(this.#folder, randomUUID());
-    const handle = await this.#create(file);
-    try {
-      try {
-        await write(handle);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      return await use(file);
-    } finally {
-      await unlink(file).catch(() => {});
-    }
-  }
-
   /**
-   * As `with`, for bytes that are there: with as few turns as can be, since a commit waits for each of them. The file is removed behind the caller's back,
-   * before the next one is made.
+   * Runs `use` on the path of a file with what `write` wrote, durable. Behind the call the file is closed, and removed unless it was renamed: a commit waits for
+   * each turn that is taken before. The next call waits for that.
    */
-  async withBytes<T>(bytes: Uint8Array, use: (file: string) => Promise<T>): Promise<T> {
+  async with<T>(write: (handle: FileHandle) => void | Promise<void>, use: (file: string) => Promise<T>): Promise<T> {
     const file = path.join(this.#folder, randomUUID());
     await this.#removing;
-    const fd = await this.#made(() => openFile(file, 'wx', 0o644));
+    const handle = await this.#create(file);
     try {
-      try {
-        await writeAt(fd, bytes);
-        await syncFile(fd);
-      } finally {
-        fs.closeSync(fd);
-      }
+      await write(handle);
+      await handle.sync();
       return await use(file);
     } finally {
-      const removed = unlink(file).catch(() => {});
+      const removed = handle.close().catch(() => {}).then(() => unlink(file)).catch(() => {});
       this.#removing = this.#removing.then(() => removed);
     }
   }
 
-  /** Resolves when no name is being removed any more. */
+  /** Resolves when nothing of the calls so far is left to do. */
   async settled(): Promise<void> {
     await this.#removing;
   }
 
-  #create(file: string): Promise<FileHandle> {
-    return this.#made(() => open(file, 'wx', 0o644));
-  }
-
-  /** Makes a file, and the folder before it where that is missing. */
-  async #made<T>(make: () => Promise<T>): Promise<T> {
+  async #create(file: string): Promise<FileHandle> {
     await this.#folders.ensure(this.#folder);
     try {
-      return await make();
+      return await open(file, 'wx', 0o644);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
       this.#folders.forget(this.#folder);
       await this.#folders.ensure(this.#folder);
-      return make();
+      return open(file, 'wx', 0o644);
     }
   }
 
@@ -100,13 +69,6 @@ export class TemporaryFiles {
       const found = await stat(file).catch(() => null);
       if (found?.isFile() === true && this.#nowMs() - found.mtimeMs > LEFTOVER_AFTER_MS) await unlink(file).catch(() => {});
     }
-  }
-}
-
-async function writeAt(fd: number, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const left = bytes.length - done;
-    done += left < LARGE_BYTES ? fs.writeSync(fd, bytes, done, left, done) : (await writeFile(fd, bytes, done, left, done)).bytesWritten;
   }
 }
 

@@ -37,7 +37,12 @@ export async function writeContent(handle: FileHandle, key: string, sizeBytes: n
   await writer.done();
 }
 
-export async function writeAll(handle: FileHandle, bytes: Uint8Array, length: number, position: number): Promise<void> {
+/** Writes all of a file: up to a block of bytes on the caller's thread, since another one's turn would take longer, and more than that on others. */
+export function writeBytes(handle: FileHandle, bytes: Uint8Array): void | Promise<void> {
+  return bytes.length <= BLOCK_BYTES ? writeBlocking(handle, bytes, bytes.length, 0) : writeAll(handle, bytes, bytes.length, 0);
+}
+
+async function writeAll(handle: FileHandle, bytes: Uint8Array, length: number, position: number): Promise<void> {
   for (let done = 0; done < length;) {
     const { bytesWritten } = await handle.write(bytes, done, length - done, position + done);
     done += bytesWritten;

@@ -19,10 +19,6 @@ vi.mock('node:fs', async (original) => {
   const paths = new Map<number, string>();
   return {
     ...real,
-    open: (path: string, flags: string, mode: number, done: (error: Error | null, fd: number) => void) => real.open(path, flags, mode, (error, fd) => {
-      paths.set(fd, path);
-      done(error, fd);
-    }),
     openSync: (path: string, flags: string) => {
       const fd = real.openSync(path, flags);
       paths.set(fd, path);
