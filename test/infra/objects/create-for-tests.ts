@@ -12,6 +12,7 @@ async function race(): Promise<void> {
     const key = `race/${n}`;
     if (await objects.create(key, new TextEncoder().encode(`writer ${task}`)) === 'created') won.push(key);
   }));
+  await objects.close();
   process.send!(won);
 }
 
