@@ -128,9 +128,9 @@ describe('chunks', () => {
 describe('groups', () => {
   it('hold all who come while the process looks at its sockets once, though a write takes no time', async () => {
     const { store, log } = setUp();
-    // As callbacks of sockets are, these are called one after the other, and what each has begun goes on before the next.
+    // As callbacks of sockets are, these are called one after the other in one turn of the loop, and what each has begun goes on before the next.
     await Promise.all(Array.from({ length: 8 }, (_, i) => new Promise<void>((resolve) => {
-      setTimeout(() => { store.append(`s${i}`, ANY, [event()]).then(() => resolve()); }, 1);
+      setImmediate(() => { store.append(`s${i}`, ANY, [event()]).then(() => resolve()); });
     })));
     expect(log.groups.length).toBe(1);
   });

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { SkuaError } from '../../../core/errors.ts';
+import type { Scavenger } from '../../../core/scavenge/api.ts';
+import { COMPLETED_TYPE } from '../../../core/scavenge/history.ts';
+import type { EventStore } from '../../../core/streams/api.ts';
+import { encodeText } from '../../../core/text.ts';
+import { scavengeNow } from '../../../local/embedded/scavenging.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+/** A run that a tick has ended, whose end stands in its history from the given look on. */
+function ended({ toldAtLook, closing = new AbortController().signal }: { readonly toldAtLook: number; readonly closing?: AbortSignal }) {
+  const clock = new ManualClock();
+  let looks = 0;
+  const scavenger = {
+    start: async () => ({ scavengeId: 'run' }),
+    last: () => ({ scavengeId: 'run', result: 'Success', error: null }),
+  } as Partial<Scavenger> as Scavenger;
+  const store = {
+    readEvent: async () => {
+      if (++looks < toldAtLook) throw new SkuaError('stream_not_found', 'none');
+      return {
+        type: COMPLETED_TYPE, stream: '$scavenges-run', number: 0, id: '', isJson: true, isRedacted: false, data: encodeText(JSON.stringify({ spaceSaved: 71 })), metadata: new Uint8Array(0),
+        position: 0, preparePosition: 0, createdMs: 0, createdTicks: 0, link: null, linkTargetMissing: false,
+      };
+    },
+  } as Partial<EventStore> as EventStore;
+  return { clock, looks: () => looks, result: scavengeNow({ scavenger, store, clock, closing, refresh: async () => {} }, {}) };
+}
+
+test('what a run freed is told though its end came into its history a little later than it ended', async () => {
+  const { clock, result } = ended({ toldAtLook: 3 });
+  await clock.advance(1_000);
+  expect(await result).toMatchObject({ id: 'run', bytesFreed: 71 });
+});
+
+test('a history that does not come is waited for five seconds, and no longer than the store is open', async () => {
+  const never = ended({ toldAtLook: Infinity });
+  await never.clock.advance(5_000);
+  expect(await never.result).toMatchObject({ bytesFreed: null });
+  expect(never.looks()).toBe(20);
+  const closed = ended({ toldAtLook: Infinity, closing: AbortSignal.abort() });
+  expect(await closed.result).toMatchObject({ bytesFreed: null });
+  expect(closed.looks()).toBe(1);
+});
