@@ -40,9 +40,9 @@ export interface MemberLog {
   proveFresh(ageMs: number): Promise<void>;
   /** Takes in commits as `CommitsReply` has them. What is not the next one, or is known, is passed over. Resolves with `applied`. */
   takePushed(bytes: Uint8Array): Promise<number>;
-  /** The commits from this number on as `CommitsReply` has them, up to `bytesMax` but at least one; empty when there is none yet, null when they are not at hand. */
+  /** The commits of the log from this number on as `CommitsReply` has them, up to `bytesMax` but at least one; empty when there is none yet, null when they are not at hand. */
   recent(from: number, bytesMax: number): Uint8Array | null;
-  /** True when the commit with this number is in the copy, false when the signal came first. */
+  /** True when the commit with this number is in the log, as far as this member knows, and `recent` has it if anything has; false when the signal came first. */
   waitForCommit(number: number, signal: AbortSignal): Promise<boolean>;
   /** True when readers see the log up to this position, false when the signal came first. */
   waitForEnd(position: number, signal: AbortSignal): Promise<boolean>;

@@ -31,8 +31,16 @@ export function forwardedText(forwarded: Forwarded): string {
   return JSON.stringify(forwarded).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
+/** The last header that was read: one request after the other has the same. */
+let last: { readonly text: string; readonly forwarded: Forwarded | null } = { text: '', forwarded: null };
+
 /** Null for what is no such header, which counts as none. */
 export function parseForwarded(text: string): Forwarded | null {
+  if (text !== last.text) last = { text, forwarded: readForwarded(text) };
+  return last.forwarded;
+}
+
+function readForwarded(text: string): Forwarded | null {
   if (text.length > FORWARDED_LENGTH_MAX) return null;
   let value: Partial<Record<keyof Forwarded, unknown>> | null;
   try {

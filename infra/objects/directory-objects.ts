@@ -29,6 +29,8 @@ export class DirectoryObjects implements ObjectStore {
   readonly #temporary: TemporaryFiles;
   readonly #isBlocking: boolean;
   #cleaning: Promise<void> | undefined;
+  /** The last key that was to be created was there already. */
+  #wasLate = false;
 
   constructor(options: DirectoryObjectsOptions) {
     this.place = path.resolve(options.root);
@@ -86,8 +88,9 @@ export class DirectoryObjects implements ObjectStore {
     throwIfAborted(signal, key);
     return this.#guard(key, async () => {
       const folder = path.dirname(this.#file(key));
-      // Most of those who come too late are spared the writing.
-      if (infoOf(this.place, key) !== null) return this.#exists(folder);
+      // Of several who create keys in turn, most of those who come too late are spared the writing.
+      if (this.#wasLate && infoOf(this.place, key) !== null) return this.#exists(folder);
+      this.#wasLate = false;
       return this.#temporary.with((handle) => writeBytes(handle, bytes), async (temporary) => {
         throwIfAborted(signal, key);
         const isFirst = await this.#place(folder, () => linkOnce(temporary, this.#file(key), key, this.place));
@@ -98,7 +101,7 @@ export class DirectoryObjects implements ObjectStore {
           throw outcomeUnknown(key, this.place, error);
         }
         return 'created' as const;
-      });
+      }, true);
     });
   }
 
@@ -165,7 +168,7 @@ export class DirectoryObjects implements ObjectStore {
   }
 
   close(): Promise<void> {
-    return this.#temporary.settled();
+    return this.#temporary.close();
   }
 
   #file(key: string): string {
@@ -201,6 +204,7 @@ export class DirectoryObjects implements ObjectStore {
 
   /** Whoever hears that a key is taken builds on it: it must not go with the power, although its writer may not have got so far. */
   async #exists(folder: string): Promise<'exists'> {
+    this.#wasLate = true;
     await this.#folders.sync(folder);
     return 'exists';
   }

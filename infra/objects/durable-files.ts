@@ -12,6 +12,14 @@ import { systemCode } from '../fs/errors.ts';
 const LEFTOVER_AFTER_MS = 86_400_000;
 const syncFile = promisify(fs.fsync);
 
+/** A file is made ready where the call before was at most so long ago, and used for as long, in milliseconds. */
+const READY_MS = 1_000;
+
+interface TemporaryFile {
+  readonly name: string;
+  readonly handle: FileHandle;
+}
+
 /** Files that are being written: each gets its key when it is complete and durable. */
 export class TemporaryFiles {
   readonly #folder: string;
@@ -19,6 +27,10 @@ export class TemporaryFiles {
   readonly #nowMs: () => number;
   /** Resolves when the files so far are closed, and the names that they had here removed. */
   #removing: Promise<void> = Promise.resolve();
+  /** Made behind a call for the next one: a file system in which many files were removed lately takes as long to make a file as to sync it. */
+  #ready: TemporaryFile | null = null;
+  #usedMs = -Infinity;
+  #isClosed = false;
 
   constructor(root: string, folders: DurableFolders, nowMs: () => number) {
     this.#folder = path.join(root, TEMPORARY_FOLDER);
@@ -28,36 +40,63 @@ export class TemporaryFiles {
 
   /**
    * Runs `use` on the path of a file with what `write` wrote, durable. Behind the call the file is closed, and removed unless it was renamed: a commit waits for
-   * each turn that is taken before. The next call waits for that.
+   * each turn that is taken before. The next call waits for that. With `keepsReady`, calls that follow one another find their file made.
    */
-  async with<T>(write: (handle: FileHandle) => void | Promise<void>, use: (file: string) => Promise<T>): Promise<T> {
-    const file = path.join(this.#folder, randomUUID());
+  async with<T>(write: (handle: FileHandle) => void | Promise<void>, use: (file: string) => Promise<T>, keepsReady = false): Promise<T> {
     await this.#removing;
-    const handle = await this.#create(file);
+    const isNext = keepsReady && performance.now() - this.#usedMs < READY_MS;
+    const file = (keepsReady ? this.#takeReady(isNext) : null) ?? await this.#make();
     try {
-      await write(handle);
-      await handle.sync();
-      return await use(file);
+      await write(file.handle);
+      await file.handle.sync();
+      return await use(file.name);
     } finally {
-      const removed = handle.close().catch(() => {}).then(() => unlink(file)).catch(() => {});
-      this.#removing = this.#removing.then(() => removed);
+      if (keepsReady) this.#usedMs = performance.now();
+      this.#removing = Promise.all([this.#removing, this.#remove(file)]).then(() => (isNext ? this.#prepare() : undefined));
     }
   }
 
-  /** Resolves when nothing of the calls so far is left to do. */
-  async settled(): Promise<void> {
-    await this.#removing;
+  /** The file that is ready. One that lay too long, or whose folder somebody has removed, is none. */
+  #takeReady(isNext: boolean): TemporaryFile | null {
+    const ready = this.#ready;
+    this.#ready = null;
+    if (ready === null || (isNext && fs.existsSync(ready.name))) return ready;
+    this.#removing = Promise.all([this.#removing, this.#remove(ready)]).then(() => {});
+    return null;
   }
 
-  async #create(file: string): Promise<FileHandle> {
+  /** Resolves when nothing of the calls so far is left to do, and no file is kept ready. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#removing;
+    const ready = this.#ready;
+    this.#ready = null;
+    if (ready !== null) await this.#remove(ready);
+  }
+
+  async #remove({ name, handle }: TemporaryFile): Promise<void> {
+    await handle.close().catch(() => {});
+    await unlink(name).catch(() => {});
+  }
+
+  /** What fails here is told by the next call, which tries again. */
+  async #prepare(): Promise<void> {
+    if (this.#ready !== null || this.#isClosed) return;
+    const ready = await this.#make().catch(() => null);
+    if (this.#ready === null) this.#ready = ready;
+    else if (ready !== null) await this.#remove(ready);
+  }
+
+  async #make(): Promise<TemporaryFile> {
+    const name = path.join(this.#folder, randomUUID());
     await this.#folders.ensure(this.#folder);
     try {
-      return await open(file, 'wx', 0o644);
+      return { name, handle: await open(name, 'wx', 0o644) };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
       this.#folders.forget(this.#folder);
       await this.#folders.ensure(this.#folder);
-      return open(file, 'wx', 0o644);
+      return { name, handle: await open(name, 'wx', 0o644) };
     }
   }
 

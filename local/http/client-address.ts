@@ -96,10 +96,17 @@ const PASSED_ON = [
   'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip', 'x-original-forwarded-for', 'x-envoy-external-address', 'x-request-start',
 ] as const;
 
+/** The last `Host` header that was asked for: one request after the other has the same. */
+let known = { host: '', isLoopback: false };
+
 /** A `Host` header, with or without a port. */
 function isLoopbackHost(host: string | null): boolean {
-  const hostname = host === null ? '' : URL.parse(`http://${host}`)?.hostname ?? '';
-  return hostname === 'localhost' || isLoopbackAddress(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
+  if (host === null) return false;
+  if (host === known.host) return known.isLoopback;
+  const hostname = URL.parse(`http://${host}`)?.hostname ?? '';
+  const isLoopback = hostname === 'localhost' || isLoopbackAddress(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
+  known = { host, isLoopback };
+  return isLoopback;
 }
 
 /** The address at the other end; null once it is gone. IPv4 addresses are shown as such on a socket for both. */

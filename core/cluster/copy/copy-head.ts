@@ -37,6 +37,8 @@ export interface CopyPlace {
 
 /** Told of what happens to the copy. */
 export interface CopyListener {
+  /** A commit of this member is in the log, and is given to others while it enters the copy. */
+  committed(): void;
   /** Readers see the commits up to this number. */
   applied(number: number): void;
   /** The copy has to be opened again: it can't take in what comes next, or its writer has stopped. */
@@ -127,6 +129,7 @@ export class CopyHead extends Head {
 
   async takeOwn(commit: Commit, bytes: Uint8Array): Promise<void> {
     this.#note(commit, bytes);
+    this.#on.committed();
     const { clock } = this.world;
     const untilMs = clock.monotonicMs() + APPLY_WAIT_MS;
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(2 * waitMs, RETRY_MAX_MS)) {

@@ -87,12 +87,21 @@ export class CopyLog implements MemberLog {
   }
 
   #tell(): void {
+    this.#wake();
+    for (const listener of this.#appliedListeners) listener();
+  }
+
+  /** A commit of this member's own is in the log, and on its way into the copy. */
+  noteCommitted(): void {
+    this.#wake();
+  }
+
+  #wake(): void {
     for (const waiting of this.#waiting) {
       if (!waiting.isReached()) continue;
       this.#waiting.delete(waiting);
       waiting.resolve(true);
     }
-    for (const listener of this.#appliedListeners) listener();
   }
 
   noteEpoch({ position, json }: EpochRecord): void {
@@ -145,11 +154,16 @@ export class CopyLog implements MemberLog {
   }
 
   recent(from: number, bytesMax: number): Uint8Array | null {
-    return this.#open?.head.recent.read(from, this.#applied, bytesMax) ?? null;
+    return this.#open?.head.recent.read(from, this.#committed, bytesMax) ?? null;
+  }
+
+  /** Number of the last commit that is known to be in the log with all before it. */
+  get #committed(): number {
+    return Math.max(this.#applied, this.#open?.head.recent.last ?? 0);
   }
 
   waitForCommit(number: number, signal: AbortSignal): Promise<boolean> {
-    return this.#wait(() => this.#applied >= number, signal);
+    return this.#wait(() => this.#committed >= number, signal);
   }
 
   waitForEnd(position: number, signal: AbortSignal): Promise<boolean> {

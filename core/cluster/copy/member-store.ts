@@ -264,7 +264,7 @@ class CopyOpening implements SharedOpening {
     const stamp = stampOf(this.#world.clock);
     const place = await placeOf(this.#world, manifest, log);
     const head = new CopyHead(this.#world, options?.freshMs ?? FRESH_DEFAULT_MS, { log, index }, { manifest, stamp, ...place }, {
-      applied: (number) => this.#log.noteApplied(number), mustReopen: (error) => this.#onTrouble(error), refusal: () => this.#options.refusal?.() ?? null,
+      committed: () => this.#log.noteCommitted(), applied: (number) => this.#log.noteApplied(number), mustReopen: (error) => this.#onTrouble(error), refusal: () => this.#options.refusal?.() ?? null,
     });
     this.#local = log;
     this.#head = head;

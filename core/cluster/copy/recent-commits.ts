@@ -9,6 +9,9 @@ export class RecentCommits {
   #first = 1;
   #bytes = 0;
 
+  /** Number of the last one; 0 for none. */
+  get last(): number { return this.#first + this.#commits.length - 1; }
+
   /** Commits come in order; a gap forgets those before it. */
   add(number: number, bytes: Uint8Array): void {
     if (number !== this.#first + this.#commits.length) {

@@ -119,7 +119,8 @@ export class Feed {
     const { copy, peers, clock, selfId, onHeard, onLost } = this.#parts;
     const ending = new AbortController();
     const over = AbortSignal.any([ending.signal, signal]);
-    const limit = clock.sleep(FEED_SILENCE_MS, over).then(() => { ending.abort(); });
+    // With a reason of its own, none has to be made up with its stack.
+    const limit = clock.sleep(FEED_SILENCE_MS, over).then(() => { ending.abort(null); });
     this.#from = { instanceId: entry.instanceId, ending };
     const wanted = copy.applied + 1;
     try {
@@ -137,7 +138,6 @@ export class Feed {
       return 'failed';
     } finally {
       this.#from = null;
-      // With a reason of its own, none has to be made up with its stack.
       ending.abort(null);
       await limit;
     }
@@ -184,7 +184,7 @@ export class FeedServer {
     const ending = new AbortController();
     this.#waiting.set(instanceId, ending);
     const over = AbortSignal.any([ending.signal, signal]);
-    const limit = this.#clock.sleep(Math.min(waitMs, FEED_WAIT_MAX_MS), over).then(() => { ending.abort(); });
+    const limit = this.#clock.sleep(Math.min(waitMs, FEED_WAIT_MAX_MS), over).then(() => { ending.abort(null); });
     try {
       await this.#copy.waitForCommit(from, over);
       const bytes = this.#isLeading() ? this.#copy.recent(from, FEED_BYTES_MAX) : null;

@@ -1,13 +1,13 @@
 import type * as Callbacks from 'node:fs';
 import type * as Promises from 'node:fs/promises';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 
 /** What was done to the disk, in order, by path; and what is made to fail. */
-const disk = vi.hoisted(() => ({ steps: [] as string[], fail: (_step: string): string | undefined => undefined, name: (path: string) => path }));
+const disk = vi.hoisted(() => ({ steps: [] as string[], made: 0, fail: (_step: string): string | undefined => undefined, name: (path: string) => path }));
 const step = vi.hoisted(() => (text: string) => {
   disk.steps.push(text);
   const code = disk.fail(text);
@@ -53,6 +53,7 @@ vi.mock('node:fs/promises', async (original) => {
     },
     open: async (path: string, ...rest: [string?, number?]) => {
       const handle = await real.open(path, ...rest);
+      if (rest[0] === 'wx') disk.made++;
       const sync = handle.sync.bind(handle);
       handle.sync = async () => {
         step(`sync ${disk.name(path)}`);
@@ -77,6 +78,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   disk.fail = () => undefined;
+  await objects.close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -113,7 +115,29 @@ test('folders that another process made are synced too: it may not have come to 
 
 test('whoever hears that a key is taken hears it of a durable one', async () => {
   expect(await objects.create('warm/up', text('y'))).toBe('exists');
+  expect(disk.steps).toEqual(['sync root/temporary', 'link root/warm/up', 'sync root/warm']);
+  // Who was late looks before it writes.
+  await objects.close();
+  disk.steps.length = 0;
+  expect(await objects.create('warm/up', text('y'))).toBe('exists');
   expect(disk.steps).toEqual(['sync root/warm']);
+});
+
+test('creates that follow one another find their file made, if it has not lain for long, and none stays', async () => {
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
+  for (const [key, made] of [['a', 1], ['b', 2], ['c', 3], ['d', 4]] as const) {
+    disk.made = key === 'a' ? 0 : disk.made;
+    await objects.create(`warm/${key}`, text('x'));
+    // The file of the third was made behind the second, and that of the fourth behind the third.
+    expect(disk.made).toBe(made);
+  }
+  clock.mockReturnValue(60_000);
+  await objects.create('warm/e', text('x'));
+  expect(disk.made).toBe(6);
+  await objects.close();
+  clock.mockRestore();
+  expect(await readdir(join(folder, 'root', '.tmp'))).toEqual([]);
+  expect((await objects.list('warm/')).objects.map(({ key }) => key)).toEqual(['warm/a', 'warm/b', 'warm/c', 'warm/d', 'warm/e', 'warm/up']);
 });
 
 test('a removal is durable', async () => {
