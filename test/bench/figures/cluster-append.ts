@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { link, open, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { startHelper, startNode } from '../child.ts';
+import { NODE_FLAGS, startHelper, startNode, startServer } from '../child.ts';
 import { BenchCluster, sharedPlace } from '../clusters.ts';
 import { EVENT_BYTES } from '../events.ts';
 import { alternate, median, row } from '../figure.ts';
@@ -11,8 +11,8 @@ import type { Figure } from '../figure.ts';
 import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
 
 const CLIENTS = 64;
-/** Windows of each before the first that counts: the code of members is long to warm up. */
-const WARM_UPS = 6;
+/** Windows of each before the first that counts: a request through a follower takes half as much processor time after a dozen as in the first. */
+const WARM_UPS = 12;
 const LEADER_MIN = 0.4;
 const FOLLOWER_MIN = 0.35;
 /** Bytes of commits before it that a small commit carries. */
@@ -65,14 +65,15 @@ async function commitsIn(storage: string): Promise<number> {
 export const clusterAppend: Figure = {
   name: 'cluster-append',
   isLong: true,
-  how: `Five processes: three members over a directory, a single node, and the load generator of append-http with ${CLIENTS} connections, at the single node, at the leader, and half of them at each follower, in turns. Who is not measured is idle. Beside it, in the same run: the creates and appends that such commits are made of, by hand and without anything of ours (a file of ${CARRIED_BYTES / 1_024} KiB carried and the records, synced, linked and its folder synced, then the records appended to a log and synced), with as many events in a commit as a commit of the leader had.`,
+  how: `Six processes: three members over a directory, two single nodes, of which one has its log in a directory too (\`--storage\`) and the other its own data (\`--db\`), and the load generator of append-http with ${CLIENTS} connections, at a single node, at the leader, and half of them at each follower, in turns. Who is not measured is idle. Beside it, in the same run: the creates and appends that such commits are made of, by hand and without anything of ours (a file of ${CARRIED_BYTES / 1_024} KiB carried and the records, synced, linked and its folder synced, then the records appended to a log and synced), with as many events in a commit as a commit of the leader had.`,
   async run(settings) {
     const folder = join(settings.folder, 'cluster-append');
     const place = await sharedPlace('directory', folder);
     const node = await startNode(join(folder, 'single'));
+    const onDirectory = await startServer([...NODE_FLAGS, 'local/main.ts', 'start', '--storage', join(folder, 'single-objects'), '--node-port', '0', '--insecure']);
     const cluster = await BenchCluster.start(folder, place);
     const generators = [0, 1].map(() => startHelper(['test/bench/processes/http-load.ts']));
-    const seen: Record<'single' | 'leader' | 'follower', LoadResult[]> = { single: [], leader: [], follower: [] };
+    const seen: Record<'single' | 'onDirectory' | 'leader' | 'follower', LoadResult[]> = { single: [], onDirectory: [], leader: [], follower: [] };
     const load = async (ports: readonly number[], into: LoadResult[]): Promise<number> => {
       const results = await Promise.all(ports.map((port, i) => generators[i]!.ask<LoadResult>({ port, connections: CLIENTS / ports.length, ms: settings.windowMs } satisfies LoadRequest)));
       for (const { failures, firstFailure } of results) if (failures > 0) throw new Error(`${failures} appends failed, the first with:\n${firstFailure}`);
@@ -82,9 +83,15 @@ export const clusterAppend: Figure = {
     try {
       const leader = (await cluster.leader()).options.port;
       const followers = (await cluster.followers()).map(({ options }) => options.port);
-      for (let i = 0; i < WARM_UPS; i++) for (const ports of [[node.port], [leader], followers]) await load(ports, []);
-      const atLeader = await alternate(settings.windows, () => load([node.port], seen.single), () => load([leader], seen.leader));
-      const atFollowers = await alternate(settings.windows, () => load([node.port], []), () => load(followers, seen.follower));
+      for (let i = 0; i < WARM_UPS; i++) for (const ports of [[onDirectory.port], [node.port], [leader], followers]) await load(ports, []);
+      const beside = {
+        leader: await alternate(settings.windows, () => load([onDirectory.port], seen.onDirectory), () => load([leader], seen.leader)),
+        followers: await alternate(settings.windows, () => load([onDirectory.port], seen.onDirectory), () => load(followers, seen.follower)),
+      };
+      const besideOwn = {
+        leader: await alternate(settings.windows, () => load([node.port], seen.single), () => load([leader], [])),
+        followers: await alternate(settings.windows, () => load([node.port], seen.single), () => load(followers, [])),
+      };
       const before = await commitsIn(place.storage);
       const begin = performance.now();
       const rate = await load([leader], []);
@@ -92,18 +99,22 @@ export const clusterAppend: Figure = {
       const events = Math.max(1, Math.round(rate * (performance.now() - begin) / 1_000 / Math.max(1, commits)));
       const bare = new BareCommits(join(folder, 'bare'));
       await bare.run(settings.windowMs, events);
-      const beside = await alternate(settings.windows, () => bare.run(settings.windowMs, events), () => load([leader], []));
+      const besideBare = await alternate(settings.windows, () => bare.run(settings.windowMs, events), () => load([leader], []));
       const of = (side: LoadResult[], what: (result: LoadResult) => number): string => median(side.map(what)).toFixed(1);
-      const times = (side: LoadResult[]): string => `latency p50 ${of(side, (r) => r.p50Ms)} ms, p99 ${of(side, (r) => r.p99Ms)} ms (single node ${of(seen.single, (r) => r.p50Ms)} and ${of(seen.single, (r) => r.p99Ms)} ms)`;
+      const times = (side: LoadResult[], single: LoadResult[]): string => `latency p50 ${of(side, (r) => r.p50Ms)} ms, p99 ${of(side, (r) => r.p99Ms)} ms (single node ${of(single, (r) => r.p50Ms)} and ${of(single, (r) => r.p99Ms)} ms)`;
+      const atLeast = { leader: { kind: 'at least', value: LEADER_MIN }, followers: { kind: 'at least', value: FOLLOWER_MIN } } as const;
       return [
-        row('append through the leader, beside a single node', 'requests/s', atLeader, { kind: 'at least', value: LEADER_MIN }, [times(seen.leader)]),
-        row('append through followers, beside a single node', 'requests/s', atFollowers, { kind: 'at least', value: FOLLOWER_MIN }, [times(seen.follower)]),
-        row('append through the leader, beside its creates and appends alone', 'requests/s', beside, null, [`${events} events in a commit`]),
+        row('append through the leader, beside a single node on a directory', 'requests/s', beside.leader, atLeast.leader, [times(seen.leader, seen.onDirectory)]),
+        row('append through followers, beside a single node on a directory', 'requests/s', beside.followers, atLeast.followers, [times(seen.follower, seen.onDirectory)]),
+        row('append through the leader, beside a single node with its own data', 'requests/s', besideOwn.leader, atLeast.leader, [times(seen.leader, seen.single)]),
+        row('append through followers, beside a single node with its own data', 'requests/s', besideOwn.followers, atLeast.followers, [times(seen.follower, seen.single)]),
+        row('append through the leader, beside its creates and appends alone', 'requests/s', besideBare, null, [`${events} events in a commit`]),
       ];
     } finally {
       for (const generator of generators) await generator.stop();
       await cluster.stop();
       await node.stop();
+      await onDirectory.stop();
       await place.close();
     }
   },
