@@ -28,7 +28,11 @@ describe('a repository in a directory', () => {
     for await (const { key } of listAll(objects, 'blobs/')) keys.push(key);
     return keys;
   };
-  const unfinished = () => readdir(join(folder, '.tmp'));
+  const unfinished = async () => {
+    // Files are removed behind the calls.
+    await objects.close();
+    return readdir(join(folder, '.tmp'));
+  };
 
   it('stores content under the id that follows from it, once', async () => {
     const repository = await openTestRepository(objects);

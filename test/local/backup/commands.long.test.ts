@@ -11,7 +11,6 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
 import type { Ended } from '../spawn.ts';
 import { FakeIo } from '../support.ts';
-import { IS_LONG_RUN } from '../../support/long-run.ts';
 
 /** Copies, repositories and restores from the command line, of directories that no node uses. */
 
@@ -243,7 +242,7 @@ describe('a repository', () => {
     expect(await run('restore', '--from', at('repo'), '--db', at('data'), '--force')).toMatchObject({ code: 0 });
   });
 
-  if (IS_LONG_RUN) test('what it tells to type next works as it stands: a place with a blank, encrypted', async () => {
+  test('what it tells to type next works as it stands: a place with a blank, encrypted', async () => {
     await fill(at('data'), 's', 60);
     await run('backup', 'key', at('my key'));
     const made = await run('backup', 'create', '--repository', at("the bird's nest"), '--key-file', at('my key'), '--db', at('data'));
@@ -273,7 +272,7 @@ describe('a repository', () => {
     expect(await json('backup', 'list', ...repository)).toMatchObject({ proven: null });
   });
 
-  if (IS_LONG_RUN) test('a search for what was erased says what removes what it found, and it does', async () => {
+  test('a search for what was erased says what removes what it found, and it does', async () => {
     const repository = ['--repository', at('repo')];
     await run('backup', 'key', at('key'));
     const create = () => json('backup', 'create', ...repository, '--key-file', at('key'), '--db', at('data'));
@@ -313,7 +312,7 @@ describe('a repository', () => {
     expect(await run('prove-erased', '--event', later!, ...repository, '--key-file', at('key'))).toMatchObject({ code: 0 });
   });
 
-  if (IS_LONG_RUN) test('a moment that can not be had: the refusal names the nearest and what to type for them', async () => {
+  test('a moment that can not be had: the refusal names the nearest and what to type for them', async () => {
     const clock = new ManualClock(TEST_NOW_MS, 'microtask');
     const open = await openTestStore({ storage: new FilesystemStorage({ root: at('data') }), chunkSizeBytes: CHUNK_BYTES, clock });
     for (let i = 0; i < 100; i++) {

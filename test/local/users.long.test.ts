@@ -11,7 +11,6 @@ import { installFolder, unpackSet } from '../support/fixtures.ts';
 import { ran, startedNode } from './spawn.ts';
 import type { Started } from './spawn.ts';
 import { FakeIo } from './support.ts';
-import { IS_LONG_RUN } from '../support/long-run.ts';
 
 let folder: string;
 let node: Started | null = null;
@@ -183,7 +182,7 @@ describe('skua user reset-password', () => {
     expect((await ask('GET', '/streams/%24users-password-notifications/0', basic('admin', 'p1ped'))).text).toContain('"loginName": "admin"');
   });
 
-  if (IS_LONG_RUN) test('changes nothing otherwise', async () => {
+  test('changes nothing otherwise', async () => {
     const before = (await run(['user', 'list', '--db', db(), '--json'])).out;
     expect(await reset(['kim'], { typed: ' \n' })).toMatchObject({ code: 4 });
     expect(await reset(['nobody'], { typed: 'x' })).toMatchObject({ code: 1, err: expect.stringMatching(/user_not_found.*skua user list --db .*--administrator/) });
@@ -195,7 +194,7 @@ describe('skua user reset-password', () => {
     expect(await lets('kim', 'secret')).toBe(true);
   });
 
-  if (IS_LONG_RUN) test('makes a way in where no administrator is left', async () => {
+  test('makes a way in where no administrator is left', async () => {
     // As another program may leave it: here the last one stays.
     await startQuick();
     expect((await ask('DELETE', '/users/admin', ADMIN)).text).toContain('"last_administrator"');

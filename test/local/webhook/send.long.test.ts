@@ -8,7 +8,6 @@ import { COMMANDS } from '../../../local/commands/all.ts';
 import { secretFor, settingsFor } from '../../webhook/signatures/signing.ts';
 import { startedNode, startedProcess } from '../spawn.ts';
 import { FakeIo } from '../support.ts';
-import { IS_LONG_RUN } from '../../support/long-run.ts';
 
 /** Webhooks of a whole node: real files, signals and restarts. */
 
@@ -106,7 +105,7 @@ async function callsOf(node: Node, id: string): Promise<Record<string, number>> 
   return counts;
 }
 
-if (IS_LONG_RUN) test('calls of every scheme are written; one with a wrong secret is not', async () => {
+test('calls of every scheme are written; one with a wrong secret is not', async () => {
   const node = await start(...token());
   const body = { kind: 'x', note: 'Grüße' };
   for (const scheme of SCHEME_NAMES) {
@@ -141,7 +140,7 @@ test('secrets are shown to nobody, and do not stand in the log', async () => {
   expect(readFileSync(path.join(folder, 'data', 'chunk-000000.000000')).includes(SECRET)).toBe(false);
 });
 
-if (IS_LONG_RUN) test('after a restart the connector runs again and knows what it has written', async () => {
+test('after a restart the connector runs again and knows what it has written', async () => {
   const words = token();
   const first = await start(...words);
   await run(first, 'orders', { ...SIGNED, ...WAITING });
@@ -175,7 +174,7 @@ test('202 without the wait, 201 with it, 404 once it is stopped', async () => {
   expect(await read(node, 'in-parcel')).toHaveLength(2);
 });
 
-if (IS_LONG_RUN) describe('SIGTERM while calls are under way', () => {
+describe('SIGTERM while calls are under way', () => {
   test.each([[true, 201], [false, 202]])('waitForWrite %s: nothing that was answered %i is lost, or written twice', async (waitForWrite, status) => {
     const first = await startBy(startedProcess, ['--log-level', 'error']);
     await run(first, 'orders', { waitForWrite, deduplication: { header: 'x-delivery' } });
@@ -215,7 +214,7 @@ if (IS_LONG_RUN) describe('SIGTERM while calls are under way', () => {
 });
 
 describe('the data-protection token', () => {
-  if (IS_LONG_RUN) test('another one opens old secrets as long as the old one is named', async () => {
+  test('another one opens old secrets as long as the old one is named', async () => {
     const first = await start(...token('first'));
     await run(first, 'orders', { ...SIGNED, ...WAITING });
     await first.stop();
