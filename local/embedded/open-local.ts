@@ -3,6 +3,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { type ErasureReport, PROVE_ERASED_JOB } from '../../core/scavenge/erasure/job.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { openNode } from '../store/open-node.ts';
+import type { OpenNode } from '../store/open-node.ts';
 import type { Backend } from './backend.ts';
 
 /**
@@ -25,13 +26,18 @@ interface LocalOptions {
 /** A store in a directory of this machine, or in memory. */
 export async function openLocal({ directory, chunkBytes = directory === null ? MEMORY_CHUNK_BYTES : undefined, cacheBytes, log }: LocalOptions): Promise<Backend> {
   const existing = directory === null ? null : await existenceBytesOf({ target: new FilesystemStorage({ root: directory }) });
-  const { open, jobs, close } = await openNode({
+  const node = await openNode({
     db: directory, index: null, mustExist: false, log,
     store: {
       log: { ...(chunkBytes !== undefined && { chunkSizeBytes: chunkBytes }) }, index: { existenceFilterBytes: existing ?? EXISTENCE_FILTER_BYTES },
       ...(cacheBytes !== undefined && { cacheBytes }), scavenge: { nodeEndpoint: 'embedded' },
     },
   });
+  return localBackend(node, () => node.close());
+}
+
+/** That of a store that is open here. `close` ends it for who holds it. */
+export function localBackend({ open, jobs }: Pick<OpenNode, 'open' | 'jobs'>, close: () => Promise<void>): Backend {
   const { store, scavenger, failed } = open;
   return {
     store, scavenger, failed, jobs, close,

@@ -1,31 +1,14 @@
-import { PROVE_ERASED_JOB } from '../../core/scavenge/erasure/job.ts';
-import type { ErasureReport } from '../../core/scavenge/erasure/job.ts';
 import type {
   AppendResult, BackupOptions, BackupResult, DeleteOptions, ErasureProof, Expected, Explanation, NewEvent, Position, ProveErasedOptions, ReadAllOptions, ReadOptions, RecordedEvent, RecordedMetadata,
   ScavengeOptions, ScavengeResult, SetMetadataOptions, Store, StreamAppend, StreamAppended, StreamInfo, StreamMetadata, SubscribeToAllOptions, SubscribeToStreamOptions,
 } from '../embedded/api.ts';
-import type { Backend } from '../embedded/backend.ts';
+import { localBackend } from '../embedded/open-local.ts';
 import { OpenedStore } from '../embedded/store.ts';
 import type { RunningNode } from '../node/node.ts';
 
 /** The store that a node has open, which the node alone closes. */
 export function storeOf(node: RunningNode): Store {
-  const { open, jobs } = node;
-  const { store, scavenger, failed } = open;
-  const backend: Backend = {
-    store, scavenger, failed, jobs,
-    hold: () => open.hold(),
-    search: async (wanted, signal) => {
-      const release = scavenger.hold();
-      try {
-        return await jobs.run(PROVE_ERASED_JOB, wanted, signal === undefined ? {} : { signal }) as ErasureReport;
-      } finally {
-        release();
-      }
-    },
-    close: async () => {},
-  };
-  return new OpenedStore(backend);
+  return new OpenedStore(localBackend(node, async () => {}));
 }
 
 /** One store for who holds on to it, whatever store the node has open. */
