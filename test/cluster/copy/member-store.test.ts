@@ -134,6 +134,8 @@ describe('a chunk that is full to its last byte', () => {
     await two.close();
     const back = await cluster.open(two.storage);
     expect(back.log).toMatchObject({ applied, end: CHUNK_BYTES });
+    // It has nothing for others that it does not have itself, and tells them to wait.
+    expect(back.log.recent(applied + 1, 1_000)).toHaveLength(0);
     await back.store.append('s', ANY, [event('t', text(100))]);
     await one.log.refresh();
     await one.store.append('s', ANY, [event('t', text(100))]);
