@@ -20,7 +20,7 @@ interface DirectoryObjectsOptions {
 /**
  * Objects as files of a directory, one a key. An object is written and synced under a name in `.tmp`, then gets its key by a rename, or
  * for `create` by a hard link, of which only one can succeed; then its folder is synced. A crash before that leaves a
- * temporary file, removed after a day, and a crash behind it the whole object. Any number of processes may
+ * temporary file (also one that was made for the next call and is empty), removed after a day, and a crash behind it the whole object. Any number of processes may
  * use one directory. No key may be the folder of another.
  */
 export class DirectoryObjects implements ObjectStore {

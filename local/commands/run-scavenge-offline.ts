@@ -1,8 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import type { ScavengeOptions, Scavenger } from '../../core/scavenge/api.ts';
-import type { EventStore } from '../../core/streams/api.ts';
-import { decodeText } from '../../core/text.ts';
 import { dryRunDocument, olderPointDocument, progressDocument } from '../../handlers/scavenging/scavenge.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { Input } from '../cli/command.ts';
@@ -11,8 +9,7 @@ import { EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { bytesText } from '../cli/progress.ts';
-import { readCompletion } from '../scavenge/client.ts';
-import type { Completion } from '../scavenge/client.ts';
+import { completionIn } from '../scavenge/completion.ts';
 import { openDirectory } from '../store/open-directory.ts';
 import { isClean, ProgressView, showDryRun, showEnding, tooManyRuns } from '../scavenge/follow.ts';
 import type { Ending } from '../scavenge/follow.ts';
@@ -49,7 +46,8 @@ export async function runScavengeOffline({ options, given, positionals }: Input<
       if (older.olderPoint !== undefined && !options.json) tellOlderPoint(older.olderPoint, io.stderr);
       await runToEnd(scavenger, scavengeId, view, interrupt.signal);
       const { result, error } = scavenger.last()!;
-      const ending = { scavengeId, result, error, ...await completionOf(store, scavengeId), ...older };
+      const { bytesReclaimed, seconds } = await completionIn(store, scavengeId);
+      const ending = { scavengeId, result, error, bytesReclaimed, seconds, ...older };
       endings.push(ending);
       if (!options.json) showEnding(ending, false, io);
     } while (options['until-clean'] && endings.at(-1)!.result === 'Success' && !isClean(endings.at(-1)!) && endings.length < UNTIL_CLEAN_RUNS_MAX);
@@ -99,13 +97,6 @@ async function dryRun(scavenger: Scavenger, wanted: ScavengeOptions, view: Progr
   if (json) line(io.stdout, JSON.stringify(dryRunDocument(report), null, 2));
   else showDryRun(report, io);
   return EXIT.ok;
-}
-
-function completionOf(store: EventStore, scavengeId: string): Promise<Completion> {
-  return readCompletion(async (count) => {
-    const page = await store.readStream(`$scavenges-${scavengeId}`, { direction: 'backward', from: 'end', count, resolveLinks: false }).catch(() => null);
-    return (page?.events ?? []).map(({ type, data }) => ({ type, data: decodeText(data) }));
-  });
 }
 
 /** Bytes that the files of a folder take on disk: of files with holes only what is filled. */

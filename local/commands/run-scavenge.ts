@@ -117,7 +117,8 @@ export async function runScavengeStatus({ options }: Input<typeof scavengeStatus
   else if (last.scavengeResult !== 'InProgress') {
     line(io.stdout, 'No scavenge is running. The last one:');
     const { scavengeId, scavengeResult: result, error = null, olderPoint } = last;
-    showEnding({ scavengeId, result, error, ...await completion(scavengeId), ...(olderPoint !== undefined && { olderPoint }), ...tracesOf(last) }, false, io);
+    const { bytesReclaimed, seconds } = await completion(scavengeId);
+    showEnding({ scavengeId, result, error, bytesReclaimed, seconds, ...(olderPoint !== undefined && { olderPoint }), ...tracesOf(last) }, false, io);
   }
   if (progress === null && waiting !== undefined) for (const text of waitingLines(waiting, NODE_WAYS)) line(io.stdout, text);
   return EXIT.ok;

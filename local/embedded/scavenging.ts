@@ -3,16 +3,14 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { LastScavenge, Scavenger } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
-import { recordedEvent } from './events.ts';
-import { COMPLETED_TYPE } from '../../core/scavenge/history.ts';
-import { lastEvent } from './reading.ts';
+import { completionIn } from '../scavenge/completion.ts';
 
 /** Milliseconds between two looks at a run: progress is told no more often. */
 const LOOK_MS = 250;
 /** Runs for one call: one that goes on with an unfinished one, perhaps one to a point that others wrote meanwhile, and the one up to now. */
 const RUNS_MAX = 4;
-/** Looks into the history of a run that has ended: on object storage its end is written a little later, by whoever ended it, who may die before. */
-const HISTORY_LOOKS_MAX = 20;
+/** The end of a run comes into its history later: on object storage it is written by whoever ended the run, behind the manifest, who may die before. Milliseconds. */
+const HISTORY_WAIT_MS = 5_000;
 
 export interface ScavengingParts {
   readonly scavenger: Scavenger;
@@ -34,7 +32,7 @@ export async function scavengeNow(parts: ScavengingParts, options: ScavengeOptio
   let bytesFreed: number | null = 0;
   for (let runs = 1; ; runs++) {
     const last = await oneRun(parts, options);
-    const freed = await bytesOf(parts, last.scavengeId);
+    const { bytesReclaimed: freed } = await completionIn(parts.store, last.scavengeId, { waitMs: HISTORY_WAIT_MS, clock: parts.clock, signal: parts.closing });
     bytesFreed = bytesFreed === null || freed === null ? null : bytesFreed + freed;
     if (last.olderPoint !== undefined && runs < RUNS_MAX) continue;
     if (last.olderPoint !== undefined) throw new SkuaError('scavenge_failed', 'Others begin scavenges all the time, so that none went up to the time of the call: try again.', { scavengeId: last.scavengeId });
@@ -69,8 +67,8 @@ async function untilEnded({ scavenger, store, clock, refresh, closing }: Scaveng
     if (last !== null && last.scavengeId === scavengeId && last.result !== 'InProgress') return last;
     if (last !== null && last.scavengeId !== scavengeId) {
       // Others have begun the next one meanwhile.
-      const { result, error } = await completionOf(store, scavengeId) ?? {};
-      return { scavengeId, result: result === 'Success' || result === 'Stopped' ? result : 'Errored', error: typeof error === 'string' ? error : null };
+      const { result, error } = await completionIn(store, scavengeId, { clock, signal: closing });
+      return { scavengeId, result: result === 'Success' || result === 'Stopped' ? result : 'Errored', error };
     }
     if (refresh !== undefined && closing.aborted) throw new SkuaError('store_closed', 'The store was closed while it was scavenged; whoever carries it on goes on.');
     const progress = scavenger.progress();
@@ -82,20 +80,4 @@ async function untilEnded({ scavenger, store, clock, refresh, closing }: Scaveng
 
 function progressOf({ phase, chunksDone, chunksTotal, bytesReclaimed }: { readonly phase: string; readonly chunksDone: number; readonly chunksTotal: number; readonly bytesReclaimed: number }): ScavengeProgress {
   return { phase, chunksDone, chunksTotal, bytesFreed: bytesReclaimed };
-}
-
-/** As the history of the run has them. */
-async function bytesOf({ store, clock, refresh, closing }: ScavengingParts, scavengeId: string): Promise<number | null> {
-  for (let looks = 1; ; looks++) {
-    const completion = await completionOf(store, scavengeId);
-    if (completion !== null) return typeof completion.spaceSaved === 'number' ? completion.spaceSaved : null;
-    if (refresh === undefined || closing.aborted || looks === HISTORY_LOOKS_MAX) return null;
-    await clock.sleep(LOOK_MS, closing);
-  }
-}
-
-/** The end of a run as its history tells it; null where that does not. */
-async function completionOf(store: EventStore, scavengeId: string): Promise<{ readonly spaceSaved?: unknown; readonly result?: unknown; readonly error?: unknown } | null> {
-  const last = await lastEvent(store, `$scavenges-${scavengeId}`);
-  return last === null || last.type !== COMPLETED_TYPE ? null : recordedEvent<object, unknown>(last).data ?? {};
 }

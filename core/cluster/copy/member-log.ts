@@ -87,16 +87,12 @@ export class CopyLog implements MemberLog {
   }
 
   #tell(): void {
-    this.#wake();
+    this.noteCommitted();
     for (const listener of this.#appliedListeners) listener();
   }
 
-  /** A commit of this member's own is in the log, and on its way into the copy. */
+  /** A commit is in the log, and is in the copy or on its way there: those who wait for it are told. */
   noteCommitted(): void {
-    this.#wake();
-  }
-
-  #wake(): void {
     for (const waiting of this.#waiting) {
       if (!waiting.isReached()) continue;
       this.#waiting.delete(waiting);
