@@ -152,7 +152,7 @@ export class Intake {
   }
 
   async #read(): Promise<void> {
-    const { parts: { held, limits }, sender, reader, signal } = this.#of;
+    const { parts: { held, limits, clock }, sender, reader, signal } = this.#of;
     const room = sender.consumers.size === 0 ? limits.idleBufferBytesMax - sender.backlog.bytes : limits.pageBytesMax;
     // What the page may take is held before it is read: many groups read at once.
     const reserved = Math.max(0, Math.min(room, limits.pageBytesMax, limits.bufferBytesMax - held.bytes));
@@ -170,7 +170,10 @@ export class Intake {
       held.bytes -= reserved;
       this.isReading = false;
     }
-    if (!signal.aborted) this.#accept(page);
+    if (signal.aborted) return;
+    this.#accept(page);
+    // Such a page may not have waited for anything, and the next one may be like it.
+    if (page.events.length === 0) await clock.yield();
   }
 
   #accept({ events, next, isEnd }: GroupPage): void {

@@ -179,6 +179,8 @@ export class ForwardScan extends AllScan {
   protected readRecord(): Outcome {
     const { frame, reader } = this.lookup;
     const outcome = reader.readForward(this.position, frame);
+    // Behind the last record of a chunk that is complete nothing more comes but the next chunk, where the log ends then: who waits there for more must not find that it is there.
+    if (outcome === END) this.position = Math.max(this.position, reader.end);
     if (outcome !== HIT) return outcome;
     const isFirst = frame.position === this.#from.commit;
     if (frame.type === COMMIT) this.#open(decodeCommit(frame), frame.next, isFirst);

@@ -34,6 +34,8 @@ export async function heldRead<P>(call: Call, app: App, held: HeldRead<P>): Prom
       if (page !== null && !held.isWaiting(page)) return page;
       if (await arrived) {
         if (held.endsAtOnce) return await held.read();
+        // What has arrived may be nothing that is wanted, and all of this need not have waited for anything.
+        await app.world.clock.yield();
       } else if (page !== null) return page;
       else throw missing;
     }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +16,8 @@ describe.each(['eventstore', 'kurrent'])('applications over the official client 
     try {
       const json = join(folder, 'report.json');
       const said = await new Promise<string>((resolve) => { execFile(process.execPath, [SCRIPT, '--library', library, '--seconds', String(SECONDS), '--json', json, ...words], (_error, out, err) => resolve(out + err)); });
+      // Without a report the run itself has failed, and what it said tells why.
+      expect(existsSync(json), said).toBe(true);
       const { problems, faults, acknowledged, given, subscriptions, told } = JSON.parse(readFileSync(json, 'utf8')) as RunReport;
       expect(problems, said).toEqual([]);
       expect(Object.values(faults)).toHaveLength(4);

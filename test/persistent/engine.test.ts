@@ -8,7 +8,8 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { streamHasher } from '../../core/stream-hash.ts';
 import { ANY } from '../../core/streams/api.ts';
-import type { EventStore } from '../../core/streams/api.ts';
+import type { EventStore, ReadAllOptions } from '../../core/streams/api.ts';
+import type { EventStoreInternals } from '../../core/streams/event-store.ts';
 import { encodeText } from '../../core/text.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
@@ -160,6 +161,28 @@ describe('a group', () => {
     await expect(engine.list()).rejects.toMatchObject({ code: 'not_leader' });
     engine.start();
     await expect(engine.list()).resolves.toEqual([]);
+    await engine.stop();
+  });
+
+  test('of $all that begins where the log has ended its chunk waits there for what comes', async () => {
+    const made = await running({ settings: settings() }, 3, ALL_STREAM);
+    await made.engine.stop();
+    const { store, engine } = made;
+    await (store as EventStoreInternals).completeChunk((await store.append('s', ANY, events(1, 10))).position);
+    const readAll = store.readAll.bind(store);
+    let reads = 0;
+    Object.assign(store, { readAll: (options: ReadAllOptions) => {
+      // A group that reads without end would not let this test end either.
+      if (++reads > 100) void engine.stop();
+      return readAll(options);
+    } });
+    engine.start();
+    const consumer = await engine.connect(ALL_STREAM, 'g', CONNECT);
+    const last = async () => (await drain(consumer, made.clock, acks(consumer))).at(-1)?.event;
+    expect(await last()).toMatchObject({ stream: 's', number: 3 });
+    expect(reads).toBeLessThan(10);
+    await store.append('s', ANY, events(1, 20));
+    expect(await last()).toMatchObject({ stream: 's', number: 4 });
     await engine.stop();
   });
 

@@ -177,6 +177,22 @@ describe('pages of $all', () => {
     await s.store.append('s', ANY, [event('x'.repeat(500))]);
     expect((await s.store.readAll({ direction: 'forward', from: page.next, count: 10 })).events.map(nameOf)).toEqual(['1@s']);
   });
+
+  it('ends with the log where that has ended its chunk: who waits behind it for more waits', async () => {
+    const { store } = setUp({ capacity: 4_096 });
+    await store.appendInternal('s', ANY, events(2), { completeChunkAfter: true });
+    const { next, isEnd } = await store.readAll({ direction: 'forward', from: 'start', count: 10 });
+    expect({ next, isEnd, end: store.end }).toEqual({ next: { commit: 4_096, prepare: 0 }, isEnd: true, end: 4_096 });
+    const ending = new AbortController();
+    let hasCome = false;
+    const waiting = store.waitForLog(next.commit, ending.signal).then((came) => { hasCome = came; });
+    await new Promise((resolve) => { setImmediate(resolve); });
+    expect(hasCome).toBe(false);
+    await store.append('s', ANY, events(1));
+    await waiting;
+    expect(hasCome).toBe(true);
+    expect((await store.readAll({ direction: 'forward', from: next, count: 10 })).events.map(nameOf)).toEqual(['2@s']);
+  });
 });
 
 describe('events of explicit transactions in their stream', () => {

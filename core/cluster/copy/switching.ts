@@ -25,7 +25,8 @@ export class SwitchingStore implements EventStore {
     this.#log = log;
   }
 
-  get end(): number { return this.#log.end; }
+  /** Also where the copy has ended its chunk since its last commit, which readers see; and while it is opened again it does not go back. */
+  get end(): number { return Math.max(this.#open()?.end ?? 0, this.#log.end); }
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> { return this.#use((store) => store.append(stream, expectedVersion, events, authorize)); }
   appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> { return this.#use((store) => store.appendToStreams(writes, options)); }
   deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> { return this.#use((store) => store.deleteStream(stream, expectedVersion, kind, authorize)); }

@@ -76,7 +76,8 @@ export function statusOf(error: unknown, app: App, stream: string, events: reado
     if (INVALID_CODES.has(code)) return badRequest(error.message);
     if (BUSY_CODES.has(code)) return BUSY;
   }
-  app.world.log.error('an append of a batch call failed', { stream, error });
+  // Of a call that is over nobody waits for it any more.
+  if (!isSkuaError(error, 'aborted')) app.world.log.error('an append of a batch call failed', { stream, error });
   return error instanceof SkuaError ? unhandled(error.message, STATUS.internal) : UNKNOWN;
 }
 

@@ -81,7 +81,7 @@ export class ClientCluster {
     for (const untilMs = Date.now() + SETTLE_MS_MAX; Date.now() < untilMs; await sleep(LOOK_MS)) {
       for (const member of this.members) if (member.isRunning && await this.stateOf(member) === 'leader') return member;
     }
-    throw new Error('Nobody leads.');
+    throw this.#never('Nobody leads.');
   }
 
   /** Resolves when one member leads and all that run follow it. */
@@ -91,7 +91,11 @@ export class ClientCluster {
       states = await Promise.all(this.members.filter(({ isRunning }) => isRunning).map((member) => this.stateOf(member)));
       if (states.filter((state) => state === 'leader').length === 1 && states.every((state) => state === 'leader' || state === 'follower' || state === 'readonlyreplica')) return;
     }
-    throw new Error(`The members are ${states.join(', ')}.`);
+    throw this.#never(`The members are ${states.join(', ')}.`);
+  }
+
+  #never(what: string): Error {
+    return new Error([`${what} The ends of their logs:`, ...this.members.map(({ name, log }) => `${name}:\n${log}`)].join('\n'));
   }
 
   async resign(member: Member): Promise<void> {

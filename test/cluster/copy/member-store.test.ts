@@ -103,6 +103,25 @@ describe('a member', () => {
     expect(await recordsOf(two.storage)).toEqual(await recordsOf(one.storage));
   });
 
+  test('ends where its chunk has ended, behind the last commit: who waits there for more waits', async () => {
+    const cluster = new Cluster();
+    let appendPoint: (() => Promise<unknown>) | null = null;
+    const one = await cluster.open(undefined, { scavengeStore: (store) => {
+      appendPoint = () => store.appendInternal('s', ANY, [event('point')], { completeChunkAfter: true });
+      return store;
+    } });
+    await appendPoint!();
+    const page = await one.store.readAll({ direction: 'forward', from: 'start', count: 10 });
+    expect([one.store.end, page.next.commit, page.isEnd]).toEqual([CHUNK_BYTES, CHUNK_BYTES, true]);
+    let hasCome = false;
+    const waiting = one.store.waitForLog(one.store.end, SIGNAL).then(() => { hasCome = true; });
+    await new Promise((resolve) => { setImmediate(resolve); });
+    expect(hasCome).toBe(false);
+    await one.store.append('s', ANY, [event('next')]);
+    await waiting;
+    await one.close();
+  });
+
   test('two write at once: both writes are in, in one order', async () => {
     const cluster = new Cluster();
     const members = [await cluster.open(), await cluster.open(), await cluster.open()];
