@@ -16,7 +16,7 @@ test('counted requests are those of the page, and of the promise', async () => {
   expect(page).toContain('| append of one event, stream known to the instance | 1 | 0 |');
   expect(page).toContain(`| webhook: note and event | ${measured.webhook.puts} |`);
   expect(page).toContain(PRICES.asOf);
-}, 120_000);
+});
 
 test('those of a cluster too: an append is one conditional write, and followers ask for nothing', async () => {
   const { append, idleHour } = await measureCluster();

@@ -159,7 +159,7 @@ beforeAll(async () => {
     await (EMPTIED.includes(resolved.event!.streamId) ? consumer.nack('park', 'later', resolved) : consumer.ack(resolved));
     if (++count === written.length) break;
   }
-  await vi.waitFor(async () => expect(Number((await client.getPersistentSubscriptionToAllInfo('parking')).stats.parkedMessageCount)).toBe(EMPTIED.length), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(Number((await client.getPersistentSubscriptionToAllInfo('parking')).stats.parkedMessageCount)).toBe(EMPTIED.length), { timeout: 120_000 });
   await consumer.unsubscribe();
   for (const stream of EMPTIED) await client.deleteStream(stream);
   await node.scavenge();

@@ -115,7 +115,7 @@ async function groups(): Promise<void> {
     const creation = new SocketCall(session, '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Create', { authorization: AUTHORIZATION }, null);
     creation.push({ options: { all: { end: {}, no_filter: {} }, group_name: 'audit', settings: GROUP_SETTINGS } });
     creation.halfClose();
-    await vi.waitFor(() => { expect(creation.ending).not.toBeNull(); });
+    await vi.waitFor(() => { expect(creation.ending).not.toBeNull(); }, { timeout: 120_000 });
   } finally {
     session.close();
   }

@@ -17,9 +17,9 @@ const PAUSE_MS = 5;
 const PIPELINE = 8;
 export const EVENTS = 3;
 /** Own writes have to be there after so many milliseconds where the client has gone to another member meanwhile. */
-const SHOWN_MS = 5_000;
+const SHOWN_MS = 60_000;
 /** And subscriptions have given everything after so many. */
-const SETTLED_MS = 30_000;
+const SETTLED_MS = 300_000;
 
 export interface Report {
   readonly problems: string[];

@@ -32,7 +32,7 @@ const CHUNK_SIZE = '256KiB';
 const WRITERS = 10;
 const WRITER_PAUSE_MS = 40;
 /** Longest that subscribers and members may need to see the last event when all is well, in milliseconds. */
-const SETTLE_MS_MAX = 60_000;
+const SETTLE_MS_MAX = 300_000;
 const GAPS = 5;
 const KEPT = /^kept-\d+$/;
 

@@ -19,6 +19,10 @@ export const FAULTS: Readonly<Record<string, readonly Edit[]>> = {
     { file: 'core/cluster/copy/cut-back.ts', is: 'if (start === at || (at % size !== 0 && !stored.isScavenged && stored.startNumber === stored.endNumber)) return at;', becomes: 'if (start === at || at % size !== 0) return at;' },
     { file: 'core/cluster/copy/prepare-copy.ts', is: 'if (!isInside) return bringWholeFiles({ ...parts, from: survey.end });', becomes: 'if (survey.end >= 0) return bringWholeFiles({ ...parts, from: Math.floor(survey.end / chunkSizeBytes) * chunkSizeBytes });' },
   ],
+  'given-before-committed': [
+    { file: 'core/cluster/copy/copy-head.ts', is: '  async takeOwn(', becomes: '  giveSoon(commit: Commit, bytes: Uint8Array): void { this.recent.add(commit.number, bytes); this.#on.committed(); }\n  async takeOwn(' },
+    { file: 'core/object-log/instance/commit-log.ts', is: 'const startedAt = stampOf(clock);', becomes: 'const startedAt = stampOf(clock); (head as { giveSoon?: (commit: Commit, bytes: Uint8Array) => void }).giveSoon?.(attempt.commit, alone);' },
+  ],
   'read-before-applied': [{ file: 'core/cluster/copy/member-log.ts', is: 'return this.#wait(() => this.#end >= position, signal);', becomes: 'return Promise.resolve(signal !== null && position >= 0);' }],
 };
 
