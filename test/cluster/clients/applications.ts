@@ -79,6 +79,8 @@ async function judgeFollowing(following: Following, ids: readonly string[], { pr
   if (JSON.stringify(ours) !== JSON.stringify(theirs)) problems.push(`${name}: ${given.length} events were given, which are not the ${ids.length} of the stream${isGroup ? '' : ' in their order'}`);
 }
 
+// Nobody waits for it any more.
+process.once('disconnect', () => process.exit(1));
 const over = new Promise((resolve) => { process.once('message', resolve); });
 const outcome = await work(JSON.parse(process.argv[2]!) as Work, over);
 process.send!(outcome, () => process.exit(0));

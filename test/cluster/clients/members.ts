@@ -95,7 +95,7 @@ export class ClientCluster {
   }
 
   #never(what: string): Error {
-    return new Error([`${what} The ends of their logs:`, ...this.members.map(({ name, log }) => `${name}:\n${log}`)].join('\n'));
+    return new Error([`${what} Their threads, and the ends of their logs:`, ...this.members.map(({ name, threads, log }) => `${name}: ${threads}\n${log}`)].join('\n'));
   }
 
   async resign(member: Member): Promise<void> {

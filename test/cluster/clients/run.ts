@@ -76,11 +76,13 @@ function start(work: Work): Applications {
   const begun = Promise.withResolvers<void>();
   const outcome = Promise.withResolvers<Outcome>();
   child.on('message', (message) => (message === 'begun' ? begun.resolve() : outcome.resolve(message as Outcome)));
-  child.once('exit', (code, signal) => {
-    const error = new Error(`The applications with ${work.name} ended with ${code ?? signal}: ${said}`);
+  const fail = (error: Error): void => {
     begun.reject(error);
     outcome.reject(error);
-  });
+  };
+  // Such as where it can't be told anything any more.
+  child.once('error', fail);
+  child.once('exit', (code, signal) => fail(new Error(`The applications with ${work.name} ended with ${code ?? signal}: ${said}`)));
   outcome.promise.catch(() => {});
   return { begun: begun.promise, outcome: outcome.promise, process: child };
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -52,6 +52,8 @@ export class Member {
   get isRunning(): boolean { return this.#child !== null; }
   get pid(): number { return this.#child!.pid!; }
   get log(): string { return this.#log; }
+  /** What its threads are at; empty where it does not run, or nothing tells. */
+  get threads(): string { return this.#child === null ? '' : threadsOf(this.#child); }
 
   /** Resolves when it listens, which is before it is ready. */
   start(): Promise<void> {
@@ -62,7 +64,7 @@ export class Member {
     this.starts++;
     let out = '';
     this.#listening = new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`${this.name} does not listen.\n${this.#log}`)), START_MS_MAX);
+      const timer = setTimeout(() => reject(new Error(`${this.name} does not listen.\n${threadsOf(child)}\n${this.#log}`)), START_MS_MAX);
       child.stdout.on('data', (text: Buffer) => {
         out = (out + text.toString()).slice(-LOG_CHARACTERS);
         if (!/listening on https?:\/\//.test(out)) return;
@@ -104,7 +106,7 @@ export class Member {
     this.#child = null;
     const gone = new Promise<void>((resolve) => { child.once('exit', () => resolve()); });
     const timer = setTimeout(() => {
-      if (signal === 'SIGTERM') this.#onFall(`${this.name} did not end within ${STOP_MS_MAX} ms of SIGTERM: ${this.#log}`);
+      if (signal === 'SIGTERM') this.#onFall(`${this.name} did not end within ${STOP_MS_MAX} ms of SIGTERM: ${threadsOf(child)}\n${this.#log}`);
       child.kill('SIGKILL');
     }, STOP_MS_MAX);
     child.kill(signal);
@@ -119,6 +121,19 @@ export class Member {
     const { folder } = this.options;
     // The folder itself may be a mounted disk.
     for (const entry of await readdir(folder).catch(() => [])) await rm(`${folder}/${entry}`, { recursive: true, force: true });
+  }
+}
+
+/** Of a process that hangs: what each of its threads waits for, and processor time that it has taken, in hundredths of a second. Empty where the system does not tell. */
+function threadsOf({ pid }: ChildProcess): string {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map((thread) => {
+      const of = (what: string): string => readFileSync(`/proc/${pid}/task/${thread}/${what}`, 'utf8').trim();
+      const [state, ...figures] = of('stat').replace(/^.*\) /s, '').split(' ');
+      return `${of('comm')} ${state} ${of('wchan')} ${Number(figures[10]) + Number(figures[11])}`;
+    }).join('; ');
+  } catch {
+    return '';
   }
 }
 
