@@ -179,10 +179,10 @@ describe('pages of $all', () => {
   });
 
   it('ends with the log where that has ended its chunk: who waits behind it for more waits', async () => {
-    const { store } = setUp({ capacity: 4_096 });
+    const { store } = setUp({ capacity: 65_536 });
     await store.appendInternal('s', ANY, events(2), { completeChunkAfter: true });
     const { next, isEnd } = await store.readAll({ direction: 'forward', from: 'start', count: 10 });
-    expect({ next, isEnd, end: store.end }).toEqual({ next: { commit: 4_096, prepare: 0 }, isEnd: true, end: 4_096 });
+    expect({ next, isEnd, end: store.end }).toEqual({ next: { commit: 65_536, prepare: 0 }, isEnd: true, end: 65_536 });
     const ending = new AbortController();
     let hasCome = false;
     const waiting = store.waitForLog(next.commit, ending.signal).then((came) => { hasCome = came; });
