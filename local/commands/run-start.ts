@@ -21,8 +21,15 @@ import { Progress } from '../cli/progress.ts';
 import { listenForHangUp, signalHandler } from '../cli/signals.ts';
 import { VERSION } from '../cli/version.ts';
 
-/** Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on. */
+/** Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on; then the process ends. */
 export async function runStart(config: Config, io: Io): Promise<ExitCode> {
+  const code = await run(config, io);
+  // What still waits for a moment or for somebody's answer, such as a tick that was left to its fate, would keep the process for half a minute: nothing is open any more.
+  io.process.exit(code);
+  return code;
+}
+
+async function run(config: Config, io: Io): Promise<ExitCode> {
   const { values } = config;
   const log = createNodeLog(io, logSettings(values));
   // Without a listener SIGHUP ends the process, however early it comes.

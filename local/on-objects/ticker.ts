@@ -29,6 +29,8 @@ interface TickerParts {
 export class Ticker {
   readonly #parts: TickerParts;
   #wake = new AbortController();
+  /** Of the tick that is under way. */
+  #scratch: Scratch | null = null;
 
   constructor(parts: TickerParts) {
     this.#parts = parts;
@@ -41,11 +43,13 @@ export class Ticker {
 
   /**
    * Ticks until aborted. One that is under way then is left to its fate: what a tick has not put in force by its manifest is as if
-   * it had never been, and a node must not wait for it to stop.
+   * it had never been, and a node must not wait for it to stop. Its folder is removed, since the process may end.
    */
   async run(signal: AbortSignal): Promise<void> {
     const aborted = new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve(), { once: true }); });
     await Promise.race([this.#run(signal), aborted]);
+    // The tick may be writing there at this moment: what is left then is among the temporary files of the machine.
+    await this.#scratch?.remove().catch(() => {});
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -68,13 +72,14 @@ export class Ticker {
   /** A tick in a folder of its own. */
   async #tick(): Promise<TickReport> {
     const { world, options, settings, autoScavenge, open = openObjectStore } = this.#parts;
-    const scratch = await (this.#parts.newScratch ?? newScratch)();
+    const scratch = this.#scratch = await (this.#parts.newScratch ?? newScratch)();
     try {
       return await tick({
         world, options, scratch: scratch.storage, open, scavengeStates: scratch.states, deadlineMs: world.clock.monotonicMs() + WORK_MS,
         ...(settings !== undefined && { settings }), ...(autoScavenge !== undefined && { autoScavenge }),
       });
     } finally {
+      this.#scratch = null;
       await scratch.remove();
     }
   }

@@ -64,6 +64,15 @@ describe('a node', () => {
     expect(node.process.out).toContain('Data is kept in memory');
   });
 
+  test('has ended when it has stopped, whatever still waits for something in its process', async () => {
+    // As a tick does that was left to its fate, and waits for the answer of a member.
+    const node = skua(['start', '--node-port', '0', '--mem-db', '--insecure', '--stream-existence-filter-size', '10000'], { NODE_OPTIONS: '--import=data:text/javascript,setInterval(()=>{},1000)' });
+    await node.seen(/listening on/);
+    node.child.kill('SIGTERM');
+    const { code, err } = await node.ended;
+    expect([code, err.trimEnd().split('\n').at(-1)]).toEqual([0, expect.stringContaining('"stopped"')]);
+  });
+
   test('keeps the index elsewhere', async () => {
     const node = await startedNode(['--db', path.join(folder, 'db'), '--index', path.join(folder, 'fast')]);
     expect((await append(node.url, ID)).status).toBe(201);

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { createDrive } from '../../../core/object-log/tick/drive.ts';
 import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { createSchedule } from '../../../infra/schedule.ts';
 import { SELF } from '../../../local/on-objects/scavengers.ts';
 import { Ticker } from '../../../local/on-objects/ticker.ts';
@@ -25,4 +27,23 @@ test('ticks that find the schedule as it was say nothing of it', async () => {
   await instance.close();
   expect(ticks).toBe(TICKS);
   expect(lines.filter((line) => line.includes('the state was loaded'))).toHaveLength(1);
+});
+
+test('a tick that is under way at the end is not waited for, and its folder is removed', async () => {
+  const clock = new AutoClock();
+  const objects = new MemoryObjects({ clock });
+  const asked = Promise.withResolvers<void>();
+  const world = { ...worldOf(objects, clock, 1), objects: Object.assign(Object.create(objects) as typeof objects, { list: () => {
+    asked.resolve();
+    return new Promise(() => {});
+  } }) };
+  const ending = new AbortController();
+  let removals = 0;
+  const storage = new MemoryStorage();
+  const newScratch = async () => ({ storage, states: MemoryScavengeStates.of(storage), remove: async () => { removals++; } });
+  const running = new Ticker({ world, options: {}, settings: {}, newScratch }).run(ending.signal);
+  await asked.promise;
+  ending.abort();
+  await running;
+  expect(removals).toBe(1);
 });
