@@ -163,7 +163,7 @@ export interface AllPage {
   readonly events: StoredEvent[];
   /** Where the page started. */
   readonly from: AllPosition;
-  /** Where the next page in the same direction starts; of a forward page that is the end, the end of the log as it was then. */
+  /** Where the next page in the same direction starts; of a forward page that is the end, the end of the log as it was then, or its own start where that lies beyond. */
   readonly next: AllPosition;
   readonly isEnd: boolean;
   /** Commit position of the last record of the log when the page was read. */
