@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ClientCluster } from './clients/members.ts';
 import { ask } from './processes/http.ts';
@@ -41,7 +40,7 @@ test('who waits for more of $all while scavenges end chunks is told of all that 
         for (const url of urls) {
           await append(url, 'posted');
           // While one is under way another is refused.
-          while ((await answered(`${url}/admin/scavenge`, { method: 'POST' }, [200, 409])).status !== 200) await sleep(LOOK_MS);
+          await expect.poll(async () => (await answered(`${url}/admin/scavenge`, { method: 'POST' }, [200, 409])).status, { interval: LOOK_MS }).toBe(200);
         }
       }
       await append(urls[0]!, LAST);

@@ -186,6 +186,20 @@ describe('a group', () => {
     await engine.stop();
   });
 
+  test('of $all lets others have a turn where more is said to have come, and nothing has', async () => {
+    const made = await running({ settings: settings() }, 3, ALL_STREAM);
+    await made.engine.stop();
+    const { store, engine } = made;
+    const readAll = store.readAll.bind(store);
+    let reads = 0;
+    Object.assign(store, { readAll: (options: ReadAllOptions) => { reads++; return readAll(options); }, waitForLog: async () => reads < 1_000 });
+    engine.start();
+    for (let turn = 0; turn < 40; turn++) await new Promise((resolve) => { setImmediate(resolve); });
+    expect(reads).toBeGreaterThan(3);
+    expect(reads).toBeLessThan(1_000);
+    await engine.stop();
+  });
+
   test('that is made again knows nothing of the one before', async () => {
     const made = await running();
     const { engine } = made;

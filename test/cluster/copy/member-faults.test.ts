@@ -105,9 +105,12 @@ describe('what is under way while a copy is opened again', () => {
     // Asked in the moment in which the second one is refused: soon the copy is open again.
     const reading = second.catch(() => one.store.readStream('s', FORWARD));
     reading.catch(() => {});
+    const { end } = one.store;
+    const endMeanwhile = second.then(() => 0, () => one.store.end);
     await passing(cluster, first);
     await expect(second).rejects.toMatchObject({ code: 'not_ready' });
     await expect(reading).rejects.toMatchObject({ code: 'not_ready' });
+    expect(await endMeanwhile).toBeGreaterThanOrEqual(end);
     await expect(passing(cluster, following)).rejects.toMatchObject({ code: 'not_ready' });
     for (let i = 0; i < 100 && !one.log.isCaughtUp; i++) await cluster.clock.advance(100);
     expect((await one.store.readStream('s', FORWARD)).events.map(({ type }) => type)).toEqual(['before', 'while']);

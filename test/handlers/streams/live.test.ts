@@ -251,6 +251,23 @@ describe('long poll', () => {
     expect(h.clock.sleeping).toBe(0);
   });
 
+  test('of $all lets others have a turn where more is said to have come, and nothing has', async () => {
+    const h = harness();
+    await h.fill('s', {});
+    const readAll = h.store.readAll.bind(h.store);
+    let reads = 0;
+    let isOver = false;
+    // A poll that reads without end would not let this test end either.
+    Object.assign(h.store, { readAll: (options: Parameters<typeof readAll>[0]) => { reads++; return readAll(options); }, waitForLog: async () => !isOver && reads < 1_000 });
+    const end = h.store.end.toString(16).padStart(16, '0');
+    const reply = h.get(`/streams/$all/${end}${end}/forward/5`, ATOM, poll);
+    await settle();
+    expect(reads).toBeGreaterThan(0);
+    expect(reads).toBeLessThan(1_000);
+    isOver = true;
+    expect((await reply).json().entries).toEqual([]);
+  });
+
   test('or until the time is up', async () => {
     const h = harness();
     await h.fill('s', {});

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../../../core/errors.ts';
+import { statusOf } from '../../../../handlers/grpc/streams/batch-errors.ts';
+import type { App } from '../../../../handlers/http/context.ts';
 import type { Json } from '../../../grpc/codec.ts';
 import { grpcHarness, securedGrpc } from '../../../grpc/harness.ts';
 import { AS } from '../../secured.ts';
@@ -165,4 +167,12 @@ describe('BatchAppend', () => {
     await call.ended;
     expect(h.clock.sleeping).toBe(0);
   });
+});
+
+it('logs what fails, but not where its call is over', () => {
+  const logged: unknown[] = [];
+  const app = { world: { log: { error: (_text: string, { error }: { error: unknown }) => { logged.push(error); } } } } as unknown as App;
+  const unforeseen = new Error('unforeseen');
+  for (const error of [new SkuaError('aborted', 'The call is over.'), unforeseen]) statusOf(error, app, 's', []);
+  expect(logged).toEqual([unforeseen]);
 });
