@@ -44,6 +44,7 @@ it('backs the store up, under the key of its environment, and not again within t
   await instance.store.append('some', ANY, [{ ...events[0]!, id: '00000000-0000-4000-8000-00000000aaaa' }]);
   await handler({}, context);
   await instance.close();
+  await world.objects.close();
   const repositoryWorld = { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression };
   const options = { key: new Uint8Array(Buffer.from(KEY, 'hex')), create: false, compression: 'auto' } as const;
   const repository = await openRepository(new DirectoryObjects({ root: path.join(folder, 'backups') }), options, repositoryWorld);

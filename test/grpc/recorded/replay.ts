@@ -4,7 +4,7 @@ import { toBytes, typeOf } from '../codec.ts';
 import { loadGrpcExchanges, pathOf, requestOf, timeOf, trailersOf } from './exchange.ts';
 import type { Exchange } from './exchange.ts';
 import { Likeness } from './likeness.ts';
-import { Recorder, idOf } from './unrecorded.ts';
+import { Recorder } from './unrecorded.ts';
 import type { Writes } from './unrecorded.ts';
 
 /** A call as its client sees it. */
@@ -39,9 +39,6 @@ export interface Replayed {
 }
 
 const AT_END = 1_000;
-
-/** The event of 'append: deadline 1 ms': over a connection it is there before the deadline or isn't. */
-const APPENDED_IN_TIME_OR_NOT = '00000000-0000-4000-8000-000000000070';
 
 /** Calls that were made while another one was open: by its name, how many messages it had received by then, and their names. */
 const WITHIN: Readonly<Record<string, readonly (readonly [number, readonly string[]])[]>> = {
@@ -174,8 +171,6 @@ export class Replay {
     const received = sampled(exchange, call.received);
     const count = call.received.filter((message, i) => isCounted(name, message, i)).length;
     if (exchange.responses_total !== undefined && count !== exchange.responses_total) found.push(`${count} messages instead of ${exchange.responses_total}`);
-    // Within a millisecond anything can arrive.
-    if (exchange.client_deadline_ms === 1) return found;
     if (received.length !== exchange.responses.length) found.push(`${kinds(received)} instead of ${kinds(exchange.responses)}`);
     else for (const [i, recorded] of exchange.responses.entries()) found.push(...this.#likeness.compare(withoutDetail(recorded), received[i], `[${i}]`), ...detailOf(recorded, received[i]!, i));
     return found;
@@ -196,9 +191,7 @@ export class Replay {
 /** Whether a message comes in every replay. */
 function isCounted(name: string, message: Json, index: number): boolean {
   // One that falls behind and catches up says so each time.
-  if (name === 'sub: slow consumer while live') return index < 2 || message['caught_up'] === undefined;
-  const event = message['event']?.['event'] as Json | undefined;
-  return event === undefined || idOf(event) !== APPENDED_IN_TIME_OR_NOT;
+  return name !== 'sub: slow consumer while live' || index < 2 || message['caught_up'] === undefined;
 }
 
 function isSame(one: unknown, other: unknown): boolean {

@@ -108,7 +108,7 @@ export class Recorder {
 
 const EVENT = { type: 'tested', isJson: true, data: Buffer.from('{"a":1}'), metadata: new Uint8Array(0) };
 
-export function idOf({ id }: Json): string {
+function idOf({ id }: Json): string {
   return id['string'] ?? textOfStructured(id['structured'] as Json);
 }
 
