@@ -66,6 +66,8 @@ interface Connection {
   heardMs: number;
   /** Since when an answer to a ping is waited for; null for none. */
   askedMs: number | null;
+  /** The time for it was over when it was looked at last. */
+  isLate: boolean;
 }
 
 /** The connections that speak HTTP/2: calls of gRPC, and what else comes over them, which is plain HTTP. */
@@ -97,7 +99,7 @@ class Connections implements Http2Side {
 
   take(socket: Socket): void {
     const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
-    const connection: Connection = { session, socket, calls: new Set(), requests: new Map(), heardBytes: 0, heardMs: performance.now(), askedMs: null };
+    const connection: Connection = { session, socket, calls: new Set(), requests: new Map(), heardBytes: 0, heardMs: performance.now(), askedMs: null, isLate: false };
     this.#connections.add(connection);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, fields: string[]) => this.#begun(connection, stream, headers, fields));
@@ -204,9 +206,13 @@ class Connections implements Http2Side {
         connection.heardMs = nowMs;
         connection.askedMs = null;
       } else if (connection.askedMs !== null) {
-        if (nowMs - connection.askedMs >= this.#timeoutMs) session.destroy();
+        if (nowMs - connection.askedMs < this.#timeoutMs) continue;
+        // An answer that came while this process stood still is read before the next look.
+        if (connection.isLate) session.destroy();
+        connection.isLate = true;
       } else if (nowMs - connection.heardMs >= this.#intervalMs && !session.destroyed) {
         connection.askedMs = nowMs;
+        connection.isLate = false;
         session.ping((error) => {
           if (error !== null) return;
           connection.heardMs = performance.now();

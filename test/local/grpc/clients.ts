@@ -18,8 +18,11 @@ export function framed(text: string | Uint8Array): Buffer {
   return Buffer.concat([prefix, bytes]);
 }
 
-/** A server whose calls are answered by `answer`; what that throws ends the call. */
-export function serveGrpc(answer: (call: GrpcTransport) => Promise<Ending | void> | Ending | void, options: Partial<HttpServerOptions> = {}, grpc: Partial<GrpcOptions> = {}): Promise<HttpServer> {
+/**
+ * A server whose calls are answered by `answer`; what that throws ends the call. `requestMs` is the patience with what is sent over HTTP/2 alone: with a short
+ * one for the beginnings of connections, too, a machine that stands still would decide.
+ */
+export function serveGrpc(answer: (call: GrpcTransport) => Promise<Ending | void> | Ending | void, options: Partial<HttpServerOptions> = {}, { requestMs, ...grpc }: Partial<GrpcOptions> & { readonly requestMs?: number } = {}): Promise<HttpServer> {
   const run = async (call: GrpcTransport): Promise<Ending> => {
     try {
       return await answer(call) ?? OK;
@@ -27,7 +30,8 @@ export function serveGrpc(answer: (call: GrpcTransport) => Promise<Ending | void
       return error instanceof GrpcError ? error.ending : { status: 2, message: String(error), trailers: {} };
     }
   };
-  return serve({ http2: http2Side({ log: silentLog, grpc: run, ...grpc }), ...options });
+  const side = http2Side({ log: silentLog, grpc: run, ...grpc });
+  return serve({ http2: (parts) => side({ ...parts, ...(requestMs !== undefined && { requestMs }) }), ...options });
 }
 
 /** All messages of a client, sent back one by one. */
