@@ -3,7 +3,8 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePorts, Member } from '../cluster/processes/member.ts';
+import { Member } from '../cluster/processes/member.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';
 
 /** What the figures of clusters share. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { COMMANDS } from '../../local/commands/all.ts';
 import { SocketCall } from '../grpc/recorded/socket-call.ts';
 import { issueNode, issueRoot } from '../support/certificates.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { InProcessS3 } from '../support/s3/in-process-s3.ts';
 import { ok, packed } from './packed.ts';
 import type { Packed } from './packed.ts';
@@ -180,7 +181,8 @@ async function call(line: string, cwd: string, expected = 0): Promise<void> {
 }
 
 async function whileServing(line: string, work: string, use: (url: string) => Promise<void>): Promise<void> {
-  const command = here(line, work) + (line.startsWith('skua functions') && !line.includes('--port') ? ' --port 0' : '');
+  const port = line.includes('--port') ? null : line.startsWith('skua functions') ? 0 : line.startsWith('skua cluster try') ? (await freePorts(1))[0]! : null;
+  const command = here(line, work) + (port === null ? '' : ` --port ${port}`);
   const spawned = all.shell(`exec ${command}`, { cwd: work, isServer: true, env: { ...env, ...(!line.includes('--node-port') && { SERVER_NODE_PORT: '0' }) } });
   const [, url] = await spawned.seen(SERVERS.find(([which]) => which.test(line))![1]);
   await use(url!);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../local/commands/all.ts';
 import { NODE_MIN } from '../../local/node-version.mjs';
 import { issueNode, issueRoot } from '../support/certificates.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { InProcessS3 } from '../support/s3/in-process-s3.ts';
 import { LEFTOVERS, ok, packed } from './packed.ts';
 import type { Packed } from './packed.ts';
@@ -84,7 +85,7 @@ async function endMembers(): Promise<void> {
 async function runAmongMembers(step: Step): Promise<void> {
   let { command } = step;
   for (const [port, member] of members) command = command.replaceAll(`http://127.0.0.1:${port}`, (await member.seen(/is listening on (\S+)\n/))[1]!);
-  if (command.includes(' cluster status')) await ok(all.shell(`for i in $(seq 60); do ${command.replace('npx ', '')} >/dev/null && exit 0; sleep 0.5; done; ${command.replace('npx ', '')}`, { cwd: walk }).ended);
+  if (command.includes(' cluster status')) await ok(all.shell(`for i in $(seq 1200); do ${command.replace('npx ', '')} >/dev/null && exit 0; sleep 0.5; done; ${command.replace('npx ', '')}`, { cwd: walk }).ended);
   await run({ ...step, command });
 }
 
@@ -109,7 +110,7 @@ async function run({ command, expected, exported, section }: Step): Promise<void
 
 /** Runs what stays until it is ended, ends it as Ctrl+C does, and looks that it ends well. */
 async function serve({ command }: Step, seen: RegExp): Promise<void> {
-  const port = command.includes('functions') ? ' --port 0' : '';
+  const port = command.includes('functions') ? ' --port 0' : command === 'npm run cluster' ? ` -- --port ${(await freePorts(1))[0]}` : '';
   const spawned = all.shell(command.replace(/\bnpx skua /, 'exec skua ') + port, { cwd: command.includes('npm ') ? all.clone : walk, isServer: true, env: { SERVER_NODE_PORT: '0', ...(!command.includes('--storage') && { SERVER_DB: './beside' }), ...s3Place() } });
   const [, url] = await spawned.seen(seen);
   const reply = await fetch(`${url}/streams/%24all`, { headers: { authorization: `Basic ${btoa('admin:changeit')}`, accept: 'application/json' } });
@@ -137,7 +138,7 @@ async function runContainer(command: string): Promise<void> {
   for (const [name, text] of Object.entries(files)) writeFileSync(path.join(all.clone, name), text);
   const { out } = await ok(all.shell(command.replace('-p 2113:2113', '-p 127.0.0.1::2113').replace('skua-data:', `${volume}:`), { cwd: all.clone }).ended);
   try {
-    await ok(all.shell(`for i in $(seq 100); do podman exec ${out.trim()} node /opt/skua/healthcheck.mjs && exit 0; sleep 0.3; done; podman logs ${out.trim()}; exit 1`, { cwd: all.clone }).ended);
+    await ok(all.shell(`for i in $(seq 1200); do podman exec ${out.trim()} node /opt/skua/healthcheck.mjs && exit 0; sleep 0.3; done; podman logs ${out.trim()}; exit 1`, { cwd: all.clone }).ended);
   } finally {
     await all.shell(`podman rm -f ${out.trim()}; podman volume rm ${volume}`, { cwd: all.clone }).ended;
   }

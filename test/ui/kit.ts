@@ -6,7 +6,8 @@ import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { ClientCluster } from '../cluster/clients/members.ts';
-import { freePorts, Member } from '../cluster/processes/member.ts';
+import { Member } from '../cluster/processes/member.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { launched } from './chromium.ts';
 
 /** The page in a real browser, at a real node from the sources. A test says what a user sees and does; that nothing else happens meanwhile is looked at after each. */

@@ -10,8 +10,9 @@ import { DemoConnector } from '../../local/demo/connector.ts';
 import { loadStreams } from '../../local/demo/payloads.ts';
 import type { DemoDelivery } from '../../local/demo/payloads.ts';
 import { StreamClient } from '../../local/demo/run.ts';
-import { freePorts, Member } from '../cluster/processes/member.ts';
+import { Member } from '../cluster/processes/member.ts';
 import { issueNode, issueRoot } from '../support/certificates.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { launched } from './chromium.ts';
 import { withPalette } from './png.ts';
 

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issueNode, issueRoot } from '../../support/certificates.ts';
-import { freePorts, Member } from '../processes/member.ts';
+import { freePorts } from '../../support/free-ports.ts';
+import { Member } from '../processes/member.ts';
 
 const SECRET = 'a secret of this test alone';
 const ADMIN = `Basic ${Buffer.from('admin:changeit').toString('base64')}`;

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { placesOf } from '../../../local/cluster/try-out.ts';
+import { freePorts } from '../../support/free-ports.ts';
 import { skua } from '../spawn.ts';
 
 let root: string;
@@ -26,8 +27,7 @@ test('members take every tenth port, and a free one where that is taken', async 
 });
 
 test('three members start, one is killed and told of, and Ctrl+C stops the others', async () => {
-  const { server, port } = await held();
-  server.close();
+  const [port] = await freePorts(1);
   const command = skua(['cluster', 'try', '--db', root, '--port', String(port)], { SERVER_STREAM_EXISTENCE_FILTER_SIZE: '10000' });
   await command.seen(/Ctrl\+C stops all\./);
   const members = [...command.out.matchAll(/^(http:\S+) {2}data \S+, log (\S+), process (\d+)$/gm)].map(([, url, log, pid]) => ({ url: url!, log: log!, pid: Number(pid) }));

@@ -1,13 +1,12 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { VERSION } from '../../../local/cli/version.ts';
+import { freePorts } from '../../support/free-ports.ts';
 import { ok, packed } from '../packed.ts';
 import type { Packed } from '../packed.ts';
-import { Spawned } from '../spawn.ts';
+import { Spawned, threadsOf } from '../spawn.ts';
 
 /** The single executable, made in a clone and copied to an empty folder, with nothing on the path. */
 
@@ -72,13 +71,6 @@ async function call(url: string, init: RequestInit = {}): Promise<{ status: numb
 
 const post = (body: unknown, type = 'application/json'): RequestInit => ({ method: 'POST', headers: { 'content-type': type }, body: JSON.stringify(body) });
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await new Promise<number>((resolve) => { server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)); });
-  await new Promise((resolve) => { server.close(resolve); });
-  return port;
-}
-
 describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('the single executable', () => {
   test('says its version and its errors as the command does, and unpacks for its user only, with all licences', async () => {
     expect(await skua(['--version']).ended).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
@@ -104,8 +96,7 @@ describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('the sin
     expect((await call(`${url}/webhook/orders`, post({ number: 1742 }))).status).toBe(201);
 
     // As many as local/installed.mjs asks for.
-    const threads = readdirSync(`/proc/${first.child.pid}/task`).map((task) => readFileSync(`/proc/${first.child.pid}/task/${task}/comm`, 'utf8').trim());
-    expect(threads.filter((name) => name === 'libuv-worker')).toHaveLength(12);
+    expect(threadsOf(first.child.pid!).filter((name) => name === 'libuv-worker')).toHaveLength(12);
 
     const { scavengeId } = JSON.parse((await call(`${url}/admin/scavenge`, { method: 'POST' })).text) as { scavengeId: string };
     await first.seen(new RegExp(`Scavenge Completed.*${scavengeId}`));
@@ -150,7 +141,7 @@ describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('the sin
   });
 
   test('starts the members of a cluster by itself, and says that it has no functions', async () => {
-    const cluster = skua(['cluster', 'try', '--db', 'cluster', '--port', String(await freePort())]);
+    const cluster = skua(['cluster', 'try', '--db', 'cluster', '--port', String((await freePorts(1))[0])]);
     await cluster.seen(/Ctrl\+C stops all\./);
     cluster.child.kill('SIGINT');
     expect(await cluster.ended).toMatchObject({ code: 0, out: expect.stringContaining('All members have stopped.') as string });
