@@ -55,7 +55,7 @@ export async function embedded(isInMemory = true, open = openStore): Promise<Bac
 /** A node by gRPC; the client comes from a package that the caller has loaded. */
 export async function nodeByGrpc(connect: (connectionString: string) => OfficialClient & { dispose(): Promise<unknown> }): Promise<Backend> {
   const node = await startedNode(['--mem-db']);
-  const client = connect(`esdb://127.0.0.1:${new URL(node.url).port}?tls=false`);
+  const client = connect(`esdb://127.0.0.1:${new URL(node.url).port}?tls=false&defaultDeadline=600000&keepAliveTimeout=600000`);
   return {
     source: client,
     ...byHttp(node.url, fetch),

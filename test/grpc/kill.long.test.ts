@@ -114,7 +114,7 @@ test('a write to several streams is in all of them or in none after the node was
   try {
     for (let round = 0; round <= ROUNDS; round++) {
       const node = running = await startedProcess(['--db', folder, '--chunk-size', String(CHUNK_BYTES)]);
-      const client = KurrentDBClient.connectionString(`kurrentdb://${new URL(node.url).host}?tls=false`);
+      const client = KurrentDBClient.connectionString(`kurrentdb://${new URL(node.url).host}?tls=false&defaultDeadline=600000&keepAliveTimeout=600000`);
       expect(work.judge(new Map(await Promise.all(STREAMS.map(async (stream) => [stream, await idsOf(client, stream)] as const)))), `after life ${round}`).toEqual([]);
       // Whoever has no answer asks again with the same ids: what is there is not written twice.
       for (const transaction of work.transactions) if (!transaction.isAcknowledged) await append(client, transaction);

@@ -144,7 +144,7 @@ const shownBefore: Record<string, string[]> = {};
 
 beforeAll(async () => {
   node = await startTestNode();
-  client = EventStoreDBClient.connectionString(node.connectionString);
+  client = EventStoreDBClient.connectionString(`${node.connectionString}&defaultDeadline=600000&keepAliveTimeout=600000`);
   written = ['seen-kept', ...EMPTIED.slice(0, 2), 'seen-kept', ...EMPTIED.slice(2), 'seen-kept', 'seen-kept'];
   for (const stream of written) await write(stream);
   left = written.filter((stream) => !EMPTIED.includes(stream));

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { EventEmitter } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ExitCode, Io } from '../../local/cli/io.ts';
 import { runProgram } from '../../local/cli/run.ts';
@@ -143,4 +144,16 @@ async function listening<P extends Started['process']>(process: P): Promise<Star
       return process.ended;
     },
   };
+}
+
+/** What the threads of a process are called, where the system tells. */
+export function threadsOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    try {
+      return [readFileSync(`/proc/${pid}/task/${thread}/comm`, 'utf8').trim()];
+    } catch {
+      // It has ended meanwhile.
+      return [];
+    }
+  });
 }

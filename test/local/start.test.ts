@@ -1,8 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ran, skua, startedNode, startedProcess } from './spawn.ts';
+import { ran, skua, startedNode, startedProcess, threadsOf } from './spawn.ts';
 import { IS_LONG_RUN } from '../support/long-run.ts';
 
 /** A whole chunk is read to verify it, and written to damage it. */
@@ -14,11 +14,6 @@ afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
 
 function append(url: string, id: string): Promise<Response> {
   return fetch(`${url}/streams/parcels`, { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify([{ eventId: id, eventType: 'weighed', data: { grams: 1 } }]) });
-}
-
-/** What the threads of a process are called. */
-function threadsOf(pid: number): string[] {
-  return readdirSync(`/proc/${pid}/task`).map((thread) => readFileSync(`/proc/${pid}/task/${thread}/comm`, 'utf8').trim());
 }
 
 const ID = '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11';

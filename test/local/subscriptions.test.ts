@@ -67,7 +67,8 @@ describe('skua subscriptions', () => {
   test('lets one begin anew, and all', async () => {
     expect((await run('reset jobs workers')).code).toBe(2);
     expect((await run('reset jobs workers --from 1')).out).toBe('jobs::workers begins anew from 1.\n');
-    await expect.poll(take).toEqual(['1@jobs', '2@jobs']);
+    const taken: string[] = [];
+    await expect.poll(async () => (taken.push(...await take()), taken)).toEqual(['1@jobs', '2@jobs']);
     expect(await json('restart')).toEqual({ result: 'Success' });
     expect(await run('reset jobs workers --from x')).toMatchObject({ code: 1, err: expect.stringContaining('bad_request') });
   });

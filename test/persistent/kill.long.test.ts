@@ -78,7 +78,7 @@ test('a node that is killed again and again leaves out no event that was neither
   try {
     for (let round = 1; round <= ROUNDS; round++) {
       const node = running = await startedProcess(['--db', folder]);
-      const client = KurrentDBClient.connectionString(`kurrentdb://${new URL(node.url).host}?tls=false`);
+      const client = KurrentDBClient.connectionString(`kurrentdb://${new URL(node.url).host}?tls=false&defaultDeadline=600000&keepAliveTimeout=600000`);
       if (round === 1) {
         await client.createPersistentSubscriptionToStream('jobs', 'workers', persistentSubscriptionToStreamSettingsFromDefaults({
           startFrom: START, messageTimeout: 1_000, checkPointAfter: 100, checkPointLowerBound: 5, checkPointUpperBound: 20, maxRetryCount: 50,

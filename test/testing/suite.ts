@@ -44,6 +44,9 @@ export function suite({ test, testing, client }: SuiteParts): void {
     return error;
   };
 
+  /** It waits however busy the machine is. */
+  const connect = (node: TestNode) => client.EventStoreDBClient.connectionString(`${node.connectionString}&defaultDeadline=600000&keepAliveTimeout=600000`);
+
   const types = async (node: TestNode, stream: string) => {
     const found: string[] = [];
     for await (const { type } of node.store.read(stream)) found.push(type);
@@ -126,7 +129,7 @@ export function suite({ test, testing, client }: SuiteParts): void {
 
   for (const [name, options] of Object.entries<TestNodeOptions>({ 'without users': {}, 'with users': { tls: true, users: [{ name: 'admin', password: 'p@ss/?w' }] }, 'with TLS': { tls: true } })) {
     withNode(`a client of gRPC connects by the connection string: ${name}`, options, async (node) => {
-      const connected = client.EventStoreDBClient.connectionString(node.connectionString);
+      const connected = connect(node);
       try {
         await connected.appendToStream('order-1', client.jsonEvent({ type: 'placed', data: { total: 12 } }));
         const read: unknown[] = [];
@@ -288,7 +291,7 @@ export function suite({ test, testing, client }: SuiteParts): void {
   });
 
   withNode('a group of consumers delivers again what was not acknowledged in time', { seed: { jobs: [{ type: 'job', data: { n: 1 } }] } }, async (node) => {
-    const connected = client.EventStoreDBClient.connectionString(node.connectionString);
+    const connected = connect(node);
     try {
       await connected.createPersistentSubscriptionToStream('jobs', 'workers', client.persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: client.START, messageTimeout: 3_600_000 }));
       const subscription = connected.subscribeToPersistentSubscriptionToStream('jobs', 'workers');
@@ -364,7 +367,7 @@ export function suite({ test, testing, client }: SuiteParts): void {
   });
 
   withNode('a client of gRPC that is connected works on after a reset', { tls: true }, async (node) => {
-    const connected = client.EventStoreDBClient.connectionString(node.connectionString);
+    const connected = connect(node);
     try {
       for (let round = 0; round < 3; round++) {
         const { nextExpectedRevision } = await connected.appendToStream('order-1', client.jsonEvent({ type: 'placed', data: {} }), { expectedRevision: client.NO_STREAM });
@@ -377,7 +380,7 @@ export function suite({ test, testing, client }: SuiteParts): void {
   });
 
   withNode('subscriptions end with an error when their store is gone', { seed: { a: [{ type: 'x' }] } }, async (node) => {
-    const connected = client.EventStoreDBClient.connectionString(node.connectionString);
+    const connected = connect(node);
     try {
       const ended = new Promise<unknown>((resolve, reject) => {
         connected.subscribeToStream('a').on('caughtUp', () => {}).on('data', () => caughtUp.resolve()).on('error', resolve).on('end', () => reject(new Error('ended without an error')));

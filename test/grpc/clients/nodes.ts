@@ -46,9 +46,11 @@ export class ClientNode {
 
   /** As users write it. Credentials go over TLS only. */
   connectionString({ credentials = 'admin:changeit@', options = '' }: { readonly credentials?: string; readonly options?: string } = {}): string {
+    // Clients wait however busy the machine is.
+    const patience = '&defaultDeadline=600000&keepAliveTimeout=600000';
     return this.isSecure
-      ? `esdb://${credentials}localhost:${this.port}?tlsCaFile=${encodeURIComponent(join(this.#folder, 'roots/root.crt'))}${options}`
-      : `esdb://127.0.0.1:${this.port}?tls=false${options}`;
+      ? `esdb://${credentials}localhost:${this.port}?tlsCaFile=${encodeURIComponent(join(this.#folder, 'roots/root.crt'))}${patience}${options}`
+      : `esdb://127.0.0.1:${this.port}?tls=false${patience}${options}`;
   }
 
   client(lib: Library, options: Parameters<ClientNode['connectionString']>[0] = {}): Client {

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startedIn, temporaryFolder, until } from './node-kit.ts';
 import type { Started } from './node-kit.ts';
 
@@ -10,10 +10,13 @@ let started: Started;
 
 beforeEach(async () => {
   folder = await temporaryFolder();
+  // Its temporary folders are beside nobody else's.
+  vi.stubEnv('TMPDIR', folder.folder);
   started = await startedIn(folder.folder, ['--backup-repository', path.join(folder.folder, 'repository of it')]);
 });
 afterEach(async () => {
   await started.node.stop();
+  vi.unstubAllEnvs();
   await folder.remove();
 });
 

@@ -35,11 +35,17 @@ interface Listed { readonly files: readonly { readonly path: string; readonly si
 async function copyOf(node: Started, holdId: string): Promise<FilesystemStorage> {
   const { files } = await node.json<Listed>('GET', `/admin/backup/files?hold=${holdId}`);
   const root = path.join(node.folder, 'copy');
-  for (const { path: name, sizeBytes } of files) {
-    const reply = await node.ask('GET', `/admin/backup/files/${name}?hold=${holdId}`);
-    expect([name, reply.status, reply.headers.get('content-length')]).toEqual([name, 200, String(sizeBytes)]);
-    await mkdir(path.dirname(path.join(root, name)), { recursive: true });
-    await writeFile(path.join(root, name), new Uint8Array(await reply.arrayBuffer()));
+  // As who copies does: writing a file may take longer than a hold lasts.
+  const renewing = setInterval(() => { void node.ask('POST', `/admin/backup/hold/${holdId}`).then((reply) => reply.body?.cancel(), () => {}); }, 10_000);
+  try {
+    for (const { path: name, sizeBytes } of files) {
+      const reply = await node.ask('GET', `/admin/backup/files/${name}?hold=${holdId}`);
+      expect([name, reply.status, reply.headers.get('content-length')]).toEqual([name, 200, String(sizeBytes)]);
+      await mkdir(path.dirname(path.join(root, name)), { recursive: true });
+      await writeFile(path.join(root, name), new Uint8Array(await reply.arrayBuffer()));
+    }
+  } finally {
+    clearInterval(renewing);
   }
   return new FilesystemStorage({ root });
 }

@@ -17,6 +17,15 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
+/** A call whose function was ended at its limit, by a machine that stood still, is made once more. */
+async function asked(url: string, init: RequestInit): Promise<Response> {
+  for (;;) {
+    const reply = await fetch(url, init);
+    if (reply.status !== 503 && reply.status !== 504) return reply;
+    await reply.body?.cancel();
+  }
+}
+
 function run(options: { readonly port?: number; readonly build?: boolean }) {
   return runFunctionsServe({ options: { storage: path.join(folder, 'data'), port: 0, instances: 1, build: false, 'no-ticks': true, ...options }, given: new Set(), positionals: [] }, io);
 }
@@ -28,12 +37,12 @@ it('serves the built functions over a directory: write, tick, and read what was 
   const url = tick.exec(io.out)![1]!;
   const headers = { authorization: `Basic ${Buffer.from('admin:changeit').toString('base64')}` };
   const event = [{ eventId: crypto.randomUUID(), eventType: 'weighed', data: { grams: 750 } }];
-  const written = await fetch(`${url}/streams/parcels`, { method: 'POST', headers: { ...headers, 'content-type': 'application/vnd.eventstore.events+json' }, body: JSON.stringify(event) });
+  const written = await asked(`${url}/streams/parcels`, { method: 'POST', headers: { ...headers, 'content-type': 'application/vnd.eventstore.events+json' }, body: JSON.stringify(event) });
   expect([written.status, written.headers.get('location')]).toEqual([201, `${url}/streams/parcels/0`]);
-  expect(await (await fetch(`${url}/tick`, { method: 'POST' })).json()).toMatchObject({ manifest: 1 });
-  const found = await (await fetch(`${url}/streams/parcels/0`, { headers: { ...headers, accept: 'application/json' } })).json();
+  expect(await (await asked(`${url}/tick`, { method: 'POST' })).json()).toMatchObject({ manifest: 1 });
+  const found = await (await asked(`${url}/streams/parcels/0`, { headers: { ...headers, accept: 'application/json' } })).json();
   expect(found).toEqual({ grams: 750 });
-  expect((await fetch(`${url}/users`, { headers })).status).toBe(200);
+  expect((await asked(`${url}/users`, { headers })).status).toBe(200);
   io.process.emit('SIGINT');
   expect(await running).toBe(0);
 });

@@ -117,7 +117,9 @@ describe.each([['http', false], ['https', true]] as const)('over %s', (_, isTls)
       fetch: () => new Response(new ReadableStream<Uint8Array>({ start: (c) => c.enqueue(new TextEncoder().encode('first')) })),
       patience: QUICK, ...(isTls && { tls: { certificates } }),
     });
-    const reply = await answerTo(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf');
+    let reply: string;
+    // Where the machine stood still, the head itself was too late, and nothing was begun.
+    do reply = await answerTo(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf'); while (reply.startsWith('HTTP/1.1 408 '));
     expect(reply).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     expect(reply.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });

@@ -22,9 +22,9 @@ describe('what a client takes', () => {
   ])('%j: %s', (accept, coding) => expect(codingFor(accept, ALL)).toBe(coding));
 
   test('is looked at in a moment, whatever it is', () => {
-    const before = performance.now();
+    const before = process.threadCpuUsage().user;
     for (const accept of [',', ';', 'q=', ' ', 'gzip;q=1;']) codingFor(accept.repeat(32_768 / accept.length), ALL);
-    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(process.threadCpuUsage().user - before).toBeLessThan(1_000_000);
   });
 
   test('a tag without its coding', () => {

@@ -33,6 +33,8 @@ async function world() {
   let release = () => {};
   const server = await serve({
     tls: { certificates: inForce },
+    // Files are written while a connection waits for its first request.
+    patience: { headersMs: 600_000, requestMs: 600_000 },
     fetch: (request) => (request.url.endsWith('/slow') ? new Promise((resolve) => { release = () => resolve(new Response('late')); }) : new Response('ok')),
   });
   const config = { values, reread: () => config, diff: () => [] };
