@@ -14,6 +14,8 @@ const ADMIN = `Basic ${Buffer.from('admin:changeit').toString('base64')}`;
 const SETTLE_MS_MAX = 300_000;
 const LOOK_MS = 50;
 const ANSWER_MS = 5_000;
+/** A member gives a resignation up after 5 s by itself, and says so then. */
+const RESIGNED_MS = 300_000;
 
 export type NodePreference = 'leader' | 'follower' | 'random' | 'readOnlyReplica';
 
@@ -100,13 +102,13 @@ export class ClientCluster {
   }
 
   async resign(member: Member): Promise<void> {
-    await this.#ask(member, 'POST', '/admin/node/resign');
+    await this.#ask(member, 'POST', '/admin/node/resign', RESIGNED_MS);
   }
 
-  #ask(member: Member, method: string, path: string): Promise<string> {
+  #ask(member: Member, method: string, path: string, timeout = ANSWER_MS): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const outgoing = (this.isSecure ? request : plainRequest)({
-      host: '127.0.0.1', port: member.options.port, method, path, timeout: ANSWER_MS, headers: { accept: 'application/json', 'content-length': '0', ...(this.isSecure && { authorization: ADMIN }) }, ...(this.#root !== null && { ca: this.#root }),
+      host: '127.0.0.1', port: member.options.port, method, path, timeout, headers: { accept: 'application/json', 'content-length': '0', ...(this.isSecure && { authorization: ADMIN }) }, ...(this.#root !== null && { ca: this.#root }),
     }, (incoming) => {
       let text = '';
       incoming.on('data', (part: Buffer) => { text += part.toString(); });

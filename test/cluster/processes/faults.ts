@@ -12,7 +12,7 @@ import type { Tally } from './writers.ts';
 const BETWEEN_MS_MAX = 4_000;
 const LASTS_MS_MAX = 12_000;
 /** Longest that a member may need to be ready again when nothing is wrong any more, in milliseconds. */
-const READY_MS_MAX = 120_000;
+const READY_MS_MAX = 300_000;
 const READY_LOOK_MS = 100;
 
 export interface FaultsOptions {

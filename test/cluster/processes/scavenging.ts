@@ -24,8 +24,8 @@ export class Scavenging {
   readonly answers: Tally = {};
   readonly #members: readonly Member[];
   readonly #random: Random;
-  /** Streams whose deletion was acknowledged. */
-  readonly #deleted: string[] = [];
+  /** Streams whose deletion was acknowledged, and by which member. */
+  readonly #deleted: { readonly stream: string; readonly member: Member }[] = [];
   #isScheduled = false;
 
   constructor(members: readonly Member[], random: Random) {
@@ -42,14 +42,14 @@ export class Scavenging {
       await this.#post(`trimmed-${this.#random.int(0, TRIMMED_STREAMS - 1)}`, 3);
       if (this.#random.int(1, SCAVENGE_EVERY) === 1) await this.#scavenge();
       if (this.#random.chance(0.1)) await this.#delete(`doomed-${turn}`);
-      if (this.#random.chance(0.2) && this.#deleted.length > 0) await this.#lookAt(this.#random.pick(this.#members), this.#random.pick(this.#deleted));
+      if (this.#random.chance(0.2) && this.#deleted.length > 0) await this.#lookAt(this.#random.pick(this.#deleted));
       await sleep(this.#random.int(0, PAUSE_MS_MAX));
     }
   }
 
   /** Once all is well: no member shows what was deleted. */
   async judge(): Promise<void> {
-    for (const member of this.#members) for (const stream of this.#deleted) await this.#lookAt(member, stream);
+    for (const member of this.#members) for (const { stream } of this.#deleted) await this.#lookAt({ stream, member });
   }
 
   async #limit(stream: string, isOver: () => boolean): Promise<void> {
@@ -72,12 +72,12 @@ export class Scavenging {
     const member = this.#random.pick(this.#members);
     const status = await this.#ask('delete', `/streams/${stream}`, { method: 'DELETE', headers: { 'es-harddelete': 'true' } }, member);
     if (status !== 204) return;
-    this.#deleted.push(stream);
-    await this.#lookAt(member, stream);
+    this.#deleted.push({ stream, member });
+    await this.#lookAt({ stream, member });
   }
 
-  /** Deletions are looked for at once at the member that acknowledged them, and elsewhere a while later. */
-  async #lookAt(member: Member, stream: string): Promise<void> {
+  /** What a member has acknowledged it does not show again; others come to know of it in their time (`judge`). */
+  async #lookAt({ stream, member }: { readonly stream: string; readonly member: Member }): Promise<void> {
     const answer = await ask(`${member.url}/streams/${stream}/0`).catch(() => null);
     if (answer !== null && answer.status === 200 && this.problems.length < PROBLEMS_MAX) this.problems.push(`${member.name} shows event 0 of ${stream}, whose deletion was acknowledged`);
   }

@@ -13,8 +13,8 @@ const ANY = -2;
 export const KEPT_STREAMS = 6;
 /** Characters of data of an event, at most. */
 const DATA_MAX = 1_500;
-/** Longest that a request may stay undecided while it is repeated, in milliseconds: some members are well all the time. */
-const UNDECIDED_MS_MAX = 90_000;
+/** Longest that a request may stay undecided while it is repeated, in milliseconds: some members are well all the time, and a machine may stand still for a while. */
+const UNDECIDED_MS_MAX = 300_000;
 /** Pause before a request is repeated, in milliseconds, at most. */
 const REPEAT_MS_MAX = 100;
 /** For which a writer leaves a member alone that did not answer, in milliseconds. */

@@ -73,9 +73,15 @@ describe('a request', () => {
 
   test('takes a connection that is there, and so many at a time: the others wait in their order', async () => {
     const order: string[] = [];
+    const others = Promise.withResolvers<void>();
     const server = await bare((socket) => socket.on('data', (data) => {
-      order.push(/POST \/(\w+)/.exec(data.toString())![1]!);
-      if (order.length >= 2) for (const each of server.sockets) each.write(OK);
+      const name = /^POST \/(\w+)/.exec(data.toString())?.[1];
+      // Asked for a link, which this server does not know.
+      if (name === undefined) return void socket.write('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n');
+      order.push(name);
+      // Each request is answered once, the first two when those behind them have been given up.
+      if (order.length === 2) void others.promise.then(() => { for (const each of server.sockets) each.write(OK); });
+      else if (order.length > 2) socket.write(OK);
     }));
     const client = clientOf({ requestsMax: 2 });
     const all = ['a', 'b', 'c', 'd'].map((name) => client.request(asking(server.node, { path: `/${name}` })));
@@ -84,10 +90,12 @@ describe('a request', () => {
     const left = endOf(client.request(asking(server.node, { path: '/never', signal: given.signal })));
     given.abort();
     expect([await busy, await left]).toEqual(['too_busy undefined', 'member_unreachable given-up']);
+    others.resolve();
     await Promise.all(all);
     expect([order, server.sockets.length]).toEqual([['a', 'b', 'c', 'd'], 2]);
     // Those of members have places of their own.
     expect((await client.request(asking(server.node, { as: 'caller', path: '/e' }))).status).toBe(200);
+    expect(order).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 });
 
