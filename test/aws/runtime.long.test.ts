@@ -28,7 +28,7 @@ function driverFor(prefix: string, command: (folder: string) => readonly [string
     bundles: bundles.folder, command,
     env: {
       ...s3.env, AWS_ENDPOINT_URL_S3: s3.endpoint, AWS_REGION: s3.region, SERVER_STORAGE: `s3://${s3.bucket}/${prefix}`, SERVER_DEFAULT_ADMIN_PASSWORD: 'first', SERVER_DEFAULT_OPS_PASSWORD: 'second',
-      SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: 'a token', SERVER_CHUNK_SIZE: '131072', SERVER_TICK_SECONDS: '15',
+      SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: 'a token', SERVER_CHUNK_SIZE: '131072', SERVER_TICK_SECONDS: '300',
     },
   });
 }

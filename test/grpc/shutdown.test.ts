@@ -65,4 +65,4 @@ test('a node that is told to stop ends what is open as recorded, but for what is
     await (isStopped ? stopped : node.stop());
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -33,10 +33,7 @@ async function grow(index: StreamIndex, from: number, to: number): Promise<void>
 
 /** Resolves when `isTrue`, which other work of the process brings about. */
 async function until(isTrue: () => boolean): Promise<void> {
-  for (let turn = 0; !isTrue(); turn++) {
-    if (turn > 100_000) throw new Error('It did not come about.');
-    await new Promise((resolve) => { setImmediate(resolve); });
-  }
+  while (!isTrue()) await new Promise((resolve) => { setImmediate(resolve); });
 }
 
 /** Jobs whose merges wait until they are let go, or ended. */

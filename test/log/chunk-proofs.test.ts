@@ -235,7 +235,7 @@ describe('on a disk', () => {
     const storage = new FilesystemStorage({ root: folder });
     await filled(storage);
     const settled = async (node: Node, isDone: () => boolean): Promise<void> => {
-      for (let i = 0; i < 500 && !isDone(); i++) await pass(node, FIRST_MS / 10);
+      while (!isDone()) await pass(node, FIRST_MS / 10);
     };
     const first = await start(storage);
     await settled(first, () => proofsOf(first).bytesUnproven === 0);

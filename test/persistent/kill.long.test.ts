@@ -16,7 +16,7 @@ const CONSUMERS = 2;
 const ANSWERS_MIN = 20;
 const ANSWERS_MAX = 70;
 /** What has not come after so long does not come any more. */
-const GIVE_UP_MS = 120_000;
+const GIVE_UP_MS = 1_200_000;
 
 /** What consumers have answered, over all lives of the node. */
 class Work {

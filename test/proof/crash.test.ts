@@ -63,7 +63,7 @@ describe('a power loss', () => {
       if ((await found.list('proofs')).some((name) => name.endsWith('.tmp'))) wrong.push(`after a crash at ${n}: files of unfinished work stay`);
     }
     expect(wrong).toEqual([]);
-  }, 600_000);
+  });
 
   it('between a receipt and its switch is told as a void receipt by the next start', async () => {
     const storage = image.restart('keep');

@@ -89,5 +89,5 @@ describe.skipIf(reason !== null)(`a scavenge on a full disk${reason === null ? '
     } finally {
       unmount(name);
     }
-  }, 300_000);
+  });
 });

@@ -1,4 +1,4 @@
-import { mkdir, rmdir, stat } from 'node:fs/promises';
+import { mkdir, rmdir, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,7 @@ const UNWANTED = /single-process|disable-web-security|insecure-content|site-isol
 const GRAPHICS = /in-process-gpu|use-gl|use-angle|swiftshader|gpu-blocklist/;
 /** Names that end so are this machine's, as no others in the world are: only to addresses do browsers say over plain HTTP who sends a request. */
 const NAMES = '--host-resolver-rules=MAP *.test 127.0.0.1';
-/** A lock that is older was left by somebody who is gone. */
+/** A lock that nobody has touched for longer was left by somebody who is gone. */
 const LOCK_MS_MAX = 120_000;
 const LOOK_MS = 200;
 
@@ -29,9 +29,11 @@ export async function launched(): Promise<Browser | string> {
 async function executable(): Promise<string> {
   const lock = path.join(tmpdir(), 'skua-chromium.lock');
   while (!await taken(lock)) await sleep(LOOK_MS);
+  const holding = setInterval(() => { void utimes(lock, new Date(), new Date()).catch(() => {}); }, LOCK_MS_MAX / 12);
   try {
     return await chromium.executablePath();
   } finally {
+    clearInterval(holding);
     await rmdir(lock).catch(() => {});
   }
 }

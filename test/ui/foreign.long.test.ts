@@ -16,8 +16,6 @@ afterAll(() => site.stop());
 /** Of the node, and of the other page. Names that end so are those of this machine for the browser of these tests (`test/ui/chromium.ts`). */
 const PLACES: readonly (readonly [string, string])[] = [['127.0.0.1', '127.0.0.1'], ['127.0.0.1', 'localhost'], ['node.test', 'node.test'], ['node.test', 'elsewhere.test']];
 const NAMED = PLACES.map(([, host]) => site.origin(host));
-/** Of one test, in milliseconds: hundreds of attempts, of which some end by the browser's own patience. */
-const LONG_MS = 600_000;
 
 interface Visit {
   readonly context: BrowserContext;
@@ -119,7 +117,7 @@ describe.each([['no origin is named', []], ['the origins of the others are named
       for (const { method, path } of CHANGES.filter((change) => change.method === 'POST' || isNamed)) expect(visit.answers.filter(({ what }) => what === `${method} ${path}`).length, path).toBeGreaterThan(2);
       expect(visit.answers.filter(({ status }) => status < 400)).toEqual([]);
       await visit.context.close();
-    }, LONG_MS);
+    });
 
     test.each(PLACES)('at %s and %s see nothing, wherever they look', async (host, foreign) => {
       await filled(ui);
@@ -137,7 +135,7 @@ describe.each([['no origin is named', []], ['the origins of the others are named
       } else expect(told).toEqual([]);
       await unchanged();
       await visit.context.close();
-    }, LONG_MS);
+    });
 
     test.each(PLACES)('at %s and %s get no hold of a window with the page in it', async (host, foreign) => {
       await filled(ui);
@@ -153,7 +151,7 @@ describe.each([['no origin is named', []], ['the origins of the others are named
       expect(found.filter((line) => !line.startsWith('refused: ') && line !== 'null')).toEqual([]);
       await unchanged();
       await visit.context.close();
-    }, LONG_MS);
+    });
 
     test('put cookies beside the session, which counts all the same', async () => {
       const visit = await visited(ui, '127.0.0.1', '127.0.0.1');
@@ -179,7 +177,7 @@ describe.each([['no origin is named', []], ['the origins of the others are named
       expect(visit.answers).toEqual([]);
       await unchanged();
       await visit.context.close();
-    }, LONG_MS);
+    });
 
     test('would have done all of it, had they been the page itself', async () => {
       await filled(ui);
@@ -194,6 +192,6 @@ describe.each([['no origin is named', []], ['the origins of the others are named
       }
       expect((await state(ui) as { readonly end: number }).end).toBeGreaterThan(before.end);
       await visit.context.close();
-    }, LONG_MS);
+    });
   }, words);
 });

@@ -210,6 +210,11 @@ export class UiNode {
   }
 }
 
+/** Resolves when effects have been, which come behind a picture, and what they draw in the one after that. */
+export async function pictured(page: Page): Promise<void> {
+  await page.evaluate('(async () => { for (let n = 0; n < 4; n += 1) await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); })()');
+}
+
 /** Resolves when the node can do all that it is there for. */
 async function ready(url: string): Promise<void> {
   for (const untilMs = Date.now() + PATIENCE_MS; Date.now() < untilMs; await sleep(LOOK_MS)) {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { atNode, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
+import { atNode, pictured, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
 import type { Ui } from './kit.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
@@ -59,6 +59,7 @@ atNode('the log', (ui) => {
     await sees(page, 'listening');
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Paused', { exact: true }).waitFor();
+    await pictured(page);
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
     await refused(ui, 'paused');

@@ -115,6 +115,8 @@ atNode('streams', (ui: Ui) => {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: /Event 130/ }).waitFor();
+    // What it shows is asked for when it listens to keys.
+    await page.locator('h1 .type-mark').waitFor();
     await page.keyboard.press('ArrowLeft');
     await page.getByRole('heading', { name: /Event 129/ }).waitFor();
   });

@@ -9,7 +9,7 @@ const WORKERS_AND_SPARE = 3;
 
 describe('hostile scripts', () => {
   let sandbox: QuickJsSandbox;
-  beforeAll(() => { sandbox = quickJsSandbox({ timeoutMs: 200 }); });
+  beforeAll(() => { sandbox = quickJsSandbox({ timeoutMs: 500 }); });
   afterAll(() => sandbox.close());
 
   const good = (n: number, connectorId: string) => callOf(sandbox, GOOD, { connectorId, requestJson: JSON.stringify({ body: { n } }) });

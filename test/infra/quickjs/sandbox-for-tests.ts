@@ -2,8 +2,9 @@ import type { RoutingCall, RoutingLimits, RoutingResult, RoutingSandbox } from '
 import { QuickJsSandbox } from '../../../infra/quickjs/quickjs-sandbox.ts';
 import type { QuickJsSandboxOptions } from '../../../infra/quickjs/quickjs-sandbox.ts';
 
+/** A call whose thread gets no processor for some five times `timeoutMs` counts as one that spins. */
 export const LIMITS: RoutingLimits = {
-  timeoutMs: 100, memoryBytesMax: 32 * 1024 * 1024, stackBytesMax: 256 * 1024, outputLengthMax: 20_000,
+  timeoutMs: 2_000, memoryBytesMax: 32 * 1024 * 1024, stackBytesMax: 256 * 1024, outputLengthMax: 20_000,
   workers: 2, callsQueuedMax: 1000, connectorCallsQueuedMax: 100,
 };
 

@@ -196,7 +196,7 @@ describe('an older point', () => {
     const { code, out, err } = await running;
     expect({ code, err }).toEqual({ code: 0, err: NOTE });
     expect(out).toBe(`${done(FIRST)}Done: scavenge ${second}.\n`);
-  }, 30_000);
+  });
 
   test('--until-clean ends where no run reaches its start, and where one fails', async () => {
     const start = scavenger.start.bind(scavenger);
@@ -214,7 +214,7 @@ describe('an older point', () => {
     expect(err).toMatch(/error scavenge_not_clean: 4 runs have ended, and none of them has gone up to its start/);
     ending('Stopped');
     expect((await run('scavenge start --wait --until-clean')).out).toMatch(/^Stopped after/);
-  }, 30_000);
+  });
 
   test.each([
     ['--until-clean', /needs|give --wait or --watch/], ['--wait --until-clean --fresh', /does not go with --fresh/], ['--wait --until-clean --sync-only', /--sync-only/], ['--until-clean --dry-run', /--dry-run/],

@@ -161,16 +161,9 @@ export function dataOf(event: StoredEvent): Record<string, unknown> {
   return JSON.parse(decodeText(event.data)) as Record<string, unknown>;
 }
 
-/** Far more than a store in memory takes: one on objects waits for a server meanwhile. */
-const TURNS_MAX = 1_000_000;
-
 /** Lets what is in flight go on until the condition holds. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let i = 0; i < TURNS_MAX; i++) {
-    if (await condition()) return;
-    await new Promise((resolve) => { setImmediate(resolve); });
-  }
-  throw new Error('It never came about.');
+  while (!await condition()) await new Promise((resolve) => { setImmediate(resolve); });
 }
 
 export const REJECTIONS = '$webhook-parcels-rejections';
