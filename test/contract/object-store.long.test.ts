@@ -41,6 +41,13 @@ for (const isBlocking of [false, true]) {
   describeObjectStore(`directory${isBlocking ? ' of a thread of its own' : ''}`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'skua-objects-'));
     const root = join(folder, 'objects');
-    return { objects: new DirectoryObjects({ root, isBlocking }), other: new DirectoryObjects({ root, isBlocking }), dispose: () => rm(folder, { recursive: true, force: true }) };
+    const [objects, other] = [new DirectoryObjects({ root, isBlocking }), new DirectoryObjects({ root, isBlocking })];
+    return {
+      objects, other,
+      dispose: async () => {
+        await Promise.all([objects.close(), other.close()]);
+        await rm(folder, { recursive: true, force: true });
+      },
+    };
   });
 }
