@@ -21,6 +21,8 @@ const AGAIN = { retry: 3 };
 /** Deleted in a way that lets it be written again: its one event stays, without its data. */
 const EMPTIED = 'emptied';
 const BAR = { name: 'Scavenge' } as const;
+/** Longest that a run with a throttle may need to its end: it waits in proportion to what it works, and that to how busy the machine is. */
+const RUN_MS_MAX = 1_200_000;
 
 /** The number in a tile of figures. */
 const figure = (page: Page, label: string) => page.locator('.stat', { hasText: label }).locator('.stat-value').innerText();
@@ -104,7 +106,7 @@ atNode('scavenges', (ui, node) => {
     await page.getByRole('button', { name: 'Start the scavenge' }).click();
     await page.getByRole('progressbar', BAR).waitFor();
     await page.locator('.phases .now').waitFor();
-    await page.getByRole('progressbar', BAR).waitFor({ state: 'detached' });
+    await page.getByRole('progressbar', BAR).waitFor({ state: 'detached', timeout: RUN_MS_MAX });
     const { scavengeId, scavengeResult } = await last();
     expect(scavengeResult).toBe('Success');
     await page.locator('.badge', { hasText: 'Success' }).waitFor();
