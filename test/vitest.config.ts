@@ -10,6 +10,9 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 // The processes of the runner, and programs that tests start, find sources stripped of types and compiled.
 process.env['NODE_COMPILE_CACHE'] = join(ROOT, 'node_modules/.cache/skua');
 
+// Buffers of more bytes go back to the system when they are let go. By default glibc keeps more and more of them, and a process that runs files one after another comes to hold gigabytes, which each `spawn` has to map again.
+process.env['MALLOC_MMAP_THRESHOLD_'] ??= '131072';
+
 /** A test that hangs ends after this time; none depends on it, however busy the machine is. */
 const HANG_MS = 600_000;
 
@@ -59,5 +62,6 @@ export const tests: ViteUserConfig['test'] = {
 
 export const TEST_FILES = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['**/node_modules'] }).sort();
 
-// The others belong to `npm run test:long`.
-export default defineConfig({ root: ROOT, test: { ...tests, projects: inGroups(TEST_FILES.filter((file) => !file.endsWith('.long.test.ts'))) } });
+export const isLong = (file: string): boolean => file.endsWith('.long.test.ts');
+
+export default defineConfig({ root: ROOT, test: { ...tests, projects: inGroups(TEST_FILES.filter((file) => !isLong(file))) } });

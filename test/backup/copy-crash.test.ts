@@ -5,7 +5,7 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import type { CrashMoment } from '../support/faulty-storage.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 import { append, clone, copy, filesOf, hashesOf, openSource, restored, withSource } from './copy-kit.ts';
 
 /**
@@ -54,7 +54,7 @@ test.each([{ mode: 'full' as const }, { mode: 'differential' as const }])('a cra
   expect(calm.violations).toEqual([]);
   expect(Object.keys(expected).some((path) => calm.hasUnsynced(path))).toBe(false);
   expect(await restored(calm, ['a', 'b'])).toMatchObject({ wrong: [], ids: known });
-  for (let n = 1; n <= count; n += inLongRun(1, 4)) {
+  for (let n = 1; n <= count; n += bySize(4, 1)) {
     const moment = (['before', 'middle', 'after'] as const satisfies CrashMoment[])[n % 3]!;
     const disk = await start(n);
     disk.crashAt(disk.operations + n, moment);

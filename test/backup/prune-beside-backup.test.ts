@@ -9,7 +9,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { backUpSource, danglingIn } from '../support/backup/backup-kit.ts';
 import { Steps } from '../support/backup/stepped-objects.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize, seedsFrom } from '../support/run-size.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { TEST_NOW_MS } from '../support/test-store.ts';
@@ -133,7 +133,7 @@ describe.each(UNUSED)('a prune beside a backup that needs what was without use %
 
   it('never does in any random order', async () => {
     const start = await contested(unused);
-    for (let seed = 1; seed <= inLongRun(300, start.isErased ? 30 : 50); seed++) {
+    for (const seed of seedsFrom(1, bySize(start.isErased ? 30 : 50, 300, 3_000))) {
       const random = new Random(seed);
       const bias = random.int(10, 90) / 100;
       const { ends } = await race(start, (ready) => (ready.length > 1 ? (random.chance(bias) ? 'backup' : 'prune') : ready[0]!));

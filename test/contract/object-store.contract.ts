@@ -3,7 +3,7 @@ import { isSkuaError } from '../../core/errors.ts';
 import { OBJECT_PUT_BYTES_MAX, listAll } from '../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { Random } from '../support/random.ts';
-import { IS_LONG_RUN } from '../support/long-run.ts';
+import { IS_LONG_RUN } from '../support/run-size.ts';
 
 export interface ObjectStoreUnderTest {
   readonly objects: ObjectStore;

@@ -8,7 +8,7 @@ import * as streams from '../../handlers/grpc/messages/streams.ts';
 import { ALL_ONES, BEYOND, decode, DEPTH_MAX, encode, frame, MalformedMessage, MESSAGES_MAX, PREFIX_BYTES } from '../../handlers/grpc/messages/wire.ts';
 import type { Reader, Writer } from '../../handlers/grpc/messages/wire.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
-import { IS_LONG_RUN } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 import { Random } from '../support/random.ts';
 import { PROTOS, toBytes, toJson, typeOf, unframed } from './codec.ts';
 import type { Json } from './codec.ts';
@@ -90,7 +90,7 @@ test('every message of the .proto files has its functions', () => {
 test('what another codec writes, ours reads, and the other way round: nothing is lost and nothing is added', () => {
   const random = new Random(2001);
   for (const ours of OURS) {
-    for (let round = 0; round < (IS_LONG_RUN ? 2_000 : 20); round++) {
+    for (let round = 0; round < bySize(20, 200, 2_000); round++) {
       const json = messageOf(ours.type, random);
       const bytes = toBytes(ours.type, json);
       const back = throughOurs(ours, bytes);
@@ -153,7 +153,7 @@ test('what is cut off anywhere, or has a byte changed, is read or refused as mal
     }
   };
   for (const ours of OURS) {
-    for (let round = 0; round < (IS_LONG_RUN ? 200 : 3); round++) {
+    for (let round = 0; round < bySize(3, 20, 200); round++) {
       const bytes = toBytes(ours.type, messageOf(ours.type, random));
       const step = Math.max(1, Math.floor(bytes.length / 60));
       for (let length = 0; length < bytes.length; length += step) tryIt(ours, bytes.subarray(0, length));

@@ -27,7 +27,7 @@ import type { Caller, Expectation, OperationExpectation, StreamExpectation, Stre
 import { ORIGIN } from './harness.ts';
 import { AS, basic } from './secured.ts';
 import { contextOf } from '../support/app-context.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 
 /**
  * Every operation of the route table, called by everyone, over a real store and real security. The requests are made
@@ -225,7 +225,7 @@ describe('a member of the cluster', () => {
 });
 
 describe('HEAD', () => {
-  test.each(OPERATIONS.filter(({ key }) => key.startsWith('GET ')).filter((_, i) => i % inLongRun(1, 5) === 0))('is answered as $key', async ({ key, method, path, access }) => {
+  test.each(OPERATIONS.filter(({ key }) => key.startsWith('GET ')).filter((_, i) => i % bySize(5, 1) === 0))('is answered as $key', async ({ key, method, path, access }) => {
     const expected = EXPECTATIONS[key]!;
     for (const caller of ['admin', 'plain', 'anonymous', 'wrong'] as const) {
       const sent = expected.access === 'stream' ? await streamRequest(method, path, expected, expected.kind ?? 'guarded') : await operationRequest(method, path, expected);

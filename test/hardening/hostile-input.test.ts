@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 import { startedNode } from '../local/spawn.ts';
 import { secretFor } from '../webhook/signatures/signing.ts';
 import { headersOfSources, hostileTexts, hostileValues, parametersOfSources, Sender } from '../support/hostile.ts';
@@ -62,7 +62,7 @@ describe('headers', () => {
   });
 
   test('of a write', async () => {
-    const names = inLongRun(headersOfSources(), ['content-type', 'es-eventid', 'es-eventtype', 'es-expectedversion', 'x-forwarded-prefix']);
+    const names = bySize(['content-type', 'es-eventid', 'es-eventtype', 'es-expectedversion', 'x-forwarded-prefix'], headersOfSources());
     await answered(names.flatMap((name) => hostileTexts(name, HEADER_LENGTH).map((text) => append('headers', '{}', { [name]: text }))));
   });
 });
@@ -70,7 +70,7 @@ describe('headers', () => {
 describe('queries', () => {
   const FILTERED = '/streams/%24all/filtered?context=streamid&type=regex';
   test('parameters', async () => {
-    await answered(parametersOfSources().flatMap((name) => hostileTexts(name, QUERY_LENGTH).flatMap((text) => ['/streams/x?', `${FILTERED}${name === 'data' ? '' : '&data=a'}&`, ...inLongRun(['/admin/scavenge/current?', '/connectors?'], [])]
+    await answered(parametersOfSources().flatMap((name) => hostileTexts(name, QUERY_LENGTH).flatMap((text) => ['/streams/x?', `${FILTERED}${name === 'data' ? '' : '&data=a'}&`, ...bySize([], ['/admin/scavenge/current?', '/connectors?'])]
       .map((route) => sender.status(`${route}${name}=${encodeURIComponent(text)}`, { headers: { ...ADMIN, accept: JSON_TYPE } })))));
   });
 
@@ -89,7 +89,7 @@ describe('JSON', () => {
   test('as the data of an event, which is stored as it came and taken apart by whoever reads it', async () => {
     const values = hostileValues(VALUE_LENGTH);
     await answered(values.flatMap((value, i) => [append(`value-${i}`, value), append(`value-${i}`, `{"a":${value}}`)]));
-    await answered(values.flatMap((_, i) => inLongRun(['?embed=body', '?embed=content', '?embed=pretty', '?embed=tryharder', '/0'], ['?embed=tryharder', '/1']).map((rest) => sender.status(`/streams/value-${i}${rest}`, { headers: { ...ADMIN, accept: 'application/vnd.eventstore.atom+json' } }))));
+    await answered(values.flatMap((_, i) => bySize(['?embed=tryharder', '/1'], ['?embed=body', '?embed=content', '?embed=pretty', '?embed=tryharder', '/0']).map((rest) => sender.status(`/streams/value-${i}${rest}`, { headers: { ...ADMIN, accept: 'application/vnd.eventstore.atom+json' } }))));
   });
 
   test('as a number of 4 MiB', async () => {
@@ -99,7 +99,7 @@ describe('JSON', () => {
 
   test('in a batch', async () => {
     const batch = (member: string, value: string) => sender.status('/streams/batch', { method: 'POST', headers: { ...ADMIN, 'content-type': 'application/vnd.eventstore.events+json' }, body: `[{"eventId":"${randomUUID()}","eventType":"made","data":{},"${member}":${value}}]` });
-    await answered(hostileValues(VALUE_LENGTH).flatMap((value) => inLongRun(['data', 'metadata', 'eventId', 'eventType', 'other'], ['data', 'eventId', 'other']).map((member) => batch(member, value))));
+    await answered(hostileValues(VALUE_LENGTH).flatMap((value) => bySize(['data', 'eventId', 'other'], ['data', 'metadata', 'eventId', 'eventType', 'other']).map((member) => batch(member, value))));
   });
 
   test('as metadata', async () => {
@@ -112,15 +112,15 @@ describe('JSON', () => {
   test('as settings, users and calls of webhooks', async () => {
     const send = (method: string, to: string, body: string, headers: Readonly<Record<string, string>> = {}) => sender.status(to, { method, headers: { ...ADMIN, 'content-type': JSON_TYPE, ...headers }, body });
     const script = Buffer.from('function route() { return { stream: "calls" }; }').toString('base64');
-    const schemes = inLongRun(SCHEME_NAMES, ['GitHub', 'Stripe', 'StandardWebhooks']);
+    const schemes = bySize(['GitHub', 'Stripe', 'StandardWebhooks'], SCHEME_NAMES);
     for (const scheme of schemes) {
       const settings = { instanceTypeName: 'webhook-source', routingScript: script, 'signature:scheme': scheme, 'signature:secret': secretFor(scheme), ...(scheme === 'Generic' && { 'signature:header': 'x-signature' }) };
       await send('POST', `/connectors/c-${scheme.toLowerCase()}`, JSON.stringify({ settings }));
       await send('POST', `/connectors/c-${scheme.toLowerCase()}/start`, '');
     }
     const values = hostileValues(VALUE_LENGTH);
-    await answered(values.slice(0, inLongRun(values.length, 12)).flatMap((value) => [send('POST', '/users', `{"loginName":${value}}`), send('POST', '/connectors/odd', `{"settings":${value}}`), send('POST', '/admin/scavenge', value), send('POST', '/webhook/c-github', value)]));
-    const signed = headersOfSources().filter((name) => inLongRun(/signature|hmac|webhook|timestamp|delivery/, /hub|stripe|^webhook/).test(name));
-    await answered(schemes.flatMap((scheme) => signed.flatMap((name) => hostileTexts(name, HEADER_LENGTH).slice(0, inLongRun(22, 2)).map((text) => send('POST', `/webhook/c-${scheme.toLowerCase()}`, '{}', { [name]: text })))));
+    await answered(values.slice(0, bySize(12, values.length)).flatMap((value) => [send('POST', '/users', `{"loginName":${value}}`), send('POST', '/connectors/odd', `{"settings":${value}}`), send('POST', '/admin/scavenge', value), send('POST', '/webhook/c-github', value)]));
+    const signed = headersOfSources().filter((name) => bySize(/hub|stripe|^webhook/, /signature|hmac|webhook|timestamp|delivery/).test(name));
+    await answered(schemes.flatMap((scheme) => signed.flatMap((name) => hostileTexts(name, HEADER_LENGTH).slice(0, bySize(2, 22)).map((text) => send('POST', `/webhook/c-${scheme.toLowerCase()}`, '{}', { [name]: text })))));
   });
 });

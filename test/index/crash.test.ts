@@ -3,10 +3,10 @@ import type { StreamIndex } from '../../core/index/stream-index.ts';
 import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { keyOf, openIndex, rangeOf } from './world.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 
 /** Every how many operations one is tried. */
-const EVERY = inLongRun(1, 3);
+const EVERY = bySize(3, 1);
 const BULKS = 4;
 const KEY = keyOf('order-42');
 

@@ -18,7 +18,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { collectingLog, type Key, keyOf, openIndex, rangeOf } from './world.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize, seedsFrom } from '../support/run-size.ts';
 
 const KEY: Key = keyOf('order-1');
 
@@ -179,7 +179,7 @@ describe('merges of different sizes', () => {
   });
 
   it('keep tables in the order of their age, whenever they end and whatever is asked for meanwhile', async () => {
-    for (let seed = 1; seed <= inLongRun(12, 2); seed++) {
+    for (const seed of seedsFrom(1, bySize(2, 12, 100))) {
       const random = new Random(seed);
       const storage = new MemoryStorage();
       const jobs = new SlowMerges(storage);

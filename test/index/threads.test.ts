@@ -7,14 +7,14 @@ import { HIT } from '../../core/cache/step.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { keyOf, openIndex, rangeOf, step } from './world.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 
 let folder: string;
 beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-index-')); });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const STREAMS = 500;
-const ROUNDS = inLongRun(24, 8);
+const ROUNDS = bySize(8, 24);
 
 describe('an index on the file system, written and merged by worker threads', () => {
   it('finds every entry while tables are replaced below it, and after it was opened again', async () => {

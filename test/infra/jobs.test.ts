@@ -13,7 +13,7 @@ import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { JOBS } from './jobs-for-tests.ts';
-import { IS_LONG_RUN } from '../support/long-run.ts';
+import { IS_LONG_RUN } from '../support/run-size.ts';
 
 let folder: string;
 let jobs: Jobs;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ran, skua, startedNode, startedProcess, threadsOf } from './spawn.ts';
-import { IS_LONG_RUN } from '../support/long-run.ts';
+import { IS_LONG_RUN } from '../support/run-size.ts';
 
 /** A whole chunk is read to verify it, and written to damage it. */
 const CHUNK_SIZE = ['--chunk-size', '1MiB'];

@@ -11,7 +11,7 @@ import { ANY } from '../../core/streams/api.ts';
 import { verifyDirectory } from '../../core/verify/verify.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
 import { checkpoint, contentOf, contents, copyTo, flip, putFile, resize, setCheckpoint } from './kit.ts';
@@ -332,12 +332,12 @@ describe('what is no damage', () => {
     const all = new FaultyStorage();
     await work(all);
     let refused = 0;
-    for (let at = 20; at < all.operations; at += inLongRun(37, 211)) {
+    for (let at = 20; at < all.operations; at += bySize(211, 37)) {
       const storage = new FaultyStorage({ seed: at });
       storage.crashAt(at, (['before', 'middle', 'after'] as const)[at % 3]);
       await work(storage).catch(() => {});
       const modes = ['drop', 'partial', 'clean'] as const;
-      for (const mode of inLongRun<readonly ('drop' | 'partial' | 'clean')[]>(modes, [modes[Math.floor(at / 211) % 3]!])) {
+      for (const mode of bySize<readonly ('drop' | 'partial' | 'clean')[]>([modes[Math.floor(at / 211) % 3]!], modes)) {
         const left = storage.restart(mode, at);
         const sums = await readBlockSums(left, nodeDigests, CHUNK);
         const name = sums === null || sums === 'not-ours' ? FIRST : `chunk-00000${sums.chunkNumber}.000000`;
@@ -354,8 +354,8 @@ describe('what is no damage', () => {
         refused++;
       }
     }
-    expect(refused).toBeGreaterThan(inLongRun(20, 2));
-  }, inLongRun(300_000, 30_000));
+    expect(refused).toBeGreaterThan(bySize(2, 20));
+  }, bySize(30_000, 300_000));
 });
 
 it('the next piece is read while one is summed, and not into its place', async () => {

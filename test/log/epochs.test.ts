@@ -5,7 +5,7 @@ import { decodeText } from '../../core/text.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { CHUNK, openTestLog, step } from './kit.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 
 /** The epochs of a log are a chain: disk-format.md section 3.7. */
 
@@ -37,7 +37,7 @@ describe('a start that a crash cuts off', () => {
     const operations = calm.operations;
     let unnoted = 0;
     for (let n = 1; n <= operations; n++) {
-      for (const mode of inLongRun<readonly (typeof MODES)[number][]>(MODES, [MODES[n % 4]!])) {
+      for (const mode of bySize<readonly (typeof MODES)[number][]>([MODES[n % 4]!], MODES)) {
         const crashed = before.restart('keep');
         crashed.crashAt(n);
         await open(crashed, 2).catch(() => {});
@@ -49,6 +49,6 @@ describe('a start that a crash cuts off', () => {
         expect(epochs.every(({ number }, i) => i === 0 || number > epochs[i - 1]!.number), `crash at operation ${n}, ${mode}`).toBe(true);
       }
     }
-    expect(unnoted, 'epochs of starts that were cut off').toBeGreaterThan(inLongRun(4, 0));
+    expect(unnoted, 'epochs of starts that were cut off').toBeGreaterThan(bySize(0, 4));
   });
 });

@@ -15,7 +15,7 @@ import { AutoClock } from './auto-clock.ts';
 import { backupsOf, expectRestored, HOUR_MS, memoryScratch, openRepositoryOf, restored } from './backup-kit.ts';
 import { OPTIONS } from './scavenge-kit.ts';
 import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, runTick, setMetadata, worldOf } from './tick-kit.ts';
-import { IS_LONG_RUN, inLongRun } from '../support/long-run.ts';
+import { IS_LONG_RUN, bySize } from '../support/run-size.ts';
 
 async function store(rounds = 40) {
   const clock = new AutoClock();
@@ -213,7 +213,7 @@ describe('a backup that a tick can\'t finish', () => {
 });
 
 describe('a tick that is killed at any call of a backup', () => {
-  test.each(inLongRun(['store', 'repository'] as const, ['repository'] as const))('of the %s: the backup before stays whole, and a repeat makes the next', async (which) => {
+  test.each(bySize(['repository'] as const, ['store', 'repository'] as const))('of the %s: the backup before stays whole, and a repeat makes the next', async (which) => {
     const { clock, objects, repository, instance, fill } = await store(15);
     expect(await backupsOf(objects, repository, clock, 5).ship(inAMinute(clock))).toBe('made');
     const first = await exportDirectory(objects);

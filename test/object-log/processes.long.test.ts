@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { bySize } from '../support/run-size.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';
 import { judgeStream } from './processes/history.ts';
 import type { Operation, Outcome } from './processes/history.ts';
 import { runProcesses } from './processes/run.ts';
 
-const SECONDS = 30;
-const WRITERS = 16;
+const SECONDS = bySize(10, 10, 60);
+const WRITERS = bySize(8, 8, 16);
 
 describe('the judge of histories', () => {
   const operation = (asked: Operation['asked'], startMs: number, endMs: number, ids: readonly string[], outcome: Outcome): Operation => ({ writer: 1, stream: 's', asked, startMs, endMs, ids, outcome });

@@ -1,6 +1,6 @@
 import { World } from '../scavenge/notation-world.ts';
 import { runOnObjects } from './tables-kit.ts';
-import { IS_LONG_RUN } from '../support/long-run.ts';
+import { IS_LONG_RUN } from '../support/run-size.ts';
 
 // The tables of the scavenge's specification, with every run on object storage. Those of tables-runs look at the jobs and
 // checkpoints inside a run, which ticks do not have: they stay on a node.

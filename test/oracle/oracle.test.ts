@@ -14,7 +14,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { allRow, readRow, readWholeAll, readWholeStream } from '../support/oracle.ts';
 import { openTestStore } from '../support/test-store.ts';
 import type { TestStoreOptions } from '../support/test-store.ts';
-import { IS_LONG_RUN, inLongRun } from '../support/long-run.ts';
+import { IS_LONG_RUN, bySize } from '../support/run-size.ts';
 
 /**
  * The recorded directories, read by us: the same answers as the reference database gave, event for event and position
@@ -66,7 +66,7 @@ afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
 
 describe.each(ORACLE_SETS)('%s', (name) => {
   const ways = [['with the index as it came', false], ['with an index rebuilt from the log', true]] as const;
-  it.each(inLongRun<(typeof ways)[number][]>([...ways], [ways[ORACLE_SETS.indexOf(name) % 2]!]))('answers as recorded %s', async (_, withoutIndex) => {
+  it.each(bySize<(typeof ways)[number][]>([ways[ORACLE_SETS.indexOf(name) % 2]!], [...ways]))('answers as recorded %s', async (_, withoutIndex) => {
     const storage = new MemoryStorage();
     await installFiles(storage, unpackSet(name), { withoutIndex });
     const before = await tableNames(storage);
@@ -88,7 +88,7 @@ async function tableNames(storage: Storage): Promise<string[]> {
 }
 
 describe('hash collisions', () => {
-  it.each(inLongRun(['transactions-2-deleted', 'orders-2-scavenged'], ['transactions-2-deleted']))('%s answers as recorded when every stream has the same hash', async (name) => {
+  it.each(bySize(['transactions-2-deleted'], ['transactions-2-deleted', 'orders-2-scavenged']))('%s answers as recorded when every stream has the same hash', async (name) => {
     const storage = new MemoryStorage();
     await installFiles(storage, unpackSet(name), { withoutIndex: true });
     const opened = await openSet(name, storage, { hasher: collidingHasher, memTableEntriesMax: 500 });
@@ -98,7 +98,7 @@ describe('hash collisions', () => {
 });
 
 describe('on the file system', () => {
-  it.each(inLongRun(['orders-3-grown', 'transactions-3-scavenged', 'fresh'], ['transactions-3-scavenged']))('%s answers as recorded', async (name) => {
+  it.each(bySize(['transactions-3-scavenged'], ['orders-3-grown', 'transactions-3-scavenged', 'fresh']))('%s answers as recorded', async (name) => {
     installFolder(folder, unpackSet(name));
     const opened = await openSet(name, new FilesystemStorage({ root: folder }));
     await expectAnswers(opened.store, loadOracle(name));
@@ -107,7 +107,7 @@ describe('on the file system', () => {
 });
 
 describe('writing to a recorded directory', () => {
-  it.each(inLongRun(['crashed', 'orders-5-scavenged', 'mid-3-completed', 'transactions-3-scavenged'], ['crashed']))('%s goes on: what was there stays, and the directory keeps the format', async (name) => {
+  it.each(bySize(['crashed'], ['crashed', 'orders-5-scavenged', 'mid-3-completed', 'transactions-3-scavenged']))('%s goes on: what was there stays, and the directory keeps the format', async (name) => {
     const storage = new MemoryStorage();
     await installFiles(storage, unpackSet(name));
     const oracle = loadOracle(name);
@@ -214,7 +214,7 @@ async function expectSameWithEitherIndex(archive: string): Promise<void> {
 }
 
 describe('histories', () => {
-  it.each(inLongRun(archives(HERE), archives(HERE).slice(0, 2)))('%s reads the same with the recorded and with a rebuilt index', async (archive) => {
+  it.each(bySize(archives(HERE).slice(0, 2), archives(HERE)))('%s reads the same with the recorded and with a rebuilt index', async (archive) => {
     await expectSameWithEitherIndex(join(HERE, archive));
   });
   const others = archives(ALL_HISTORIES).filter((name) => !archives(HERE).includes(name));

@@ -5,11 +5,11 @@ import { OUTCOMES } from '../support/crash-run.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { Random } from '../support/random.ts';
-import { IS_LONG_RUN } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 import { append, fill, openProven, scavenge, verify } from './proof-kit.ts';
 
 /** Distance of the operations at which the power fails. */
-const STEP = IS_LONG_RUN ? 1 : 37;
+const STEP = bySize(37, 5, 1);
 
 let image: FaultyStorage;
 let early: Anchor;

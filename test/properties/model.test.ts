@@ -15,7 +15,7 @@ import { Player } from '../support/player.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { TEST_NOW_MS, openTestStore } from '../support/test-store.ts';
 import type { TestStoreOptions } from '../support/test-store.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 
 /** Random commands on the store and on a naive model in memory: each gives the same result, and so does all that can be read afterwards. */
 
@@ -52,9 +52,9 @@ function check(runs: number, seed: number, make: () => { storage: Storage; optio
 }
 
 describe('the store and the model agree', () => {
-  it('on memory storage', () => check(inLongRun(150, 10), 101, () => ({ storage: new MemoryStorage() })));
-  it('on memory storage when all streams have the same hash', () => check(inLongRun(40, 8), 102, () => ({ storage: new MemoryStorage(), options: { hasher: collidingHasher } })));
-  it('on the file system', () => check(inLongRun(15, 3), 103, () => {
+  it('on memory storage', () => check(bySize(10, 60, 300), 101, () => ({ storage: new MemoryStorage() })));
+  it('on memory storage when all streams have the same hash', () => check(bySize(8, 15, 80), 102, () => ({ storage: new MemoryStorage(), options: { hasher: collidingHasher } })));
+  it('on the file system', () => check(bySize(3, 6, 30), 103, () => {
     const root = mkdtempSync(join(tmpdir(), 'skua-model-'));
     return { storage: new FilesystemStorage({ root }), done: () => rmSync(root, { recursive: true, force: true }) };
   }));

@@ -5,7 +5,7 @@ import type { Explanation } from '../../core/scavenge/api.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY, type EventStore } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
@@ -179,6 +179,6 @@ function countOf(ranges: Explanation['removed'] | Explanation['kept']): number {
 describe('retention where clocks are set back', () => {
   it('reads, explain and a scavenge agree with a naive model', () => fc.assert(
     fc.asyncProperty(history, (steps) => new History().play(steps)),
-    { seed: 301, numRuns: inLongRun(40, 12), endOnFailure: false },
+    { seed: 301, numRuns: bySize(12, 40), endOnFailure: false },
   ));
 });

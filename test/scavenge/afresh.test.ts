@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 import { append, checkpointOf, eventsOf, fill, historyOf, openWorld, recordsBelow, runToEnd, setMetadata, type World } from './control-kit.ts';
 import { crashAndGoOn, prepare } from './crash-kit.ts';
 
@@ -156,11 +156,11 @@ test('a run that began afresh and was stopped is gone on with, not abandoned onc
 describe('the power fails in a run that abandons another', () => {
   it('leaves the one or the other at any storage operation and behind any commit, and nothing in between', async () => {
     const prepared = await prepare(11);
-    const step = inLongRun(7, 151);
-    for (const share of inLongRun([0.3, 0.5, 0.7, 0.9], [0.5, 0.8])) {
+    const step = bySize(151, 23, 7);
+    for (const share of bySize([0.5, 0.8], [0.3, 0.5, 0.7, 0.9])) {
       const abandons = Math.floor(prepared.operations * share);
       for (let operation = 1; operation <= prepared.operations; operation += step) expect(await crashAndGoOn(prepared, { operation, abandons, mode: operation % 2 === 0 ? 'drop' : 'partial', commitsLost: operation % 3, seed: operation })).toEqual([]);
-      for (let commit = 1; commit <= 4; commit++) for (const commitsLost of inLongRun([0, 1], [commit % 2])) expect(await crashAndGoOn(prepared, { commit, abandons, mode: 'drop', commitsLost, seed: commit })).toEqual([]);
+      for (let commit = 1; commit <= 4; commit++) for (const commitsLost of bySize([commit % 2], [0, 1])) expect(await crashAndGoOn(prepared, { commit, abandons, mode: 'drop', commitsLost, seed: commit })).toEqual([]);
     }
   });
 });

@@ -15,7 +15,7 @@ import { CHUNK, openTestLog, readBackward, readForward } from '../log/kit.ts';
 import type { SeenRecord } from '../log/kit.ts';
 import { errorsIn, event, ID, jobContext, runSettings, statesWith } from './chunk-kit.ts';
 import { SlowStorage, turn } from './slow-storage.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 
 /** Completed chunks of the log of these tests. */
 const CHUNKS = 6;
@@ -137,7 +137,7 @@ describe('a crash at any operation of executing, merging and switching', () => {
     await work(measured, measuredLog, measuredCache);
     const operations = measured.operations;
     const full = (await readForward((await openTestLog(await copyOfLog())).table)).map(textOf);
-    for (let n = first; n <= operations; n += inLongRun(1, 4)) {
+    for (let n = first; n <= operations; n += bySize(4, 1)) {
       const storage = new FaultyStorage({ seed: n });
       const cache = new BlockCache(0);
       const log = await makeLog(storage, cache);

@@ -10,7 +10,7 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { setMetadata } from './control-kit.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 
 /**
  * A scavenge that begins with some kilobytes free ends with `disk_full`, and the process lives on: memory that is mapped to a
@@ -69,7 +69,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.skipIf(reason !== null)(`a scavenge on a full disk${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
-  test.each(inLongRun(DISKS, DISKS.slice(1)))('ends with disk_full and goes on when there is room, at every fill level: blocks of $blockBytes bytes', async ({ blockBytes, levels }) => {
+  test.each(bySize(DISKS.slice(1), DISKS))('ends with disk_full and goes on when there is room, at every fill level: blocks of $blockBytes bytes', async ({ blockBytes, levels }) => {
     const name = `disk-${blockBytes}`;
     expect(mount(name, blockBytes)).toBeNull();
     try {

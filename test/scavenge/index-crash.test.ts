@@ -3,7 +3,7 @@ import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { rangeOf } from '../index/world.ts';
 import { type Entry, IndexWorld } from './index-kit.ts';
-import { IS_LONG_RUN, inLongRun } from '../support/long-run.ts';
+import { IS_LONG_RUN, bySize } from '../support/run-size.ts';
 
 const GROUPS: readonly (readonly Entry[])[] = [0, 1, 2].map((group) => [0, 1].map((n) => ({ stream: 'a', number: group * 2 + n, position: (group * 2 + n) * 100 })));
 const DISCARD_POINT = 5;
@@ -28,7 +28,7 @@ describe('an index that is scavenged when the power fails', () => {
     const last = dry.storage.operations;
     expect(last - first).toBeGreaterThan(25);
     let fewest = 6;
-    for (let n = first + 1; n <= last; n += inLongRun(1, 4)) {
+    for (let n = first + 1; n <= last; n += bySize(4, 1)) {
       const { world, storage } = await prepared(n);
       storage.crashAt(n);
       try {

@@ -14,13 +14,13 @@ import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 
 /** Readers and subscriptions that run throughout several scavenges see no error, no gap and no event twice. */
 
 const KEPT = ['kept-0', 'kept-1', 'kept-2', 'kept-3'];
 const CHUNK_BYTES = 65_536;
-const ROUNDS = inLongRun(4, 2);
+const ROUNDS = bySize(2, 4);
 
 function event(random: Random, data: Uint8Array = new Uint8Array(random.int(200, 900))): NewEvent {
   return { id: `00000000-0000-4000-8000-${String(random.int(0, 2 ** 40)).padStart(12, '0').slice(-12)}`, type: 'noted', isJson: false, data, metadata: new Uint8Array(0) };

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { simulate } from './auto-scavenge/simulate.ts';
 import type { SimOptions, SimResult } from './auto-scavenge/simulate.ts';
-import { IS_LONG_RUN, inLongRun } from '../support/long-run.ts';
+import { IS_LONG_RUN, bySize, seedsFrom } from '../support/run-size.ts';
 
 /** A short run of the simulation; `node test/simulation/auto-scavenge-long.ts` is the long one. */
 
-const SEEDS = inLongRun(250, 15);
+const SEEDS = bySize(15, 80, 1_000);
 /** What goes wrong is found within these. */
 const SEEDS_WRONG = 250;
 
-async function run(seeds: number, options: SimOptions = {}, from = 1): Promise<SimResult[]> {
+async function run(seeds: readonly number[]): Promise<SimResult[]> {
   const results: SimResult[] = [];
-  for (let seed = from; seed < from + seeds; seed++) results.push(await simulate(seed, options));
+  for (const seed of seeds) results.push(await simulate(seed));
   return results;
 }
 
@@ -19,7 +19,7 @@ const problemsOf = (results: readonly SimResult[]) => results.flatMap(({ problem
 
 describe('the simulated cluster', () => {
   test('keeps all rules whatever happens, and everything that may happen does', async () => {
-    const results = await run(SEEDS);
+    const results = await run(seedsFrom(1, SEEDS));
     expect(problemsOf(results)).toEqual([]);
     const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
     expect(sum('cycles')).toBeGreaterThan(2 * SEEDS);

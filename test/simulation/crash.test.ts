@@ -7,7 +7,7 @@ import { findFormatErrors } from '../support/check-directory.ts';
 import { isCrash } from '../support/crash.ts';
 import { findLosses } from '../support/check-store.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize, seedsFrom } from '../support/run-size.ts';
 
 /**
  * The power fails at every single mutating operation of a seeded workload that completes chunks, flushes the memtable
@@ -17,7 +17,7 @@ import { inLongRun } from '../support/long-run.ts';
 const SEED = 11;
 const ROUNDS = 20;
 /** Every how many operations one is tried: no multiple of 3, since the moments of crashes change with them. */
-const EVERY = inLongRun(1, 71);
+const EVERY = bySize(71, 7, 1);
 /** Refusals that are part of the workload. */
 const EXPECTED_REFUSALS = [null, 'stream_deleted', 'stream_not_found', 'wrong_expected_version'];
 
@@ -98,7 +98,7 @@ describe('power loss', () => {
 });
 
 describe('many power losses', () => {
-  it.each(inLongRun([1, 2, 3, 4, 5, 6], [1]))('one after the other on one disk, seed %d', async (seed) => {
+  it.each(seedsFrom(1, bySize(1, 3, 50)))('one after the other on one disk, seed %d', async (seed) => {
     expect(await runChain(seed, 8)).toEqual([]);
   });
 });

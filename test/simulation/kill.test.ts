@@ -12,12 +12,12 @@ import { killEvent } from '../support/kill-writer.ts';
 import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
 import type { Request } from '../support/workload.ts';
-import { inLongRun } from '../support/long-run.ts';
+import { bySize } from '../support/run-size.ts';
 
 /** A real process is killed under load, several times on the same folder, and each time everything acknowledged is there. */
 
 const WRITER = fileURLToPath(new URL('../support/kill-writer.ts', import.meta.url));
-const ROUNDS = inLongRun(6, 2);
+const ROUNDS = bySize(2, 6);
 const CLIENTS = 8;
 
 let base = '';

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { inLongRun } from './long-run.ts';
+import { bySize } from './run-size.ts';
 
 /** What a hostile client sends: the same character again and again, wherever text is looked at. */
 
@@ -31,7 +31,7 @@ export function parametersOfSources(): string[] {
   return [...found].sort();
 }
 
-const CHARACTERS = inLongRun([' ', '\t', '"', '\'', '/', '\\', ',', ';', '=', ':', '.', '-', '+', '*', '%', '(', '[', '{', '0', '9', 'a', 'F'], [' ', '"', '/', ',', ';', '.', '0', 'a']);
+const CHARACTERS = bySize([' ', '"', '/', ',', ';', '.', '0', 'a'], [' ', '\t', '"', '\'', '/', '\\', ',', ';', '=', ':', '.', '-', '+', '*', '%', '(', '[', '{', '0', '9', 'a', 'F']);
 
 /** What stands before and behind them; blanks at the ends would be lost on the way. */
 const AROUND: Readonly<Record<string, readonly (readonly [string, string])[]>> = {

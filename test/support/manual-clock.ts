@@ -5,7 +5,11 @@ interface Sleeper { readonly due: number; readonly wake: () => void }
 /** Turns of the event loop that work which yields again and again gets before time goes on all the same. */
 const WORKING_TURNS_MAX = 1_000;
 
-/** Time driven by hand. Wall and monotonic time move together with `advance`; `setNow` moves the wall clock alone. */
+/**
+ * Time driven by hand. Wall and monotonic time move together with `advance`; `setNow` moves the wall clock alone. Who sleeps is known to the clock
+ * alone: Node.js keeps a signal of several (`AbortSignal.any`) for as long as somebody listens to it, and with it would keep all of a store that
+ * lost its power in its sleep.
+ */
 export class ManualClock implements Clock {
   #now: number;
   #monotonic = 0;
@@ -34,12 +38,13 @@ export class ManualClock implements Clock {
         due: this.#monotonic + ms,
         wake: () => {
           this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
-          signal?.removeEventListener('abort', sleeper.wake);
+          signal?.removeEventListener('abort', abort);
           resolve();
         },
       };
+      const abort = wakes(new WeakRef(sleeper));
       this.#sleepers.push(sleeper);
-      signal?.addEventListener('abort', sleeper.wake);
+      signal?.addEventListener('abort', abort);
     });
   }
 
@@ -79,6 +84,11 @@ export class ManualClock implements Clock {
     this.#yields++;
     return this.#yieldBy === 'microtask' ? Promise.resolve() : turn();
   }
+}
+
+/** Apart from the clock: a function holds all that the functions beside it can see. */
+function wakes(sleeper: WeakRef<Sleeper>): () => void {
+  return () => sleeper.deref()?.wake();
 }
 
 function turn(): Promise<void> {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { declaredMembers } from '../local/packed.ts';
 import { ROOT, Spawned } from '../local/spawn.ts';
 import type { Ended } from '../local/spawn.ts';
+import { bySize } from '../support/run-size.ts';
 import { workplace } from './package.ts';
 import type { Workplace } from './package.ts';
 
@@ -45,10 +46,12 @@ test('the suite runs in node:test', async () => {
   expect(code).toBe(0);
 });
 
-test('a hundred files side by side have a node each', async () => {
-  const at = path.join(place.folder, 'hundred');
+const FILES = bySize(30, 30, 100);
+
+test(`${FILES} files side by side have a node each`, async () => {
+  const at = path.join(place.folder, 'many');
   await mkdir(at);
-  for (let i = 0; i < 100; i++) {
+  for (let i = 0; i < FILES; i++) {
     await writeFile(path.join(at, `file-${i}.test.mjs`), `
 import { expect, test } from 'vitest';
 import { startTestNode } from 'skua/testing';
@@ -61,7 +64,7 @@ test('has its own', async () => {
 `);
   }
   const { code, out, err } = await run(at, [path.join(place.folder, 'node_modules/vitest/vitest.mjs'), 'run', '--pool=threads', '--maxWorkers=8', '--testTimeout=600000']);
-  expect(`${out}\n${err}`).toMatch(/Test Files +100 passed \(100\)/);
+  expect(`${out}\n${err}`).toMatch(new RegExp(`Test Files +${FILES} passed \\(${FILES}\\)`));
   expect(code).toBe(0);
 });
 

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vi
 import { ClientCluster } from '../cluster/clients/members.ts';
 import { Member } from '../cluster/processes/member.ts';
 import { freePorts } from '../support/free-ports.ts';
+import { bySize } from '../support/run-size.ts';
 import { launched } from './chromium.ts';
 
 /** The page in a real browser, at a real node from the sources. A test says what a user sees and does; that nothing else happens meanwhile is looked at after each. */
@@ -22,8 +23,8 @@ const TOKEN = 'a token of these tests alone';
 export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } } as const;
 export type Size = keyof typeof SIZES;
 export type Scheme = 'light' | 'dark';
-/** All that a view is looked at in, in light and in dark. */
-export const SIZE_NAMES = Object.keys(SIZES) as readonly Size[];
+/** What a view is looked at in, in light and in dark: one that is not too wide for a phone, and reads on a desk, does so on a wall, where a picture takes twice as long. */
+export const SIZE_NAMES: readonly Size[] = bySize<readonly Size[]>(['phone', 'desk'], ['phone', 'desk'], ['phone', 'desk', 'wall']);
 const SCHEMES: readonly Scheme[] = ['light', 'dark'];
 
 export interface PageOptions {

@@ -1,5 +1,5 @@
 import * as eventstore from '@eventstore/db-client';
-import { IS_LONG_RUN } from '../../support/long-run.ts';
+import { IS_LONG_RUN } from '../../support/run-size.ts';
 import { describeClient } from './describe-client.ts';
 import type { Library } from './nodes.ts';
 import { persistentTests } from './suites/persistent.ts';

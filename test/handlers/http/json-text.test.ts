@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JSON_DEPTH_MAX, jsonString, reindent } from '../../../handlers/http/json-text.ts';
-import { inLongRun } from '../../support/long-run.ts';
+import { bySize } from '../../support/run-size.ts';
 
 describe('reindent', () => {
   test.each([
@@ -52,7 +52,7 @@ describe('reindent', () => {
         parses = false;
       }
       expect(reindent(text) !== null).toBe(parses);
-    }), { seed: 11, numRuns: inLongRun(5_000, 1_000) });
+    }), { seed: 11, numRuns: bySize(1_000, 5_000) });
   });
 });
 

@@ -32,7 +32,7 @@ import { schemaErrors } from '../../support/json-schema.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
 import { EVENTS, ORIGIN } from '../harness.ts';
-import { IS_LONG_RUN } from '../../support/long-run.ts';
+import { IS_LONG_RUN } from '../../support/run-size.ts';
 
 const document = openApiDocument(ROUTES, { version: '9.9.9', isSecured: true });
 const paths = document.paths as Record<string, Record<string, OperationObject>>;

@@ -8,7 +8,7 @@ import { timestampText } from '../../../core/time.ts';
 import { JsonBytes, written } from '../../../handlers/http/json-bytes.ts';
 import { isOnePiece, writeLine, writeLinePieces } from '../../../handlers/streams/feed.ts';
 import { numberText } from '../../../handlers/http/url.ts';
-import { inLongRun } from '../../support/long-run.ts';
+import { bySize } from '../../support/run-size.ts';
 
 /** The line as the platform writes it, from an object of the same members. */
 function reference(event: StoredEvent): string {
@@ -43,7 +43,7 @@ test('a line is what the platform makes of the same members, whole and in pieces
     text += decodeText(out.take());
     if (isOnePiece(each)) expect(text).toBe(expected);
     else expect(text === expected).toBe(true);
-  }), { seed: 5, numRuns: inLongRun(3_000, 300) });
+  }), { seed: 5, numRuns: bySize(300, 3_000) });
 });
 
 test('every byte of data is what the platform makes of it', () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { QuickJsSandbox } from '../../../infra/quickjs/quickjs-sandbox.ts';
 import { GRAFFITI, HOSTILE } from './hostile-scripts.ts';
 import { LIMITS, callOf, quickJsSandbox } from './sandbox-for-tests.ts';
-import { inLongRun } from '../../support/long-run.ts';
+import { bySize } from '../../support/run-size.ts';
 
 const GOOD = "let calls = 0; function route({ body }) { calls++; return { stream: `good-${body.n}-${calls}`, schema: String(Math.random()) }; }";
 const WORKERS_AND_SPARE = 3;
@@ -14,7 +14,7 @@ describe('hostile scripts', () => {
 
   const good = (n: number, connectorId: string) => callOf(sandbox, GOOD, { connectorId, requestJson: JSON.stringify({ body: { n } }) });
 
-  test.each(HOSTILE.map((hostile, i) => [hostile.name, hostile, i] as const).filter((_, i) => i % inLongRun(1, 2) === 0))('%s', async (_, hostile, i) => {
+  test.each(HOSTILE.map((hostile, i) => [hostile.name, hostile, i] as const).filter((_, i) => i % bySize(2, 1) === 0))('%s', async (_, hostile, i) => {
     const before = await good(i, 'good');
     const connectorId = `hostile-${i}`;
     const result = await callOf(sandbox, hostile.script, { connectorId });

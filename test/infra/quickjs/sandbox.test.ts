@@ -13,7 +13,7 @@ import type { ToWorker } from '../../../infra/quickjs/messages.ts';
 import type { QuickJsSandbox } from '../../../infra/quickjs/quickjs-sandbox.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { LIMITS, callOf, quickJsSandbox } from './sandbox-for-tests.ts';
-import { IS_LONG_RUN } from '../../support/long-run.ts';
+import { IS_LONG_RUN } from '../../support/run-size.ts';
 
 const GOOD = "const route = () => ({ stream: 's' });";
 const SPINNING = 'function route() { for (;;); }';

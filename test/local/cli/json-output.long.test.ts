@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../../local/commands/all.ts';
-import { inLongRun } from '../../support/long-run.ts';
+import { bySize } from '../../support/run-size.ts';
 import { ran, startedNode } from '../spawn.ts';
 import type { Started } from '../spawn.ts';
 
@@ -101,7 +101,7 @@ describe('JSON on standard output', () => {
     expect([...called, ...ELSEWHERE].toSorted()).toEqual(withJson.toSorted());
   });
 
-  test.for(CALLS.filter(({ isSlow }) => inLongRun(true, isSlow !== true)))('$words', async ({ words, before, code = 0 }) => {
+  test.for(CALLS.filter(({ isSlow }) => bySize(isSlow !== true, true)))('$words', async ({ words, before, code = 0 }) => {
     if (before !== undefined) expect(await ran(plainWords(before))).toMatchObject({ code: 0 });
     const ended = await ran(wordsOf(words));
     expect(ended).toMatchObject({ code, out: expect.stringMatching(/[}\]]\n$/) });

@@ -11,7 +11,7 @@ import { COMMANDS } from '../../../local/commands/all.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';
 import { worldOf } from '../../object-log/setup.ts';
 import { systemClock } from '../../../infra/clock.ts';
-import { IS_LONG_RUN } from '../../support/long-run.ts';
+import { IS_LONG_RUN } from '../../support/run-size.ts';
 import { openTestStore } from '../../support/test-store.ts';
 import type { Ended } from '../spawn.ts';
 import { startedNode } from '../spawn.ts';

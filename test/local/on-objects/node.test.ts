@@ -2,7 +2,7 @@ import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { skua, startedNode } from '../spawn.ts';
 import { ask, fill, type Node, numbersIn, onBucket, setMaxCount, streamUrl, until } from './kit.ts';
-import { IS_LONG_RUN } from '../../support/long-run.ts';
+import { IS_LONG_RUN } from '../../support/run-size.ts';
 
 /** Nodes whose data lie in a bucket, as processes of their own. */
 

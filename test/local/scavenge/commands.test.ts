@@ -7,7 +7,7 @@ import { COMMANDS } from '../../../local/commands/all.ts';
 import { skua, startedNode } from '../spawn.ts';
 import type { Ended } from '../spawn.ts';
 import { FakeIo } from '../support.ts';
-import { IS_LONG_RUN } from '../../support/long-run.ts';
+import { IS_LONG_RUN } from '../../support/run-size.ts';
 
 /** Scavenging from the command line against real nodes and directories. Where no signal is sent, the commands run in this process. */
 

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { bySize, seedsFrom } from '../../support/run-size.ts';
 import { FAULTS } from './faults.ts';
 import { simulate, type SimResult } from './simulate.ts';
 
 /** A short run of the simulation of members; `node test/simulation/cluster-long.ts` is the long one. */
 
-const SEEDS = 100;
+const SEEDS = bySize(1, 30, 300);
 /** What goes wrong is found within these. */
 const SEEDS_WRONG = 300;
 const LONG = fileURLToPath(new URL('../cluster-long.ts', import.meta.url));
@@ -23,7 +24,7 @@ function simulated(seed: number): Promise<SimResult> {
 describe('members of a cluster over one bucket', () => {
   test('have one log and serve it, whatever happens, and everything that may happen does', async () => {
     const results: SimResult[] = [];
-    for (let seed = 1; seed <= SEEDS; seed++) results.push(await simulated(seed));
+    for (const seed of seedsFrom(1, SEEDS)) results.push(await simulated(seed));
     const bad = results.find(({ problems }) => problems.length > 0);
     expect(bad?.problems ?? [], bad?.history.slice(-60).join('\n')).toEqual([]);
     const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);

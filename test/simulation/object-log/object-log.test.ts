@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import { simulate, type SimOptions, type SimResult } from './simulate.ts';
-import { inLongRun } from '../../support/long-run.ts';
+import { bySize, seedsFrom } from '../../support/run-size.ts';
 
 /** A short run of the simulation; `node test/simulation/object-log-long.ts` is the long one. */
 
-const SEEDS = inLongRun(70, 15);
+const SEEDS = bySize(15, 40, 1_000);
 /** What goes wrong is found within these. */
 const SEEDS_WRONG = 70;
 
-async function run(seeds: number, options: SimOptions = {}, from = 1): Promise<SimResult[]> {
+async function run(seeds: readonly number[]): Promise<SimResult[]> {
   const results: SimResult[] = [];
-  for (let seed = from; seed < from + seeds; seed++) results.push(await simulate(seed, options));
+  for (const seed of seeds) results.push(await simulate(seed));
   return results;
 }
 
 describe('writers, readers and ticks on one bucket', () => {
   test('have one log, whatever happens, and everything that may happen does', async () => {
-    const results = await run(SEEDS);
+    const results = await run(seedsFrom(1, SEEDS));
     expect(results.flatMap(({ problems }) => problems)).toEqual([]);
     const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
     expect(sum('commits')).toBeGreaterThan(20 * SEEDS);

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { openOn, OUTCOMES } from '../../support/crash-run.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { type Crashing, crashWhileDelivering } from './deduplication-crash-kit.ts';
-import { inLongRun } from '../../support/long-run.ts';
+import { bySize, seedsFrom } from '../../support/run-size.ts';
 
-const SEEDS = inLongRun(12, 5);
+const SEEDS = seedsFrom(1, bySize(5, 12, 100));
 
 function onDisk(storage: FaultyStorage): Crashing {
   return {
@@ -18,7 +18,7 @@ function onDisk(storage: FaultyStorage): Crashing {
 /** Notes that a crash left without their events. */
 let notesAlone = 0;
 
-test.each(Array.from({ length: SEEDS }, (_, i) => i + 1))('a crash anywhere loses no event that was confirmed and writes none twice, seed %i', async (seed) => {
+test.each(SEEDS)('a crash anywhere loses no event that was confirmed and writes none twice, seed %i', async (seed) => {
   notesAlone += await crashWhileDelivering(seed, onDisk(new FaultyStorage({ seed, reads: 'async' })));
 });
 
