@@ -1,6 +1,7 @@
 import * as http2 from 'node:http2';
 import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { COMMANDS } from '../../local/commands/all.ts';
 import { SocketCall } from '../grpc/recorded/socket-call.ts';
@@ -9,14 +10,18 @@ import { freePorts } from '../support/free-ports.ts';
 import { InProcessS3 } from '../support/s3/in-process-s3.ts';
 import { ok, packed } from './packed.ts';
 import type { Packed } from './packed.ts';
-import type { Spawned } from './spawn.ts';
+import { ran } from './spawn.ts';
+import type { Ended, Spawned } from './spawn.ts';
 
 /**
- * Every example of every help text is run with the packed package, each in a folder that has what examples name: `./data`, `./backups`,
- * `route.js` and so on, beside a running node and buckets. A new example is run without doing anything here; where it needs more, `NEEDS` has it.
+ * Every example of every help text is run, each in a folder that has what examples name: `./data`, `./backups`, `route.js` and so on, beside a
+ * running node and buckets. Of each command one is run with the packed package, as are those that stay; the others in this process, which has what
+ * the package was made of. A new example is run without doing anything here; where it needs more, `MAKES` has it.
  */
 
 const EXAMPLES = COMMANDS.flatMap(({ examples }) => examples.map(({ line }) => line));
+/** What reads its credentials from the environment wants one of its own. */
+const isPacked = (line: string): boolean => line.includes('s3://') || COMMANDS.some(({ examples }) => examples[0]!.line === line);
 
 /** Commands that stay until they are ended, and what they say when they are there. */
 const SERVERS: readonly (readonly [RegExp, RegExp])[] = [[/^skua start(?!.*--what-if)/, /is listening on (\S+)\n/], [/^skua functions serve/, /The functions answer at (\S+),/], [/^skua cluster try/, /^(http:\S+) {2}data /m], [/^skua cluster status --watch/, /(\S+) leads, epoch/]];
@@ -171,12 +176,29 @@ test.each(EXAMPLES)('%s', async (line) => {
   const work = await workFor(line);
   if (SERVERS.some(([which]) => which.test(line))) await whileServing(line, work, async () => {});
   else if (line.startsWith('curl ')) await whileServing('skua functions serve', work, (url) => call(line.replace('http://127.0.0.1:2113', url), work));
-  else await call(here(line, work), work, ENDS[line]?.[0]);
+  else await (isPacked(line) ? call : callHere)(here(line, work), work, ENDS[line]?.[0]);
   await rm(work, { recursive: true, force: true });
 });
 
 async function call(line: string, cwd: string, expected = 0): Promise<void> {
-  const { code, out, err } = await all.shell(line, { cwd, env }).ended;
+  judge(await all.shell(line, { cwd, env }).ended, expected);
+}
+
+/** Words as a shell takes them: in quotes or not, with variables and a file to read from. */
+async function callHere(line: string, cwd: string, expected = 0): Promise<void> {
+  const [command, from] = line.split(' < ') as [string, string?];
+  const words = Array.from(command.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g), ([, double, single, bare]) => single ?? (double ?? bare)!.replace(/\$(\w+)/g, (_, name: string) => env[name] ?? ''));
+  expect(words.shift()).toBe('skua');
+  const before = process.cwd();
+  process.chdir(cwd);
+  try {
+    judge(await ran(words, env, from === undefined ? undefined : Readable.from(await readFile(from))), expected);
+  } finally {
+    process.chdir(before);
+  }
+}
+
+function judge({ code, out, err }: Ended, expected: number): void {
   expect({ code, ...(code !== expected && { out, err }) }).toEqual({ code: expected });
 }
 

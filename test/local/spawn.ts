@@ -83,11 +83,11 @@ class Here extends Written {
   readonly #process = new EventEmitter();
   readonly ended: Promise<Ended>;
 
-  constructor(words: readonly string[], env: Record<string, string> = {}) {
+  constructor(words: readonly string[], env: Record<string, string> = {}, stdin?: NodeJS.ReadableStream) {
     super();
     const { promise: exit, resolve } = Promise.withResolvers<ExitCode>();
     const io: Io = {
-      stdout: { write: (text) => this.take('out', text) }, stderr: { write: (text) => this.take('err', text) }, env: { ...process.env, NO_COLOR: '1', ...env },
+      stdout: { write: (text) => this.take('out', text) }, stderr: { write: (text) => this.take('err', text) }, env: { ...process.env, NO_COLOR: '1', ...env }, ...(stdin !== undefined && { stdin }),
       process: Object.assign(this.#process, { exit: resolve }),
     };
     this.ended = Promise.race([runProgram({ commands: COMMANDS, version: VERSION }, words, io), exit]).then((code) => ({ code, out: this.out, err: this.err }));
@@ -126,8 +126,8 @@ export function startedNode(words: readonly string[]): Promise<Started> {
 }
 
 /** `skua ...` in this process, to its end. */
-export function ran(words: readonly string[], env?: Record<string, string>): Promise<Ended> {
-  return new Here(words, env).ended;
+export function ran(words: readonly string[], env?: Record<string, string>, stdin?: NodeJS.ReadableStream): Promise<Ended> {
+  return new Here(words, env, stdin).ended;
 }
 
 function wordsOf(words: readonly string[]): string[] {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
-import { atNode, pictured, SIZE_NAMES, sees } from './kit.ts';
+import { atNode, caught, pictured, SIZE_NAMES, sees } from './kit.ts';
 import type { Ui } from './kit.ts';
-import { fillChunks, fillLog, GOING, idle, json, SMALL_CHUNKS, soon } from './log-to-scavenge.ts';
+import { current, fillChunks, fillLog, GOING, idle, json, SMALL_CHUNKS, soon } from './log-to-scavenge.ts';
 
 interface Chunk { readonly file: string; readonly start: number; readonly end: number; readonly isOngoing: boolean; readonly isScavenged: boolean; readonly isCold: boolean }
 interface Chunks { readonly chunks: readonly Chunk[] }
@@ -106,7 +106,7 @@ atNode('the chunk map', (ui) => {
     await page.locator(GRID).waitFor();
     const before = await picture(page);
     expect((await ui.ask('POST', '/admin/scavenge?throttlePercent=1')).status).toBe(200);
-    await page.getByRole('progressbar', { name: 'Scavenge' }).waitFor();
+    await caught(page.getByRole('progressbar', { name: 'Scavenge' }), async () => (await current(ui)) === '');
     await soon(() => picture(page)).not.toBe(before);
     // It has been seen to move: one without a throttle does the rest.
     await ui.ask('DELETE', '/admin/scavenge/current');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import axe from 'axe-core';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { ClientCluster } from '../cluster/clients/members.ts';
 import { Member } from '../cluster/processes/member.ts';
@@ -45,6 +45,17 @@ interface Watched {
 const VIOLATIONS = `
   window.__violations = [];
   document.addEventListener('securitypolicyviolation', (event) => window.__violations.push(event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample));
+`;
+/**
+ * The clock by which pages ask again: what is due in 2 s is due in 0.2 s, so that no test waits for what a user would not notice. What only goes away
+ * by itself (a notice, after 6 s) stays as long as it does, and so does what is quicker or slower than any question.
+ */
+const HURRIED = `
+  const HURRY = 10, QUICK_MS = 2000, SLOW_MS = 60000, NOTICE_MS = 6000;
+  for (const name of ['setTimeout', 'setInterval']) {
+    const real = window[name];
+    window[name] = (work, ms, ...more) => real(work, ms >= QUICK_MS && ms <= SLOW_MS && ms !== NOTICE_MS ? ms / HURRY : ms, ...more);
+  }
 `;
 /**
  * Resolves when the page stands in the colours of a scheme: a browser tells it of the change a while after it was asked to, paints it in a later picture, and
@@ -163,6 +174,7 @@ export class Ui {
       if (protocol !== 'data:' && protocol !== 'blob:' && asked !== host) complaints.push(`request: ${request.url()}`);
     });
     await page.addInitScript(VIOLATIONS);
+    await page.addInitScript(HURRIED);
     this.#watched.push({ page, complaints });
   }
 }
@@ -277,4 +289,15 @@ function around(name: string, ui: Ui, server: Server, define: () => void): void 
 /** The text that is seen at a place of the page, once it holds what is wanted. */
 export async function sees(page: Page, text: string | RegExp): Promise<void> {
   await page.getByText(text).filter({ visible: true }).first().waitFor();
+}
+
+/** What a page shows while a run is under way has come; fails as soon as the run is over without it, so that a test can try another one. */
+export async function caught(what: Locator, isOver: () => Promise<boolean>): Promise<void> {
+  let seen = false;
+  await expect.poll(async () => {
+    const over = await isOver();
+    seen = await what.first().isVisible();
+    return seen || over;
+  }).toBe(true);
+  expect(seen, 'It was over before the page had shown it.').toBe(true);
 }

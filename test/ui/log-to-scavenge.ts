@@ -47,7 +47,12 @@ export function soon<T>(look: () => T | Promise<T>) {
   return expect.poll(look);
 }
 
+/** The run that is under way, or nothing. */
+export async function current(ui: Ui): Promise<string> {
+  return (await json<{ scavengeId: string }>(ui, '/admin/scavenge/current')).scavengeId;
+}
+
 /** Nothing runs on the node any more. */
 export async function idle(ui: Ui): Promise<void> {
-  await soon(async () => (await json<{ scavengeId: string }>(ui, '/admin/scavenge/current')).scavengeId).toBe('');
+  await soon(() => current(ui)).toBe('');
 }
