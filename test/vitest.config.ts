@@ -40,7 +40,7 @@ export function inGroups(files: readonly string[]): TestProjectConfiguration[] {
   ];
 }
 
-/** Two files at a time: tests bind ports, start workers and hold directory locks. */
+/** Three files at a time, on two processors: tests wait for threads, timers and disks for a third of their time. */
 export const tests: ViteUserConfig['test'] = {
   environment: 'node',
   // Ends the S3 server that tests have started, if any.
@@ -49,7 +49,9 @@ export const tests: ViteUserConfig['test'] = {
   hookTimeout: HANG_MS,
   expect: { poll: { timeout: POLL_MS } },
   pool: 'forks',
-  maxWorkers: 2,
+  maxWorkers: 3,
+  // What tests make lives longer than a young generation of the usual 16 MiB has room for.
+  execArgv: ['--max-semi-space-size=64', '--min-semi-space-size=64'],
   env: {
     // The long run looks for a server of its own (`support/s3`), which takes its time.
     SKUA_TEST_S3: process.env['SKUA_TEST_S3'] ?? (process.env['S3_ENDPOINT'] === undefined ? 'in-process' : 'environment'),

@@ -14,7 +14,7 @@ import { bySize } from '../support/run-size.ts';
 
 const SEED = 2;
 /** Every how many operations one is tried: an odd number, since the moments of crashes change with them. */
-const EVERY = bySize(23, 3, 1);
+const EVERY = bySize(67, 3, 1);
 const MODES = ['drop', 'keep', 'partial', 'clean'] as const;
 
 /** What a start makes of a directory: refuses it, finds nothing, or opens it with this log. */
@@ -90,7 +90,7 @@ describe('a restore that a power loss cuts off', () => {
     await restoreBackup(restoreOptions(repository, new FaultyStorage()));
     const requests = calm.calls.length - opening;
     expect(requests).toBeGreaterThan(10);
-    for (let n = 0; n < requests; n += bySize(3, 1)) {
+    for (let n = 0; n < requests; n += bySize(9, 1)) {
       const objects = new FaultyObjects(history.objects);
       const failing = await openTestRepository(objects, { create: false });
       objects.crashAfter(n);

@@ -155,7 +155,7 @@ describe('worker threads', () => {
     expect(await Promise.all([index.ended, third.ended, ...scavenges.map(({ ended }) => ended)])).toEqual(Array.from({ length: 4 }, () => 'released'));
   });
 
-  test('a table is written while others are merged and a chunk is checked, whose threads are not kept for long', async () => {
+  if (IS_LONG_RUN) test('a table is written while others are merged and a chunk is checked, whose threads are not kept for long', async () => {
     const pool = jobs = workerJobs();
     const upkeep = [await startWaiting(undefined, 'index.merge-tables'), await startWaiting(undefined, 'index.merge-tables'), await startWaiting(undefined, 'log.verify-chunk')];
     expect(await jobs.run('index.write-table', null)).toBe('written');

@@ -17,7 +17,7 @@ import { bySize, seedsFrom } from '../support/run-size.ts';
  * exactly the bytes that were appended.
  */
 
-const SEEDS = seedsFrom(1, bySize(60, 200, 1_000));
+const SEEDS = seedsFrom(1, bySize(25, 200, 1_000));
 const LOSSES = 6;
 /** What ends a life of the disk. */
 const EXPECTED: readonly (string | null)[] = ['storage_crashed', 'writer_stopped', 'disk_full', 'sync_failed'];

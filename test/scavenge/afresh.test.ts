@@ -156,7 +156,7 @@ test('a run that began afresh and was stopped is gone on with, not abandoned onc
 describe('the power fails in a run that abandons another', () => {
   it('leaves the one or the other at any storage operation and behind any commit, and nothing in between', async () => {
     const prepared = await prepare(11);
-    const step = bySize(151, 23, 7);
+    const step = bySize(401, 23, 7);
     for (const share of bySize([0.5, 0.8], [0.3, 0.5, 0.7, 0.9])) {
       const abandons = Math.floor(prepared.operations * share);
       for (let operation = 1; operation <= prepared.operations; operation += step) expect(await crashAndGoOn(prepared, { operation, abandons, mode: operation % 2 === 0 ? 'drop' : 'partial', commitsLost: operation % 3, seed: operation })).toEqual([]);

@@ -137,7 +137,7 @@ describe('a crash at any operation of executing, merging and switching', () => {
     await work(measured, measuredLog, measuredCache);
     const operations = measured.operations;
     const full = (await readForward((await openTestLog(await copyOfLog())).table)).map(textOf);
-    for (let n = first; n <= operations; n += bySize(4, 1)) {
+    for (let n = first; n <= operations; n += bySize(11, 1)) {
       const storage = new FaultyStorage({ seed: n });
       const cache = new BlockCache(0);
       const log = await makeLog(storage, cache);
@@ -177,7 +177,7 @@ describe('a crash at any operation of executing, merging and switching', () => {
     const expected = survivors(await readForward(measuredLog.table));
     const first = measured.operations + 1;
     await work(measured, measuredLog, measuredCache);
-    for (let n = first; n <= measured.operations; n++) {
+    for (let n = first; n <= measured.operations; n += bySize(5, 1)) {
       const storage = new FaultyStorage({ seed: n });
       const cache = new BlockCache(0);
       const log = await makeLog(storage, cache);

@@ -4,7 +4,7 @@ import { bySize } from '../support/run-size.ts';
 
 const SEED = 5;
 /** Every how many crash points one is tried: an odd number, since modes change with them. */
-const EVERY = bySize(17, 7, 1);
+const EVERY = bySize(51, 7, 1);
 const MODES = ['drop', 'keep', 'partial', 'clean'] as const;
 const COMMITS_LOST = [0, 1, 3];
 
@@ -33,9 +33,9 @@ describe.each([true, false])('a scavenge that a power loss cuts off (neighbours 
 describe('a scavenge that is begun in one way and ended in the other', () => {
   it.each([['neighbours at once', {}, ONE_BY_ONE], ['chunk by chunk', { mergesWhileExecuting: false }, [{}]]] as const)('leaves the same log (begun %s)', async (_, begunWith, others) => {
     const prepared = await prepare(SEED + 2, begunWith);
-    for (let n = 1; n <= prepared.commits; n += bySize(3, 2, 1)) {
+    for (let n = 1; n <= prepared.commits; n += bySize(7, 2, 1)) {
       for (const commitsLost of [0, 1]) expect(await crashAndGoOn(prepared, { commit: n, mode: MODES[n % 4]!, commitsLost, seed: n, goesOnWith: others[n % others.length]! })).toEqual([]);
     }
-    for (let n = 5; n <= prepared.operations; n += bySize(23, 9, 1)) expect(await crashAndGoOn(prepared, { operation: n, mode: MODES[n % 4]!, commitsLost: n % 2, seed: n, goesOnWith: others[n % others.length]! })).toEqual([]);
+    for (let n = 5; n <= prepared.operations; n += bySize(67, 9, 1)) expect(await crashAndGoOn(prepared, { operation: n, mode: MODES[n % 4]!, commitsLost: n % 2, seed: n, goesOnWith: others[n % others.length]! })).toEqual([]);
   });
 });

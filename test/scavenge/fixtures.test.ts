@@ -47,7 +47,7 @@ const REPEATS: readonly Repeat[] = [
 ];
 
 /** With threads, a state to go on with, an interrupted run, and explicit transactions. */
-const ON_FILES: readonly string[] = ['orders-3-grown', 'orders-4-threshold-40', 'mid-2-interrupted', 'transactions-2-deleted'];
+const ON_FILES: readonly string[] = bySize(['mid-2-interrupted'], ['orders-3-grown', 'orders-4-threshold-40', 'mid-2-interrupted', 'transactions-2-deleted']);
 
 async function inMemory(files: readonly TarFile[]): Promise<Storage> {
   const storage = new MemoryStorage();
@@ -79,7 +79,7 @@ async function repeat(ours: Storage, theirs: Storage, how: Pick<Repeat, 'options
 }
 
 describe('recorded scavenges, in memory and without any state', () => {
-  for (const { before, after, ...how } of REPEATS.filter(({ needsState }) => needsState !== true)) {
+  for (const { before, after, ...how } of REPEATS.filter(({ needsState }, i) => needsState !== true && i % bySize(2, 1) === 0)) {
     test(`${before} becomes ${after}`, async () => {
       await repeat(await inMemory(unpackSet(before)), await inMemory(unpackSet(after)), how);
     });
@@ -144,7 +144,7 @@ describe('recorded histories', () => {
   const shared = process.env['SKUA_FIXTURES'];
   const folder = shared !== undefined && existsSync(join(shared, 'histories')) ? join(shared, 'histories') : fixturePath('histories');
   const all = readdirSync(folder).filter((name) => name.endsWith('.tar.gz')).sort();
-  for (const archive of bySize(all.slice(0, 2), all)) {
+  for (const archive of bySize(all.slice(0, 1), all)) {
     test(`history ${basename(archive, '.tar.gz')}`, async () => {
       const folders = unpackHistory(join(folder, archive));
       const queries = parametersOf(folders);

@@ -15,6 +15,10 @@ export const TEST_NOW_MS = Date.UTC(2026, 10, 22);
 /** The recorded directories were made with this size; a small one also makes opening quick. */
 const EXISTENCE_FILTER_BYTES = 10_000;
 
+/** What a node has of these takes some megabytes to be made, for each opening. */
+const RECENT_IDS = 8_192;
+const ZERO_AHEAD_BYTES = 262_144;
+
 /** What a store is opened with, without its parts: tests name the one thing that they are about. */
 export interface FlatStoreOptions extends StoreWorld, StoreLogOptions, Omit<StoreIndexOptions, 'verify' | 'cacheDepth'>, Pick<OpenStoreOptions, 'cacheBytes' | 'onProgress' | 'beginsProofs'> {
   readonly verifyIndex?: boolean;
@@ -26,10 +30,10 @@ export interface FlatStoreOptions extends StoreWorld, StoreLogOptions, Omit<Stor
 export function storeOptions(flat: FlatStoreOptions): OpenStoreOptions {
   const { storage, clock, ids, digests, jobs, log, meter } = flat;
   const { memTableEntriesMax, tablesPerLevelMax, verifyIndex: verify, indexCacheDepth: cacheDepth, bloomFilters, existenceFilterBytes, hasher } = flat;
-  const { chunkSizeBytes, appendBytesMax, truncationBytesMax, writeEpoch, isRestoring, verifyChunks } = flat;
+  const { chunkSizeBytes, appendBytesMax, truncationBytesMax, writeEpoch, isRestoring, verifyChunks, recentIds, zeroAheadBytes } = flat;
   return given({
     world: { storage, clock, ids, digests, jobs, log, meter },
-    log: given({ chunkSizeBytes, appendBytesMax, truncationBytesMax, writeEpoch, isRestoring, verifyChunks }),
+    log: given({ chunkSizeBytes, appendBytesMax, truncationBytesMax, writeEpoch, isRestoring, verifyChunks, recentIds, zeroAheadBytes }),
     index: given({ memTableEntriesMax, tablesPerLevelMax, verify, cacheDepth, bloomFilters, existenceFilterBytes, hasher }),
     scavenge: given({ states: flat.scavengeStates, config: flat.scavenge }),
     cacheBytes: flat.cacheBytes, onProgress: flat.onProgress, beginsProofs: flat.beginsProofs,
@@ -61,7 +65,7 @@ export function openTestStore(options: TestStoreOptions): Promise<OpenStore> {
   const hasher = chosen.hasher === undefined ? {} : { hasher: chosen.hasher };
   const jobs = chosen.jobs ?? new InlineJobs({ jobs: JOBS, storage: chosen.storage, digests: nodeDigests, ids, clock, scavengeStates, ...hasher });
   return openStore(storeOptions({
-    clock, ids, jobs, scavengeStates, digests: nodeDigests, log: silentLog, meter: silentMeter, existenceFilterBytes: EXISTENCE_FILTER_BYTES, cacheBytes: 16 * 1024 * 1024, ...chosen,
+    clock, ids, jobs, scavengeStates, digests: nodeDigests, log: silentLog, meter: silentMeter, existenceFilterBytes: EXISTENCE_FILTER_BYTES, cacheBytes: 16 * 1024 * 1024, recentIds: RECENT_IDS, zeroAheadBytes: ZERO_AHEAD_BYTES, ...chosen,
     scavenge: { repairHistory: false, ...chosen.scavenge },
   }));
 }

@@ -300,7 +300,7 @@ describe('a running node answers as documented', () => {
     await made.open.close();
   });
 
-  test('also when the disk is full, limits are small, reloads fail, scavenges run, and it is starting', async () => {
+  if (IS_LONG_RUN) test('also when the disk is full, limits are small, reloads fail, scavenges run, and it is starting', async () => {
     const fails = async (): Promise<never> => { throw new SkuaError('disk_full', 'No space.'); };
     const shared = await world();
     for (const { method, template, doc } of operations) {
@@ -340,7 +340,7 @@ describe('a running node answers as documented', () => {
     await shared.open.close();
   });
 
-  test('every documented status was seen', () => {
+  if (IS_LONG_RUN) test('every documented status was seen', () => {
     const missing = operations.flatMap(({ method, template, doc }) => {
       const statuses = Object.keys(paths[template]![method]!.responses).map(Number);
       const left = statuses.filter((status) => !seen.get(doc)!.has(status) && !(UNREACHED[`${method} ${template}`] ?? []).includes(status));
