@@ -7,19 +7,17 @@ import { median, row } from './figure.ts';
 import { runFigures, settingsFor } from './main.ts';
 import { answerLength } from './processes/http-load.ts';
 import { resultsPage } from './report.ts';
-import { bySize } from '../support/run-size.ts';
+import { bySize, IS_LONG_RUN } from '../support/run-size.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'skua-bench-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Those that start no other programs and take no time. */
-const QUICK = ['append-single', 'scavenge-chunk', 'object-requests'];
 /** Of each part that is measured what takes about a second; all of them are for `npm run test:all`. */
-const SAMPLE = [...QUICK, 'append-batch', 'append-http', 'backup-s3', 'grpc-read', 'hostile-requests', 'index-rebuild', 'memory', 'object-contention', 'read-forward', 'scale-memory', 'scavenge-accumulation'];
+const SAMPLE = ['append-single', 'scavenge-chunk', 'object-requests', 'append-batch', 'append-http', 'backup-s3', 'index-rebuild', 'memory', 'object-contention', 'read-forward', 'scale-memory', 'scavenge-accumulation'];
 
-describe('every figure runs and yields numbers', () => {
+if (IS_LONG_RUN) describe('every figure runs and yields numbers', () => {
   const settings = settingsFor(folder, 'smoke', () => {});
-  it.each(FIGURES.filter(({ name }) => bySize(QUICK, SAMPLE, [name]).includes(name)).map((figure) => [figure.name, figure] as const))('%s', async (_name, figure) => {
+  it.each(FIGURES.filter(({ name }) => bySize(SAMPLE, SAMPLE, [name]).includes(name)).map((figure) => [figure.name, figure] as const))('%s', async (_name, figure) => {
     const results = await runFigures([figure], settings);
     const rows = results[0]!.rows;
     expect(rows.length).toBeGreaterThan(0);

@@ -8,8 +8,9 @@ import { expect, test } from 'vitest';
 import { startedProcess } from '../local/spawn.ts';
 import type { Started } from '../local/spawn.ts';
 import { Random } from '../support/random.ts';
+import { bySize } from '../support/run-size.ts';
 
-const ROUNDS = 8;
+const ROUNDS = bySize(4, 4, 8);
 const WRITERS = 4;
 const STREAMS = ['stock', 'orders', 'invoices', 'parcels', 'ledger'];
 /** Of one transaction in one stream, and the bytes of each: some take several writes, and chunks are soon full. */

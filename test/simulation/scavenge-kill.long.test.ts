@@ -11,6 +11,7 @@ import type { AllPosition, NewEvent } from '../../core/streams/api.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { bySize } from '../support/run-size.ts';
 import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { randomUuid } from '../support/workload.ts';
@@ -18,7 +19,7 @@ import { randomUuid } from '../support/workload.ts';
 /** A process that scavenges is killed again and again, until a run ends; what is left is what an undisturbed run leaves. */
 
 const SCAVENGER = fileURLToPath(new URL('../support/kill-scavenger.ts', import.meta.url));
-const FOLDERS = 3;
+const FOLDERS = bySize(1, 1, 3);
 const KILLS = 3;
 
 let base = '';

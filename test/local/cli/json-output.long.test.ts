@@ -78,7 +78,7 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
   { words: 'demo --db @db', isSlow: true },
 ];
 
-/** Nothing to stop is an error, which is told in words: what it prints else is in test/local/scavenge/commands.test.ts. */
+/** Nothing to stop is an error, which is told in words: what it prints else is in test/local/scavenge/commands.long.test.ts. */
 const ELSEWHERE = ['scavenge stop'];
 
 function wordsOf(text: string): string[] {

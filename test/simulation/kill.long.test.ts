@@ -17,7 +17,7 @@ import { bySize } from '../support/run-size.ts';
 /** A real process is killed under load, several times on the same folder, and each time everything acknowledged is there. */
 
 const WRITER = fileURLToPath(new URL('../support/kill-writer.ts', import.meta.url));
-const ROUNDS = bySize(2, 6);
+const ROUNDS = bySize(4, 4, 20);
 const CLIENTS = 8;
 
 let base = '';

@@ -7,7 +7,6 @@ import { COMMANDS } from '../../../local/commands/all.ts';
 import { skua, startedNode } from '../spawn.ts';
 import type { Ended } from '../spawn.ts';
 import { FakeIo } from '../support.ts';
-import { IS_LONG_RUN } from '../../support/run-size.ts';
 
 /** Scavenging from the command line against real nodes and directories. Where no signal is sent, the commands run in this process. */
 
@@ -124,7 +123,7 @@ test('from the dry run to the proof', async () => {
   expect((await run(['verify', folder])).code).toBe(0);
 });
 
-if (IS_LONG_RUN) describe('a run that lasts', () => {
+describe('a run that lasts', () => {
   test('is watched, refuses another one, is stopped, and goes on', async () => {
     const node = await filledNode();
     const at = ['--node', node.url];
@@ -178,7 +177,7 @@ if (IS_LONG_RUN) describe('a run that lasts', () => {
   });
 });
 
-if (IS_LONG_RUN) describe('options of a node', () => {
+describe('options of a node', () => {
   test('merging can be switched off; dangerous ones are warned of', async () => {
     const node = await filledNode(['--disable-scavenge-merging', '--unsafe-ignore-hard-delete', '--scavenge-history-max-age', '7', '--scavenge-backend-cache-size', '1MiB', '--scavenge-hash-users-cache-capacity', '10']);
     expect(node.process.logged().filter(({ level }) => level === 'warn').map(({ msg }) => msg)).toContainEqual(expect.stringContaining('--unsafe-ignore-hard-delete'));
@@ -213,7 +212,7 @@ if (IS_LONG_RUN) describe('options of a node', () => {
   });
 });
 
-if (IS_LONG_RUN) describe('offline', () => {
+describe('offline', () => {
   test('dry run, run, summary', async () => {
     await (await filledNode()).stop();
     const dry = await run(['scavenge', 'offline', folder, '--dry-run', '--json']);

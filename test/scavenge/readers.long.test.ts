@@ -20,7 +20,7 @@ import { bySize } from '../support/run-size.ts';
 
 const KEPT = ['kept-0', 'kept-1', 'kept-2', 'kept-3'];
 const CHUNK_BYTES = 65_536;
-const ROUNDS = bySize(2, 4);
+const ROUNDS = bySize(3, 3, 8);
 
 function event(random: Random, data: Uint8Array = new Uint8Array(random.int(200, 900))): NewEvent {
   return { id: `00000000-0000-4000-8000-${String(random.int(0, 2 ** 40)).padStart(12, '0').slice(-12)}`, type: 'noted', isJson: false, data, metadata: new Uint8Array(0) };
