@@ -5,7 +5,7 @@ import { judgeStream } from './processes/history.ts';
 import type { Operation, Outcome } from './processes/history.ts';
 import { runProcesses } from './processes/run.ts';
 
-const SECONDS = bySize(10, 10, 60);
+const SECONDS = bySize(6, 6, 60);
 const WRITERS = bySize(8, 8, 16);
 
 describe('the judge of histories', () => {

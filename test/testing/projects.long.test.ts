@@ -22,7 +22,7 @@ test('the suite runs in Vitest, in processes and in threads, and so does the exa
   const at = await place.project('vitest');
   const [, example] = /^## In your tests\n[^]*?```js\n([^]*?)\n```/m.exec(await readFile(path.join(ROOT, 'README.md'), 'utf8'))!;
   await writeFile(path.join(at, 'readme.test.js'), example!);
-  for (const pool of ['forks', 'threads']) {
+  for (const pool of bySize(['threads'], ['threads'], ['forks', 'threads'])) {
     const { code, out, err } = await run(at, [path.join(place.folder, 'node_modules/vitest/vitest.mjs'), 'run', `--pool=${pool}`, '--maxWorkers=2']);
     expect(`${out}\n${err}`).toMatch(/Test Files +3 passed \(3\)/);
     expect(code).toBe(0);
@@ -46,7 +46,7 @@ test('the suite runs in node:test', async () => {
   expect(code).toBe(0);
 });
 
-const FILES = bySize(30, 30, 100);
+const FILES = bySize(12, 12, 100);
 
 test(`${FILES} files side by side have a node each`, async () => {
   const at = path.join(place.folder, 'many');

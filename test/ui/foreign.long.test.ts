@@ -128,7 +128,7 @@ describe.each([['no origin is named', []], ['the origins of the others are named
       const visit = await visited(ui, host, foreign);
       const unchanged = await guarded(ui, visit);
       const found: string[] = [];
-      for (const path of [...PRIVATE_PATHS, ...PUBLIC_PATHS]) found.push(...await call(visit.other, 'look', visit.node, path));
+      for (const path of [...PRIVATE_PATHS.filter((_, i) => bySize(true, i % 3 === 0, true)), ...PUBLIC_PATHS]) found.push(...await call(visit.other, 'look', visit.node, path));
       expect(secretsIn(found)).toEqual([]);
       const told = found.filter((line) => !/: (?:refused: |nothing$|opaque 0 $)|refused: .*refused: |in the timings: 0 0 0$/.test(line));
       if (isNamed) {

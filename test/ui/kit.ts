@@ -23,7 +23,9 @@ const TOKEN = 'a token of these tests alone';
 export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } } as const;
 export type Size = keyof typeof SIZES;
 export type Scheme = 'light' | 'dark';
-/** What a view is looked at in, in light and in dark: one that is not too wide for a phone, and reads on a desk, does so on a wall, where a picture takes twice as long. */
+/** Colours are the same on a phone: there one scheme is enough. */
+const schemesOf = (size: Size): readonly Scheme[] => bySize(SCHEMES, size === 'phone' ? ['light'] : SCHEMES, SCHEMES);
+/** What a view is looked at in: one that is not too wide for a phone, and reads on a desk, does so on a wall, where a picture takes twice as long. */
 export const SIZE_NAMES: readonly Size[] = bySize<readonly Size[]>(['phone', 'desk'], ['phone', 'desk'], ['phone', 'desk', 'wall']);
 const SCHEMES: readonly Scheme[] = ['light', 'dark'];
 
@@ -97,7 +99,7 @@ export class Ui {
   }
 
   /**
-   * What is wrong with a view by axe, in light and in dark, and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own, whose policy lets axe in. The
+   * What is wrong with a view by axe, in light and (but on a phone) in dark, and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own, whose policy lets axe in. The
    * colours change while it is open, as they do in the evening: a page for each, with axe in it, would take as long again.
    */
   async faults(path: string, ready: string, { size = 'desk', user = ADMIN, password }: Omit<PageOptions, 'scheme'> = {}, prepare: (page: Page) => Promise<void> = async () => {}): Promise<readonly string[]> {
@@ -110,7 +112,7 @@ export class Ui {
     const over = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth') as number;
     const faults = over > 0 ? [`The view is wider than the window by ${over} px, which would scroll sideways.`] : [];
     await page.evaluate(axe.source);
-    for (const scheme of SCHEMES) {
+    for (const scheme of schemesOf(size)) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.evaluate(`(${RECOLOURED})('${scheme}')`);
       const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary)))`) as string[];

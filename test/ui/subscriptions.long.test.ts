@@ -20,6 +20,7 @@ atNode('subscriptions', (ui) => {
   const titles = async (stream: string, group: string) => ((await (await ui.ask('GET', `${pathOf(stream, group)}/20`)).json()) as { entries: { title: string }[] }).entries.map(({ title }) => title).toReversed();
 
   test('where there are none it says so; one made in the page is there, is changed there, and deleted by typing its name', async () => {
+    ui.allow(/status of 404/);
     const page = await ui.open('/subscriptions');
     await sees(page, 'No groups yet');
     await page.getByRole('button', { name: 'New group' }).first().click();
@@ -163,6 +164,8 @@ atCluster('subscriptions of a cluster', (ui, cluster) => {
 
 /** Makes a group of `$all` by the program that the page shows, and deletes it in the page. */
 async function withAllGroup(ui: Ui, name: string, user: string | null, run: (program: string) => Promise<void>): Promise<void> {
+  // A group may be asked for while it is being deleted.
+  ui.allow(/status of 404/);
   const page = await ui.open('/subscriptions', { user });
   const made = await askedForAll(page, name);
   expect(await made.getByText('This node would refuse it').count()).toBe(0);

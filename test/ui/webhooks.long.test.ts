@@ -134,6 +134,8 @@ atNode('webhooks', (ui) => {
   });
 
   test('it is stopped, renamed, reset and deleted', async () => {
+    // It may be asked for while it is being deleted.
+    ui.allow(/status of 404/);
     await make('life', 'const route = () => null;');
     const page = await ui.open('/webhooks/life');
     const act = async (what: string) => {
