@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'skua-bench-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Of each part that is measured what takes about a second; all of them are for `npm run test:all`. */
-const SAMPLE = ['append-single', 'scavenge-chunk', 'object-requests', 'append-batch', 'append-http', 'backup-s3', 'index-rebuild', 'memory', 'object-contention', 'read-forward', 'scale-memory', 'scavenge-accumulation'];
+const SAMPLE = ['append-single', 'scavenge-chunk', 'object-requests', 'append-batch', 'append-http', 'backup-s3', 'index-rebuild', 'memory', 'read-forward', 'scavenge-accumulation'];
 
 if (IS_LONG_RUN) describe('every figure runs and yields numbers', () => {
   const settings = settingsFor(folder, 'smoke', () => {});

@@ -25,7 +25,7 @@ test('over a connection the recorded calls are answered in the same way, and so 
       // Frames are taken in their order: what was sent before a ping is there when it is answered, however slow the machine is.
       pause: async () => {
         await pinged(connected());
-        await new Promise((resolve) => { setTimeout(resolve, 20); });
+        await new Promise((resolve) => { setTimeout(resolve, 5); });
         await pinged(connected());
       },
       plays: ({ name }) => !isOfWholeNode(name),

@@ -13,7 +13,7 @@ import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { JOBS } from './jobs-for-tests.ts';
-import { IS_LONG_RUN } from '../support/run-size.ts';
+import { IS_LONG_RUN, RUNS_FIXED } from '../support/run-size.ts';
 
 let folder: string;
 let jobs: Jobs;
@@ -39,7 +39,7 @@ async function startWaiting(signal?: AbortSignal, name = 'wait'): Promise<{ ende
   return { ended, shared };
 }
 
-describe.each([['worker', workerJobs], ['inline', inlineJobs]])('Jobs: %s', (_name, make) => {
+if (RUNS_FIXED) describe.each([['worker', workerJobs], ['inline', inlineJobs]])('Jobs: %s', (_name, make) => {
   beforeEach(() => { jobs = make(); });
 
   test('a job gets storage, digests and ids, and its result comes back', async () => {

@@ -11,6 +11,7 @@ import { ModelStore } from '../support/model-store.ts';
 import { Player } from '../support/player.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { TEST_NOW_MS } from '../support/test-store.ts';
+import { bySize } from '../support/run-size.ts';
 import { compact } from './compact.ts';
 import { SMALL, worldOf } from './setup.ts';
 
@@ -62,6 +63,6 @@ function repeatOf(answer: string): string {
 }
 
 describe('the log on object storage and the model agree', () => {
-  it.each([[1, 20, 201], [3, 60, 202]])('with %i instances', (instances, runs, seed) => (
+  it.each([[1, bySize(10, 20, 200), 201], [3, bySize(25, 60, 500), 202]])('with %i instances', (instances, runs, seed) => (
     fc.assert(fc.asyncProperty(commands, (script) => expectSame(script, instances)), { seed, numRuns: runs, endOnFailure: false })));
 });

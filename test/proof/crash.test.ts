@@ -9,7 +9,7 @@ import { bySize } from '../support/run-size.ts';
 import { append, fill, openProven, scavenge, verify } from './proof-kit.ts';
 
 /** Distance of the operations at which the power fails. */
-const STEP = bySize(73, 5, 1);
+const STEP = bySize(73, 7, 1);
 
 let image: FaultyStorage;
 let early: Anchor;

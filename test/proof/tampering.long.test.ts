@@ -5,7 +5,7 @@ import { isFlipFound, samples, unnoticed, type Sample } from './tampering.ts';
 import { verify } from './proof-kit.ts';
 
 /** Each change of each record is looked for in all of the log: twice the events take four times as long. */
-const EVENTS = bySize(700, 700, 2_500);
+const EVENTS = bySize(400, 400, 2_500);
 
 let both: readonly Sample[] = [];
 beforeAll(async () => { both = await samples(EVENTS, 61); });

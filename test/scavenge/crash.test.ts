@@ -4,7 +4,7 @@ import { bySize } from '../support/run-size.ts';
 
 const SEED = 5;
 /** Every how many crash points one is tried: an odd number, since modes change with them. */
-const EVERY = bySize(51, 7, 1);
+const EVERY = bySize(51, 11, 1);
 const MODES = ['drop', 'keep', 'partial', 'clean'] as const;
 const COMMITS_LOST = [0, 1, 3];
 

@@ -11,6 +11,9 @@ const SIZE = (process.env['SKUA_TEST_SIZE'] ?? 'short') as RunSize;
 /** Whether this is `npm run test:long` or `npm run test:all`, which run what takes long. */
 export const IS_LONG_RUN = SIZE !== 'short';
 
+/** Whether tests run that take the same at every size: a landing, which has had them in `npm test`, has nothing to gain from them. */
+export const RUNS_FIXED = SIZE !== 'long';
+
 /** What the size of this run takes. Who names no third takes in `npm run test:all` what the long run takes. */
 export function bySize<T>(short: T, long: T, all: T = long): T {
   return { short, long, all }[SIZE];

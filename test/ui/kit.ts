@@ -23,8 +23,8 @@ const TOKEN = 'a token of these tests alone';
 export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } } as const;
 export type Size = keyof typeof SIZES;
 export type Scheme = 'light' | 'dark';
-/** Colours are the same on a phone: there one scheme is enough. */
-const schemesOf = (size: Size): readonly Scheme[] => bySize(SCHEMES, size === 'phone' ? ['light'] : SCHEMES, SCHEMES);
+/** What axe finds on a phone it finds on a desk, but for what is wider than the window, which is looked for at each size. */
+const schemesOf = (size: Size): readonly Scheme[] => bySize(SCHEMES, size === 'phone' ? [] : SCHEMES, SCHEMES);
 /** What a view is looked at in: one that is not too wide for a phone, and reads on a desk, does so on a wall, where a picture takes twice as long. */
 export const SIZE_NAMES: readonly Size[] = bySize<readonly Size[]>(['phone', 'desk'], ['phone', 'desk'], ['phone', 'desk', 'wall']);
 const SCHEMES: readonly Scheme[] = ['light', 'dark'];
@@ -99,7 +99,7 @@ export class Ui {
   }
 
   /**
-   * What is wrong with a view by axe, in light and (but on a phone) in dark, and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own, whose policy lets axe in. The
+   * What is wrong with a view by axe (but on a phone, of which only `npm run test:all` asks it), in light and in dark, and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own, whose policy lets axe in. The
    * colours change while it is open, as they do in the evening: a page for each, with axe in it, would take as long again.
    */
   async faults(path: string, ready: string, { size = 'desk', user = ADMIN, password }: Omit<PageOptions, 'scheme'> = {}, prepare: (page: Page) => Promise<void> = async () => {}): Promise<readonly string[]> {
@@ -111,7 +111,7 @@ export class Ui {
     await prepare(page);
     const over = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth') as number;
     const faults = over > 0 ? [`The view is wider than the window by ${over} px, which would scroll sideways.`] : [];
-    await page.evaluate(axe.source);
+    if (schemesOf(size).length > 0) await page.evaluate(axe.source);
     for (const scheme of schemesOf(size)) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.evaluate(`(${RECOLOURED})('${scheme}')`);
@@ -238,7 +238,16 @@ async function ready(url: string): Promise<void> {
   throw new Error('The node does not become ready.');
 }
 
-/** Tests of the page at one node. The browser and the node are there for all of them. */
+let browser: ReturnType<typeof launched> | null = null;
+
+/** One for all files that share the process, with which it ends: a start takes as long as a test. */
+async function browserOfProcess(): Promise<Browser | string> {
+  const found = await (browser ??= launched());
+  if (typeof found === 'string' || found.isConnected()) return found;
+  return (browser = launched());
+}
+
+/** Tests of the page at one node, which is there for all of them. */
 export function atNode(name: string, define: (ui: Ui, node: UiNode) => void, words: readonly string[] = []): void {
   const node = new UiNode(words);
   around(name, node.ui, { begin: () => node.begin(), end: () => node.end() }, () => define(node.ui, node));
@@ -265,7 +274,7 @@ interface Server {
 function around(name: string, ui: Ui, server: Server, define: () => void): void {
   describe(name, () => {
     beforeAll(async () => {
-      const browser = await launched();
+      const browser = await browserOfProcess();
       if (typeof browser === 'string') {
         ui.reason = browser;
         return;
@@ -276,7 +285,6 @@ function around(name: string, ui: Ui, server: Server, define: () => void): void 
     afterAll(async () => {
       if (ui.reason !== null) return;
       await server.end();
-      await ui.browser?.close();
     });
     beforeEach((context) => {
       if (ui.reason !== null) context.skip(ui.reason);

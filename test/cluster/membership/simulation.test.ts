@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { bySize, seedsFrom } from '../../support/run-size.ts';
 import { simulate } from './simulate.ts';
 
-const SEEDS = seedsFrom(1, bySize(3, 25, 400));
+const SEEDS = seedsFrom(1, bySize(3, 15, 400));
 const ROUNDS = bySize(2, 4);
 
 test('over lost and late messages, cuts, pauses, kills and clocks that differ there is a leader when a majority is in touch, and it stays', { timeout: 1_800_000 }, async () => {

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ let executable: string;
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'skua-executable-'));
   executable = path.join(folder, 'skua');
-  copyFileSync(path.join(all.clone, 'dist/skua-linux-x64'), executable);
+  linkSync(path.join(all.clone, 'dist/skua-linux-x64'), executable);
   for (const each of ['home', 'temp']) mkdirSync(path.join(folder, each));
 });
 afterEach(async () => {

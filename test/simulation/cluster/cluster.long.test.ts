@@ -7,7 +7,7 @@ import { simulate, type SimResult } from './simulate.ts';
 
 /** A short run of the simulation of members; `node test/simulation/cluster-long.ts` is the long one. */
 
-const SEEDS = bySize(1, 20, 300);
+const SEEDS = bySize(1, 12, 300);
 /** What goes wrong is found within these. */
 const SEEDS_WRONG = 300;
 /** Where to look for it: shortly before a seed that finds it, where the first ones don't. */
