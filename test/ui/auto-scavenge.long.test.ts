@@ -49,6 +49,10 @@ atNode('auto-scavenge', (ui) => {
     await sees(page, 'It is paused: these times pass without a cycle.');
     expect((await ui.ask('POST', '/auto-scavenge/resume')).status).toBe(200);
     await page.locator('.badge', { hasText: 'waiting' }).waitFor();
+    expect((await ui.ask('POST', '/auto-scavenge/pause')).status).toBe(200);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.locator('.badge', { hasText: 'waiting' }).waitFor();
+    expect((await status()).state).toBe('Waiting');
     expect((await ui.ask('POST', '/auto-scavenge/configure', { schedule: '0 3 1 1 *' })).status).toBe(200);
     await sees(page, 'At 03:00 on the 1st of the month in January');
 
