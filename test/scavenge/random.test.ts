@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { newTally, playHistory } from './random-run.ts';
 import { IS_LONG_RUN, bySize, seedsFrom } from '../support/run-size.ts';
 
-const SEEDS = bySize(2, 8, 40);
+const SEEDS = bySize(2, 10, 40);
 
 describe('random histories against a naive model', () => {
   it('leave exactly what must stay, whatever stops them, and readers see nothing else', async () => {
