@@ -19,7 +19,7 @@ import { randomUuid } from '../support/workload.ts';
 /** A process that scavenges is killed again and again, until a run ends; what is left is what an undisturbed run leaves. */
 
 const SCAVENGER = fileURLToPath(new URL('../support/kill-scavenger.ts', import.meta.url));
-const FOLDERS = bySize(1, 1, 3);
+const FOLDERS = bySize(2, 2, 3);
 const KILLS = 3;
 
 let base = '';
