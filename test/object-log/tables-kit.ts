@@ -18,10 +18,11 @@ import { exportDirectory, runTick, worldOf } from './tick-kit.ts';
 const STORE_ID = '00000000-0000-4000-8000-000000000000';
 
 /** Runs a scavenge on object storage: the directory becomes objects, a tick does the run, and what it left becomes the directory. */
-export async function runOnObjects(world: World, options: RunOptions, objects: ObjectStore = new MemoryObjects()): Promise<Omit<Run, 'jobs' | 'committed'>> {
+export async function runOnObjects(world: World, options: RunOptions): Promise<Omit<Run, 'jobs' | 'committed'>> {
   const { unsafe = false, merging = false, ...request } = options;
   // A node brings the index up to the log, and writes it.
   await (await world.open()).close();
+  const objects = new MemoryObjects();
   const place = worldOf(objects, world.clock, 31);
   const chunkSize = world.log.chunkSize;
   await importDirectory(world.storage, objects, chunkSize);

@@ -58,12 +58,10 @@ interface Bucket {
 
 export interface StreamsOptions {
   readonly seed: number;
-  /** Names of tests that are to run, with those of their groups before them; the others are skipped. Default: all. */
-  readonly only?: (test: string) => boolean;
 }
 
 /** Opens the stores of the suites of the streams, imported afterwards, on objects. */
-export function streamsOn(place: Place, { seed, only = () => true }: StreamsOptions): void {
+export function streamsOn(place: Place, { seed }: StreamsOptions): void {
   const buckets = new WeakMap<Setup, Bucket>();
   const skipped = new Set<string>();
   const open: TickingStore[] = [];
@@ -75,7 +73,6 @@ export function streamsOn(place: Place, { seed, only = () => true }: StreamsOpti
       skipped.add(inside);
       skip('It looks into a log in memory, which there is not on objects.');
     }
-    if (!only(task.fullTestName)) skip('It runs on objects in memory; on the server a part of the tests does.');
   });
   elsewhere.setUp = (options: SetupOptions): Setup => {
     const clock = options.from?.clock ?? new ManualClock(1_700_000_000_000);
