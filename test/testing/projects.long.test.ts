@@ -46,7 +46,7 @@ test('the suite runs in node:test', async () => {
   expect(code).toBe(0);
 });
 
-const FILES = bySize(12, 12, 100);
+const FILES = bySize(8, 8, 100);
 
 test(`${FILES} files side by side have a node each`, async () => {
   const at = path.join(place.folder, 'many');

@@ -47,7 +47,7 @@ if (RUNS_FIXED) describe('messages', () => {
 });
 
 describe('pauses', () => {
-  test.each(bySize([SPINS], [SPINS, STICKS]))('after three timeouts in a row a connector gets nothing for a second, then one try at a time: scripts that %s', async (_, script) => {
+  test.each(bySize([SPINS], [STICKS], [SPINS, STICKS]))('after three timeouts in a row a connector gets nothing for a second, then one try at a time: scripts that %s', async (_, script) => {
     const clock = new ManualClock();
     sandbox = quickJsSandbox({ timeoutMs: 200 }, { clock });
     expect(kinds(await Promise.all(calls(5, script)))).toEqual(['timed-out', 'timed-out', 'timed-out', 'unavailable', 'unavailable']);
@@ -77,7 +77,7 @@ describe('pauses', () => {
 });
 
 describe('fairness', () => {
-  test.each([SPINS, STICKS])('many calls of one connector take one worker, however they %s; another connector never waits for them', async (_, script) => {
+  if (RUNS_FIXED) test.each([SPINS, STICKS])('many calls of one connector take one worker, however they %s; another connector never waits for them', async (_, script) => {
     // None of them ends within the time of the test, however slow the machine is.
     sandbox = quickJsSandbox({ timeoutMs: 300_000 });
     let ended = 0;
@@ -89,7 +89,7 @@ describe('fairness', () => {
   });
 
   if (IS_LONG_RUN) test('several connectors that are known to spin leave a worker to the others', async () => {
-    sandbox = quickJsSandbox({ timeoutMs: 1_500 });
+    sandbox = quickJsSandbox({ timeoutMs: 500 });
     const names = ['bad1', 'bad2', 'bad3'];
     await Promise.all(names.flatMap((name) => calls(1, SPINNING, name)));
     let ended = 0;
@@ -100,7 +100,7 @@ describe('fairness', () => {
     await Promise.all(bad);
   });
 
-  test('connectors take turns: a long queue of one does not hold up the other', async () => {
+  if (RUNS_FIXED) test('connectors take turns: a long queue of one does not hold up the other', async () => {
     sandbox = quickJsSandbox({ timeoutMs: 1000 });
     const order: string[] = [];
     const busy = 'function route() { for (let i = 0; i < 1e5; i++); return null; }';
