@@ -45,6 +45,8 @@ export const tests: ViteUserConfig['test'] = {
   environment: 'node',
   // Ends the S3 server that tests have started, if any.
   globalSetup: ['test/support/s3/global-setup.ts'],
+  // Fails the run where a guard of the product has caught something.
+  setupFiles: ['test/support/caught.ts'],
   testTimeout: HANG_MS,
   hookTimeout: HANG_MS,
   expect: { poll: { timeout: POLL_MS } },

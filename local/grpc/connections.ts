@@ -91,18 +91,21 @@ class Connections implements Http2Side {
   constructor(options: GrpcOptions, parts: Http2Parts) {
     this.#options = options;
     this.#parts = parts;
-    this.#serving = { paused: 0, pausedMax: PAUSED_MAX, flow: parts.flow, watches: options.watches ?? [], requestMs: parts.requestMs };
+    this.#serving = { paused: 0, pausedMax: PAUSED_MAX, flow: parts.flow, guard: parts.guard, watches: options.watches ?? [], requestMs: parts.requestMs };
     this.#intervalMs = options.keepAliveIntervalMs ?? 10_000;
     this.#timeoutMs = options.keepAliveTimeoutMs ?? 10_000;
     this.#looking = setInterval(() => this.#look(), Math.min(this.#intervalMs, this.#timeoutMs, LOOK_MS_MAX) / LOOKS).unref();
   }
 
   take(socket: Socket): void {
+    // As a server of HTTP/1.1 lets a connection be, half open: without this, one that its client has closed at once would stay until a ping is not answered.
+    socket.allowHalfOpen = false;
     const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
     const connection: Connection = { session, socket, calls: new Set(), requests: new Map(), heardBytes: 0, heardMs: performance.now(), askedMs: null, isLate: false };
     this.#connections.add(connection);
+    this.#parts.guard.session(session, socket);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
-    session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, fields: string[]) => this.#begun(connection, stream, headers, fields));
+    session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, fields: string[]) => this.#stream(connection, stream, headers, fields));
     // What breaks the rules ends the connection; the library tells the client.
     session.on('error', (error: Error) => this.#options.log.debug('a connection of HTTP/2 failed', { address: socket.remoteAddress, reason: error.message }));
     session.on('close', () => this.#connections.delete(connection));
@@ -121,7 +124,7 @@ class Connections implements Http2Side {
     let isForced = false;
     const grace = setTimeout(() => {
       isForced = true;
-      for (const { session } of this.#connections) session.destroy();
+      for (const connection of this.#connections) cutOff(connection);
     }, graceMs);
     await Promise.all(ended);
     clearTimeout(grace);
@@ -145,23 +148,11 @@ class Connections implements Http2Side {
     for (const call of calls) this.#closing.delete(call);
   }
 
-  /** What fails here would end the process. */
-  #begun(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
+  #stream(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
     // Reset in the same breath.
     if (stream.destroyed || stream.closed) return;
-    try {
-      this.#stream(connection, stream, headers, fields);
-    } catch (error) {
-      this.#options.log.error('a stream of HTTP/2 failed', { path: headers[':path'], error });
-      stream.on('error', () => {});
-      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    }
-  }
-
-  #stream(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
     const isCall = headers[':method'] === 'POST' && isGrpc(headers['content-type']);
     if (this.#underWay >= CALLS_MAX || (isCall && this.#isStopping)) {
-      stream.on('error', () => {});
       stream.respond(isCall ? trailersOf(this.#isStopping ? NOT_READY : BUSY, { ':status': '200', 'content-type': 'application/grpc', 'content-length': '0' }) : { ':status': 503, 'content-length': '0' }, { endStream: true });
       return;
     }
@@ -177,10 +168,10 @@ class Connections implements Http2Side {
     });
     this.#underWay++;
     calls.add(call);
-    this.#options.grpc(call).then((ending) => call.finish(ending), (error: unknown) => {
+    this.#parts.guard.run(stream, () => this.#options.grpc(call).then((ending) => call.finish(ending), (error: unknown) => {
       this.#options.log.error('a call of gRPC failed', { path, error });
       call.finish({ status: STATUS.unknown, message: 'Exception was thrown by handler.', trailers: {} });
-    });
+    }));
   }
 
   #request({ socket, requests }: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
@@ -197,28 +188,36 @@ class Connections implements Http2Side {
   #look(): void {
     const nowMs = performance.now();
     const owedMs = nowMs - this.#serving.requestMs;
-    for (const connection of this.#connections) {
-      for (const call of connection.calls) if (call.owesSince(owedMs)) call.tooSlow();
-      for (const [stream, sinceMs] of connection.requests) if (sinceMs < owedMs && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
-      const { session, socket } = connection;
-      if (socket.bytesRead !== connection.heardBytes) {
-        connection.heardBytes = socket.bytesRead;
-        connection.heardMs = nowMs;
+    for (const connection of this.#connections) this.#parts.guard.run(connection.socket, () => this.#lookAt(connection, nowMs, owedMs));
+  }
+
+  #lookAt(connection: Connection, nowMs: number, owedMs: number): void {
+    for (const call of connection.calls) if (call.owesSince(owedMs)) call.tooSlow();
+    for (const [stream, sinceMs] of connection.requests) if (sinceMs < owedMs && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
+    const { session, socket } = connection;
+    if (socket.bytesRead !== connection.heardBytes) {
+      connection.heardBytes = socket.bytesRead;
+      connection.heardMs = nowMs;
+      connection.askedMs = null;
+    } else if (connection.askedMs !== null) {
+      if (nowMs - connection.askedMs < this.#timeoutMs) return;
+      // An answer that came while this process stood still is read before the next look.
+      if (connection.isLate) cutOff(connection);
+      connection.isLate = true;
+    } else if (nowMs - connection.heardMs >= this.#intervalMs && !session.destroyed) {
+      connection.askedMs = nowMs;
+      connection.isLate = false;
+      session.ping((error) => {
+        if (error !== null) return;
+        connection.heardMs = performance.now();
         connection.askedMs = null;
-      } else if (connection.askedMs !== null) {
-        if (nowMs - connection.askedMs < this.#timeoutMs) continue;
-        // An answer that came while this process stood still is read before the next look.
-        if (connection.isLate) session.destroy();
-        connection.isLate = true;
-      } else if (nowMs - connection.heardMs >= this.#intervalMs && !session.destroyed) {
-        connection.askedMs = nowMs;
-        connection.isLate = false;
-        session.ping((error) => {
-          if (error !== null) return;
-          connection.heardMs = performance.now();
-          connection.askedMs = null;
-        });
-      }
+      });
     }
   }
+}
+
+/** The library waits for what it still writes before it lets go of the connection, which over TLS may be for ever once the client has reset it. */
+function cutOff({ session, socket }: Connection): void {
+  session.destroy();
+  socket.destroy();
 }

@@ -5,6 +5,7 @@ import type { ByteShare, ShareOwner } from '../../core/byte-budget.ts';
 import { GrpcError, STATUS } from '../../handlers/grpc/call.ts';
 import type { Ending, GrpcEnding, GrpcTransport } from '../../handlers/grpc/call.ts';
 import type { Expected, Flow } from '../http/flow.ts';
+import type { Guard } from '../http/guard.ts';
 import { timeoutOf, trailersOf } from './headers.ts';
 import { countMessages, Messages } from './messages.ts';
 import { Outbox } from './outbox.ts';
@@ -38,6 +39,7 @@ export interface Serving {
   paused: number;
   readonly pausedMax: number;
   readonly flow: Flow;
+  readonly guard: Guard;
   readonly watches: readonly CallWatch[];
   /** A request that has to be whole, and each message that has begun, may take so long. */
   readonly requestMs: number;
@@ -93,7 +95,6 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
       onClose();
       this.#closed();
     });
-    stream.on('error', ignore);
     const timeoutMs = timeoutOf(request.headers.get('grpc-timeout'));
     if (timeoutMs !== null && timeoutMs <= TIMER_MS_MAX) this.#deadline = setTimeout(tooLate, roundedUp(timeoutMs), this).unref();
   }
@@ -154,7 +155,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
 
   /** @internal Its deadline has passed. */
   late(): void {
-    this.#fail(LATE);
+    this.#serving.guard.run(this.#stream, () => this.#fail(LATE));
   }
 
   /** The client has not sent in time what it owed. */
@@ -164,7 +165,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
 
   /** It sends nothing of a large message. */
   cutOff(): void {
-    this.#fail(SLOW);
+    this.#serving.guard.run(this.#stream, () => this.#fail(SLOW));
   }
 
   #listen(): void {
@@ -357,8 +358,6 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
 function errorOf({ status, message, trailers }: GrpcEnding): GrpcError {
   return new GrpcError(status, message, trailers);
 }
-
-function ignore(): void {}
 
 function tooLate(call: StreamCall): void {
   call.late();

@@ -42,7 +42,6 @@ function look(socket: Socket, { patienceMs, http2, late }: Takers, http1: () => 
     socket.removeListener('data', data);
     socket.removeListener('end', end);
     socket.removeListener('close', leave);
-    socket.removeListener('error', ignore);
   };
   const data = (piece: Buffer) => {
     const bytes = begun === null ? piece : Buffer.concat([begun, piece]);
@@ -68,7 +67,6 @@ function look(socket: Socket, { patienceMs, http2, late }: Takers, http1: () => 
   socket.on('data', data);
   socket.on('end', end);
   socket.on('close', leave);
-  socket.on('error', ignore);
 }
 
 /** Null where more is needed to tell. */
@@ -77,5 +75,3 @@ function isPreface(bytes: Buffer): boolean | null {
   if (bytes.compare(PREFACE, 0, length, 0, length) !== 0) return false;
   return length === PREFACE.length ? true : null;
 }
-
-function ignore(): void {}

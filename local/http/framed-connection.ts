@@ -33,7 +33,7 @@ export class FramedConnection implements Expected {
     this.#socket = socket;
     this.#parts = parts;
     this.#reader = new FrameReader(FRAME_REQUEST_BODY_BYTES_MAX, (id, head, body) => this.#begin(id, head, body));
-    this.#writer = new FrameWriter(socket, () => this.#written());
+    this.#writer = new FrameWriter(socket, () => parts.guard.run(socket, () => this.#written()));
     // The limits of HTTP are for requests that have not come as a whole, and it cuts off what is idle.
     socket.removeAllListeners('timeout');
     socket.setTimeout(IDLE_MS);
@@ -77,7 +77,7 @@ export class FramedConnection implements Expected {
   #begin(id: number, head: readonly string[], body: Buffer): void {
     const request = new FramedRequest(this.#socket, head, body, this.#parts);
     this.#underWay.add(request);
-    void this.#answer(id, request);
+    this.#parts.guard.run(this.#socket, () => this.#answer(id, request));
   }
 
   async #answer(id: number, request: FramedRequest): Promise<void> {

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { FRAMES_PATH, FRAMES_PROTOCOL } from './frames.ts';
 import { FramedConnection } from './framed-connection.ts';
 import type { FramedParts } from './framed-connection.ts';
-import { sendReply } from './reply.ts';
+import { replyUnderWay, sendReply } from './reply.ts';
 import { LocalRequest } from './request.ts';
 
 /** What handlers answer to a member that asks for such a connection. */
@@ -33,7 +33,7 @@ export class FramedConnections {
     if (!TAKES_ONE_PROTOCOL) return;
     server.on('upgrade', (message: IncomingMessage, socket: Socket, head: Buffer) => {
       onUse(socket);
-      void this.#welcome(message, socket, head);
+      parts.guard.run(socket, () => this.#welcome(message, socket, head));
     });
   }
 
@@ -49,9 +49,13 @@ export class FramedConnections {
 
   async #welcome(message: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const { fetch, log } = this.#parts;
+    const underWay = replyUnderWay(socket);
+    if (underWay !== null) {
+      // It was asked for behind a request that has no answer yet, which no member does.
+      underWay.once('close', () => socket.destroySoon());
+      return;
+    }
     this.#open.set(socket, null);
-    // Its end is seen by 'close'; without a listener an error would end the process.
-    socket.on('error', () => {});
     socket.on('close', () => this.#open.delete(socket));
     const reply = new ServerResponse(message);
     reply.shouldKeepAlive = false;

@@ -19,8 +19,6 @@ interface AsHttp1 {
  */
 export function asHttp1(stream: ServerHttp2Stream, socket: Socket, headers: IncomingHttpHeaders, fields: readonly string[]): AsHttp1 {
   const message = new Message(stream, socket, headers, fields);
-  // Who went away is seen by the end of the stream.
-  stream.on('error', () => {});
   return { message: message as unknown as IncomingMessage, reply: new StreamReply(stream, message) as unknown as ServerResponse, awaits: message.headers['expect']?.toLowerCase() === '100-continue' };
 }
 

@@ -152,6 +152,11 @@ type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
 /** Node.js hangs the reply under way on its connection. */
 type Connection = Duplex & { readonly _httpMessage?: ServerResponse | null };
 
+/** The reply of HTTP/1.1 that has not ended on a connection; null for none. */
+export function replyUnderWay(connection: Connection): ServerResponse | null {
+  return connection._httpMessage ?? null;
+}
+
 const refused = new WeakSet<Connection>();
 
 /**
@@ -170,6 +175,11 @@ export function refuseMalformed(error: ClientError, connection: Connection): voi
     return;
   }
   const underWay = connection._httpMessage;
+  // Who has ended in the middle of a request reads no reply to one before it, which may take for ever.
+  if (underWay != null && error.code === 'HPE_INVALID_EOF_STATE') {
+    connection.destroy();
+    return;
+  }
   if (underWay != null && underWay.req.complete && !underWay.writableFinished) {
     refused.add(connection);
     underWay.once('finish', () => connection.end());

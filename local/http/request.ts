@@ -7,6 +7,7 @@ import type { OnBytes } from '../../handlers/http/context.ts';
 import { connectionAddress } from './client-address.ts';
 import { certificateOfSocket, peerOfSocket } from '../tls/peer.ts';
 import type { Expected, Flow } from './flow.ts';
+import type { Guard } from './guard.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -21,6 +22,7 @@ export function awaitsContinue(message: IncomingMessage): void {
 export interface Serving {
   readonly ending: Ending;
   readonly flow: Flow;
+  readonly guard: Guard;
 }
 
 /** Aborts the requests under way that have asked for a signal; others end by themselves soon enough. */

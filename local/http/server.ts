@@ -5,6 +5,8 @@ import type { Server as TlsServer } from 'node:https';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
+import { silentMeter } from '../../core/ports/meter.ts';
+import { systemClock } from '../../infra/clock.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import { CONNECTIONS_MAX, limitConnections } from './connection-limits.ts';
@@ -12,6 +14,8 @@ import type { ConnectionLimitParts } from './connection-limits.ts';
 import { Flow } from './flow.ts';
 import { divide } from './first-bytes.ts';
 import { FramedConnections, upgradeOptions } from './framed-connections.ts';
+import { Guard } from './guard.ts';
+import type { Owner } from './guard.ts';
 import { asHttp1 } from './over-http2.ts';
 import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply } from './reply.ts';
 import { awaitsContinue, Ending, LocalRequest, REQUEST_TARGET } from './request.ts';
@@ -64,6 +68,7 @@ export interface HttpServerOptions {
 /** What the one who takes the connections of HTTP/2 has of the server. */
 export interface Http2Parts {
   readonly flow: Flow;
+  readonly guard: Guard;
   /** How long a request may take to arrive. */
   readonly requestMs: number;
   /** Answers a request as if it had come over HTTP/1.1. `fields` are names and values of its headers in turn. */
@@ -101,7 +106,9 @@ export interface HttpServer {
 export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
   const ending = new Ending();
   const flow = options.flow ?? new Flow();
-  const { server, handshakes } = create(options);
+  const guard = new Guard({ log: options.log, meter: options.limits?.meter ?? silentMeter, clock: options.limits?.clock ?? systemClock });
+  const { server, handshakes } = create(options, guard);
+  const serving: Serving = { ending, flow, guard };
   if (options.limits === undefined) server.maxConnections = CONNECTIONS_MAX;
   else limitConnections(server, handshakes === null, options.limits);
   if (options.keepsProcess === false) {
@@ -109,10 +116,11 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
     server.on('connection', (socket: Socket) => socket.unref());
   }
   const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
-  const framed = new FramedConnections(server, { fetch: options.fetch, log: options.log, ending, flow }, (socket) => fresh.used(socket));
+  const framed = new FramedConnections(server, { fetch: options.fetch, log: options.log, ...serving }, (socket) => fresh.used(socket));
+  const respondTo = (owner: Owner, message: IncomingMessage, reply: ServerResponse) => guard.run(owner, () => answer(message, reply, options, serving));
   const respond = (message: IncomingMessage, reply: ServerResponse) => {
     fresh.used(message.socket);
-    void answer(message, reply, options, { ending, flow });
+    respondTo(message.socket, message, reply);
   };
   server.on('request', respond);
   server.on('checkContinue', (message: IncomingMessage, reply: ServerResponse) => {
@@ -122,11 +130,11 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   server.on('clientError', refuseMalformed);
   const { headersMs, requestMs } = { ...PATIENCE, ...options.patience };
   const http2 = options.http2?.({
-    flow, requestMs,
+    flow, requestMs, guard,
     respond: (stream, socket, headers, fields) => {
       const { message, reply, awaits } = asHttp1(stream, socket, headers, fields);
       if (awaits) awaitsContinue(message);
-      void answer(message, reply, options, { ending, flow });
+      respondTo(stream, message, reply);
     },
   }) ?? null;
   if (http2 !== null) {
@@ -154,23 +162,30 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
       await http2?.endCalls(graceMs);
     },
     stop: (graceMs) => {
-      const stopped = Promise.all([stop(server, framed, ending, graceMs), http2?.stop(graceMs)]).then((all) => all.every((isClean) => isClean !== false));
+      const stopped = Promise.all([stop(server, framed, ending, graceMs), http2?.stop(graceMs)]).then((all) => {
+        flow.stalls.close();
+        return all.every((isClean) => isClean !== false);
+      });
       handshakes?.abort();
       fresh.abort();
-      void stopped.finally(() => flow.stalls.close());
       return stopped;
     },
   };
 }
 
-function create({ tls, patience, log, http2 }: HttpServerOptions): { server: Server; handshakes: Handshakes | null } {
+function create({ tls, patience, log, http2 }: HttpServerOptions, guard: Guard): { server: Server; handshakes: Handshakes | null } {
   const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
   const limits: ServerOptions = {
-    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, joinDuplicateHeaders: true, ...upgradeOptions,
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, joinDuplicateHeaders: true, ...upgradeOptions, ...guard.messages,
   };
-  if (tls === undefined) return { server: createServer(limits), handshakes: null };
+  if (tls === undefined) {
+    const server = createServer(limits);
+    guard.server(server);
+    return { server, handshakes: null };
+  }
   // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
   const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, rejectUnauthorized: false, ...(http2 !== undefined && { ALPNProtocols: ['h2', 'http/1.1'] }) });
+  guard.server(server);
   return { server, handshakes: guardHandshakes(server, tls.certificates, log, tls.formerNamesMs) };
 }
 
