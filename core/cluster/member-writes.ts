@@ -4,6 +4,7 @@ import type { ScavengeStore } from '../scavenge/run-context.ts';
 import type { AppendResult, EventStore, NewEvent } from '../streams/api.ts';
 import type { ClusterMember, MemberLog, Membership } from './api.ts';
 import { isCarried, type MemberAppend } from './member-append.ts';
+import { afterDelay } from '../tasks/background.ts';
 
 /** Appends at another member. */
 export interface MemberAppends {
@@ -97,7 +98,7 @@ export class MemberWrites {
   async #within(ms: number, wait: (signal: AbortSignal) => Promise<boolean>): Promise<boolean> {
     const ending = new AbortController();
     const done = new AbortController();
-    void this.#parts.clock.sleep(ms, done.signal).then(() => ending.abort());
+    afterDelay(this.#parts.clock, ms, done.signal, () => ending.abort());
     try {
       return await wait(ending.signal);
     } finally {

@@ -10,6 +10,7 @@ import type { ChunkTable } from './chunk-table.ts';
 import { isFinal } from './durability.ts';
 import { RecordFrame } from './records.ts';
 import { discardPrepared, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './ongoing-chunk.ts';
+import { background } from '../tasks/background.ts';
 
 /** How often the checkpoints follow the log durably. */
 const CHECKPOINT_INTERVAL_MS = 1_000;
@@ -104,7 +105,7 @@ export class TransactionLog implements CommitLog {
     const ongoing = this.#ongoing;
     if (ongoing === null) return;
     // Appends wait for this: what does not depend on the end of the old chunk is done beside it.
-    void this.#prepareNext();
+    background(this.#prepareNext());
     try {
       // Completion cuts the commit slots off, so writer.chk must say durably where the data end.
       await this.checkpoints.writer.flush(this.end);

@@ -17,6 +17,7 @@ import { CONFIG_METADATA, CONFIG_STREAM, CONFIG_TYPE, decodeConfig, encodeConfig
 import type { KeptGroup } from './stored-forms.ts';
 import { encodeText } from '../text.ts';
 import { checkGroup, checkStart } from './validation.ts';
+import { afterDelay } from '../tasks/background.ts';
 
 /** Creates the engine; it does nothing before `start`. */
 export function createPersistentSubscriptions(parts: EngineParts): PersistentSubscriptionsEngine {
@@ -97,7 +98,7 @@ class Engine implements PersistentSubscriptionsEngine {
       if (signal.aborted) return;
       this.#state = 'failed';
       this.#parts.log.error('the persistent subscriptions could not be loaded', { error });
-      void this.#parts.clock.sleep(this.#limits.retryMs, signal).then(() => { if (!signal.aborted) this.#loading = this.#load(signal, Promise.resolve()); });
+      afterDelay(this.#parts.clock, this.#limits.retryMs, signal, () => { if (!signal.aborted) this.#loading = this.#load(signal, Promise.resolve()); });
     }
   }
 

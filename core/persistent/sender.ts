@@ -13,6 +13,7 @@ import { Retries } from './retries.ts';
 import type { KeptGroup } from './stored-forms.ts';
 import { createStrategy } from './strategies.ts';
 import type { Strategy } from './strategies.ts';
+import { background } from '../tasks/background.ts';
 
 export interface SenderParts {
   readonly parts: GroupParts;
@@ -82,7 +83,7 @@ export class Sender {
       else this.#send(message, consumer);
     }
     this.retries.prune();
-    if (isLacking && !this.#isReloading) void this.reload(this.#of.parts.limits.batchMax).then(() => { this.dispatch(); });
+    if (isLacking && !this.#isReloading) background(this.reload(this.#of.parts.limits.batchMax).then(() => { this.dispatch(); }));
     return !isLacking && (isPinned || this.retries.count === 0);
   }
 

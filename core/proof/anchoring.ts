@@ -4,6 +4,7 @@ import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { ProofKeeper } from './keeper.ts';
 import type { Anchor } from './layout.ts';
+import { afterDelay } from '../tasks/background.ts';
 
 /** Where anchors go: a place that whoever reaches the node's disk does not reach. */
 export interface AnchorPlace {
@@ -74,7 +75,7 @@ export class Anchoring {
     const { clock, place } = this.#parts;
     const last = new AbortController();
     const end = new AbortController();
-    void clock.sleep(LAST_MS_MAX, end.signal).then(() => last.abort());
+    afterDelay(clock, LAST_MS_MAX, end.signal, () => last.abort());
     await this.#place(1, last.signal);
     end.abort();
     await place.close().catch(() => {});
@@ -120,7 +121,7 @@ export class Anchoring {
     const over = new AbortController();
     const onAbort = () => trying.abort();
     signal.addEventListener('abort', onAbort);
-    void clock.sleep(TRY_MS_MAX, over.signal).then(onAbort);
+    afterDelay(clock, TRY_MS_MAX, over.signal, onAbort);
     try {
       await place.put(anchor, trying.signal);
     } finally {

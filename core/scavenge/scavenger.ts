@@ -5,6 +5,7 @@ import { HistoryWriter } from './history.ts';
 import { repairHistory } from './history-repair.ts';
 import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch.ts';
 import { newId, type ScavengeDeps } from './run-context.ts';
+import { background } from '../tasks/background.ts';
 
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;
@@ -83,10 +84,10 @@ class NodeScavenger implements Scavenger {
 
   #activate(run: ActiveRun): void {
     this.#active = run;
-    void run.ended.then(() => {
+    background(run.ended.then(() => {
       if (!run.isDry) this.#waiting = null;
       if (this.#active === run) this.#active = null;
-    });
+    }));
   }
 
   hold(): () => void {

@@ -8,6 +8,7 @@ import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
 import { storageError, syncError, systemCode } from './errors.ts';
 import { DISCARD_STEP_BYTES, freeBitByBit, GONE } from './discard.ts';
 import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /** How often a file is opened that gets another file in its place meanwhile. */
 const OPEN_TRIES_MAX = 10;
@@ -133,7 +134,7 @@ export class FilesystemStorage implements Storage {
     if ((await this.size(name) ?? 0) <= DISCARD_STEP_BYTES) return this.remove(name);
     const gone = `${name}${GONE}`;
     await this.rename(name, gone);
-    void freeBitByBit(`${file}${GONE}`);
+    background(freeBitByBit(`${file}${GONE}`));
   }
 
   async freeBytes(): Promise<number> {

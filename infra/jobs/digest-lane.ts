@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { SkuaError } from '../../core/errors.ts';
 import type { Digest, Digests } from '../../core/ports/digests.ts';
 import { environmentOf } from './worker-environment.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /**
  * A second thread beside that of a job, which digests what the job reads and writes while the job goes on: to prove the source of a rewritten
@@ -135,7 +136,7 @@ export class DigestLane {
     const worker = this.#spawn();
     Atomics.wait(this.#cells, STATE, 0, this.#startMsMax);
     this.#isThere = Atomics.load(this.#cells, STATE) === READY;
-    if (!this.#isThere) void worker.terminate();
+    if (!this.#isThere) background(worker.terminate());
     return this.#isThere;
   }
 

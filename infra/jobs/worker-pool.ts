@@ -3,6 +3,7 @@ import { jobAborted, jobsClosed } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions } from '../../core/ports/jobs.ts';
 import { PooledWorker } from './pooled-worker.ts';
 import type { Task } from './pooled-worker.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /** Entry point of a worker, but for a bundle. */
 export const WORKER_URL = new URL('./worker.ts', import.meta.url);
@@ -119,7 +120,7 @@ export class WorkerPool {
   #rest(worker: PooledWorker): void {
     const timer = setTimeout(() => {
       this.#forget(worker);
-      void worker.terminate();
+      background(worker.terminate());
     }, this.#options.idleMs ?? IDLE_MS_MAX);
     timer.unref();
     this.#idleTimers.set(worker, timer);

@@ -10,6 +10,7 @@ import type { Run, RunResult } from './messages.ts';
 import type { Loss, SandboxThread } from './threads.ts';
 import { cut } from './script-error.ts';
 import { ThreadPool } from './threads.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /** Checks queue up as if they were a connector, whose id no connector can have. */
 const CHECKS = '\0checks';
@@ -65,7 +66,7 @@ export class QuickJsSandbox implements RoutingSandbox {
 
   /** Starts the threads, so that the first call need not wait for them. */
   start(): void {
-    void this.#pool.fill();
+    background(this.#pool.fill());
   }
 
   async check(script: string): Promise<string | null> {
@@ -106,7 +107,7 @@ export class QuickJsSandbox implements RoutingSandbox {
     queue.push({ script, run, resolve, reject });
     this.#waiting++;
     this.#turns.add(queue);
-    void this.#pool.fill();
+    background(this.#pool.fill());
     this.#dispatchSoon();
     return promise;
   }

@@ -6,6 +6,7 @@ import { compile } from './engine.ts';
 import type { WasmModule } from './engine.ts';
 import { sharedNowMs, SIGNAL_BYTES, ThreadSignal } from './messages.ts';
 import type { FromWorker, Run, RunResult, SandboxSetup, ToWorker } from './messages.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /** Threads that stand ready beside those that work, so that the replacement of one that was ended costs no call its time. */
 const SPARE_THREADS = 1;
@@ -237,7 +238,7 @@ export class SandboxThread {
 
   #kill(): void {
     this.#end('timeout', `The script ran longer than the ${this.#timeoutMs} ms that it may take, in a built-in function that cannot be interrupted.`);
-    void this.#worker.terminate();
+    background(this.#worker.terminate());
   }
 
   #end(cause: Loss['cause'], reason: string): void {

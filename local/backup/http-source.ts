@@ -5,6 +5,7 @@ import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
+import { afterDelay } from '../../core/tasks/background.ts';
 
 const HOLD = '/admin/backup/hold';
 const FILES = '/admin/backup/files';
@@ -153,7 +154,7 @@ class Silence {
   begin(): void {
     const waiting = new AbortController();
     this.#waiting = waiting;
-    void this.#clock.sleep(SILENCE_MS_MAX, waiting.signal).then(() => {
+    afterDelay(this.#clock, SILENCE_MS_MAX, waiting.signal, () => {
       if (!waiting.signal.aborted) this.#controller.abort(new Broken(`nothing came for ${SILENCE_MS_MAX / 1_000} s`));
     });
   }

@@ -20,6 +20,7 @@ import type { RunningNode } from '../node/node.ts';
 import { Progress } from '../cli/progress.ts';
 import { listenForHangUp, signalHandler } from '../cli/signals.ts';
 import { VERSION } from '../cli/version.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /** Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on; then the process ends. */
 export async function runStart(config: Config, io: Io): Promise<ExitCode> {
@@ -95,7 +96,7 @@ interface Ending {
 
 function listenForSignals(io: Io, log: NodeLog): Ending {
   const { promise, resolve } = Promise.withResolvers<string>();
-  const exit = (code: ExitCode) => { void log.close().finally(() => io.process.exit(code)); };
+  const exit = (code: ExitCode) => { background(log.close().finally(() => io.process.exit(code))); };
   const exitNow = (signal: string) => {
     log.warn('interrupted', { signal });
     exit(EXIT.interrupted);

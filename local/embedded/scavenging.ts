@@ -4,6 +4,7 @@ import type { LastScavenge, Scavenger } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
 import { completionIn } from '../scavenge/completion.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /** Milliseconds between two looks at a run: progress is told no more often. */
 const LOOK_MS = 250;
@@ -61,7 +62,7 @@ async function oneRun(parts: ScavengingParts, { signal, onProgress, ...asked }: 
 async function untilEnded({ scavenger, store, clock, refresh, closing }: ScavengingParts, scavengeId: string, onProgress: ScavengeOptions['onProgress']): Promise<LastScavenge> {
   const ended = new AbortController();
   // On object storage nobody tells when it has ended.
-  if (refresh === undefined) void scavenger.idle().then(() => ended.abort());
+  if (refresh === undefined) background(scavenger.idle().then(() => ended.abort()));
   for (;;) {
     const last = scavenger.last();
     if (last !== null && last.scavengeId === scavengeId && last.result !== 'InProgress') return last;

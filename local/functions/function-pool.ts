@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { RuntimeInterface } from './runtime-interface.ts';
 import type { Outcome } from './runtime-interface.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /** Calls of one function that may wait for an instance. */
 const CALLS_WAITING_MAX = 1_000;
@@ -88,7 +89,7 @@ export class FunctionProcess {
       const { runtime } = this.#running ??= await this.#start();
       const timer = setTimeout(() => {
         runtime.end({ kind: 'timed-out' });
-        void this.close();
+        background(this.close());
       }, timeoutMs);
       const outcome = await runtime.invoke(event, timeoutMs);
       clearTimeout(timer);
@@ -120,7 +121,7 @@ export class FunctionProcess {
     const gone = (reason: string) => {
       if (this.#running?.child === child) this.#running = null;
       runtime.end({ kind: 'crashed', reason });
-      void runtime.close();
+      background(runtime.close());
     };
     child.once('error', (error) => gone(error.message));
     child.once('exit', (code, signal) => gone(signal === null ? `exit code ${code}` : `signal ${signal}`));

@@ -35,7 +35,7 @@ export class RuntimeInterface {
   #ended: Outcome | null = null;
 
   constructor() {
-    this.#server = http.createServer((request, reply) => { void this.#serve(request, reply); });
+    this.#server = http.createServer((request, reply) => { this.#serve(request, reply).catch(() => request.socket.destroy()); });
   }
 
   /** Value of `AWS_LAMBDA_RUNTIME_API`. */

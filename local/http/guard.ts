@@ -126,33 +126,32 @@ export class Guard {
       this.#linesLeftOut = 0;
     }
   }
+}
 
-  /** Classes for the messages of a server of HTTP/1.1, whose listeners are guarded as those of their connection. */
-  get messages(): { readonly IncomingMessage: typeof IncomingMessage; readonly ServerResponse: typeof ServerResponse } {
-    const guard = this;
-    return {
-      IncomingMessage: class extends IncomingMessage {
-        override emit(event: string, a?: unknown, b?: unknown): boolean {
-          try {
-            return super.emit(event, a, b);
-          } catch (error) {
-            guard.caught(this.socket, error);
-            return true;
-          }
+/** Classes for the messages of a server of HTTP/1.1, whose listeners are guarded as those of their connection. */
+export function guardedMessages(guard: Guard): { readonly IncomingMessage: typeof IncomingMessage; readonly ServerResponse: typeof ServerResponse } {
+  return {
+    IncomingMessage: class extends IncomingMessage {
+      override emit(event: string, a?: unknown, b?: unknown): boolean {
+        try {
+          return super.emit(event, a, b);
+        } catch (error) {
+          guard.caught(this.socket, error);
+          return true;
         }
-      },
-      ServerResponse: class<Request extends IncomingMessage> extends ServerResponse<Request> {
-        override emit(event: string, a?: unknown, b?: unknown): boolean {
-          try {
-            return super.emit(event, a, b);
-          } catch (error) {
-            guard.caught(this.req.socket, error);
-            return true;
-          }
+      }
+    },
+    ServerResponse: class<Request extends IncomingMessage> extends ServerResponse<Request> {
+      override emit(event: string, a?: unknown, b?: unknown): boolean {
+        try {
+          return super.emit(event, a, b);
+        } catch (error) {
+          guard.caught(this.req.socket, error);
+          return true;
         }
-      },
-    };
-  }
+      }
+    },
+  };
 }
 
 type Emit = (event: string, ...args: unknown[]) => boolean;

@@ -14,7 +14,7 @@ import type { ConnectionLimitParts } from './connection-limits.ts';
 import { Flow } from './flow.ts';
 import { divide } from './first-bytes.ts';
 import { FramedConnections, upgradeOptions } from './framed-connections.ts';
-import { Guard } from './guard.ts';
+import { Guard, guardedMessages } from './guard.ts';
 import type { Owner } from './guard.ts';
 import { asHttp1 } from './over-http2.ts';
 import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply } from './reply.ts';
@@ -176,7 +176,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
 function create({ tls, patience, log, http2 }: HttpServerOptions, guard: Guard): { server: Server; handshakes: Handshakes | null } {
   const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
   const limits: ServerOptions = {
-    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, joinDuplicateHeaders: true, ...upgradeOptions, ...guard.messages,
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, joinDuplicateHeaders: true, ...upgradeOptions, ...guardedMessages(guard),
   };
   if (tls === undefined) {
     const server = createServer(limits);

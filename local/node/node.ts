@@ -70,6 +70,7 @@ import type { OpenSubscriptions } from '../persistent/open.ts';
 import { pageFiles } from '../ui/page-files.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
+import { background } from '../../core/tasks/background.ts';
 
 interface NodeOptions {
   readonly config: Config;
@@ -194,7 +195,7 @@ class Node implements RunningNode {
     };
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
     // For a member another one takes over first.
-    if (!this.#isMember) void this.#control.shutdownAsked.then(() => this.#refuseCalls());
+    if (!this.#isMember) background(this.#control.shutdownAsked.then(() => this.#refuseCalls()));
     this.#webhookActivity = new WebhookActivity(this.#metrics, machineClock);
     this.#overview = this.#createOverview(control);
     this.#fetch = this.#startingApp();
@@ -255,7 +256,7 @@ class Node implements RunningNode {
     this.#server = await this.#listen();
     await this.#openParts(backupsAsked);
     this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
-    if (this.#certificates.mode !== 'off') void watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: machineClock, log: this.#log, signal: this.#ended.signal });
+    if (this.#certificates.mode !== 'off') background(watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: machineClock, log: this.#log, signal: this.#ended.signal }));
   }
 
   /** The store, and all that works on it. */
@@ -299,7 +300,7 @@ class Node implements RunningNode {
     await member?.membership.start();
     this.#subscriptions?.start();
     this.#readiness.ready();
-    void this.#stats.run(this.#stopping.signal);
+    background(this.#stats.run(this.#stopping.signal));
     this.#ticking = Promise.all([run(this.#stopping.signal), member?.run(this.#stopping.signal), this.#backups.run(this.#stopping.signal), this.#anchoring?.run(this.#stopping.signal)]).then(() => {});
   }
 

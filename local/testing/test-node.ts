@@ -16,6 +16,7 @@ import type { Asked } from './options.ts';
 import { NodeStore, storeOf } from './node-store.ts';
 import { inventory, removedSince } from './removed.ts';
 import { writeSeed } from './seed.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /** Tests wait for the end of a node, and whoever still wants an answer then has gone. */
 const STOP_GRACE_MS = 1_000;
@@ -88,7 +89,7 @@ class ProcessNode implements TestNode {
     this.store = new NodeStore(storeOf(parts.running));
     this.connectionString = connectionStringOf(parts);
     // As for any node: somebody with the right to do so has asked for its end.
-    void parts.running.shutdownAsked.then(() => this.stop());
+    background(parts.running.shutdownAsked.then(() => this.stop()));
   }
 
   get certificate(): string | null { return this.#parts.certificate; }

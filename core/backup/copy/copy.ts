@@ -208,7 +208,12 @@ interface CopyMarker {
 async function readCopyMarker(target: Storage): Promise<CopyMarker | null> {
   if (await target.size(COPY_MARKER) === null) return null;
   const file = await target.open(COPY_MARKER, 'read');
-  const marker = await parseOf(file).finally(() => file.close());
+  let marker: CopyMarker | null;
+  try {
+    marker = await parseOf(file);
+  } finally {
+    await file.close();
+  }
   if (marker === null) throw new SkuaError('checkpoint_corrupt', `The file ${COPY_MARKER} can't be read, so it is not known whose files these are. Copy into an empty directory.`, { path: COPY_MARKER });
   return marker;
 }

@@ -12,6 +12,7 @@ import { chunksUpTo, takeSnapshot } from '../source/snapshot.ts';
 import type { LogState } from '../source/snapshot.ts';
 import { StorageSource } from '../source/source.ts';
 import type { BackupSource, Snapshot } from '../source/source.ts';
+import { background } from '../../tasks/background.ts';
 
 /** The files of a running node, kept as they are until `release`: no scavenge starts, no merge begins. Appends go on. */
 export interface StoreHold extends BackupSource {
@@ -169,7 +170,7 @@ export class Holds {
     const held: Held = { holdId: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0), hold, ending: new AbortController(), dueMs: clock.monotonicMs() + HOLD_MS };
     this.#held.set(held.holdId, held);
     log.info('a backup holds the files of this node: no scavenge starts', { holdId: held.holdId, logEnd: hold.snapshot.checkpoints.writer, files: hold.snapshot.files.length });
-    void this.#watch(held);
+    background(this.#watch(held));
     return this.#viewOf(held);
   }
 

@@ -23,6 +23,7 @@ import { prepareCopy } from './prepare-copy.ts';
 import { clearScavengeDue, isScavengeDue } from './scavenge-due.ts';
 import { SwitchingScavenger, SwitchingStore } from './switching.ts';
 import { WatchedObjects } from './watched-objects.ts';
+import { background } from '../../tasks/background.ts';
 
 export interface MemberStoreOptions {
   /** The bucket with the log, which is begun where there is none. */
@@ -126,9 +127,9 @@ class Member implements MemberStore {
     const open = await opener.run();
     this.#opening = { open, copy: opener.copy };
     this.#chunkSizeBytes = open.chunkSizeBytes;
-    void open.failed.then((error) => { if (this.#opening?.open === open) this.#reopen(error); });
+    background(open.failed.then((error) => { if (this.#opening?.open === open) this.#reopen(error); }));
     this.log.caughtUp();
-    void this.#scavengeAgain();
+    background(this.#scavengeAgain());
   }
 
   /** The copy is closed and opened again; what was being done with it is refused or ended meanwhile. */
@@ -176,7 +177,7 @@ class Member implements MemberStore {
       sinceLookMs += RETRY_EVERY_MS;
       if (signal.aborted || this.#opening === null) continue;
       if (this.log.trouble === null && sinceLookMs < LOOK_EVERY_MS) continue;
-      if (sinceLookMs >= LOOK_EVERY_MS) void this.#scavengeAgain();
+      if (sinceLookMs >= LOOK_EVERY_MS) background(this.#scavengeAgain());
       sinceLookMs = 0;
       // The trouble itself is told where it arises.
       await this.log.refresh().catch((error: unknown) => {

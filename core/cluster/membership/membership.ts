@@ -13,6 +13,7 @@ import { giveLeadAway } from './resign.ts';
 import { Standing } from './standing.ts';
 import { Talk } from './talk.ts';
 import { MemberView, notReady } from './view.ts';
+import { background } from '../../tasks/background.ts';
 
 /** How often all are told while no leader is heard, so that what they say of it is fresh; less often when that goes on. */
 const LEADERLESS_ROUND_MS = 200;
@@ -185,7 +186,7 @@ class Member implements RunningMembership {
     if (told !== this.#told || nowMs >= this.#nextRoundMs) {
       this.#told = told;
       this.#nextRoundMs = nowMs + intervalMs;
-      void this.#talk.tellAll();
+      background(this.#talk.tellAll());
     }
     this.#nextRoundMs = Math.min(this.#nextRoundMs, nowMs + intervalMs);
     this.#show(hearing);

@@ -4,6 +4,7 @@ import { type MembershipParts, RESIGNED_MS } from './api.ts';
 import { bucketAnswers, type Candidate, Election } from './election.ts';
 import type { Hearing } from './hearing.ts';
 import type { MemberView } from './view.ts';
+import { background } from '../../tasks/background.ts';
 
 /** What another says of the leader it hears counts for at least so long. */
 const VOTE_LEAST_MS = 1_000;
@@ -56,7 +57,7 @@ export class Standing {
     }, nowMs);
     if (decision.kind === 'none' || this.#isStanding) return Infinity;
     if (decision.atMs > nowMs) return decision.atMs;
-    void this.#stand(view.epochNumber);
+    background(this.#stand(view.epochNumber));
     return Infinity;
   }
 

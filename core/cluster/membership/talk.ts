@@ -7,6 +7,7 @@ import { checkGossip } from './check.ts';
 import { otherLog } from './feed.ts';
 import { Rounds, saysAddressInUse } from './rounds.ts';
 import { type MemberView, notReady } from './view.ts';
+import { background } from '../../tasks/background.ts';
 
 /** How long it is waited for the answer of who may be behind an address. */
 const ADDRESS_WAIT_MS = 500;
@@ -48,7 +49,7 @@ export class Talk {
   }
 
   tell(node: NodeAddress): void {
-    void this.#rounds.tell(node);
+    background(this.#rounds.tell(node));
   }
 
   /** No further call begins. */
@@ -69,10 +70,10 @@ export class Talk {
     const record = view.table.byInstance(instanceId);
     if (record === null || record.lost !== 'no') return;
     record.lost = 'asking';
-    void this.#rounds.probe(record.entry.node, view.options.leaderElectionTimeoutMs).then(() => {
+    background(this.#rounds.probe(record.entry.node, view.options.leaderElectionTimeoutMs).then(() => {
       if (record.lost === 'asking') record.lost = 'yes';
       onNews();
-    });
+    }));
     onNews();
   }
 

@@ -8,6 +8,7 @@ import { Head } from './head.ts';
 import { type CurrentView, ObjectView, ViewIndex, type ViewParts } from './view.ts';
 import type { ObjectManifest } from '../manifest.ts';
 import { applyToIndex, ReadRecords } from '../../streams/apply-committed.ts';
+import { background } from '../../tasks/background.ts';
 
 interface HeadOptions {
   readonly world: ObjectWorld;
@@ -110,6 +111,6 @@ export class ViewHead extends Head implements CurrentView {
     if (isGap) this.listener?.forgetStreams(next.table.end);
     // A scavenge may have removed tombstones, if it was told to.
     else this.listener?.forgetTombstones();
-    void old.retire(next);
+    background(old.retire(next));
   }
 }
