@@ -5,12 +5,15 @@ import protobuf from 'protobufjs';
 import { expect, test } from 'vitest';
 import * as google from '../../handlers/grpc/messages/google.ts';
 import * as streams from '../../handlers/grpc/messages/streams.ts';
-import { ALL_ONES, BEYOND, decode, DEPTH_MAX, encode, frame, MalformedMessage, MESSAGES_MAX, PREFIX_BYTES } from '../../handlers/grpc/messages/wire.ts';
+import * as streamsV2 from '../../handlers/grpc/messages/streams-v2.ts';
+import * as users from '../../handlers/grpc/messages/users.ts';
+import { ALL_ONES, BEYOND, decode, DEPTH_MAX, encode, frame, MalformedMessage, PREFIX_BYTES, TEXTS_MAX } from '../../handlers/grpc/messages/wire.ts';
 import type { Reader, Writer } from '../../handlers/grpc/messages/wire.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
+import { readBatchChunk } from '../../handlers/grpc/streams/batch-messages.ts';
 import { bySize } from '../support/run-size.ts';
 import { Random } from '../support/random.ts';
-import { PROTOS, toBytes, toJson, typeOf, unframed } from './codec.ts';
+import { PROTOS, toBytes, toJson, unframed } from './codec.ts';
 import type { Json } from './codec.ts';
 
 interface Ours {
@@ -204,10 +207,42 @@ test('messages within messages have a limit, and so have groups within groups an
   expect(decode(lists(DEPTH_MAX / 2), google.readValue)).toMatchObject({ listValue: {} });
   expect(() => decode(lists(DEPTH_MAX / 2 + 1), google.readValue)).toThrow(/deep/);
   expect(() => decode(Buffer.alloc(100_000, 0x1b), google.readValue)).toThrow(MalformedMessage);
-  const empty = typeOf('event_store.client.streams.BatchAppendReq').fields['proposed_messages']!;
-  const many = (count: number): Buffer => Buffer.alloc(count * 2, Buffer.from([(empty.id << 3) | 2, 0]));
-  expect(decode(many(1_000), streams.readBatchAppendReq).proposedMessages).toHaveLength(1_000);
-  expect(() => decode(many(MESSAGES_MAX + 1), streams.readBatchAppendReq)).toThrow(/more than/);
+});
+
+test('a message holds at most one element for each 16 bytes beyond the first 1 024, however they are hidden', () => {
+  const times = (count: number, ...bytes: number[]): Buffer => Buffer.alloc(count * bytes.length, Buffer.from(bytes));
+  const within = (tag: number, bytes: Buffer): Uint8Array => encode(bytes, (all, writer) => writer.uint32(tag).bytes(all));
+  const batch = (bytes: Uint8Array) => decode(bytes, streams.readBatchAppendReq);
+  expect(batch(times(512, 26, 0)).proposedMessages).toHaveLength(512);
+  // An event of 16 bytes, over and over.
+  const dense = [26, 14, 34, 12, ...Array<number>(12).fill(1)];
+  expect(batch(times(10_000, ...dense)).proposedMessages).toHaveLength(10_000);
+  const refused = { code: 'bad_request' };
+  expect(() => batch(times(10_000, 26, 12, 34, 10, ...Array<number>(10).fill(1)))).toThrow(expect.objectContaining(refused));
+  // 1 MB of empty records: lists, maps, messages that replace one another, and in the readers by hand.
+  expect(() => batch(times(524_000, 26, 0))).toThrow(expect.objectContaining(refused));
+  expect(() => batch(within(26, times(500_000, 18, 0)) as Buffer)).toThrow(expect.objectContaining(refused));
+  expect(() => batch(times(500_000, 18, 0))).toThrow(expect.objectContaining(refused));
+  expect(() => decode(times(500_000, 26, 0), readBatchChunk)).toThrow(expect.objectContaining(refused));
+  expect(() => decode(within(26, times(500_000, 18, 0)), readBatchChunk).events).toThrow(expect.objectContaining(refused));
+  expect(() => decode(times(500_000, 18, 0), streamsV2.readAppendRequest)).toThrow(expect.objectContaining(refused));
+  expect(() => decode(within(18, times(500_000, 18, 0)), streamsV2.readAppendRequest)).toThrow(expect.objectContaining(refused));
+});
+
+test('a list of texts, such as groups or prefixes, has a limit, whatever the length of its message', () => {
+  const groups = (count: number) => encode(Array<string>(count).fill('a group of those that there are'), (all, writer) => {
+    for (const one of all) writer.uint32(34).string(one);
+  });
+  expect(decode(groups(TEXTS_MAX), users.readCreateReqOptions).groups).toHaveLength(TEXTS_MAX);
+  expect(() => decode(groups(TEXTS_MAX + 1), users.readCreateReqOptions)).toThrow(expect.objectContaining({ code: 'bad_request' }));
+});
+
+test('what the official client sends of the smallest events is far from the limit, with ids as texts and as numbers', () => {
+  const event = (id: Json): Json => ({ id, metadata: { type: 't', 'content-type': 'application/json' }, data: Buffer.from('{}').toString('base64') });
+  for (const id of [{ string: '8c6cd8a5-4a0a-4bfa-b2a6-0d22d3b5a3c1' }, { structured: { most_significant_bits: '-8327641523658375174', least_significant_bits: '-5576417283916372511' } }]) {
+    const bytes = toBytes('event_store.client.streams.BatchAppendReq', { proposed_messages: Array<Json>(5_000).fill(event(id)) });
+    expect(decode(bytes, readBatchChunk).events).toHaveLength(5_000);
+  }
 });
 
 test('a message is framed with its length', () => {

@@ -197,7 +197,7 @@ export function readAppendConsistencyViolationErrorDetails(reader: Reader, end: 
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.violations.push(readAppendConsistencyViolationErrorDetailsConsistencyViolation(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 10: message.violations.push(readAppendConsistencyViolationErrorDetailsConsistencyViolation(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       default: wire.skip(reader, tag, depth);
     }
   }

@@ -157,7 +157,7 @@ export function readListValue(reader: Reader, end: number, depth: number): ListV
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.values.push(readValue(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 10: message.values.push(readValue(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       default: wire.skip(reader, tag, depth);
     }
   }

@@ -20,7 +20,7 @@ export function readClusterInfo(reader: Reader, end: number, depth: number): Clu
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.members.push(readMemberInfo(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 10: message.members.push(readMemberInfo(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       default: wire.skip(reader, tag, depth);
     }
   }

@@ -184,7 +184,7 @@ export function readCreateReqFilterOptionsExpression(reader: Reader, end: number
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.regex = wire.text(reader); break;
-      case 18: message.prefix.push(wire.text(reader)); break;
+      case 18: wire.addText(reader, message.prefix); break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -673,7 +673,7 @@ export function readReadReqAck(reader: Reader, end: number, depth: number): Read
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.id = wire.bytes(reader); break;
-      case 18: message.ids.push(wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 18: message.ids.push(wire.uuid(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -699,7 +699,7 @@ export function readReadReqNack(reader: Reader, end: number, depth: number): Rea
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.id = wire.bytes(reader); break;
-      case 18: message.ids.push(wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 18: message.ids.push(wire.uuid(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       case 24: message.action = reader.int32(); break;
       case 34: message.reason = wire.text(reader); break;
       default: wire.skip(reader, tag, depth);
@@ -949,7 +949,7 @@ export function readSubscriptionInfo(reader: Reader, end: number, depth: number)
       case 10: message.eventSource = wire.text(reader); break;
       case 18: message.groupName = wire.text(reader); break;
       case 26: message.status = wire.text(reader); break;
-      case 34: message.connections.push(readSubscriptionInfoConnectionInfo(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 34: message.connections.push(readSubscriptionInfoConnectionInfo(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       case 40: message.averagePerSecond = reader.int32(); break;
       case 48: message.totalItems = wire.int64(reader); break;
       case 56: message.countSinceLastMeasurement = wire.int64(reader); break;
@@ -1034,7 +1034,7 @@ export function readSubscriptionInfoConnectionInfo(reader: Reader, end: number, 
       case 24: message.averageItemsPerSecond = reader.int32(); break;
       case 32: message.totalItems = wire.int64(reader); break;
       case 40: message.countSinceLastMeasurement = wire.int64(reader); break;
-      case 50: message.observedMeasurements.push(readSubscriptionInfoMeasurement(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 50: message.observedMeasurements.push(readSubscriptionInfoMeasurement(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       case 56: message.availableSlots = reader.int32(); break;
       case 64: message.inFlightMessages = reader.int32(); break;
       case 74: message.connectionName = wire.text(reader); break;
@@ -1297,7 +1297,7 @@ export function readListResp(reader: Reader, end: number, depth: number): ListRe
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.subscriptions.push(readSubscriptionInfo(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 10: message.subscriptions.push(readSubscriptionInfo(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       default: wire.skip(reader, tag, depth);
     }
   }

@@ -16,7 +16,7 @@ export function readStatus(reader: Reader, end: number, depth: number): Status {
     switch (tag) {
       case 8: message.code = reader.int32(); break;
       case 18: message.message = wire.text(reader); break;
-      case 26: message.details.push(readAnyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 26: message.details.push(readAnyOfGoogle(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -39,7 +39,7 @@ export function readBadRequest(reader: Reader, end: number, depth: number): BadR
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.fieldViolations.push(readBadRequestFieldViolation(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 10: message.fieldViolations.push(readBadRequestFieldViolation(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       default: wire.skip(reader, tag, depth);
     }
   }

@@ -21,7 +21,7 @@ export function readSupportedMethods(reader: Reader, end: number, depth: number)
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.methods.push(readSupportedMethod(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 10: message.methods.push(readSupportedMethod(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       case 18: message.eventStoreServerVersion = wire.text(reader); break;
       default: wire.skip(reader, tag, depth);
     }
@@ -48,7 +48,7 @@ export function readSupportedMethod(reader: Reader, end: number, depth: number):
     switch (tag) {
       case 10: message.methodName = wire.text(reader); break;
       case 18: message.serviceName = wire.text(reader); break;
-      case 26: message.features.push(wire.text(reader)); break;
+      case 26: wire.addText(reader, message.features); break;
       default: wire.skip(reader, tag, depth);
     }
   }

@@ -86,7 +86,7 @@ export function readAppendRequest(reader: Reader, end: number, depth: number): A
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.stream = wire.text(reader); break;
-      case 18: message.records.push(readAppendRecord(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 18: message.records.push(readAppendRecord(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       case 24: message.expectedRevision = wire.sint64(reader); break;
       default: wire.skip(reader, tag, depth);
     }
@@ -138,7 +138,7 @@ export function readAppendSessionResponse(reader: Reader, end: number, depth: nu
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.output.push(readAppendResponse(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 10: message.output.push(readAppendResponse(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       case 16: message.position = wire.sint64(reader); break;
       default: wire.skip(reader, tag, depth);
     }
@@ -207,8 +207,8 @@ export function readAppendRecordsRequest(reader: Reader, end: number, depth: num
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.records.push(readAppendRecord(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
-      case 18: message.checks.push(readConsistencyCheck(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 10: message.records.push(readAppendRecord(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
+      case 18: message.checks.push(readConsistencyCheck(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -255,7 +255,7 @@ export function readAppendRecordsResponse(reader: Reader, end: number, depth: nu
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.revisions.push(readStreamRevision(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 10: message.revisions.push(readStreamRevision(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       case 16: message.position = wire.sint64(reader); break;
       default: wire.skip(reader, tag, depth);
     }

@@ -229,7 +229,7 @@ export function readReadReqOptionsFilterOptionsExpression(reader: Reader, end: n
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.regex = wire.text(reader); break;
-      case 18: message.prefix.push(wire.text(reader)); break;
+      case 18: wire.addText(reader, message.prefix); break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -781,7 +781,7 @@ export function readBatchAppendReq(reader: Reader, end: number, depth: number): 
     switch (tag) {
       case 10: message.correlationId = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 18: message.options = readBatchAppendReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 26: message.proposedMessages.push(readBatchAppendReqProposedMessage(reader, wire.endOf(reader, depth + 1), depth + 1)); break;
+      case 26: message.proposedMessages.push(readBatchAppendReqProposedMessage(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       case 32: message.isFinal = reader.bool(); break;
       default: wire.skip(reader, tag, depth);
     }

@@ -55,7 +55,7 @@ export function readCreateReqOptions(reader: Reader, end: number, depth: number)
       case 10: message.loginName = wire.text(reader); break;
       case 18: message.password = wire.text(reader); break;
       case 26: message.fullName = wire.text(reader); break;
-      case 34: message.groups.push(wire.text(reader)); break;
+      case 34: wire.addText(reader, message.groups); break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -121,7 +121,7 @@ export function readUpdateReqOptions(reader: Reader, end: number, depth: number)
       case 10: message.loginName = wire.text(reader); break;
       case 18: message.password = wire.text(reader); break;
       case 26: message.fullName = wire.text(reader); break;
-      case 34: message.groups.push(wire.text(reader)); break;
+      case 34: wire.addText(reader, message.groups); break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -400,7 +400,7 @@ export function readDetailsRespUserDetails(reader: Reader, end: number, depth: n
     switch (tag) {
       case 10: message.loginName = wire.text(reader); break;
       case 18: message.fullName = wire.text(reader); break;
-      case 26: message.groups.push(wire.text(reader)); break;
+      case 26: wire.addText(reader, message.groups); break;
       case 34: message.lastUpdated = readDetailsRespUserDetailsDateTime(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 40: message.disabled = reader.bool(); break;
       default: wire.skip(reader, tag, depth);

@@ -1,13 +1,27 @@
 import protobuf from 'protobufjs/minimal.js';
 import type { Long, Reader, Writer } from 'protobufjs';
+import { SkuaError } from '../../../core/errors.ts';
 import { TOMBSTONE } from '../../../core/log/records.ts';
 
 export type { Reader, Writer } from 'protobufjs';
 
 /** Messages within messages; deeper ones are refused. */
 export const DEPTH_MAX = 64;
-/** Messages, and entries of maps, that one message may hold in all: each takes memory, however short it is. */
-export const MESSAGES_MAX = 524_288;
+/**
+ * Each element of a list, and each entry of a map, takes memory and time however short it is, so it has to come with so many bytes of its message. What clients send of
+ * small events has one for 26.
+ */
+const ELEMENT_BYTES = 16;
+/** A message within a message: half as many, since an event with an id of numbers has five messages, three of them elements, in 77 bytes. */
+const MESSAGE_BYTES = 8;
+/** Shorter messages may hold what fits. */
+const FREE_BYTES = 1_024;
+/** The shortest element has two bytes. */
+const FREE_COST = FREE_BYTES / 2 * ELEMENT_BYTES;
+/** Elements that one message may hold in all, however long it is. */
+export const ELEMENTS_MAX = 524_288;
+/** Texts of a list, such as groups and prefixes: no request takes more of them. What takes fewer says so by itself. */
+export const TEXTS_MAX = 1_024;
 /** Bytes before each message: whether it is compressed, and its length. */
 export const PREFIX_BYTES = 5;
 /** What an unsigned number of 64 bits is whose bits are all set: it means an end, or nothing. */
@@ -26,17 +40,17 @@ export const NO_BYTES = new Uint8Array(0);
 /** What does not parse as the message that was expected. */
 export class MalformedMessage extends Error {}
 
-/** What is left of MESSAGES_MAX for the message that is being decoded. */
-let messagesLeft = 0;
+/** Bytes that the elements and messages still to come in the message that is being decoded may count for. */
+let costLeft = 0;
 
-/** Throws MalformedMessage. */
+/** Throws MalformedMessage, and `bad_request` for more elements than so many bytes can mean. */
 export function decode<T>(bytes: Uint8Array, read: (reader: Reader, end: number, depth: number) => T): T {
   const reader = new protobuf.Reader(bytes);
-  messagesLeft = MESSAGES_MAX;
+  costLeft = Math.min(FREE_COST + Math.max(0, bytes.length - FREE_BYTES), ELEMENTS_MAX * ELEMENT_BYTES);
   try {
     return read(reader, bytes.length, 0);
   } catch (error) {
-    throw error instanceof MalformedMessage ? error : new MalformedMessage(String((error as Error).message), { cause: error });
+    throw error instanceof MalformedMessage || error instanceof SkuaError ? error : new MalformedMessage(String((error as Error).message), { cause: error });
   }
 }
 
@@ -62,12 +76,25 @@ export function frame<T>(message: T, write: (message: T, writer: Writer) => void
 
 /** Where a message within a message ends. */
 export function endOf(reader: Reader, depth: number): number {
+  return endBy(reader, depth, MESSAGE_BYTES);
+}
+
+/** Where one ends that is an element of a list. */
+export function endOfElement(reader: Reader, depth: number): number {
+  return endBy(reader, depth, ELEMENT_BYTES);
+}
+
+function endBy(reader: Reader, depth: number, cost: number): number {
   const length = reader.uint32();
   const end = reader.pos + length;
   if (end > reader.len) throw new MalformedMessage('a message ends too early');
   if (depth > DEPTH_MAX) throw new MalformedMessage(`messages lie in one another, more than ${DEPTH_MAX} deep`);
-  if (--messagesLeft < 0) throw new MalformedMessage(`a message holds more than ${MESSAGES_MAX} others`);
+  if ((costLeft -= cost) < 0) throw tooMany(`more lists and messages than its ${reader.len} bytes can mean`);
   return end;
+}
+
+function tooMany(what: string): SkuaError {
+  return new SkuaError('bad_request', `The message holds ${what}. Send less at once: at most one element for ${ELEMENT_BYTES} bytes, ${ELEMENTS_MAX} in all, and ${TEXTS_MAX} texts in a list.`);
 }
 
 export function atEnd(reader: Reader, end: number): void {
@@ -150,6 +177,12 @@ export function text(reader: Reader): string {
   }
 }
 
+/** An element of a list of texts. */
+export function addText(reader: Reader, into: string[]): void {
+  if ((costLeft -= ELEMENT_BYTES) < 0 || into.length === TEXTS_MAX) throw tooMany('more texts than it can mean');
+  into.push(text(reader));
+}
+
 /** Shorter texts are decoded by hand, which is quicker. */
 const SHORT_TEXT_BYTES = 48;
 /** Every event has a text of this length. */
@@ -173,7 +206,7 @@ export function skip(reader: Reader, tag: number, depth: number): void {
 
 /** An entry of a map of texts. */
 export function textEntry(reader: Reader, into: Map<string, string>, depth: number): void {
-  const end = endOf(reader, depth);
+  const end = endOfElement(reader, depth);
   let key = '';
   let value = '';
   while (reader.pos < end) {
@@ -240,7 +273,7 @@ export function writeUuid({ text: id, isStructured }: Uuid, writer: Writer): voi
   writer.ldelim();
 }
 
-/** An entry of a map of messages. */
+/** An entry of a map of messages: with its message it counts as one element. */
 export function messageEntry<T>(reader: Reader, into: Map<string, T>, read: (reader: Reader, end: number, depth: number) => T, depth: number): void {
   const end = endOf(reader, depth);
   let key = '';

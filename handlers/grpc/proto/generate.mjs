@@ -39,6 +39,12 @@ function kindOf(field) {
   return field.resolvedType === null ? 'scalar' : 'message';
 }
 
+/** Elements count (`../messages/wire.ts`): lists of other scalars, of which there are none, would need a way to. */
+function textOnly({ type, fullName }) {
+  if (type !== 'string') throw new Error(`${fullName} is a list of ${type}: let wire.ts count its elements.`);
+  return 'Text';
+}
+
 class Module {
   constructor(name) {
     this.name = name;
@@ -77,9 +83,10 @@ class Module {
 
   readOne(field) {
     const kind = kindOf(field);
-    if (kind === 'uuid') return 'wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1)';
+    const endOf = field.repeated ? 'endOfElement' : 'endOf';
+    if (kind === 'uuid') return `wire.uuid(reader, wire.${endOf}(reader, depth + 1), depth + 1)`;
     if (kind === 'enum') return 'reader.int32()';
-    return kind === 'scalar' ? SCALARS[field.type].read : `${this.ref(field.resolvedType, 'read')}(reader, wire.endOf(reader, depth + 1), depth + 1)`;
+    return kind === 'scalar' ? SCALARS[field.type].read : `${this.ref(field.resolvedType, 'read')}(reader, wire.${endOf}(reader, depth + 1), depth + 1)`;
   }
 
   wireOf(field) {
@@ -118,6 +125,7 @@ class Module {
         let line;
         if (field.map && field.type === 'string') line = `wire.textEntry(reader, message.${field.name}, depth + 1);`;
         else if (field.map) line = `wire.messageEntry(reader, message.${field.name}, ${this.ref(field.resolvedType, 'read')}, depth + 1);`;
+        else if (field.repeated && kindOf(field) === 'scalar') line = `wire.add${textOnly(field)}(reader, message.${field.name});`;
         else if (field.repeated) line = `message.${field.name}.push(${this.readOne(field)});`;
         else line = `message.${field.name} = ${this.readOne(field)};${cleared}`;
         this.lines.push(`      case ${tag}: ${line} break;`);

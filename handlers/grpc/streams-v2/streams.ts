@@ -9,7 +9,8 @@ import { send, unary } from '../call.ts';
 import type { GrpcCall, GrpcMethod, GrpcService } from '../call.ts';
 import { StreamsServiceService } from '../messages/streams-v2.ts';
 import type { AppendRecordsRequest, AppendRecordsResponse, AppendSessionResponse } from '../messages/streams-v2.ts';
-import { decode } from '../messages/wire.ts';
+import { decode, skip, text } from '../messages/wire.ts';
+import type { Reader } from '../messages/wire.ts';
 import { checkTarget } from '../streams/expectation.ts';
 import { appendBudget, AppendSize, EVENT_OVERHEAD_BYTES } from '../streams/limits.ts';
 import { tellRefusal } from '../streams/refusal.ts';
@@ -58,12 +59,13 @@ async function session(grpc: GrpcCall, hold: (bytes: number) => Promise<void> | 
   for (let got = transport.read(); ; got = transport.read()) {
     const bytes = got instanceof Promise ? await got : got;
     if (bytes === null) break;
-    const request = decode(bytes, AppendSession.readRequest);
     const at = `requests[${writes.size}]`;
-    const { stream } = request;
+    const stream = decode(bytes, readStreamName);
     if (stream === '') throw badRequest([{ field: `${at}.stream`, description: 'there is none: name the stream' }]);
     if (writes.has(stream)) throw alreadyInSession(stream);
     await mayWrite(grpc, stream);
+    // Records are only read for who may write them.
+    const request = decode(bytes, AppendSession.readRequest);
     size.addMessage(bytes.length);
     const events: NewEvent[] = [];
     for (const [i, record] of request.records.entries()) {
@@ -83,6 +85,17 @@ async function session(grpc: GrpcCall, hold: (bytes: number) => Promise<void> | 
   if (records.violations.length > 0) throw badRequest(records.violations);
   const { streams, position } = await commit(grpc, [...writes].map(([stream, write]) => ({ stream, ...write })), [], records.hasAllIds);
   return { output: streams.map((one) => ({ stream: one.stream, streamRevision: one.lastEventNumber, position: one.position })), position };
+}
+
+/** The stream of an AppendRequest, its records passed over. */
+function readStreamName(reader: Reader, end: number, depth: number): string {
+  let stream = '';
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    if (tag === 10) stream = text(reader);
+    else skip(reader, tag, depth);
+  }
+  return stream;
 }
 
 /** Records of several streams in the order in which they are to stand in the log, and what has to hold before. */

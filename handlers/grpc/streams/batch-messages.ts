@@ -1,34 +1,55 @@
 import { putVarint, varintLength } from '../events/varint.ts';
 import { readBatchAppendReqOptions } from '../messages/streams.ts';
 import type { BatchAppendReqOptions } from '../messages/streams.ts';
-import { atEnd, endOf, PREFIX_BYTES, skip } from '../messages/wire.ts';
+import { atEnd, decode, endOf, endOfElement, PREFIX_BYTES, skip } from '../messages/wire.ts';
 import type { Reader, Uuid } from '../messages/wire.ts';
 import { putSuccess } from './appended.ts';
 import { readProposed, readUuid } from './proposed.ts';
 import type { ProposedEvent } from './proposed.ts';
 
-/** A BatchAppendReq: a part of one append. */
-export interface BatchChunk {
-  readonly correlationId: Uuid | undefined;
-  readonly options: BatchAppendReqOptions | undefined;
-  readonly events: ProposedEvent[];
-  readonly isFinal: boolean;
+/** A BatchAppendReq: a part of one append. Its events are read when they are first asked for, which is once the caller may write to the stream. */
+export class BatchChunk {
+  correlationId: Uuid | undefined = undefined;
+  options: BatchAppendReqOptions | undefined = undefined;
+  isFinal = false;
+  readonly #bytes: Uint8Array;
+  #events: ProposedEvent[] | null = null;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  /** Errors: as `decode`. */
+  get events(): ProposedEvent[] { return (this.#events ??= decode(this.#bytes, readEvents)); }
 }
 
+/** Tag of the field that holds an event. */
+const EVENT = 26;
+
 export function readBatchChunk(reader: Reader, end: number, depth: number): BatchChunk {
-  const chunk = { correlationId: undefined as Uuid | undefined, options: undefined as BatchAppendReqOptions | undefined, events: [] as ProposedEvent[], isFinal: false };
+  const chunk = new BatchChunk(reader.buf);
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: chunk.correlationId = readUuid(reader, endOf(reader, depth + 1), depth + 1); break;
       case 18: chunk.options = readBatchAppendReqOptions(reader, endOf(reader, depth + 1), depth + 1); break;
-      case 26: chunk.events.push(readProposed(reader, endOf(reader, depth + 1), depth + 1)); break;
+      case EVENT: reader.pos = endOfElement(reader, depth + 1); break;
       case 32: chunk.isFinal = reader.bool(); break;
       default: skip(reader, tag, depth);
     }
   }
   atEnd(reader, end);
   return chunk;
+}
+
+function readEvents(reader: Reader, end: number, depth: number): ProposedEvent[] {
+  const events: ProposedEvent[] = [];
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    if (tag === EVENT) events.push(readProposed(reader, endOfElement(reader, depth + 1), depth + 1));
+    else skip(reader, tag, depth);
+  }
+  return events;
 }
 
 /** Room at first for the answers of one block. */

@@ -312,10 +312,10 @@ class BatchCall {
   }
 
   /** The status of what went wrong before an append began. */
-  #statusOf(error: unknown, { options, events }: BatchChunk): BatchAppendRespStatus {
+  #statusOf(error: unknown, { options }: BatchChunk): BatchAppendRespStatus {
     const stream = options?.streamIdentifier === undefined ? '' : nameOf(options.streamIdentifier);
     tellRefusal(this.#grpc, stream, error);
-    return statusOf(error, this.#grpc.app, stream, events);
+    return statusOf(error, this.#grpc.app, stream, []);
   }
 
   /** The shorter of the time that the client gives and what an append may take, in milliseconds. */

@@ -1,7 +1,7 @@
 import type { NewEvent } from '../../../core/streams/api.ts';
 import { internText } from '../../../core/text.ts';
 import { STATUS, GrpcError } from '../call.ts';
-import { atEnd, bytes, endOf, MalformedMessage, NO_BYTES, skip, text, uuid } from '../messages/wire.ts';
+import { atEnd, bytes, endOf, endOfElement, MalformedMessage, NO_BYTES, skip, text, uuid } from '../messages/wire.ts';
 import type { Reader, Uuid } from '../messages/wire.ts';
 
 /**
@@ -33,7 +33,7 @@ export function readProposed(reader: Reader, end: number, depth: number): Propos
         event.hasId = true;
         break;
       }
-      case 18: readEntry(reader, endOf(reader, depth + 1), depth + 1, event); break;
+      case 18: readEntry(reader, endOfElement(reader, depth + 1), depth + 1, event); break;
       case 26: event.metadata = bytes(reader); break;
       case 34: event.data = bytes(reader); break;
       default: skip(reader, tag, depth);

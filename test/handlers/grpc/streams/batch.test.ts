@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../../../core/errors.ts';
 import { statusOf } from '../../../../handlers/grpc/streams/batch-errors.ts';
 import type { App } from '../../../../handlers/http/context.ts';
+import { toBytes } from '../../../grpc/codec.ts';
 import type { Json } from '../../../grpc/codec.ts';
 import { grpcHarness, securedGrpc } from '../../../grpc/harness.ts';
 import { AS } from '../../secured.ts';
@@ -111,6 +112,19 @@ describe('BatchAppend', () => {
     const h = securedGrpc();
     const { received } = await h.call(BATCH, [whole(1, '$sys'), whole(2, 's'), chunkOf(3, [], options('$sys')), chunkOf(3, [])], AS.plain);
     expect(received.map(gist).sort()).toEqual(['1 AccessDenied', '2 at 0', '3 AccessDenied']);
+  });
+
+  it('reads the events of a chunk only for who may write them, and refuses one that holds more than its bytes can mean', async () => {
+    const h = securedGrpc();
+    const of = (name: string, events: Uint8Array): Uint8Array => Buffer.concat([toBytes('event_store.client.streams.BatchAppendReq', whole(1, name, [])), events]);
+    // An event that ends within its id.
+    const malformed = Uint8Array.of(26, 2, 10, 9);
+    const refused = h.open(BATCH, [], { isOpen: true, metadata: AS.plain }).pushBytes(of('$sys', malformed)).halfClose();
+    expect([await refused.ended, refused.received.map(gist)]).toMatchObject([{ status: 0 }, ['1 AccessDenied']]);
+    const letIn = h.open(BATCH, [], { isOpen: true, metadata: AS.plain }).pushBytes(of('s', malformed)).halfClose();
+    expect([await letIn.ended, letIn.received]).toMatchObject([{ status: 2 }, []]);
+    const dense = h.open(BATCH, [], { isOpen: true, metadata: AS.plain }).pushBytes(of('s', Buffer.alloc(1_048_000, Buffer.from([26, 0])))).halfClose();
+    expect(await dense.ended).toMatchObject({ status: 3, message: expect.stringMatching(/at most one element for 16 bytes/) });
   });
 
   it('ends when its user is another than when it began, and writes nothing more', async () => {
