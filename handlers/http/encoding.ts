@@ -1,4 +1,5 @@
 import type { App, BodyEncoder, Call, Coding, Reply, ReplyBody } from './context.ts';
+import { compressedOnce } from './shared-body.ts';
 
 /** Compressed replies, for what browsers and `fetch` send in `Accept-Encoding`. */
 
@@ -31,7 +32,7 @@ export function encoded(reply: Reply, call: Call, app: App): Reply | Promise<Rep
   const isLive = type.startsWith('text/event-stream') || type.startsWith('application/x-ndjson');
   const encoder = app.server.encoder ?? WEB_ENCODER;
   const coding = codingFor(accept, isLive ? encoder.liveCodings : encoder.codings);
-  const compressed = coding === null ? null : encoder.encode(body, coding, isLive);
+  const compressed = coding === null ? null : compressedOnce(body, coding, () => encoder.encode(body, coding, isLive));
   if (compressed === null) return reply;
   const made = (bytes: ReplyBody): Reply => ({ ...reply, headers: encodedHeaders(headers, coding!), body: bytes });
   return compressed instanceof Promise ? compressed.then(made) : made(compressed);

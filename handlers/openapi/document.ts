@@ -4,6 +4,7 @@ import { isConnectorPath, isIngestPath, isPresent } from '../http/presence.ts';
 import { commonHeaders } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from '../http/route.ts';
+import { sharedBody } from '../http/shared-body.ts';
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
 import { BACKUP_SCHEMAS } from './backup.ts';
@@ -191,17 +192,18 @@ function tagOf(path: string): string {
   return TAGS.find(({ prefixes }) => prefixes.some((prefix) => path.startsWith(prefix)))!.name;
 }
 
-const texts = new WeakMap<App, string>();
+/** One for each app, not indented: half of it would be white space. */
+const documents = new WeakMap<App, Uint8Array<ArrayBuffer>>();
 
 /** GET `/openapi.json`, over the routes that `routesFor` says the node has. */
 export function openApiRoute(routesFor: (options: App['options']) => readonly Route[]): Route {
   const handler = (call: Call, app: App): Reply => {
-    let text = texts.get(app);
-    if (text === undefined) {
-      text = `${JSON.stringify(openApiDocument(routesFor(app.options).filter(({ path }) => isPresent(app, path)), { version: app.options.version, isSecured: app.security !== null }), null, 2)}\n`;
-      texts.set(app, text);
+    let document = documents.get(app);
+    if (document === undefined) {
+      document = sharedBody(new TextEncoder().encode(JSON.stringify(openApiDocument(routesFor(app.options).filter(({ path }) => isPresent(app, path)), { version: app.options.version, isSecured: app.security !== null }))));
+      documents.set(app, document);
     }
-    return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' }, body: text };
+    return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' }, body: document };
   };
   return { path: '/openapi.json', methods: 'GET, OPTIONS', operations: { GET: operation('anyone', 'here', handler, ADMIN_DOCS.openApi) } };
 }

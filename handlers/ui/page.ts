@@ -3,6 +3,7 @@ import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { codingFor } from '../http/encoding.ts';
 import type { PageCoding, PageFile, PageFiles } from '../http/page-files.ts';
 import { matchesEtag } from '../http/reply.ts';
+import { sharedBody } from '../http/shared-body.ts';
 
 /**
  * What a browser may do for the page: load what comes from this node, and nothing else; run no script that stands in the page itself, so that an event
@@ -49,6 +50,6 @@ function fileReply(call: Call, { contentType, etag, bytes, encoded }: PageFile, 
   const coding = codingFor(call.request.headers.get('accept-encoding') ?? '', CODINGS) as PageCoding | null;
   const tag = coding === null ? `"${etag}"` : `"${etag}-${coding}"`;
   if (matchesEtag(call.request, etag)) return { status: 304, statusText: 'Not Modified', headers: { ...headers, etag: tag }, body: null };
-  const body = coding === null ? bytes : encoded[coding];
+  const body = sharedBody(coding === null ? bytes : encoded[coding]);
   return { status: 200, statusText: 'OK', headers: { ...headers, 'content-type': contentType, etag: tag, ...(coding !== null && { 'content-encoding': coding }) }, body };
 }

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ByteShare } from '../../core/byte-budget.ts';
 import type { Reply, ReplyBody } from '../../handlers/http/context.ts';
+import { isSharedBody } from '../../handlers/http/shared-body.ts';
 import { Reader } from './flow.ts';
 import type { Flow } from './flow.ts';
 
@@ -61,7 +62,7 @@ export function sendReply(reply: ServerResponse, response: Response | LocalRespo
 async function sendLong(reply: ServerResponse, body: string | Uint8Array, { flow, replyShare }: Bounds): Promise<void> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   // What it was made of has been let go.
-  replyShare.resize(bytes.length);
+  replyShare.resize(isSharedBody(bytes) ? 0 : bytes.length);
   let isTaken = true;
   for (let at = 0; at < bytes.length && !reply.destroyed; at += PIECE_BYTES) {
     if (!isTaken) await drained(reply, flow);

@@ -17,6 +17,7 @@ import { FramedConnections, upgradeOptions } from './framed-connections.ts';
 import { Guard, guardedMessages } from './guard.ts';
 import type { Owner } from './guard.ts';
 import { asHttp1 } from './over-http2.ts';
+import { inTurn } from './pipeline.ts';
 import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply } from './reply.ts';
 import { awaitsContinue, Ending, LocalRequest, REQUEST_TARGET } from './request.ts';
 import type { Serving } from './request.ts';
@@ -118,9 +119,10 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
   const framed = new FramedConnections(server, { fetch: options.fetch, log: options.log, ...serving }, (socket) => fresh.used(socket));
   const respondTo = (owner: Owner, message: IncomingMessage, reply: ServerResponse) => guard.run(owner, () => answer(message, reply, options, serving));
+  const begin = (message: IncomingMessage, reply: ServerResponse) => respondTo(message.socket, message, reply);
   const respond = (message: IncomingMessage, reply: ServerResponse) => {
     fresh.used(message.socket);
-    respondTo(message.socket, message, reply);
+    inTurn(message, reply, begin);
   };
   server.on('request', respond);
   server.on('checkContinue', (message: IncomingMessage, reply: ServerResponse) => {

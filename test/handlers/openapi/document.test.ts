@@ -7,6 +7,7 @@ import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
+import { decodeText } from '../../../core/text.ts';
 import { createApp, ROUTES, routesFor } from '../../../handlers/app.ts';
 import { contextOf } from '../../support/app-context.ts';
 import type { FlatContext } from '../../support/app-context.ts';
@@ -105,7 +106,7 @@ if (RUNS_FIXED) describe('the document', () => {
     for (let i = 0; i < 2; i++) {
       const response = await route.operations['GET']!.handler(call, app);
       expect([response.status, response.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
-      expect(JSON.parse(response.body as string)).toEqual(JSON.parse(JSON.stringify(openApiDocument(ROUTES, { version: '7.7.7', isSecured: false }))));
+      expect(JSON.parse(decodeText(response.body as Uint8Array))).toEqual(JSON.parse(JSON.stringify(openApiDocument(ROUTES, { version: '7.7.7', isSecured: false }))));
     }
     expect(built).toBe(1);
   });

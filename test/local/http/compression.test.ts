@@ -1,10 +1,12 @@
 import { request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
+import * as net from 'node:net';
 import * as zlib from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { codingFor, withoutCoding } from '../../../handlers/http/encoding.ts';
 import type { Coding } from '../../../handlers/http/context.ts';
 import { COMPRESSED_REPLIES_MAX, ReplyCompression } from '../../../local/http/compression.ts';
+import { Flow } from '../../../local/http/flow.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import { silentLog } from '../../../core/ports/log.ts';
@@ -110,6 +112,28 @@ describe('over HTTP', () => {
     expect(tag).toMatch(new RegExp(`^"99;-?\\d+-${coding}"$`));
     for (const known of [tag, tag.replace(`-${coding}`, ''), tag.slice(1, -1)]) expect((await whole(await ask('/streams/s', { accept: ATOM, 'accept-encoding': accept, 'if-none-match': known }))).length).toBe(0);
     expect((await ask('/streams/s', { accept: ATOM, 'if-none-match': tag.replace('99;', '98;') })).statusCode).toBe(200);
+  });
+
+  test('a document that does not change is one and the same for all, compressed once, and counts for nobody', async () => {
+    const encode = vi.spyOn(ReplyCompression.prototype, 'encode');
+    const flow = new Flow();
+    const counting = await startServer({ hostname: '127.0.0.1', port: 0, fetch: (request) => h.app(request), log: silentLog, flow });
+    onTestFinished(() => { encode.mockRestore(); return counting.stop(1_000).then(() => {}); });
+    const socket = net.connect(counting.port, '127.0.0.1');
+    const pipelined = (headers: string) => `GET /openapi.json HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+    socket.write(pipelined('').repeat(20) + pipelined('Accept-Encoding: br\r\n').repeat(20) + pipelined('Connection: close\r\n'));
+    let bytes = 0;
+    let held = 0;
+    for await (const part of socket) {
+      bytes += (part as Buffer).length;
+      held = Math.max(held, flow.replies.heldBytes);
+    }
+    const { length } = await whole(await ask('/openapi.json', {}));
+    expect(bytes).toBeGreaterThan(21 * length);
+    expect([held, encode.mock.calls.length]).toEqual([0, 1]);
+    // Half of what was served before was white space.
+    const text = (await whole(await ask('/openapi.json', {}))).toString();
+    expect(text).toBe(JSON.stringify(JSON.parse(text)));
   });
 
   test('short answers, binary ones and clients that take nothing get them as they are', async () => {

@@ -1,0 +1,132 @@
+import type { Socket } from 'node:net';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Reply, ReplyBody } from '../../../handlers/http/context.ts';
+import { UNDER_WAY_MAX } from '../../../local/http/pipeline.ts';
+import { toResponse } from '../../../local/http/reply.ts';
+import { readBody, socketOf } from '../../../local/http/request.ts';
+import type { HttpServer } from '../../../local/http/server.ts';
+import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
+import { devCertificate } from '../../../local/tls/dev-certificate.ts';
+import { open, received, serve } from '../tls/clients.ts';
+
+let certificates: CertificateSet;
+
+beforeAll(async () => {
+  certificates = (await devCertificate(Date.now())).set;
+});
+
+const answer = (body: ReplyBody, headers: Reply['headers'] = {}): Response => toResponse({ status: 200, statusText: '', headers, body });
+/** Numbered requests, the last of which ends the connection. */
+const requests = (count: number, from = 0): string => Array.from({ length: count }, (_, i) => `GET /${from + i} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
+const LAST = 'GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+const bodiesOf = (text: string): string[] => text.split('HTTP/1.1 200 OK').slice(1).map((reply) => reply.slice(reply.indexOf('\r\n\r\n') + 4));
+const turn = () => new Promise<void>((resolve) => { setImmediate(resolve); });
+
+/** Answers with the path once it is let to. */
+class Gate {
+  readonly begun: string[] = [];
+  readonly open: (() => void)[] = [];
+  mostUnderWay = 0;
+  isOpen = false;
+  socket: Socket | null = null;
+  #underWay = 0;
+  #waiting: { readonly count: number; resolve(): void }[] = [];
+
+  readonly fetch = async (request: Request): Promise<Response> => {
+    this.socket = socketOf(request);
+    const path = new URL(request.url).pathname;
+    this.begun.push(path);
+    this.mostUnderWay = Math.max(this.mostUnderWay, ++this.#underWay);
+    this.#waiting = this.#waiting.filter((one) => this.begun.length < one.count || void one.resolve());
+    if (!this.isOpen) await new Promise<void>((resolve) => { this.open.push(resolve); });
+    await turn();
+    this.#underWay--;
+    return answer(path);
+  };
+
+  until(count: number): Promise<void> {
+    return this.begun.length >= count ? Promise.resolve() : new Promise((resolve) => { this.#waiting.push({ count, resolve }); });
+  }
+
+  letAll(): void {
+    this.isOpen = true;
+    for (const open of this.open.splice(0)) open();
+  }
+}
+
+describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, isTls) => {
+  const node = (fetch: (request: Request) => Response | Promise<Response>): Promise<HttpServer> => serve({ fetch, ...(isTls && { tls: { certificates } }) });
+
+  test('eight are worked on, the others wait in their order and nothing more is read meanwhile', async () => {
+    const gate = new Gate();
+    const server = await node(gate.fetch);
+    const socket = await open(server);
+    const all = received(socket);
+    const count = 5_000;
+    socket.write(requests(count) + LAST);
+    await gate.until(UNDER_WAY_MAX);
+    // Replies behind the first are done, which does not make room before they are sent; and all that Node.js does by itself on the way resumes nothing.
+    for (const one of gate.open.splice(1)) one();
+    for (let i = 0; i < 50; i++) await turn();
+    expect(gate.begun).toHaveLength(UNDER_WAY_MAX);
+    // Of 190 kB: the first look at the connection, and one read.
+    expect(gate.socket!.bytesRead).toBeLessThanOrEqual(2 * 65_536);
+    gate.letAll();
+    const bodies = bodiesOf(await all);
+    expect(bodies).toEqual([...Array.from({ length: count }, (_unused, i) => `/${i}`), '/last']);
+    expect(gate.begun).toEqual(bodies);
+    expect(gate.mostUnderWay).toBe(UNDER_WAY_MAX);
+  });
+
+  test('bodies that come in several reads arrive whole, and who waits for 100 Continue gets it in turn', async () => {
+    const server = await node(async (request) => {
+      await turn();
+      return answer(String((await readBody(request, 1_000_000)).length));
+    });
+    const socket = await open(server);
+    const all = received(socket);
+    const sizes = Array.from({ length: 60 }, (_unused, i) => (i % 3 === 0 ? 0 : i * 1_000));
+    socket.write(sizes.map((bytes, i) => `POST / HTTP/1.1\r\nHost: x\r\n${i === 40 ? 'Expect: 100-continue\r\n' : ''}Content-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`).join('') + LAST);
+    const text = await all;
+    expect(bodiesOf(text.replace('HTTP/1.1 100 Continue\r\n\r\n', ''))).toEqual([...sizes.map(String), '0']);
+    expect(text.split('100 Continue')).toHaveLength(2);
+  });
+
+  test('what waits is not begun where nobody would learn of it: the client has left, or an earlier request ends the connection', async () => {
+    const gone = new Gate();
+    const left = await open(await node(gone.fetch));
+    left.write(requests(100));
+    await gone.until(UNDER_WAY_MAX);
+    const closed = new Promise((resolve) => { gone.socket!.once('close', resolve); });
+    gone.socket!.destroy();
+    await closed;
+    gone.letAll();
+    for (let i = 0; i < 20; i++) await turn();
+    expect(gone.begun).toHaveLength(UNDER_WAY_MAX);
+    const gate = new Gate();
+    const socket = await open(await node(async (request) => {
+      const reply = await gate.fetch(request);
+      return new URL(request.url).pathname === '/3' ? answer('/3', { connection: 'close' }) : reply;
+    }));
+    const all = received(socket);
+    socket.write(requests(100));
+    await gate.until(UNDER_WAY_MAX);
+    gate.letAll();
+    expect(bodiesOf(await all)).toEqual(['/0', '/1', '/2', '/3']);
+    for (let i = 0; i < 20; i++) await turn();
+    expect(gate.begun.length).toBeLessThanOrEqual(UNDER_WAY_MAX + 4);
+  });
+
+  test('a stop is held up by nobody who waits', async () => {
+    const gate = new Gate();
+    const server = await node(gate.fetch);
+    const socket = await open(server);
+    const all = received(socket);
+    socket.write(requests(100));
+    await gate.until(UNDER_WAY_MAX);
+    const stopped = server.stop(10_000);
+    gate.letAll();
+    expect(await stopped).toBe(true);
+    await all;
+  });
+});
