@@ -2,6 +2,7 @@ import { IttyRouter } from 'itty-router';
 import type { IRequest, RouteEntry } from 'itty-router';
 import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
+import { enter } from './admission.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
 import { BACKUP_ROUTES } from './backup/backups.ts';
@@ -12,7 +13,6 @@ import { WEBHOOK_ACTIVITY_ROUTES } from './connectors/activity.ts';
 import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
 import { nothingAt } from './http/absent.ts';
-import { requireAccess } from './http/authorization.ts';
 import { isChange, refuseForeign, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
 import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
@@ -47,7 +47,7 @@ export type { AppContext, AppOptions } from './http/context.ts';
 type Router = { fetch(call: Call, app: App): Promise<Reply | undefined> };
 
 const APPEND_METHODS = 'POST, DELETE, GET, OPTIONS';
-const APPEND: Placed = { place: 'append', methods: APPEND_METHODS };
+const APPEND: Placed = { place: 'append', methods: APPEND_METHODS, access: 'stream' };
 
 /** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
 export function createApp(context: AppContext): (request: Request) => Promise<Response> {
@@ -92,11 +92,15 @@ async function answer(call: Call, { app, router, audit, forwarding }: Edge): Pro
   try {
     // Those that come by way of a member were judged there.
     if (isChange(call.method) && call.forwarded === null) refuseForeign(call, app);
+    const identify = async (): Promise<void> => {
+      call.principal = await authenticate(call, app);
+      isKnown = true;
+    };
     if (forwarding !== null) {
       refuseUnheard(call);
-      const elsewhere = forwarding.answer(call);
-      const answered = elsewhere instanceof Promise ? await elsewhere : elsewhere;
+      const answered = forwarding.mayPassOn(call) ? await forwarding.answer(call, identify) : null;
       if (answered !== null) return answered;
+      isKnown = false;
     }
     const caller = authenticate(call, app);
     const known = call.principal = caller instanceof Promise ? await caller : caller;
@@ -193,13 +197,13 @@ function entriesOf(route: Route): readonly RouteEntry[] {
   if (known !== undefined) return known;
   const { path, methods, operations } = route;
   const router = IttyRouter<IRequest & Call, [App]>();
-  for (const [method, { access, handler, audit }] of Object.entries(operations)) {
+  for (const [method, operation] of Object.entries(operations)) {
+    const { handler } = operation;
     const register = router[method.toLowerCase() as 'get'];
     register<IRequest & Call, [App]>(path, (call, app) => {
       call.methods = methods;
-      if (audit !== undefined) call.audited = { action: audit, target: targetOf(call), details: null };
-      requireAccess(call, app, access);
-      return handler(call, app);
+      const entering = enter(call, app, operation);
+      return entering === undefined ? handler(call, app) : entering.then(() => handler(call, app));
     });
   }
   router.all<IRequest & Call, [App]>(path, (call) => {
@@ -209,17 +213,6 @@ function entriesOf(route: Route): readonly RouteEntry[] {
   });
   ENTRIES.set(route, router.routes);
   return router.routes;
-}
-
-/** What the variables of the path name, as people write it. */
-function targetOf({ params }: Call): string | null {
-  const [named] = Object.values(params);
-  if (named === undefined) return null;
-  try {
-    return decodeURIComponent(named);
-  } catch {
-    return named;
-  }
 }
 
 /** What shows a node from inside. */

@@ -1,5 +1,6 @@
 import type { ClusterMember } from '../core/cluster/api.ts';
 import { isSkuaError, SkuaError } from '../core/errors.ts';
+import { enter, requireLogin } from './admission.ts';
 import { findSession, provedCaller } from './authentication.ts';
 import { readBody } from './http/body.ts';
 import type { Passage, ReplyParts, RequestParts } from './http/cluster.ts';
@@ -64,23 +65,21 @@ export class Forwarding {
     cluster.log.onEpoch(({ number }) => void this.#succeeded(number));
   }
 
-  /**
-   * The answer of the member that leads, or the redirection to it; null where the request is to be decided here: at once, or later where that turns
-   * out. Errors: as `readBody`; `commit_outcome_unknown`, `no_leader`.
-   */
-  answer(call: Call): Reply | null | Promise<Reply | null> {
-    if (call.forwarded !== null) return null;
-    const isForLeader = call.path.startsWith('/streams/') && requiresLeader(call.request.headers);
-    if (!isForLeader && (mayNotChange(call) || this.#leader() === null)) return null;
-    const placed = this.#placeOf(call);
-    if (placed instanceof Promise) return placed.then((known) => this.#answerAt(call, known, isForLeader));
-    return this.#answerAt(call, placed, isForLeader);
+  /** False for what is decided here in any case. */
+  mayPassOn(call: Call): boolean {
+    if (call.forwarded !== null) return false;
+    return isForLeader(call) || (!mayNotChange(call) && this.#leader() !== null);
   }
 
-  #answerAt(call: Call, placed: Placed | null, isForLeader: boolean): null | Promise<Reply | null> {
+  /**
+   * The answer of the member that leads, or the redirection to it; null where the request is to be decided here. Who may not ask is refused before the body is read: `identify` finds out
+   * who calls. Errors: as `identify`, `enter` and `readBody`; `commit_outcome_unknown`, `no_leader`.
+   */
+  async answer(call: Call, identify: () => Promise<void>): Promise<Reply | null> {
+    const placed = await this.#placeOf(call);
     if (placed === null) return null;
-    if (isForLeader) return this.#leaderOnly(call, placed);
-    return placed.place === 'here' || this.#leader() === null ? null : this.#forward(call, placed);
+    if (isForLeader(call)) return this.#leaderOnly(call, placed);
+    return placed.place === 'here' || this.#leader() === null ? null : this.#forward(call, placed, identify);
   }
 
   /** The member that decides what is not decided here; null where this one leads, or nobody: then each member commits by itself. */
@@ -118,8 +117,15 @@ export class Forwarding {
     }
   }
 
-  async #forward(call: Call, { place, methods, arrive = readBody }: Placed): Promise<Reply | null> {
+  async #forward(call: Call, { place, methods, access, audit, arrive = readBody }: Placed, identify: () => Promise<void>): Promise<Reply | null> {
     call.methods = methods;
+    await unlessUnknown(async () => {
+      await identify();
+      requireLogin(call, this.#app, access);
+      await enter(call, this.#app, { access, ...(audit !== undefined && { audit }) });
+    });
+    // Of what is done the leader tells.
+    call.audited = null;
     const body = await arrive(call, this.#app);
     if (!(body instanceof Uint8Array)) return body;
     call.body = body;
@@ -244,6 +250,18 @@ export class Forwarding {
   }
 }
 
+/**
+ * Judges the caller of a request that is passed on, by what this member's copy says of the users; the leader judges him again. Where that copy can't be read, as while it is opened,
+ * the leader alone does.
+ */
+export async function unlessUnknown(judge: () => unknown): Promise<void> {
+  try {
+    await judge();
+  } catch (error) {
+    if (!isForOthers(error)) throw error;
+  }
+}
+
 /** What a leader answers to a request that it does not decide: of its own, so that no answer to a client can be taken for it. */
 export function notLeaderReply(): Reply {
   return { status: NOT_LEADER_STATUS, statusText: 'Misdirected Request', headers: { 'content-length': '0', [NOT_LEADER_HEADER]: 'true' }, body: null };
@@ -254,6 +272,11 @@ export function failedFor(passage: Passage | null, error: unknown): { readonly e
   if (passage === null || !isForOthers(error)) return { error };
   if (!passage.hasWritten) return null;
   return { error: new SkuaError('commit_outcome_unknown', 'The lead changed while the request was carried out, and a part of it was done: look, and send it again.', {}, error) };
+}
+
+/** The client asks for the leader alone. */
+function isForLeader({ path, request }: Call): boolean {
+  return path.startsWith('/streams/') && requiresLeader(request.headers);
 }
 
 /** Reads are answered here, but for those of what the leader alone has. */

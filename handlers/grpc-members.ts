@@ -31,17 +31,13 @@ export class CallsElsewhere {
     if (leader !== null) throw notLeader(leader.node);
   }
 
-  /**
-   * How a call ended at the member that leads, whose messages have been sent on; or the call with all that has arrived of it, where it is to be decided here. Null where
-   * that was never in question. As over HTTP nobody is authenticated before: the leader knows users at least as well.
-   */
-  passOn(method: GrpcMethod, call: Call, transport: GrpcTransport): Promise<Ending | ArrivedCall> | null {
-    const { place } = method;
-    if ((place !== 'append' && place !== 'leader') || requiresLeader(call) || this.leader === null) return null;
-    return this.#passOn(method, call, transport);
+  /** Whether a call is for the member that leads, and is passed on to that one. */
+  passesOn({ place }: GrpcMethod, call: Call): boolean {
+    return (place === 'append' || place === 'leader') && !requiresLeader(call) && this.leader !== null;
   }
 
-  async #passOn(method: GrpcMethod, call: Call, transport: GrpcTransport): Promise<Ending | ArrivedCall> {
+  /** How a call ended at the member that leads, whose messages have been sent on; or the call with all that has arrived of it, where it is to be decided here after all. */
+  async passOn(method: GrpcMethod, call: Call, transport: GrpcTransport): Promise<Ending | ArrivedCall> {
     const share = this.#budget.share();
     try {
       const { bodyBytesMax } = this.#app.options;

@@ -1,13 +1,15 @@
 import { ANONYMOUS } from '../core/security/principal.ts';
+import type { Principal } from '../core/security/principal.ts';
 import type { EventStore } from '../core/streams/api.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
-import { failedFor, notLeaderReply } from './forward.ts';
+import { failedFor, notLeaderReply, unlessUnknown } from './forward.ts';
 import { CallsElsewhere } from './grpc-members.ts';
 import { readBody } from './http/body.ts';
 import { appOf } from './http/context.ts';
 import type { App, AppContext, Call, PassedOnCalls, Reply } from './http/context.ts';
 import { OK, STATUS } from './grpc/call.ts';
+import { permit } from './grpc/permission.ts';
 import type { Ending, GrpcCall, GrpcMethod, GrpcService, GrpcTransport } from './grpc/call.ts';
 import { endingOf } from './grpc/errors.ts';
 import { ArrivedCall, GRPC_TYPE, replyOf } from './grpc/passed-on.ts';
@@ -144,16 +146,26 @@ class Calls {
       // Appends of a batch call are told of by the member that has the call.
       const audit = call.passage !== null && path === BATCH_PATH ? null : this.#audit;
       const elsewhere = this.#elsewhere;
+      // Before anything of the call is read.
+      const admit = (): void | Promise<void> => {
+        const known = (principal: Principal): void | Promise<void> => {
+          call.principal = principal;
+          isKnown = true;
+          return permit(call, app, method);
+        };
+        isKnown = false;
+        const caller = authenticate(call, app);
+        return caller instanceof Promise ? caller.then(known) : known(caller);
+      };
       let taken = transport;
-      const passing = elsewhere?.passOn(method, call, transport) ?? null;
-      if (passing !== null) {
-        const passed = await passing;
+      if (elsewhere?.passesOn(method, call) === true) {
+        await unlessUnknown(admit);
+        const passed = await elsewhere.passOn(method, call, transport);
         if (!(passed instanceof ArrivedCall)) return passed;
         taken = passed;
       }
-      const caller = authenticate(call, app);
-      call.principal = caller instanceof Promise ? await caller : caller;
-      isKnown = true;
+      const admitting = admit();
+      if (admitting !== undefined) await admitting;
       audit?.loggedIn(call);
       let append = this.#append;
       if (elsewhere !== null) {

@@ -74,6 +74,8 @@ export type StreamAction = 'read' | 'write' | 'delete' | 'metadataRead' | 'metad
  * caller and `access_denied` for everyone else.
  */
 export interface StreamAccess {
+  /** False where the anonymous caller may do nothing with any stream, whatever its list says. */
+  readonly allowsAnonymous: boolean;
   /** Throws, or rejects, unless the action is allowed. Returns nothing to wait for where that is known at once. */
   check(principal: Principal, action: StreamAction, stream: string): void | Promise<void>;
   /**

@@ -24,6 +24,7 @@ interface PasswordAuthenticatorParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
+  readonly upToDate: (() => Promise<void> | null) | null;
 }
 
 const MAC_KEY_BYTES = 32;
@@ -172,7 +173,10 @@ export class PasswordAuthenticator implements Authenticator {
     for (let i = 0; i < ATTEMPTS_MAX; i++) {
       const stored = await streams.read(name);
       const isPassword = await passwords.matches(stored === null ? null : stored.record, password, caller);
-      if (stored === null || !isPassword || stored.record.isDisabled) return null;
+      if (stored === null || !isPassword || stored.record.isDisabled) {
+        if (await this.#isBehind(name, stored)) continue;
+        return null;
+      }
       if (!isRewritten && passwords.isForeign(stored.record)) {
         isRewritten = true;
         await this.#rewrite(stored, password);
@@ -187,6 +191,14 @@ export class PasswordAuthenticator implements Authenticator {
       return principal;
     }
     throw new SkuaError('too_busy', 'The user is being changed again and again: try again.', { retryAfterSeconds: 1 });
+  }
+
+  /** Whether the user was made, or changed, by another process since this record was read. */
+  async #isBehind(name: string, stored: StoredUser | null): Promise<boolean> {
+    const looking = this.#parts.upToDate?.() ?? null;
+    if (looking === null) return false;
+    await looking;
+    return (await this.#parts.streams.read(name))?.number !== stored?.number;
   }
 
   /** One write, on top of the record that was read: whoever changes the user meanwhile wins, and the login goes on in any case. */

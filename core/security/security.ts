@@ -28,6 +28,8 @@ interface SecurityParts {
   readonly meter: Meter;
   /** Where several processes answer for the same users and know of each other by nothing else. */
   readonly sharedFailures?: SharedFailures;
+  /** Takes in what other processes have written to the store, before somebody is refused; null, from it or for it, where the store knows. */
+  readonly upToDate?: (() => Promise<void> | null) | null;
   /** Null, or left out, where nobody begins sessions. */
   readonly sessions?: SessionsParts | null;
 }
@@ -72,9 +74,9 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   const failures = new Failures(clock, parts.sharedFailures ?? null);
   const users = new UserManager({ streams, passwords, failures, log });
   const defaults = defaultUsers(config.adminPassword, config.opsPassword);
-  const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, log, meter });
+  const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, log, meter, upToDate: parts.upToDate ?? null });
   const sessions = parts.sessions == null ? null : new UserSessions({
-    store, streams, keys, clock, authenticator, sessionKeys: new SessionKeys({ store, keys, clock, ids, log, written: parts.sessions.written ?? store, secrets: parts.sessions.secrets }),
+    store, streams, keys, clock, authenticator, upToDate: parts.upToDate ?? null, sessionKeys: new SessionKeys({ store, keys, clock, ids, log, written: parts.sessions.written ?? store, secrets: parts.sessions.secrets }),
   });
   return {
     authenticator: sessions === null ? authenticator : {

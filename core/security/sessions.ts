@@ -24,6 +24,7 @@ interface UserSessionsParts {
   readonly authenticator: Pick<Authenticator, 'hasChanged'>;
   readonly keys: Keys;
   readonly clock: Clock;
+  readonly upToDate: (() => Promise<void> | null) | null;
 }
 
 /** A session that was verified, as long as its user, its key and the list of those that were ended are what they were. */
@@ -115,6 +116,14 @@ export class UserSessions implements Sessions {
   }
 
   async #findLater(value: string): Promise<Verified | null> {
+    const found = await this.#read(value);
+    const looking = found === null ? this.#parts.upToDate?.() ?? null : null;
+    if (looking === null) return found;
+    await looking;
+    return this.#read(value);
+  }
+
+  async #read(value: string): Promise<Verified | null> {
     const { sessionKeys, keys } = this.#parts;
     await sessionKeys.refresh();
     const claims = parseSession(value, (id) => sessionKeys.keyOf(id), keys);

@@ -33,13 +33,13 @@ export class AccessLists implements StreamAccess {
   readonly #store: ObservableStore;
   readonly #defaults: DefaultAccess;
   readonly #unreadable: UnreadableLists;
-  readonly #allowAnonymous: boolean;
+  readonly allowsAnonymous: boolean;
 
   constructor(parts: AccessListsParts) {
     this.#store = parts.store;
     this.#defaults = new DefaultAccess(parts.store, parts.log);
     this.#unreadable = new UnreadableLists(parts);
-    this.#allowAnonymous = parts.allowAnonymous;
+    this.allowsAnonymous = parts.allowAnonymous;
   }
 
   check(principal: Principal, action: StreamAction, stream: string): void | Promise<void> {
@@ -71,7 +71,7 @@ export class AccessLists implements StreamAccess {
     // 2
     if (action === 'delete' && isMetastream(stream)) throw denial(principal, action, stream);
     // 3
-    if (isAnonymous(principal) && !this.#allowAnonymous) throw denial(principal, action, stream);
+    if (isAnonymous(principal) && !this.allowsAnonymous) throw denial(principal, action, stream);
     // 4
     return isAdministrator(principal);
   }

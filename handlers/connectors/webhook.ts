@@ -27,7 +27,7 @@ export const receiveWebhook: Handler = async (call, app) => {
   const { type } = mediaTypeOf(call.request.headers.get('content-type') ?? '');
   if (!JSON_TYPE.test(type)) return wrongType(call, app, webhooks.ingest, type);
   const connectorId = connectorOf(call);
-  if (connectorId === null || !await webhooks.ingest.isActive(connectorId)) return reply(call, 404);
+  if (connectorId === null || !await isActive(connectorId, app, webhooks)) return reply(call, 404);
   const body = await arrived(call, app, webhooks, connectorId);
   if (!(body instanceof Uint8Array)) return body;
   const { authorize, wasRefused } = leadOf(call);
@@ -37,14 +37,25 @@ export const receiveWebhook: Handler = async (call, app) => {
 };
 
 /**
- * At a member that does not lead: what its own limits let arrive of a call, for the leader to judge. Whether there is such a connector the leader knows best,
- * and of a call that it refuses unread it gets no body.
+ * At a member that does not lead: what its own limits let arrive of a call, for the leader to judge; of a call that the leader refuses unread it gets no body. What is no connector
+ * here is refused unread.
  */
 export const webhookBody: Arrive = async (call, app) => {
   const connectorId = connectorOf(call);
-  if (connectorId === null || !JSON_TYPE.test(mediaTypeOf(call.request.headers.get('content-type') ?? '').type)) return new Uint8Array(0);
-  return arrived(call, app, webhooksOf(call, app), connectorId);
+  if (!JSON_TYPE.test(mediaTypeOf(call.request.headers.get('content-type') ?? '').type)) return new Uint8Array(0);
+  const webhooks = webhooksOf(call, app);
+  if (connectorId === null || !await isActive(connectorId, app, webhooks)) return reply(call, 404);
+  return arrived(call, app, webhooks, connectorId);
 };
+
+/** Whether there is such a connector, which may have been made, or started, at another member a moment ago. */
+async function isActive(connectorId: string, { features: { cluster } }: App, { ingest }: Webhooks): Promise<boolean> {
+  if (await ingest.isActive(connectorId)) return true;
+  const looking = cluster?.upToDate() ?? null;
+  if (looking === null) return false;
+  await looking;
+  return ingest.isActive(connectorId);
+}
 
 /** The body, or the answer where it is too long or too slow, or too many are arriving. */
 async function arrived(call: Call, app: App, { ingest, limits }: Webhooks, connectorId: string): Promise<Uint8Array | Reply> {

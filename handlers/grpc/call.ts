@@ -1,6 +1,8 @@
+import type { AuditAction } from '../../core/ports/audit.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { App, Call } from '../http/context.ts';
+import type { Access } from '../http/route.ts';
 import { decode, frame } from './messages/wire.ts';
 import type { Reader, Writer } from './messages/wire.ts';
 
@@ -95,13 +97,23 @@ export interface MethodShape<Request, Response> {
  */
 export type Place = 'here' | 'node' | 'append' | 'leader' | 'leader-only';
 
-export interface GrpcMethod {
-  readonly path: string;
+/** What is known of a method before anything of a call is read: where it is decided, and who may call it. */
+export interface MethodRule {
   readonly place: Place;
+  /** Asked before the first message is read (options-and-security.md section 9); `stream`: the method asks the list of the stream that its message names. */
+  readonly access: Access;
+  /** Under which name the audit is told of it, also of refusals; absent for what it is not told of, or what only the message says. */
+  readonly audit?: AuditAction;
+}
+
+export interface GrpcMethod extends MethodRule {
+  readonly path: string;
   /** A unary request: exactly one message, acted on after the half-close (grpc-api.md section 1.1). */
   readonly isUnary: boolean;
   /** How a client is sent to the member that leads, where it asks for that one alone; absent for the way of the first generation. */
   readonly notLeader?: (leader: NodeAddress) => Error;
+  /** What a caller is told who may not call it, where the service tells that in its own way. */
+  readonly refused?: (error: unknown, call: Pick<GrpcCall, 'call' | 'app'>) => unknown;
   /** Carries out the call; what it throws ends it (`endingOf`). */
   run(call: GrpcCall): Promise<void> | void;
 }
@@ -114,9 +126,9 @@ export interface GrpcService {
 }
 
 /** One message in, one out. */
-export function unary<Request, Response>(shape: MethodShape<Request, Response>, place: Place, answer: (request: Request, call: GrpcCall) => Response | Promise<Response>): GrpcMethod {
+export function unary<Request, Response>(shape: MethodShape<Request, Response>, rule: MethodRule, answer: (request: Request, call: GrpcCall) => Response | Promise<Response>): GrpcMethod {
   return {
-    path: shape.path, place, isUnary: true,
+    ...rule, path: shape.path, isUnary: true,
     async run(call) {
       const request = await onlyRequest(shape, call);
       const response = await answer(request, call);
@@ -126,9 +138,9 @@ export function unary<Request, Response>(shape: MethodShape<Request, Response>, 
 }
 
 /** One message in, any number out: `answer` sends them by itself. */
-export function serverStreaming<Request, Response>(shape: MethodShape<Request, Response>, place: Place, answer: (request: Request, call: GrpcCall) => Promise<void>): GrpcMethod {
+export function serverStreaming<Request, Response>(shape: MethodShape<Request, Response>, rule: MethodRule, answer: (request: Request, call: GrpcCall) => Promise<void>): GrpcMethod {
   return {
-    path: shape.path, place, isUnary: true,
+    ...rule, path: shape.path, isUnary: true,
     async run(call) {
       await answer(await onlyRequest(shape, call), call);
     },
@@ -136,9 +148,9 @@ export function serverStreaming<Request, Response>(shape: MethodShape<Request, R
 }
 
 /** Messages both ways: `run` reads them with `next` and sends by itself. */
-export function streaming<Request, Response>(shape: MethodShape<Request, Response>, place: Place, run: (call: GrpcCall, next: () => Promise<Request | null>) => Promise<void>): GrpcMethod {
+export function streaming<Request, Response>(shape: MethodShape<Request, Response>, rule: MethodRule, run: (call: GrpcCall, next: () => Promise<Request | null>) => Promise<void>): GrpcMethod {
   return {
-    path: shape.path, place, isUnary: false,
+    ...rule, path: shape.path, isUnary: false,
     run: (call) => run(call, () => next(call, shape.readRequest)),
   };
 }

@@ -110,6 +110,11 @@ export interface ClusterFeature {
   readonly log: MemberLog;
   /** Whether a text is the secret that the members share; null with TLS, where certificates prove who is one, and where there is no secret. */
   readonly isSecret: ((text: string) => boolean) | null;
+  /**
+   * Takes in what others have written, before somebody is refused who may have been made, or changed, elsewhere a moment ago; resolves after a second at the latest, whether that worked
+   * or not. Null where that was done within the last second.
+   */
+  readonly upToDate: () => Promise<void> | null;
   readonly forward: Forwarder;
   readonly fence: Fence;
   /** Answers calls of gRPC that another member has passed on as requests of HTTP; left out, or null, where there is no gRPC. */

@@ -1,11 +1,11 @@
 import { IttyRouter } from 'itty-router';
 import type { IRequest, RouteEntry } from 'itty-router';
 import type { Call } from './context.ts';
-import type { Arrive, Place, Route } from './route.ts';
+import type { Arrive, Operation, Place, Route } from './route.ts';
 import { routedUrl, streamSegment } from './url.ts';
 
-/** Where an operation is decided, and what its path takes. */
-export interface Placed {
+/** Where an operation is decided, what its path takes, and what is asked of the caller. */
+export interface Placed extends Pick<Operation, 'access' | 'audit'> {
   readonly place: Place;
   readonly methods: string;
   readonly arrive?: Arrive;
@@ -14,13 +14,19 @@ export interface Placed {
 /** Null for what no operation answers. */
 export type PlacesOf = (call: Call) => Placed | null | Promise<Placed | null>;
 
-/** Looks operations up before anybody is asked who calls. `append`: what is said of POST to a stream, the route that is called most. */
+/** Looks operations up before anything is read. `append`: what is said of POST to a stream, the route that is called most. */
 export function placesOf(routes: readonly Route[], append: Placed | null): PlacesOf {
   const router = IttyRouter<IRequest>({ routes: routes.flatMap(entriesOf) });
   return (call) => {
     if (append !== null && call.method === 'POST' && streamSegment(call.path) !== null) return append;
     const url = routedUrl(call);
-    return url === null ? null : router.fetch({ method: call.method, url } as IRequest).then((placed: Placed | undefined) => placed ?? null);
+    if (url === null) return null;
+    const request = { method: call.method, url } as IRequest;
+    return router.fetch(request).then((placed: Placed | undefined) => {
+      if (placed === undefined) return null;
+      call.params = request.params;
+      return placed;
+    });
   };
 }
 
@@ -32,8 +38,8 @@ function entriesOf(route: Route): readonly RouteEntry[] {
   if (known !== undefined) return known;
   const { path, methods, operations } = route;
   const router = IttyRouter<IRequest>();
-  for (const [method, { place, arrive }] of Object.entries(operations)) {
-    const placed: Placed = { place, methods, ...(arrive !== undefined && { arrive }) };
+  for (const [method, { place, access, audit, arrive }] of Object.entries(operations)) {
+    const placed: Placed = { place, methods, access, ...(audit !== undefined && { audit }), ...(arrive !== undefined && { arrive }) };
     router[method.toLowerCase() as 'get'](path, () => placed);
   }
   ENTRIES.set(route, router.routes);

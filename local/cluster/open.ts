@@ -1,5 +1,6 @@
 import { MemberWrites, scavengeStoreOf } from '../../core/cluster/member-writes.ts';
 import { type MemberStore, openMemberStore } from '../../core/cluster/copy/member-store.ts';
+import { upToDateOf } from '../../core/cluster/up-to-date.ts';
 import { createMembership } from '../../core/cluster/membership/membership.ts';
 import { FORMAT_MAX, type RunningMembership } from '../../core/cluster/membership/api.ts';
 import { Formats } from '../../core/cluster/membership/formats.ts';
@@ -102,7 +103,7 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
     store: fence.storeOf(open.store),
     written: { append: (stream, expected, events) => own.append(stream, expected, events), streamInfo: (stream) => open.store.streamInfo(stream) },
     openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership: joined, memberLog: open.log, calls: adminCallsOf(client) }),
-    feature: { membership: joined, log: open.log, isSecret: secretCheck(secret), forward, fence, grpc: passedOnCalls() },
+    feature: { membership: joined, log: open.log, upToDate: upToDateOf(open.log, systemClock), isSecret: secretCheck(secret), forward, fence, grpc: passedOnCalls() },
     run: (signal) => runMemberTicks({ world, options: logOptions, membership: joined, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge, keepsDeletedData: values.KeepDataOfDeletedStreams } }, signal),
     close: async () => {
       await joined.close();

@@ -266,7 +266,7 @@ class Node implements RunningNode {
     const objects = this.#values.Storage === null || member !== null ? null : await this.#openOnObjects();
     this.#node = member ?? objects ?? await openNode(this.#nodeOptions());
     const store = member?.store ?? this.#open.store;
-    const security = this.#security = this.#values.Insecure ? null : await startSecurity({ config: this.#options.config, directory: this.#directory, store, written: member?.written ?? store, log: this.#log, meter: this.#metrics, clock: machineClock });
+    const security = this.#security = this.#values.Insecure ? null : await startSecurity({ config: this.#options.config, directory: this.#directory, store, written: member?.written ?? store, upToDate: member?.feature.upToDate ?? null, log: this.#log, meter: this.#metrics, clock: machineClock });
     if (this.#values.AuditStream) this.#audit!.openStream(member?.written ?? store, systemIds);
     if (member !== null) this.#metrics.collect(clusterMetrics({ log: member.open.log, membership: member.membership }));
     if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);

@@ -17,18 +17,20 @@ interface SecurityParts {
   readonly store: EventStore;
   /** For what the node writes by itself. */
   readonly written: Pick<EventStore, 'append'>;
+  /** As `ClusterFeature.upToDate`; null for no member of a cluster. */
+  readonly upToDate: (() => Promise<void> | null) | null;
   readonly log: Log;
   readonly meter: Meter;
   readonly clock: Clock;
 }
 
 /** The users of a node. Rejects where the node must not run with the passwords that it has. */
-export async function startSecurity({ config, directory, store, written, log, meter, clock }: SecurityParts): Promise<RunningSecurity> {
+export async function startSecurity({ config, directory, store, written, upToDate, log, meter, clock }: SecurityParts): Promise<RunningSecurity> {
   const { values } = config;
   const { PasswordFormat, AllowAnonymousStreamAccess, AllowDefaultPasswords, DefaultAdminPassword, DefaultOpsPassword, NodeIp } = values;
   const security = createSecurity(
     {
-      store, keys: nodeKeys, clock, ids: systemIds, log, meter,
+      store, keys: nodeKeys, clock, ids: systemIds, log, meter, upToDate,
       sessions: values.DisableAdminUi ? null : { written, secrets: sessionSecrets(values, directory) },
     },
     { passwordFormat: PasswordFormat, allowAnonymousStreamAccess: AllowAnonymousStreamAccess, adminPassword: DefaultAdminPassword, opsPassword: DefaultOpsPassword },

@@ -100,7 +100,7 @@ export class FakeMemberLog implements MemberLog {
 }
 
 export function fakeCluster(): ClusterFeature & { readonly membership: FakeMembership; readonly log: FakeMemberLog } {
-  return { membership: new FakeMembership(), log: new FakeMemberLog(), isSecret: (text) => text === CLUSTER_SECRET, forward: { scheme: 'http', send: () => Promise.reject(new Error('nothing is passed on here')) }, fence: { run: (_, work) => work({ isOpen: true, hasWritten: false, authorize: () => null }) } };
+  return { membership: new FakeMembership(), log: new FakeMemberLog(), upToDate: () => null, isSecret: (text) => text === CLUSTER_SECRET, forward: { scheme: 'http', send: () => Promise.reject(new Error('nothing is passed on here')) }, fence: { run: (_, work) => work({ isOpen: true, hasWritten: false, authorize: () => null }) } };
 }
 
 /** What member `n` would send. */

@@ -81,6 +81,7 @@ export class FakeSecurity implements Security {
   }
 
   readonly access: StreamAccess = {
+    allowsAnonymous: false,
     check: (principal, action, stream) => this.#check(principal, action, stream),
     authorizeWrite: (principal, action, stream) => this.#authorize(principal, action, stream),
   };

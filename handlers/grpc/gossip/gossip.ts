@@ -5,17 +5,13 @@ import { unary } from '../call.ts';
 import type { GrpcService } from '../call.ts';
 import { GossipService, MemberInfoVNodeState as VNodeState } from '../messages/gossip.ts';
 import type { ClusterInfo, MemberInfo } from '../messages/gossip.ts';
-import { permit } from '../permission.ts';
 
 /** The members that this node knows, by which clients choose the one to speak with (grpc-api.md section 7). Null where there is no node around the handlers. */
 export function gossip({ node }: App): GrpcService | null {
   if (node === null) return null;
   return {
     name: GossipService.name,
-    methods: [unary(GossipService.methods.Read, 'node', (_, call) => {
-      permit(call, 'gossip');
-      return clusterInfo(node, call.app);
-    })],
+    methods: [unary(GossipService.methods.Read, { place: 'node', access: 'gossip' }, (_, call) => clusterInfo(node, call.app))],
   };
 }
 
@@ -43,7 +39,7 @@ function memberInfo({ instanceId, state, host, port, asMember }: GossipMember, n
 export const clusterGossip: GrpcService = {
   name: 'event_store.cluster.Gossip',
   methods: [{
-    path: '/event_store.cluster.Gossip/Read', place: 'node', isUnary: true,
+    path: '/event_store.cluster.Gossip/Read', place: 'node', access: 'anyone', isUnary: true,
     run() {
       throw new SkuaError('access_denied', 'Only members of a cluster may do this.');
     },

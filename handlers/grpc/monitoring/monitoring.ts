@@ -7,7 +7,6 @@ import type { GrpcCall, GrpcService } from '../call.ts';
 import { MonitoringService, writeStatsResp } from '../messages/monitoring.ts';
 import type { StatsReq } from '../messages/monitoring.ts';
 import { ALL_ONES } from '../messages/wire.ts';
-import { permit } from '../permission.ts';
 
 /** Statistics are collected far less often; who asks for them more often than this gets them this often. */
 export const STATS_PERIOD_MIN_MS = 100;
@@ -17,12 +16,11 @@ export const STATS_PERIOD_MAX_MS = 86_400_000;
 /** Statistics at once and then again and again (grpc-api.md section 9). Null where there is no node around the handlers. */
 export function monitoring({ node }: App): GrpcService | null {
   if (node === null) return null;
-  return { name: MonitoringService.name, methods: [serverStreaming(MonitoringService.methods.Stats, 'node', (request, call) => stats(node, request, call))] };
+  return { name: MonitoringService.name, methods: [serverStreaming(MonitoringService.methods.Stats, { place: 'node', access: 'statistics' }, (request, call) => stats(node, request, call))] };
 }
 
 /** `use_metadata` would replace some values by the name of a type, which helps nobody: it changes nothing. */
 async function stats(node: NodeControl, { refreshTimePeriodInMs }: StatsReq, call: GrpcCall): Promise<void> {
-  permit(call, 'statistics');
   const periodMs = periodOf(refreshTimePeriodInMs);
   const { signal, app: { world: { clock } } } = call;
   while (!signal.aborted) {

@@ -4,21 +4,23 @@ import { noteForAudit } from '../../http/context.ts';
 import type { App } from '../../http/context.ts';
 import type { NodeControl } from '../../http/node-control.ts';
 import { unary } from '../call.ts';
-import type { GrpcCall, GrpcMethod, GrpcService, MethodShape } from '../call.ts';
+import type { GrpcCall, GrpcMethod, GrpcService, MethodRule, MethodShape } from '../call.ts';
 import { OperationsService, ScavengeRespScavengeResult as ScavengeResult } from '../messages/operations.ts';
 import type { ScavengeResp, StartScavengeReq, StopScavengeReq } from '../messages/operations.ts';
 import { MalformedMessage } from '../messages/wire.ts';
-import { permit } from '../permission.ts';
-import { restart } from '../persistent/persistent.ts';
+import { restart, RESTART } from '../persistent/persistent.ts';
 
 /** Directing the node (grpc-api.md section 5), as `/admin` does over HTTP. */
 
 const { methods } = OperationsService;
 const EMPTY = {};
 
+function onNode(audit: AuditAction): MethodRule {
+  return { place: 'node', access: 'operators', audit };
+}
+
 /** A running scavenge is no error here, but an answer with its id. Fewer than one thread are as many as the node thinks fit; where to start is ignored, as over HTTP. */
 async function startScavenge({ options }: StartScavengeReq, call: GrpcCall): Promise<ScavengeResp> {
-  permit(call, 'operators', 'scavenge.start');
   if (options === undefined) throw new MalformedMessage('options are not set');
   const { threadCount } = options;
   const details = { threadCount };
@@ -36,7 +38,7 @@ async function startScavenge({ options }: StartScavengeReq, call: GrpcCall): Pro
 
 /** Answered when the run has stopped. */
 async function stopScavenge({ options }: StopScavengeReq, call: GrpcCall): Promise<ScavengeResp> {
-  permit(call, 'operators', 'scavenge.stop', options?.scavengeId ?? null);
+  noteForAudit(call.call, { target: options?.scavengeId ?? null });
   if (options === undefined) throw new MalformedMessage('options are not set');
   const scavengeId = await call.app.scavenger.stop(options.scavengeId);
   noteForAudit(call.call, { target: scavengeId });
@@ -45,8 +47,7 @@ async function stopScavenge({ options }: StopScavengeReq, call: GrpcCall): Promi
 
 /** An order that takes effect on this member, and is answered with nothing. */
 function order<Request>(shape: MethodShape<Request, object>, action: AuditAction, carryOut: (request: Request, call: GrpcCall) => unknown): GrpcMethod {
-  return unary(shape, 'node', async (request, call) => {
-    permit(call, 'operators', action);
+  return unary(shape, onNode(action), async (request, call) => {
     await carryOut(request, call);
     return EMPTY;
   });
@@ -55,14 +56,14 @@ function order<Request>(shape: MethodShape<Request, object>, action: AuditAction
 /** Null where there is no node around the handlers. */
 export function operations({ node, features: { subscriptions } }: App): GrpcService | null {
   if (node === null) return null;
-  const restarts = subscriptions === null || subscriptions === undefined ? [] : [unary(methods.RestartPersistentSubscriptions, 'leader-only', (_, call) => restart(subscriptions, call))];
+  const restarts = subscriptions === null || subscriptions === undefined ? [] : [unary(methods.RestartPersistentSubscriptions, RESTART, () => restart(subscriptions))];
   return { name: OperationsService.name, methods: [...methodsOf(node), ...restarts] };
 }
 
 function methodsOf(node: NodeControl): readonly GrpcMethod[] {
   return [
-    unary(methods.StartScavenge, 'node', startScavenge),
-    unary(methods.StopScavenge, 'node', stopScavenge),
+    unary(methods.StartScavenge, onNode('scavenge.start'), startScavenge),
+    unary(methods.StopScavenge, onNode('scavenge.stop'), stopScavenge),
     // Answered before the node stops, which lets calls under way end.
     order(methods.Shutdown, 'node.shutdown', () => node.shutdown()),
     order(methods.MergeIndexes, 'index.merge', () => node.mergeIndexes()),

@@ -1,15 +1,16 @@
 import { ALL_STREAM } from '../../../core/persistent/api.ts';
 import type { PersistentSubscriptions } from '../../../core/persistent/api.ts';
 import { notFoundError } from '../../../core/persistent/errors.ts';
+import type { AuditAction } from '../../../core/ports/audit.ts';
+import { noteForAudit } from '../../http/context.ts';
 import type { App } from '../../http/context.ts';
 import { ACTIONS, create, remove, replayParked, truncateParked, update } from '../../persistent/changes.ts';
 import type { Group } from '../../persistent/changes.ts';
 import { streaming, unary } from '../call.ts';
-import type { GrpcCall, GrpcMethod, GrpcService } from '../call.ts';
+import type { GrpcCall, GrpcMethod, GrpcService, MethodRule } from '../call.ts';
 import { PersistentSubscriptionsService } from '../messages/persistent-subscriptions.ts';
 import type { CreateReq, DeleteReq, GetInfoReq, GetInfoResp, ListReq, ListResp, ReplayParkedReq, UpdateReq } from '../messages/persistent-subscriptions.ts';
 import { MalformedMessage } from '../messages/wire.ts';
-import { permit } from '../permission.ts';
 import { infoMessage } from './info.ts';
 import { read } from './read.ts';
 import { filterOf, groupOf, labelOf, settingsOf, startOf, streamOf } from './settings.ts';
@@ -22,17 +23,26 @@ export function persistentSubscriptions({ features: { subscriptions } }: App): G
   return subscriptions === null || subscriptions === undefined ? null : { name, methods: methodsOf(subscriptions) };
 }
 
+const FOR_USERS: MethodRule = { place: 'leader-only', access: 'authenticated' };
+
+function forOperators(audit: AuditAction): MethodRule {
+  return { place: 'leader-only', access: 'operators', audit };
+}
+
+/** Of two services. */
+export const RESTART = forOperators(ACTIONS.restart);
+
 function methodsOf(groups: PersistentSubscriptions): readonly GrpcMethod[] {
   return [
-    unary(methods.Create, 'leader-only', (request, call) => created(groups, request, call)),
-    unary(methods.Update, 'leader-only', (request, call) => updated(groups, request, call)),
-    unary(methods.Delete, 'leader-only', (request, call) => deleted(groups, request, call)),
-    streaming(methods.Read, 'leader-only', (call, next) => read(groups, call, next)),
-    unary(methods.GetInfo, 'leader-only', (request, call) => info(groups, request, call)),
-    unary(methods.ReplayParked, 'leader-only', (request, call) => parked(request, call, ACTIONS.replay, (group, stopAt) => replayParked(call.call, groups, group, stopAt))),
-    unary(methods.List, 'leader-only', (request, call) => list(groups, request, call)),
-    unary(methods.RestartSubsystem, 'leader-only', (_, call) => restart(groups, call)),
-    unary(methods.TruncateParked, 'leader-only', (request, call) => parked(request, call, ACTIONS.truncate, (group, stopAt) => truncateParked(call.call, groups, group, stopAt))),
+    unary(methods.Create, forOperators(ACTIONS.create), (request, call) => created(groups, request, call)),
+    unary(methods.Update, forOperators(ACTIONS.update), (request, call) => updated(groups, request, call)),
+    unary(methods.Delete, forOperators(ACTIONS.remove), (request, call) => deleted(groups, request, call)),
+    streaming(methods.Read, FOR_USERS, (call, next) => read(groups, call, next)),
+    unary(methods.GetInfo, FOR_USERS, (request) => info(groups, request)),
+    unary(methods.ReplayParked, forOperators(ACTIONS.replay), (request, call) => parked(request, call, (group, stopAt) => replayParked(call.call, groups, group, stopAt))),
+    unary(methods.List, FOR_USERS, (request) => list(groups, request)),
+    unary(methods.RestartSubsystem, RESTART, () => restart(groups)),
+    unary(methods.TruncateParked, forOperators(ACTIONS.truncate), (request, call) => parked(request, call, (group, stopAt) => truncateParked(call.call, groups, group, stopAt))),
   ];
 }
 
@@ -43,7 +53,7 @@ function isSet<T>(value: T | undefined, what: string): T {
 }
 
 async function created(groups: PersistentSubscriptions, request: CreateReq, call: GrpcCall): Promise<object> {
-  permit(call, 'operators', ACTIONS.create, labelOf(request.options));
+  noteForAudit(call.call, { target: labelOf(request.options) });
   const options = isSet(request.options, 'options');
   const { named, from } = startOf(options);
   await create(call.call, groups, named, { settings: settingsOf(isSet(options.settings, 'settings')), from, filter: filterOf(options.all?.filter) });
@@ -51,7 +61,7 @@ async function created(groups: PersistentSubscriptions, request: CreateReq, call
 }
 
 async function updated(groups: PersistentSubscriptions, request: UpdateReq, call: GrpcCall): Promise<object> {
-  permit(call, 'operators', ACTIONS.update, labelOf(request.options));
+  noteForAudit(call.call, { target: labelOf(request.options) });
   const options = isSet(request.options, 'options');
   const { named, from } = startOf(options);
   await update(call.call, groups, named, { settings: settingsOf(isSet(options.settings, 'settings')), from });
@@ -59,20 +69,18 @@ async function updated(groups: PersistentSubscriptions, request: UpdateReq, call
 }
 
 async function deleted(groups: PersistentSubscriptions, { options }: DeleteReq, call: GrpcCall): Promise<object> {
-  permit(call, 'operators', ACTIONS.remove, labelOf(options));
+  noteForAudit(call.call, { target: labelOf(options) });
   await remove(call.call, groups, groupOf(isSet(options, 'options')));
   return EMPTY;
 }
 
-async function info(groups: PersistentSubscriptions, { options }: GetInfoReq, call: GrpcCall): Promise<GetInfoResp> {
-  permit(call, 'authenticated');
+async function info(groups: PersistentSubscriptions, { options }: GetInfoReq): Promise<GetInfoResp> {
   const { stream, group } = groupOf(isSet(options, 'options'));
   return { subscriptionInfo: infoMessage(await groups.info(stream, group)) };
 }
 
 /** Of one stream that has none: as if a group without a name were missing. */
-async function list(groups: PersistentSubscriptions, { options }: ListReq, call: GrpcCall): Promise<ListResp> {
-  permit(call, 'authenticated');
+async function list(groups: PersistentSubscriptions, { options }: ListReq): Promise<ListResp> {
   const { listAllSubscriptions, listForStream } = isSet(options, 'options');
   if (listAllSubscriptions !== undefined) return { subscriptions: (await groups.list()).map(infoMessage) };
   const { all, stream: identifier } = isSet(listForStream, 'options');
@@ -82,8 +90,8 @@ async function list(groups: PersistentSubscriptions, { options }: ListReq, call:
   return { subscriptions: found.map(infoMessage) };
 }
 
-async function parked({ options }: ReplayParkedReq, call: GrpcCall, action: typeof ACTIONS.replay | typeof ACTIONS.truncate, work: (group: Group, stopAt: number | null) => Promise<void>): Promise<object> {
-  permit(call, 'operators', action, labelOf(options));
+async function parked({ options }: ReplayParkedReq, call: GrpcCall, work: (group: Group, stopAt: number | null) => Promise<void>): Promise<object> {
+  noteForAudit(call.call, { target: labelOf(options) });
   const chosen = isSet(options, 'options');
   const named = groupOf(chosen);
   if (chosen.stopAt === undefined && chosen.noLimit === undefined) throw new MalformedMessage('it is not said where to stop');
@@ -92,8 +100,7 @@ async function parked({ options }: ReplayParkedReq, call: GrpcCall, action: type
 }
 
 /** Of two services: it is answered when all groups have begun anew. */
-export async function restart(groups: PersistentSubscriptions, call: GrpcCall): Promise<object> {
-  permit(call, 'operators', ACTIONS.restart);
+export async function restart(groups: PersistentSubscriptions): Promise<object> {
   await groups.restart();
   return EMPTY;
 }

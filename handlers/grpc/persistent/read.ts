@@ -1,5 +1,4 @@
 import type { GroupConsumer, NackAction, PersistentSubscriptions } from '../../../core/persistent/api.ts';
-import { requireAccess } from '../../http/authorization.ts';
 import { mayProcess } from '../../persistent/changes.ts';
 import { checkReader } from '../../streams/access.ts';
 import { send } from '../call.ts';
@@ -14,8 +13,6 @@ import { groupOf } from './settings.ts';
 
 /** One consumer of a group, as long as its call lasts (grpc-api.md section 4.3). */
 export async function read(groups: PersistentSubscriptions, call: GrpcCall, next: () => Promise<ReadReq | null>): Promise<void> {
-  // Who may not read for any group need not say for which.
-  requireAccess(call.call, call.app, 'authenticated');
   const options = (await next())?.options;
   if (options === undefined) throw new MalformedMessage('a call begins with its options');
   const { stream, group } = groupOf(options);

@@ -3,7 +3,6 @@ import type { GrpcService } from '../call.ts';
 import { ServerFeaturesService } from '../messages/server-features.ts';
 import type { SupportedMethod, SupportedMethods } from '../messages/server-features.ts';
 import { StreamsServiceService } from '../messages/streams-v2.ts';
-import { permit } from '../permission.ts';
 
 /**
  * The version that clients are told: not ours, but that of the reference database whose calls they may make. They decide by the methods and features in the
@@ -28,10 +27,7 @@ const FEATURES: ReadonlyMap<string, readonly string[]> = new Map([
 export function serverFeatures(others: readonly GrpcService[]): GrpcService {
   const service: GrpcService = {
     name: ServerFeaturesService.name,
-    methods: [unary(ServerFeaturesService.methods.GetSupportedMethods, 'node', (_, call) => {
-      permit(call, 'anyone');
-      return supported;
-    })],
+    methods: [unary(ServerFeaturesService.methods.GetSupportedMethods, { place: 'node', access: 'anyone' }, () => supported)],
   };
   const supported = supportedMethods([...others, service]);
   return service;

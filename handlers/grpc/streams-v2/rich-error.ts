@@ -60,7 +60,7 @@ export function transactionTooLarge(size: number, maxSize: number, cause?: unkno
   return rich(STATUS.aborted, `The records have ${size} bytes together, and the limit is ${maxSize}: split them.`, `${STREAMS}.AppendTransactionSizeExceededErrorDetails`, detail, writeAppendTransactionSizeExceededErrorDetails, cause);
 }
 
-function accessDenied({ call }: GrpcCall, operation: string, cause: SkuaError): GrpcError {
+function accessDenied({ call }: Pick<GrpcCall, 'call'>, operation: string, cause: SkuaError): GrpcError {
   const username = isAnonymous(call.principal) ? undefined : call.principal.name ?? undefined;
   return rich(STATUS.permissionDenied, 'Access Denied', 'kurrent.rpc.AccessDeniedErrorDetails', { operation, username }, writeAccessDeniedErrorDetails, cause);
 }
@@ -73,7 +73,7 @@ const INVALID: ReadonlyMap<string, string> = new Map([['invalid_stream_name', 's
 const ELSEWHERE: ReadonlySet<string> = new Set(['not_leader', 'aborted', 'disk_full']);
 
 /** What went wrong, as this service tells it; `operation` is what the caller wanted. Malfunctions are logged. */
-export function richErrorOf(error: unknown, grpc: GrpcCall, operation: string): unknown {
+export function richErrorOf(error: unknown, grpc: Pick<GrpcCall, 'call' | 'app'>, operation: string): unknown {
   if (!(error instanceof SkuaError)) return error instanceof GrpcError || error instanceof MalformedMessage ? error : malfunction(error, grpc);
   // The member that has passed the call on looks for the one that decides it.
   if (grpc.call.passage !== null && isForOthers(error)) return error;
@@ -103,7 +103,7 @@ export function richErrorOf(error: unknown, grpc: GrpcCall, operation: string): 
   }
 }
 
-function malfunction(error: unknown, { app, call }: GrpcCall): GrpcError {
+function malfunction(error: unknown, { app, call }: Pick<GrpcCall, 'call' | 'app'>): GrpcError {
   app.world.log.error('a call of gRPC failed', { path: call.path, error });
   return new GrpcError(STATUS.internal, 'The request failed for a reason that is in the log of the node.', {}, error);
 }

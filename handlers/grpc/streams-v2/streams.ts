@@ -6,7 +6,7 @@ import type { App, Audited } from '../../http/context.ts';
 import { authorizeWrite, checkStream } from '../../streams/access.ts';
 import { auditWrite, noteMetadata } from '../../streams/audit-write.ts';
 import { send, unary } from '../call.ts';
-import type { GrpcCall, GrpcMethod, GrpcService } from '../call.ts';
+import type { GrpcCall, GrpcMethod, GrpcService, MethodRule } from '../call.ts';
 import { StreamsServiceService } from '../messages/streams-v2.ts';
 import type { AppendRecordsRequest, AppendRecordsResponse, AppendSessionResponse } from '../messages/streams-v2.ts';
 import { decode, skip, text } from '../messages/wire.ts';
@@ -20,17 +20,20 @@ import { alreadyInSession, badRequest, notLeaderNode, richErrorOf, sessionEmpty,
 const { AppendSession, AppendRecords } = StreamsServiceService.methods;
 /** What a caller wants who appends, where he is told that he may not. */
 const OPERATION = 'streams:write';
+const RULE: MethodRule = { place: 'leader', access: 'stream' };
+/** How this service tells what it refuses before a message is read. */
+const TOLD: Pick<GrpcMethod, 'notLeader' | 'refused'> = { notLeader: notLeaderNode, refused: (error, call) => richErrorOf(error, call, OPERATION) };
 
 /** Appends to several streams at once (grpc-api.md section 10). The leader decides them once: where the client leaves ids out, a repeat could not be known. */
 export function streamsV2(app: App): GrpcService {
   const budget = appendBudget(app);
-  return { name: StreamsServiceService.name, methods: [appendSession(budget), { ...unary(AppendRecords, 'leader', (request, call) => told(call, () => appendRecords(request, call))), notLeader: notLeaderNode }] };
+  return { name: StreamsServiceService.name, methods: [appendSession(budget), { ...unary(AppendRecords, RULE, (request, call) => told(call, () => appendRecords(request, call))), ...TOLD }] };
 }
 
 /** One request a stream, then one answer: all of them, or none. */
 function appendSession(budget: ByteBudget): GrpcMethod {
   return {
-    path: AppendSession.path, place: 'leader', isUnary: false, notLeader: notLeaderNode,
+    path: AppendSession.path, ...RULE, isUnary: false, ...TOLD,
     async run(call) {
       const share = budget.share();
       try {

@@ -31,7 +31,7 @@ const APPENDS_IN_FLIGHT_MAX = 1_024;
 
 /** BatchAppend: many appends over one call, each answered when it is done (grpc-api.md section 3.8). */
 export function batchAppendMethod(budget: ByteBudget): GrpcMethod {
-  return { path: BatchAppend.path, place: 'here', isUnary: false, run: (call) => new BatchCall(call, budget).run() };
+  return { path: BatchAppend.path, place: 'here', access: 'stream', isUnary: false, run: (call) => new BatchCall(call, budget).run() };
 }
 
 /** An append whose last chunk has not come yet. */

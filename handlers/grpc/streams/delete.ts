@@ -1,17 +1,18 @@
 import { refusal } from '../../http/authorization.ts';
 import { authorizeWrite } from '../../streams/access.ts';
 import { GrpcError, STATUS, unary } from '../call.ts';
-import type { GrpcCall, GrpcMethod } from '../call.ts';
+import type { GrpcCall, GrpcMethod, MethodRule } from '../call.ts';
 import { StreamsService } from '../messages/streams.ts';
 import type { DeleteReqOptions, DeleteResp } from '../messages/streams.ts';
 import { checkTarget, conflictOf, expectedOf, nameOf } from './expectation.ts';
 import { unhandled } from './proposed.ts';
 
 const { Delete, Tombstone } = StreamsService.methods;
+const RULE: MethodRule = { place: 'leader', access: 'stream' };
 
 /** The two ways to delete a stream (grpc-api.md section 3.7), each decided by the leader and once: a tombstone has no id by which a repeat could be known. */
-export const deleteMethod: GrpcMethod = unary(Delete, 'leader', ({ options }, call) => remove(options, call, 'soft'));
-export const tombstoneMethod: GrpcMethod = unary(Tombstone, 'leader', ({ options }, call) => remove(options, call, 'hard'));
+export const deleteMethod: GrpcMethod = unary(Delete, RULE, ({ options }, call) => remove(options, call, 'soft'));
+export const tombstoneMethod: GrpcMethod = unary(Tombstone, RULE, ({ options }, call) => remove(options, call, 'hard'));
 
 const CHOICES = { soft: 'DeleteReq+Types+Options+ExpectedStreamRevisionOneofCase', hard: 'TombstoneReq+Types+Options+ExpectedStreamRevisionOneofCase' } as const;
 

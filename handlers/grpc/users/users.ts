@@ -1,6 +1,7 @@
 import type { AuditAction } from '../../../core/ports/audit.ts';
 import { isSkuaError } from '../../../core/errors.ts';
 import type { User, Users } from '../../../core/security/api.ts';
+import { noteForAudit } from '../../http/context.ts';
 import type { App } from '../../http/context.ts';
 import type { Access } from '../../http/route.ts';
 import { changePassword, create, mayLookAt, update } from '../../users/changes.ts';
@@ -9,7 +10,6 @@ import type { GrpcCall, GrpcMethod, GrpcService, MethodShape } from '../call.ts'
 import { UsersService, writeDetailsResp } from '../messages/users.ts';
 import type { DetailsReq, DetailsResp } from '../messages/users.ts';
 import { MalformedMessage } from '../messages/wire.ts';
-import { permit } from '../permission.ts';
 
 /** Users (grpc-api.md section 6), as `/users` over HTTP. Null while security is off: there are none then. */
 export function users({ security }: App): GrpcService | null {
@@ -25,7 +25,7 @@ function methodsOf(all: Users): readonly GrpcMethod[] {
     change(methods.Delete, 'user.delete', 'administrators', ({ loginName }) => all.delete(loginName)),
     change(methods.Disable, 'user.disable', 'administrators', ({ loginName }) => all.disable(loginName)),
     change(methods.Enable, 'user.enable', 'administrators', ({ loginName }) => all.enable(loginName)),
-    serverStreaming(methods.Details, 'here', (request, call) => details(all, request, call)),
+    serverStreaming(methods.Details, { place: 'here', access: 'authenticated' }, (request, call) => details(all, request, call)),
     // Of anybody: who knows the present password could log in as that user just as well.
     change(methods.ChangePassword, 'user.change-password', 'authenticated', ({ loginName, currentPassword, newPassword }, { call, app }) => changePassword(call, app, all, loginName, currentPassword, newPassword)),
     change(methods.ResetPassword, 'user.reset-password', 'administrators', ({ loginName, newPassword }) => all.resetPassword(loginName, newPassword)),
@@ -38,10 +38,10 @@ interface Change<Options> {
 
 /** A change to one user, answered with nothing. */
 function change<Options extends { readonly loginName: string }>(
-  shape: MethodShape<Change<Options>, object>, action: AuditAction, access: Access, made: (options: Options, call: GrpcCall) => Promise<void>,
+  shape: MethodShape<Change<Options>, object>, audit: AuditAction, access: Access, made: (options: Options, call: GrpcCall) => Promise<void>,
 ): GrpcMethod {
-  return unary(shape, 'leader', async ({ options }, call) => {
-    permit(call, access, action, options?.loginName ?? null);
+  return unary(shape, { place: 'leader', access, audit }, async ({ options }, call) => {
+    noteForAudit(call.call, { target: options?.loginName ?? null });
     if (options === undefined) throw new MalformedMessage('options are not set');
     await written(made(options, call), options.loginName);
     return {};
@@ -60,7 +60,6 @@ async function written(made: Promise<void>, loginName: string): Promise<void> {
 
 /** One user, or all of them: for administrators, and for users about themselves. */
 async function details(all: Users, { options }: DetailsReq, call: GrpcCall): Promise<void> {
-  permit(call, 'authenticated');
   if (options === undefined) throw new MalformedMessage('options are not set');
   const { loginName } = options;
   const isOne = loginName !== '';

@@ -177,21 +177,25 @@ describe('a call at a member that does not lead', () => {
     expect([await leader.types('late'), members.forwarded.length]).toEqual([[expect.any(String)], 1]);
   });
 
-  test('is told by the leader who may not call, not by a member that may know users of before', async () => {
-    const security = (known: boolean) => ({
-      security: { authenticator: { login: () => { if (known) return SYSTEM; throw new SkuaError('not_authenticated', 'Unknown.'); } }, access: { check: () => {}, authorizeWrite: () => null } } as unknown as Security,
-      audit: { record: (entry: AuditEntry) => told.push(`${known ? 'there' : 'here'} ${entry.action} ${entry.target}`) },
+  test('is judged by the member that has it and then by the leader, which tells of what is done', async () => {
+    const unknown = { here: false, there: false };
+    const security = (at: 'here' | 'there') => ({
+      security: { authenticator: { login: () => { if (!unknown[at]) return SYSTEM; throw new SkuaError('not_authenticated', 'Unknown.'); } }, access: { check: () => {}, authorizeWrite: () => null } } as unknown as Security,
+      audit: { record: (entry: AuditEntry) => told.push(`${at} ${entry.action} ${entry.target}`) },
     });
     const told: string[] = [];
-    const [there, here] = [await members.open(() => security(true)), await members.open(() => security(false))];
+    const [there, here] = [await members.open(() => security('there')), await members.open(() => security('here'))];
     await members.leads(there, here);
     const metadata = { authorization: 'Basic YTpi' };
     expect(await here.grpc.call(`${STREAMS}/Append`, appending('$$s', newId()), metadata)).toMatchObject({ status: 0 });
     expect(await here.grpc.call(`${STREAMS}/Tombstone`, { options: { ...named('s'), any: {} } }, metadata)).toMatchObject({ status: 0 });
     expect(told).toEqual(['there login null', 'there stream.tombstone s']);
-    there.lead.knows(null);
-    here.lead.knows(null);
+    unknown.there = true;
     expect(await here.grpc.call(`${STREAMS}/Append`, appending('s', newId()), metadata)).toMatchObject({ status: 16 });
+    const { length } = members.forwarded;
+    unknown.here = true;
+    expect(await here.grpc.call(`${STREAMS}/Append`, appending('s', newId()), metadata)).toMatchObject({ status: 16 });
+    expect(members.forwarded).toHaveLength(length);
   });
 
   test('has the limits that it has at the leader, and errors longer than a header can be', async () => {

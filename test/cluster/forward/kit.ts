@@ -1,5 +1,6 @@
 import type { ClusterMember, MemberLog, Membership } from '../../../core/cluster/api.ts';
 import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
+import { upToDateOf } from '../../../core/cluster/up-to-date.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { Meter } from '../../../core/ports/meter.ts';
@@ -121,7 +122,7 @@ export class Members {
     const forward: Forwarder = { scheme: 'http', send: (leader, request, timeoutMs, signal) => this.wire(() => (this.over === null ? this.#deliver(leader, request, store) : this.#sendOver(this.over, leader, request, timeoutMs, signal, store)), request, signal) };
     const context = contextOf({
       store: fence.storeOf(store.store), scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
-      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, isSecret: (text) => text === SECRET, forward, fence, grpc: passedOnCalls() }, ...contextFor(store, index),
+      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, upToDate: upToDateOf(store.log, this.cluster.clock), isSecret: (text) => text === SECRET, forward, fence, grpc: passedOnCalls() }, ...contextFor(store, index),
     });
     const app = createApp(context);
     this.#apps.push(app);

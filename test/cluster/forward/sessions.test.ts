@@ -61,7 +61,7 @@ test('a session that does not come from our own page is not passed on', async ()
   const ada = await cookieOf(follower);
   expect((await follower.send('POST', CHANGE, ada)).status).toBe(401);
   expect((await follower.send('POST', CHANGE, { ...ada, origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' })).status).toBe(403);
-  expect(members.forwarded).toMatchObject([{ request: { headers: expect.not.objectContaining({ cookie: expect.anything() }) } }]);
+  expect(members.forwarded).toEqual([]);
 });
 
 test('the leader asks who the user is now, whatever the member still believes', async () => {

@@ -13,15 +13,21 @@ afterEach(() => members.close());
 async function two(receive: (call: InboundCall) => Promise<IngestStatus> = async () => 201) {
   members = new Members();
   const calls: { readonly at: number; readonly call: InboundCall }[] = [];
+  const hasLooked = { value: false };
   const refused: { readonly at: number; readonly status: number }[] = [];
   const ingestOf = (at: number): WebhookIngest => ({
-    // The follower has not heard of the connector yet.
-    isActive: (connectorId) => at === 0 && connectorId === 'parcels', receive: (call) => { calls.push({ at, call }); return receive(call); }, refused: async (_, status) => { refused.push({ at, status }); },
+    // The follower hears of the connector when it looks.
+    isActive: (connectorId) => (at === 0 || hasLooked.value) && connectorId === 'parcels', receive: (call) => { calls.push({ at, call }); return receive(call); }, refused: async (_, status) => { refused.push({ at, status }); },
   });
   const connectors = await fakeConnectors();
   const autoScavenge = [new FakeAutoScavenge(), new FakeAutoScavenge()];
   const open = () => members.open((_, index) => ({ webhooks: { connectors, ingest: ingestOf(index), limits: { bodyBytesMax: 100, bodyReadMs: 1_000 } }, autoScavenge: autoScavenge[index]!, addressOf: () => `192.0.2.${index}` }));
   const [leader, follower] = [await open(), await open()];
+  const proveFresh = follower.store.log.proveFresh.bind(follower.store.log);
+  follower.store.log.proveFresh = async (ageMs) => {
+    await proveFresh(ageMs);
+    hasLooked.value = true;
+  };
   await members.leads(leader, follower);
   return { leader, follower, calls, refused, autoScavenge };
 }
@@ -44,7 +50,8 @@ describe('calls of senders at a follower', () => {
     expect((await follower.send('POST', '/webhook/letters', JSON_TYPE, '{}')).status).toBe(404);
     expect((await follower.send('POST', '/webhook/parcels', { 'content-type': 'text/plain' }, 'x')).status).toBe(415);
     expect(calls).toEqual([]);
-    expect(members.forwarded.map(({ request }) => request.body.length)).toEqual([2, 0]);
+    // Of the first nothing was read; the second was refused unread by the leader.
+    expect(members.forwarded.map(({ request }) => [request.target, request.body.length])).toEqual([['/webhook/parcels', 0]]);
   });
 
   test('are bounded by the member that they arrive at', async () => {

@@ -47,7 +47,7 @@ test('what is not there is not told of: no users without security, no operations
 });
 
 test('features and version follow from what there is', async () => {
-  const service = (name: string, ...methods: readonly string[]): GrpcService => ({ name, methods: methods.map((method) => ({ path: `/${name}/${method}`, place: 'here', isUnary: true, run() {} })) });
+  const service = (name: string, ...methods: readonly string[]): GrpcService => ({ name, methods: methods.map((method) => ({ path: `/${name}/${method}`, place: 'here', access: 'anyone', isUnary: true, run() {} })) });
   const services = [service('event_store.client.persistent_subscriptions.PersistentSubscriptions', 'GetInfo'), service('event_store.client.streams.Streams', 'Read', 'Append', 'BatchAppend')];
   const app = appOf(securedGrpc().context);
   const answer = async (others: readonly GrpcService[]): Promise<Supported> => {

@@ -1,0 +1,48 @@
+import { isAnonymous } from '../core/security/principal.ts';
+import { authenticate } from './authentication.ts';
+import { refusal, requireAccess } from './http/authorization.ts';
+import type { App, Call } from './http/context.ts';
+import type { Access, Operation } from './http/route.ts';
+
+/**
+ * What every request passes by its head alone, before anything of its body or its messages is read: who may do nothing is refused here, and holds nothing.
+ */
+
+/** Tells the audit what is asked for, also where that is refused, and throws, or rejects, unless the caller may ask for it. */
+export function enter(call: Call, app: App, { access, audit }: Pick<Operation, 'access' | 'audit'>): void | Promise<void> {
+  if (audit !== undefined) call.audited = { action: audit, target: targetOf(call), details: null };
+  return admit(call, app, access);
+}
+
+/** As `requireAccess`; but a member of a cluster refuses nobody before it has seen whether the user was changed elsewhere a moment ago. */
+export function admit(call: Call, app: App, access: Access): void | Promise<void> {
+  try {
+    requireAccess(call, app, access);
+  } catch (error) {
+    const looking = isAnonymous(call.principal) ? null : app.features.cluster?.upToDate() ?? null;
+    if (looking === null) throw error;
+    return looking.then(() => admitChanged(call, app, access, error));
+  }
+}
+
+async function admitChanged(call: Call, app: App, access: Access, refused: unknown): Promise<void> {
+  if (await app.security?.authenticator.hasChanged?.(call.principal) !== true) throw refused;
+  call.principal = await authenticate(call, app);
+  requireAccess(call, app, access);
+}
+
+/** Refuses the anonymous caller what every stream refuses him, whichever it is. For what names its stream in what is still to be read. */
+export function requireLogin(call: Call, { security }: App, access: Access): void {
+  if (access === 'stream' && isAnonymous(call.principal) && security?.access.allowsAnonymous === false) throw refusal(call.principal, '');
+}
+
+/** What the variables of the path name, as people write it. */
+function targetOf({ params }: Call): string | null {
+  const [named] = Object.values(params);
+  if (named === undefined) return null;
+  try {
+    return decodeURIComponent(named);
+  } catch {
+    return named;
+  }
+}
