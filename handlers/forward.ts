@@ -124,10 +124,10 @@ export class Forwarding {
       requireLogin(call, this.#app, access);
       await enter(call, this.#app, { access, ...(audit !== undefined && { audit }) });
     });
-    // Of what is done the leader tells.
-    call.audited = null;
     const body = await arrive(call, this.#app);
     if (!(body instanceof Uint8Array)) return body;
+    // Of what is done the leader tells.
+    call.audited = null;
     call.body = body;
     return this.passOn(call, place === 'append', body);
   }

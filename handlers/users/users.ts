@@ -1,11 +1,12 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { Users } from '../../core/security/api.ts';
 import { refusal } from '../http/authorization.ts';
+import { readBody } from '../http/body.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { operation } from '../http/route.ts';
-import type { Operation, Route } from '../http/route.ts';
+import type { Arrive, Operation, Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { USER_DOCS } from '../openapi/users.ts';
 import { changePassword as changeOwnPassword, create, mayLookAt, unreachable, update } from './changes.ts';
@@ -65,10 +66,20 @@ const resetPassword: Handler = (call, app) => change(call, app, async (users, lo
 
 /** POST `/users/{login}/command/change-password`: by nobody but the user, who proves to know the present one. */
 const changePassword: Handler = (call, app) => change(call, app, async (users, login) => {
-  if (login !== call.principal.name) throw refusal(call.principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
+  requireSelf(call, login);
   const { currentPassword, newPassword } = await passwordChangeOf(call, app);
   await changeOwnPassword(call, app, users, login, currentPassword, newPassword);
 });
+
+function requireSelf({ principal }: Call, login: string): void {
+  if (login !== principal.name) throw refusal(principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
+}
+
+/** At a member that does not lead: of nobody but the user. */
+const passwordChange: Arrive = (call, app) => {
+  requireSelf(call, loginOf(call));
+  return readBody(call, app);
+};
 
 /** GET `/admin/login`: who the caller is (http-api.md 3.6). */
 export const loginEcho: Handler = (call, app) => {
@@ -125,7 +136,7 @@ export const USERS_ROUTES: readonly Route[] = [
   { path: `${USER}/command/enable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'leader', enableUser, USER_DOCS.enable, 'user.enable') } },
   { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'leader', disableUser, USER_DOCS.disable, 'user.disable') } },
   { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'leader', resetPassword, USER_DOCS.resetPassword, 'user.reset-password') } },
-  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: operation('self', 'leader', changePassword, USER_DOCS.changePassword, 'user.change-password') } },
+  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: { ...operation('self', 'leader', changePassword, USER_DOCS.changePassword, 'user.change-password'), arrive: passwordChange } } },
 ];
 
 /** An operation of a path whose user is a literal. */
