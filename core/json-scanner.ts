@@ -12,17 +12,21 @@ export class JsonScanner {
   readonly text: string;
   at = 0;
   /** No string in the text needs a closer look, so its end is the next quote. */
-  readonly #isPlain: boolean;
+  protected readonly isPlain: boolean;
 
   constructor(text: string) {
     this.text = text;
-    this.#isPlain = !SPECIAL.test(text);
+    this.isPlain = !SPECIAL.test(text);
   }
 
   /** The next character that is no white space, without consuming it; NaN at the end. */
   peek(): number {
-    let c = this.text.charCodeAt(this.at);
-    while (c === 32 || c === 10 || c === 13 || c === 9) c = this.text.charCodeAt(++this.at);
+    const { text } = this;
+    let { at } = this;
+    let c = text.charCodeAt(at);
+    if (c > 32) return c;
+    while (c === 32 || c === 10 || c === 13 || c === 9) c = text.charCodeAt(++at);
+    this.at = at;
     return c;
   }
 
@@ -56,7 +60,7 @@ export class JsonScanner {
   /** Moves behind the string that begins here. True when its text differs from its literal, or might. */
   skipString(): boolean {
     const text = this.text;
-    if (this.#isPlain) {
+    if (this.isPlain) {
       const end = text.indexOf('"', this.at + 1);
       if (end < 0) this.fail('a string without an end');
       this.at = end + 1;

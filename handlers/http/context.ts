@@ -24,6 +24,7 @@ import type { ArrivalLimits } from '../../core/webhook/ingest/arrivals.ts';
 import type { Fence, Forwarded, Forwarder, Passage } from './cluster.ts';
 import type { NodeControl } from './node-control.ts';
 import type { PageFiles } from './page-files.ts';
+import { Turns } from './turns.ts';
 
 export interface AppOptions {
   /** Largest request body in bytes; a larger one is 413. */
@@ -205,6 +206,8 @@ export interface App extends AppContext {
   /** Bodies of webhook calls that are arriving. */
   readonly arrivals: Arrivals;
   readonly streamNames: StreamNames;
+  /** For work that takes long: taking large bodies apart, and making large pages. */
+  readonly turns: Turns;
 }
 
 /** As browsers write them, in lower case. */
@@ -215,7 +218,7 @@ export function appOf(context: AppContext): App {
   const { features = {}, server = {}, world } = context;
   const options = { ...DEFAULT_OPTIONS, ...context.options };
   const arrivals = new Arrivals(world.clock, { ...ARRIVAL_LIMITS, ...features.webhooks?.limits });
-  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals, streamNames: new StreamNames(context.store, world.clock) };
+  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals, streamNames: new StreamNames(context.store, world.clock), turns: new Turns(world.clock) };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */

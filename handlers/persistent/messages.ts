@@ -4,16 +4,15 @@ import { SkuaError } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
-import { written } from '../http/json-bytes.ts';
 import { indent, jsonString } from '../http/json-text.ts';
 import { COMPETING_KINDS, negotiate, PAGE_KINDS } from '../http/negotiate.ts';
 import { subscriptionsOf } from '../http/presence.ts';
-import { ASK_AGAIN, changing, document, empty } from '../http/reply.ts';
+import { ASK_AGAIN, changing, empty } from '../http/reply.ts';
 import { decodeSegment } from '../http/url.ts';
 import { withoutForbidden } from '../streams/access.ts';
-import { embedLevelOf, Entries, linkObject, streamFeed } from '../streams/feed.ts';
+import { embedLevelOf, Entries, FeedDocument, linkObject, streamFeed } from '../streams/feed.ts';
 import type { EmbedLevel } from '../streams/feed.ts';
-import { countOf, feedReply, numberOf, pageOptions } from '../streams/read.ts';
+import { countOf, feedReply, numberOf, pageOptions, slicedReply } from '../streams/read.ts';
 import { mayProcess } from './changes.ts';
 import type { Group } from './changes.ts';
 import { groupUrl } from './documents.ts';
@@ -41,7 +40,7 @@ export const takeMessages: Handler = async (call, app) => {
   const events = taken.map(({ event }) => ({ ...event }));
   await withoutForbidden(call, app, events);
   const shown = taken.map(({ retryCount }, i) => ({ event: events[i]!, retryCount }));
-  return document(call, messagesText(call, { stream, group }, count, shown, level, chosen.author), chosen.contentType, ASK_AGAIN);
+  return slicedReply(call, app, messagesFeed(call, { stream, group }, count, shown, level, chosen.author), chosen, ASK_AGAIN);
 };
 
 function messagesOf(text: string | undefined): number {
@@ -51,7 +50,7 @@ function messagesOf(text: string | undefined): number {
 }
 
 /** A feed of what is to be worked on, newest first as in every feed, each with where to answer it. */
-function messagesText(call: Call, named: Group, count: number, taken: readonly Delivery[], level: EmbedLevel, author: string): Uint8Array<ArrayBuffer> {
+function messagesFeed(call: Call, named: Group, count: number, taken: readonly Delivery[], level: EmbedLevel, author: string): FeedDocument {
   const url = groupUrl(call, named.stream, named.group);
   const ids = taken.map(({ event }) => answerId(event)).join(',');
   const answers: [string, string][] = taken.length === 0 ? [] : [['ackAll', `${url}/ack?ids=${ids}`], ['nackAll', `${url}/nack?ids=${ids}`]];
@@ -61,15 +60,8 @@ function messagesText(call: Call, named: Group, count: number, taken: readonly D
   const head = `{\n  "title": ${jsonString(`Messages for '${named.stream}/${named.group}'`)},\n  "id": ${jsonString(url)},\n  "updated": "${updated}",\n` +
     `  "author": {\n    "name": "${author}"\n  },\n  "headOfStream": false,\n  "links": [${indent(2)}${links}${indent(1)}],\n` +
     '  "entries": [';
-  const entries = new Entries(call, level, author, 3);
-  return written((out) => {
-    out.text(head);
-    taken.toReversed().forEach(({ event, retryCount }, i) => {
-      out.text(`${i === 0 ? '' : ','}${indent(2)}`);
-      entries.write(out, event, { retryCount, links: [['ack', `${url}/ack/${answerId(event)}`], ['nack', `${url}/nack/${answerId(event)}`]] });
-    });
-    out.text(`${taken.length === 0 ? '' : indent(1)}]\n}`);
-  });
+  const shown = taken.toReversed().map(({ event, retryCount }) => ({ event, competing: { retryCount, links: [['ack', `${url}/ack/${answerId(event)}`], ['nack', `${url}/nack/${answerId(event)}`]] as const } }));
+  return new FeedDocument(head, new Entries(call, level, author, 3), shown);
 }
 
 /** POST `…/ack/{id}` and `…/ack?ids=…`: what is unknown, or was answered, is ignored. */

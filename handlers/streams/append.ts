@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
-import type { Authorize, NewEvent } from '../../core/streams/api.ts';
+import type { Authorize } from '../../core/streams/api.ts';
 import { NO_BYTES, parseBatch } from './batch.ts';
 import { refusal } from '../http/authorization.ts';
 import { readBody } from '../http/body.ts';
@@ -84,10 +84,11 @@ async function append(call: Call, app: App, stream: string, kind: PostedKind, id
   checkRequireLeader(call.request.headers);
   if (kind === 'unusable') throw new SkuaError('bad_json', 'Write request body invalid.', { hint: 'Post events as application/vnd.eventstore.events+json, or one as application/json.' });
   const body = await readBody(call, app);
+  const parsed = kind === 'batch' ? parseBatch(body, app.turns, () => app.server.replyShareOf?.(call.request)) : [{ id, type, isJson: kind === 'json', data: body, metadata: NO_BYTES }];
+  const events = parsed instanceof Promise ? await parsed : parsed;
   // The body may have taken its time, and the defaults of access lists may have changed meanwhile.
   const again = authorize === null ? null : authorizeWrite(call, app, 'write', stream);
   const decide = again instanceof Promise ? await again : again;
-  const events: NewEvent[] = kind === 'batch' ? parseBatch(body) : [{ id, type, isJson: kind === 'json', data: body, metadata: NO_BYTES }];
   if (events.length === 0) throw new SkuaError('batch_empty', 'The request has no events: send at least one.', { stream });
   if (call.audited !== null && stream.startsWith('$$')) await noteMetadata(call, app, stream.slice(2), events);
   const result = await app.store.append(stream, expected, events, decide ?? undefined);

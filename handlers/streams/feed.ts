@@ -3,9 +3,8 @@ import type { AllPage, StoredEvent, StreamPage } from '../../core/streams/api.ts
 import { decodeText, encodeText } from '../../core/text.ts';
 import { secondsText, timestampText } from '../../core/time.ts';
 import type { Call } from '../http/context.ts';
-import { written } from '../http/json-bytes.ts';
 import type { JsonBytes } from '../http/json-bytes.ts';
-import { indent, jsonString, nameBytes, reindent } from '../http/json-text.ts';
+import { Growth, indent, jsonString, literalSlices, nameBytes, reindent, reindentSlices } from '../http/json-text.ts';
 import { feedEtag } from '../http/reply.ts';
 import { baseOf, hex16, numberText, positionToken, streamUrl } from '../http/url.ts';
 
@@ -33,27 +32,69 @@ interface Feed {
   readonly updated: StoredEvent | undefined;
 }
 
-/** The document, as bytes. */
-function feedBytes(call: Call, feed: Feed, level: EmbedLevel, author: string): Uint8Array<ArrayBuffer> {
+/** An entry of a feed: an event, and what a persistent subscription says of it. */
+export interface FeedEntry {
+  readonly event: StoredEvent;
+  readonly competing: Competing | null;
+}
+
+/** Payloads of more bytes together are made to text in slices; what is around them counts as so many bytes for each entry. */
+const LONG_BYTES = 262_144;
+const ENTRY_BYTES = 1_024;
+
+/** A document that is written when it is known that it is wanted. */
+export class FeedDocument {
+  readonly #head: string;
+  readonly #entries: Entries;
+  /** In the order in which they are shown. */
+  readonly #shown: readonly FeedEntry[];
+  /** Whether it takes so long to write that others have to have their turn meanwhile. */
+  readonly isLong: boolean;
+
+  /** `head` ends where the entries begin, which stand in an array. */
+  constructor(head: string, entries: Entries, shown: readonly FeedEntry[]) {
+    this.#head = head;
+    this.#entries = entries;
+    this.#shown = shown;
+    let bytes = ENTRY_BYTES * shown.length;
+    if (embedsPayloads(entries.level)) for (const { event } of shown) bytes += payloadBytes(event);
+    this.isLong = bytes > LONG_BYTES;
+  }
+
+  /** Yields behind each of its slices. */
+  * write(out: JsonBytes): Generator<void, void, undefined> {
+    out.text(this.#head);
+    let isFirst = true;
+    let stop = LONG_BYTES;
+    for (const { event, competing } of this.#shown) {
+      if (payloadBytes(event) > LONG_BYTES) yield* this.#entries.prepare(event);
+      out.text(`${isFirst ? '' : ','}${indent(2)}`);
+      this.#entries.write(out, event, competing);
+      isFirst = false;
+      if (out.length < stop) continue;
+      yield;
+      stop = out.length + LONG_BYTES;
+    }
+    out.text(`${isFirst ? '' : indent(1)}]\n}`);
+  }
+}
+
+function payloadBytes({ data, metadata, link }: StoredEvent): number {
+  return data.length + metadata.length + (link === null ? 0 : link.metadata.length);
+}
+
+function feedDocument(call: Call, feed: Feed, level: EmbedLevel, author: string): FeedDocument {
   const text = (value: string | null): string => value === null ? 'null' : jsonString(value);
   const updated = feed.updated === undefined ? '0001-01-01T00:00:00Z' : timestampText(feed.updated.createdMs, feed.updated.createdTicks);
   const links = feed.links.map(([relation, uri]) => linkObject(uri, relation, 3)).join(`,${indent(2)}`);
   const head = `{\n  "title": ${jsonString(feed.title)},\n  "id": ${jsonString(feed.id)},\n  "updated": "${updated}",\n  "streamId": ${text(feed.streamId)},\n` +
     `  "author": {\n    "name": "${author}"\n  },\n  "headOfStream": ${feed.headOfStream},\n  "selfUrl": ${text(feed.selfUrl)},\n  "eTag": ${text(feed.etag)},\n` +
     `  "links": [${indent(2)}${links}${indent(1)}],\n  "entries": [`;
-  const entries = new Entries(call, level, author, 3);
-  return written((out) => {
-    out.text(head);
-    feed.entries.forEach((event, i) => {
-      out.text(`${i === 0 ? '' : ','}${indent(2)}`);
-      entries.write(out, event);
-    });
-    out.text(`${feed.entries.length === 0 ? '' : indent(1)}]\n}`);
-  });
+  return new FeedDocument(head, new Entries(call, level, author, 3), feed.entries.map((event) => ({ event, competing: null })));
 }
 
 /** The feed of one page of a stream. */
-export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, level: EmbedLevel, author: string): Uint8Array<ArrayBuffer> {
+export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, level: EmbedLevel, author: string): FeedDocument {
   const url = streamUrl(call, page.stream);
   const { count: n } = asked;
   const { from, lastEventNumber: last } = page;
@@ -71,7 +112,7 @@ export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, lev
     links.push(['previous', `${url}/${Math.min(from, last) + 1}/forward/${n}`]);
   }
   links.push(['metadata', `${url}/metadata`]);
-  return feedBytes(call, {
+  return feedDocument(call, {
     title: `Event stream '${page.stream}'`, id: url, streamId: page.stream,
     headOfStream: isForward ? page.isEnd : asked.isHead,
     selfUrl: isForward ? null : url,
@@ -84,7 +125,7 @@ export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, lev
 const AFTER_ALL = '7FFFFFFFFFFFFFFF';
 
 /** The feed of one page of `$all`. `token` is the position that was asked for, null for the head. */
-export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readonly token: string | null; readonly isFiltered: boolean }, level: EmbedLevel, author: string): Uint8Array<ArrayBuffer> {
+export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readonly token: string | null; readonly isFiltered: boolean }, level: EmbedLevel, author: string): FeedDocument {
   const url = `${baseOf(call)}/streams/%24all${asked.isFiltered ? '/filtered' : ''}`;
   const n = asked.count;
   const start = asked.token ?? positionToken(page.from);
@@ -103,7 +144,7 @@ export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readon
   }
   if (!asked.isFiltered) links.push(['metadata', `${url}/metadata`]);
   const entries = asked.direction === 'forward' ? page.events.toReversed() : page.events;
-  return feedBytes(call, { title: 'All events', id: url, streamId: null, headOfStream: false, selfUrl: null, etag: null, links, entries, updated: entries[0] }, level, author);
+  return feedDocument(call, { title: 'All events', id: url, streamId: null, headOfStream: false, selfUrl: null, etag: null, links, entries, updated: entries[0] }, level, author);
 }
 
 /** One entry of a feed, or a single event as an entry (http-api.md 2.9 to 2.11). */
@@ -137,8 +178,9 @@ const NULL = encodeText('null');
 
 /** Entries of one document, their members at `depth`. What is the same in each is made once. A resolved link shows its target, with the time and the type of the link. */
 export class Entries {
+  readonly level: EmbedLevel;
   readonly #call: Call;
-  readonly #level: EmbedLevel;
+  readonly #payloads = new Payloads();
   readonly #depth: number;
   readonly #names: RichNames;
   /** What stands between the values of an entry, in turn. */
@@ -160,7 +202,7 @@ export class Entries {
     const inner = indent(depth + 1);
     const uri = `{${indent(depth + 2)}"uri": `;
     this.#call = call;
-    this.#level = level;
+    this.level = level;
     this.#depth = depth;
     this.#names = richNames(before, ': ');
     this.#title = encodeText(`${before}"title": "`);
@@ -176,12 +218,12 @@ export class Entries {
   }
 
   write(out: JsonBytes, event: StoredEvent, competing: Competing | null = null): void {
-    const level = this.#level;
+    const { level } = this;
     const shown = event.linkTargetMissing ? targetOf(event) : { number: numberText(event.number), stream: event.stream };
     const place = event.link ?? event;
     const url = this.#urlOf(shown.stream);
     out.text('{');
-    if (level !== 'none' && level !== 'content' && !event.linkTargetMissing) writeRich(out, event, level, this.#names);
+    if (level !== 'none' && level !== 'content' && !event.linkTargetMissing) writeRich(out, event, level, this.#names, this.#payloads);
     out.raw(this.#title);
     out.text(shown.number);
     out.text('@');
@@ -196,7 +238,7 @@ export class Entries {
     out.raw(this.#retryCount);
     out.text(String(competing?.retryCount ?? null));
     out.raw(this.#content);
-    if (level === 'content' && event.link === null && !event.linkTargetMissing && event.isJson) out.text(contentObject(event, this.#depth + 1));
+    if (level === 'content' && event.link === null && !event.linkTargetMissing && event.isJson) writeContent(out, event, this.#depth + 1, this.#payloads);
     else out.raw(NULL);
     out.raw(this.#edit);
     writeUri(out, url, shown.number);
@@ -205,6 +247,20 @@ export class Entries {
     out.raw(this.#links);
     for (const [relation, to] of competing?.links ?? []) out.text(`,${indent(this.#depth + 1)}${linkObject(to, relation, this.#depth + 2)}`);
     out.raw(this.#end);
+  }
+
+  /** Makes the long parts of an event to text, in slices; `write` follows. */
+  * prepare(event: StoredEvent): Generator<void, void, undefined> {
+    const { level } = this;
+    if (level === 'none' || level === 'rich') return;
+    if (level === 'content') {
+      if (event.isJson && event.link === null) yield* prepareContent(event, this.#depth + 1, this.#payloads);
+      return;
+    }
+    const isIndented = level !== 'body';
+    if (event.isJson || level === 'tryharder') yield* this.#payloads.makeLiteral(event.data, isIndented);
+    yield* this.#payloads.makeLiteral(event.metadata, isIndented);
+    if (event.link !== null) yield* this.#payloads.makeLiteral(event.link.metadata, isIndented);
   }
 
   #urlOf(stream: string): Uint8Array {
@@ -254,24 +310,79 @@ export function embedsPayloads(level: EmbedLevel): boolean {
   return level !== 'none' && level !== 'rich';
 }
 
-/** Text of a member that may be null. */
-function stringOrNull(text: string | null): string {
-  return text === null ? 'null' : jsonString(text);
+interface MadeText {
+  readonly bytes: Uint8Array;
+  readonly isJson: boolean;
 }
 
-/** JSON text of the event's data, and whether it counts as JSON, at a level other than `body`, which shows it as it is. */
-function dataOf(event: StoredEvent, level: EmbedLevel): { readonly data: string | null; readonly isJson: boolean } {
-  if (level === 'rich' || (!event.isJson && level !== 'tryharder')) return { data: null, isJson: event.isJson };
-  const text = decodeText(event.data);
-  const pretty = text === '' ? '' : reindent(text);
-  return { data: pretty ?? text, isJson: event.isJson || pretty !== null };
+/** The texts of data and metadata in one document. Those of large events are made before the rest of their entries, so that it can be in slices. */
+export class Payloads {
+  readonly #growth = new Growth();
+  /** By the bytes that they are made of. */
+  readonly #made = new Map<Uint8Array, MadeText>();
+
+  * makeLiteral(bytes: Uint8Array, isIndented: boolean): Generator<void, void, undefined> {
+    if (bytes.length === 0) return;
+    const text = decodeText(bytes);
+    const json = isIndented ? yield* reindentSlices(text, 0, this.#growth, true) : null;
+    this.#made.set(bytes, { bytes: json ?? (yield* literalSlices(text)), isJson: json !== null });
+  }
+
+  * makeValue(bytes: Uint8Array, isJson: boolean, depth: number): Generator<void, void, undefined> {
+    if (bytes.length === 0) return;
+    const text = decodeText(bytes);
+    const json = isJson ? yield* reindentSlices(text, depth, this.#growth, false) : null;
+    this.#made.set(bytes, { bytes: json ?? (yield* literalSlices(text)), isJson: json !== null });
+  }
+
+  /** Bytes as a string literal, indented where they are JSON. Returns whether they are. */
+  writeIndented(out: JsonBytes, bytes: Uint8Array): boolean {
+    const made = this.#take(bytes);
+    if (made !== null) {
+      writeQuoted(out, made.bytes);
+      return made.isJson;
+    }
+    const text = decodeText(bytes);
+    const pretty = text === '' ? '' : reindent(text, 0, this.#growth);
+    out.text(jsonString(pretty ?? text));
+    return pretty !== null;
+  }
+
+  /** Bytes as a string literal. */
+  writeLiteral(out: JsonBytes, bytes: Uint8Array): void {
+    const made = this.#take(bytes);
+    if (made === null) out.string(bytes);
+    else writeQuoted(out, made.bytes);
+  }
+
+  /** Bytes as a JSON value at `depth`: parsed and indented if they are JSON, else as one string. */
+  writeValue(out: JsonBytes, bytes: Uint8Array, isJson: boolean, depth: number): void {
+    const made = this.#take(bytes);
+    if (made === null) {
+      const text = decodeText(bytes);
+      out.text((isJson && text !== '' ? reindent(text, depth, this.#growth) : null) ?? jsonString(text));
+    } else if (made.isJson) out.raw(made.bytes);
+    else writeQuoted(out, made.bytes);
+  }
+
+  #take(bytes: Uint8Array): MadeText | null {
+    if (this.#made.size === 0) return null;
+    const made = this.#made.get(bytes);
+    this.#made.delete(bytes);
+    return made ?? null;
+  }
+}
+
+function writeQuoted(out: JsonBytes, bytes: Uint8Array): void {
+  out.raw(QUOTE);
+  out.raw(bytes);
+  out.raw(QUOTE);
 }
 
 /** Metadata as a string. */
-function writeMetadata(out: JsonBytes, bytes: Uint8Array, level: EmbedLevel): void {
-  if (level === 'body') return out.string(bytes);
-  const text = decodeText(bytes);
-  out.text(jsonString(reindent(text) ?? text));
+function writeMetadata(out: JsonBytes, bytes: Uint8Array, level: EmbedLevel, payloads: Payloads): void {
+  if (level === 'body') payloads.writeLiteral(out, bytes);
+  else payloads.writeIndented(out, bytes);
 }
 
 /** The names of the members of the levels from `rich` on, with all that stands between two values. */
@@ -315,21 +426,18 @@ function richNames(before: string, colon: string): RichNames {
  * The members of the levels from `rich` on, each followed by a comma. `eventNumber` and `streamId` describe the event
  * itself, `position…` the place in the stream that was read.
  */
-function writeRich(out: JsonBytes, event: StoredEvent, level: EmbedLevel, names: RichNames): void {
+function writeRich(out: JsonBytes, event: StoredEvent, level: EmbedLevel, names: RichNames, payloads: Payloads): void {
   let { isJson } = event;
   writeBeginning(out, event, names);
-  if (level === 'body' && isJson) out.string(event.data);
-  else {
-    const shown = dataOf(event, level);
-    out.text(stringOrNull(shown.data));
-    isJson = shown.isJson;
-  }
+  if (level === 'rich' || (!isJson && level !== 'tryharder')) out.raw(NULL);
+  else if (level === 'body') payloads.writeLiteral(out, event.data);
+  else if (payloads.writeIndented(out, event.data)) isJson = true;
   out.raw(names.metadata);
   if (level === 'rich' || event.metadata.length === 0) out.raw(NULL);
-  else writeMetadata(out, event.metadata, level);
+  else writeMetadata(out, event.metadata, level, payloads);
   out.raw(names.linkMetadata);
   if (level === 'rich' || event.link === null) out.raw(NULL);
-  else writeMetadata(out, event.link.metadata, level);
+  else writeMetadata(out, event.link.metadata, level, payloads);
   writeEnd(out, event, level, isJson, names);
 }
 
@@ -373,6 +481,8 @@ export function isOnePiece({ data, metadata, link }: StoredEvent): boolean {
   return data.length + metadata.length + (link === null ? 0 : link.metadata.length) <= PIECE_BYTES;
 }
 
+/** Lines are not indented, and long ones made in pieces of their own. */
+const NO_PAYLOADS = new Payloads();
 const LINE_NAMES = richNames('', ':');
 const UPDATED = encodeText('"updated":"');
 const POSITION = encodeText('","position":"');
@@ -381,7 +491,7 @@ const LINE_END = encodeText('"}');
 /** One event as one line of JSON: the members of `embed=body`, then `updated` and `position`. For NDJSON and server-sent events. */
 export function writeLine(out: JsonBytes, event: StoredEvent): void {
   out.text('{');
-  writeRich(out, event, 'body', LINE_NAMES);
+  writeRich(out, event, 'body', LINE_NAMES, NO_PAYLOADS);
   writeLineEnd(out, event);
 }
 
@@ -427,16 +537,55 @@ export function positionText(event: StoredEvent): string {
   return `${place.position}/${place.preparePosition}`;
 }
 
-/** Bytes as a JSON value at `depth`: parsed and indented if they are JSON, else as one string. */
-export function jsonValue(bytes: Uint8Array, isJson: boolean, depth: number): string {
-  const text = decodeText(bytes);
-  return (isJson && text !== '' ? reindent(text, depth) : null) ?? jsonString(text);
+/** How a single event is shown. */
+export type EventForm = 'data' | 'content' | 'entry';
+
+/** A document of one event: its data alone, the object of `writeContent`, or an entry as in a feed. */
+export class EventDocument {
+  readonly #call: Call;
+  readonly #event: StoredEvent;
+  readonly #form: EventForm;
+  readonly #author: string;
+
+  constructor(call: Call, event: StoredEvent, form: EventForm, author: string) {
+    this.#call = call;
+    this.#event = event;
+    this.#form = form;
+    this.#author = author;
+  }
+
+  get isLong(): boolean { return payloadBytes(this.#event) > LONG_BYTES; }
+
+  /** Yields behind each of its slices. */
+  * write(out: JsonBytes): Generator<void, void, undefined> {
+    const event = this.#event;
+    if (this.#form === 'entry') {
+      const entries = new Entries(this.#call, 'content', this.#author, 1);
+      if (this.isLong) yield* entries.prepare(event);
+      return entries.write(out, event);
+    }
+    const payloads = new Payloads();
+    if (this.#form === 'content') {
+      if (this.isLong) yield* prepareContent(event, 1, payloads);
+      writeContent(out, event, 1, payloads);
+    } else {
+      if (this.isLong) yield* payloads.makeValue(event.data, event.isJson, 0);
+      payloads.writeValue(out, event.data, event.isJson, 0);
+    }
+  }
 }
 
 /** The event as an object with its data and metadata as JSON, its members at `depth` (http-api.md 2.10 `content`, 2.11 `event+json`). */
-export function contentObject(event: StoredEvent, depth: number): string {
+function writeContent(out: JsonBytes, event: StoredEvent, depth: number, payloads: Payloads): void {
   const before = indent(depth);
-  return `{${before}"eventStreamId": ${jsonString(event.stream)},${before}"eventNumber": ${numberText(event.number)},${before}"eventType": ${jsonString(event.type)},` +
-    `${before}"eventId": "${event.id}",${before}"data": ${jsonValue(event.data, event.isJson, depth)},` +
-    `${before}"metadata": ${jsonValue(event.metadata, true, depth)}${indent(depth - 1)}}`;
+  out.text(`{${before}"eventStreamId": ${jsonString(event.stream)},${before}"eventNumber": ${numberText(event.number)},${before}"eventType": ${jsonString(event.type)},${before}"eventId": "${event.id}",${before}"data": `);
+  payloads.writeValue(out, event.data, event.isJson, depth);
+  out.text(`,${before}"metadata": `);
+  payloads.writeValue(out, event.metadata, true, depth);
+  out.text(`${indent(depth - 1)}}`);
+}
+
+function* prepareContent(event: StoredEvent, depth: number, payloads: Payloads): Generator<void, void, undefined> {
+  yield* payloads.makeValue(event.data, event.isJson, depth);
+  yield* payloads.makeValue(event.metadata, true, depth);
 }

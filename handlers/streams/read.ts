@@ -1,17 +1,19 @@
+import type { ByteShare } from '../../core/byte-budget.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { PAGE_EVENTS_MAX } from '../../core/streams/api.ts';
 import type { PageOptions, StoredEvent } from '../../core/streams/api.ts';
-import { contentObject, embedLevelOf, embedsPayloads, Entries, jsonValue, streamFeed } from './feed.ts';
+import { embedLevelOf, embedsPayloads, EventDocument, streamFeed } from './feed.ts';
 import type { EmbedLevel } from './feed.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { checkRequireLeader, integer64, longPollSecondsOf, resolveLinksOf } from '../http/headers.ts';
-import { written } from '../http/json-bytes.ts';
+import { JsonBytes, written } from '../http/json-bytes.ts';
 import { indent, jsonString } from '../http/json-text.ts';
 import { EVENT_KINDS, FEED_KINDS, HEAD_KINDS, negotiate } from '../http/negotiate.ts';
 import type { Representation } from '../http/negotiate.ts';
 import { changing, document, empty, etagOf, matchesEtag, unchanging } from '../http/reply.ts';
 import type { Caching } from '../http/reply.ts';
+import { atOnce } from '../http/turns.ts';
 import { decodeSegment, escapeName } from '../http/url.ts';
 import { heldRead } from './long-poll.ts';
 import { checkStream, oneWithoutForbidden, readAllowed, withoutForbidden } from './access.ts';
@@ -90,22 +92,51 @@ export function pageOptions(call: Call, app: App, chosen: Representation, level:
   return { bytesMax: app.options.readPageBytesMax, payloads: chosen.kind === 'lines' || embedsPayloads(level), share: app.server.replyShareOf?.(call.request) };
 }
 
+/** What can be written in slices, so that others have their turn between two of them where it is long. */
+interface Sliced {
+  readonly isLong: boolean;
+  write(out: JsonBytes): Generator<void, void, undefined>;
+}
+
 /** The feed, or 304 where the caller has it already. */
-export function feedReply(call: Call, app: App, caching: Caching, chosen: Representation, body: () => string | Uint8Array<ArrayBuffer>): Reply {
+export function feedReply(call: Call, app: App, caching: Caching, chosen: Representation, feed: () => Sliced): Reply | Promise<Reply> {
   if (caching.etag !== null && matchesEtag(call.request, caching.etag)) return empty(call, 304, 'Not Modified');
-  return document(call, counted(call, app, body()), chosen.contentType, caching);
+  return slicedReply(call, app, feed(), chosen, caching);
+}
+
+/** 200 with the document. Errors: `too_busy` where it becomes much longer than what it is made of, and there is no room for it; `aborted` once the client is gone. */
+export function slicedReply(call: Call, app: App, content: Sliced, chosen: Representation, caching: Caching): Reply | Promise<Reply> {
+  if (!content.isLong) return document(call, counted(call, app, written((out) => atOnce(content.write(out)))), chosen.contentType, caching);
+  return longReply(call, app, content, chosen, caching);
+}
+
+async function longReply(call: Call, app: App, content: Sliced, chosen: Representation, caching: Caching): Promise<Reply> {
+  const out = new JsonBytes();
+  const share = app.server.replyShareOf?.(call.request);
+  const slices = content.write(out);
+  while (slices.next().done !== true) {
+    hold(share, out.length);
+    await app.turns.take();
+    if (share?.isClosed === true) throw new SkuaError('aborted', 'The client went away.');
+  }
+  hold(share, out.length);
+  return document(call, out.take(), chosen.contentType, caching);
 }
 
 /** Longer bodies are looked at: whether there is room for what they have become. */
 const COUNTED_LENGTH = 65_536;
 
-/** A body that holds its own bytes instead of the events that it was made of. Throws `too_busy` where it has become much longer than they, and there is no room for it. */
-function counted<B extends string | Uint8Array<ArrayBuffer>>(call: Call, app: App, body: B): B {
-  const share = body.length > COUNTED_LENGTH ? app.server.replyShareOf?.(call.request) : undefined;
-  if (share !== undefined && body.length > share.heldBytes && !share.tryGrow(body.length - share.heldBytes)) {
+/** A body that holds its own bytes instead of the events that it was made of. Throws `too_busy`. */
+function counted(call: Call, app: App, body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (body.length > COUNTED_LENGTH) hold(app.server.replyShareOf?.(call.request), body.length);
+  return body;
+}
+
+/** Throws `too_busy` where a body has become much longer than the events that it is made of, and there is no room for it. */
+function hold(share: ByteShare | undefined, length: number): void {
+  if (share !== undefined && length > share.heldBytes && !share.tryGrow(length - share.heldBytes)) {
     throw new SkuaError('too_busy', 'The replies under way hold all of the bytes that they may. Try again in a moment, or with less at once.');
   }
-  return body;
 }
 
 export function described(call: Call, app: App, stream: string, chosen: Representation): Reply {
@@ -124,17 +155,10 @@ async function eventReply(call: Call, app: App, stream: string, event: string, r
   return representEvent(call, app, found, chosen, changing(app, etagOf((found.link ?? found).number, chosen), metadata.cacheControl));
 }
 
-export function representEvent(call: Call, app: App, event: StoredEvent, chosen: Representation, caching: Caching): Reply {
-  return document(call, counted(call, app, eventBody(call, event, chosen)), chosen.contentType, caching);
-}
-
-function eventBody(call: Call, event: StoredEvent, chosen: Representation): string | Uint8Array<ArrayBuffer> {
-  switch (chosen.kind) {
-    case 'atom': return written((out) => new Entries(call, 'content', chosen.author, 1).write(out, event));
-    case 'event': return contentObject(event, 1);
-    case 'binary': return new Uint8Array(event.data);
-    default: return jsonValue(event.data, event.isJson, 0);
-  }
+export function representEvent(call: Call, app: App, event: StoredEvent, chosen: Representation, caching: Caching): Reply | Promise<Reply> {
+  if (chosen.kind === 'binary') return document(call, counted(call, app, new Uint8Array(event.data)), chosen.contentType, caching);
+  const form = chosen.kind === 'atom' ? 'entry' : chosen.kind === 'event' ? 'content' : 'data';
+  return slicedReply(call, app, new EventDocument(call, event, form, chosen.author), chosen, caching);
 }
 
 /** Headers every read understands. Returns whether links are to be resolved. */
