@@ -1,3 +1,6 @@
+/** Characters of the longest message. It may quote what was sent, and is repeated in answers, logs and the audit. */
+const MESSAGE_LENGTH_MAX = 8_192;
+
 /**
  * The one error type of the core. `code` is stable and part of the public interface; `message` says what happened and
  * what to do; `data` holds what a caller needs to react (expected and actual version, path, limit, offset).
@@ -7,7 +10,7 @@ export class SkuaError extends Error {
   readonly data: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, data: Record<string, unknown> = {}, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX - 1)}…` : message, cause === undefined ? undefined : { cause });
     this.name = 'SkuaError';
     this.code = code;
     this.data = data;

@@ -72,9 +72,11 @@ export class Growth {
 export class JsonReader extends JsonScanner {
   /** Closing brackets of what is open. */
   readonly #closers: number[] = [];
-  /** The depth at which the value stands, and where it begins. */
+  /** The depth at which the value stands. */
   #base = 0;
+  /** Where it begins, and ends; -1 until that is known. */
   #from = 0;
+  #end = -1;
   #out = '';
   /** Characters that were written before `#out`, and their bytes. */
   #before = 0;
@@ -114,6 +116,7 @@ export class JsonReader extends JsonScanner {
     this.peek();
     this.#base = base;
     this.#from = this.at;
+    this.#end = -1;
     this.#out = '';
     this.#before = 0;
     this.#parts = null;
@@ -132,12 +135,12 @@ export class JsonReader extends JsonScanner {
   /** Whether the value stays as it is, since its indentation would multiply it. */
   get isAsItIs(): boolean { return this.#isAsItIs; }
   /** Characters of the value's text as it is. */
-  get sourceLength(): number { return this.at - this.#from; }
+  get sourceLength(): number { return (this.#end < 0 ? this.at : this.#end) - this.#from; }
   /** Characters that were written of the value that was copied last. */
   get length(): number { return this.#isAsItIs ? this.sourceLength : this.#before + this.#out.length; }
 
   /** What was written in one stretch. */
-  get out(): string { return this.#isAsItIs ? this.text.slice(this.#from, this.at) : this.#out; }
+  get out(): string { return this.#isAsItIs ? this.text.slice(this.#from, this.#end) : this.#out; }
 
   /** What was written in slices, in bytes. */
   bytes(): Uint8Array<ArrayBuffer> {
@@ -187,6 +190,7 @@ export class JsonReader extends JsonScanner {
       // The value has ended, and with it perhaps those around it.
       for (;;) {
         if (closers.length === 0) {
+          this.#end = this.at;
           this.#out = out.length > this.#lengthLeft ? this.#tooLong(out) : out;
           return true;
         }
