@@ -57,7 +57,7 @@ export type ErrorCode =
   // Auto-scavenge
   | 'auto_scavenge_off' | 'not_leader' | 'no_leader' | 'invalid_schedule' | 'auto_scavenge_pausing' | 'auto_scavenge_busy' | 'late_order' | 'licence_invalid'
   // HTTP
-  | 'foreign_origin' | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'not_here' | 'method_not_allowed' | 'range_not_satisfiable' | 'page_unavailable';
+  | 'foreign_origin' | 'foreign_host' | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'not_here' | 'method_not_allowed' | 'range_not_satisfiable' | 'page_unavailable';
 
 /** True when `error` is a SkuaError, of the given code if one is named. */
 export function isSkuaError(error: unknown, code?: ErrorCode): error is SkuaError {

@@ -13,7 +13,7 @@ import { WEBHOOK_ACTIVITY_ROUTES } from './connectors/activity.ts';
 import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
 import { nothingAt } from './http/absent.ts';
-import { isChange, refuseForeign, withOrigin } from './http/browsers.ts';
+import { foreignHost, isChange, refuseForeign, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
 import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
 import { failedFor, Forwarding, notLeaderReply } from './forward.ts';
@@ -60,7 +60,8 @@ export function createApp(context: AppContext): (request: Request) => Promise<Re
   const { toResponse = webResponse } = app.server;
   return async (request) => {
     const call = callOf(request, app);
-    const reply = call.forwarded === null ? await answer(call, edge) : await answerForwarded(call, edge, call.forwarded.epoch);
+    const refused = refusedHost(call, app);
+    const reply = (refused === null ? null : await refused) ?? (call.forwarded === null ? await answer(call, edge) : await answerForwarded(call, edge, call.forwarded.epoch));
     const own = call.session === null ? reply : withVary(reply, 'Cookie');
     const sent = encoded(app.origins === null ? own : withOrigin(own, call, app.origins), call, app);
     const whole = sent instanceof Promise ? await sent : sent;
@@ -74,6 +75,13 @@ interface Edge {
   readonly audit: RequestAudit | null;
   /** Null where the node is no member of a cluster. */
   readonly forwarding: Forwarding | null;
+}
+
+/** The refusal of a request for a host that is not the node's; null for any other. Its text is for senders of webhooks, too: whoever set one up can learn in no other way what to change. */
+function refusedHost(call: Call, app: App): Reply | null | Promise<Reply | null> {
+  const found = foreignHost(call, app);
+  const refused = (error: unknown) => (error === null ? null : isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app));
+  return found instanceof Promise ? found.then(refused, refused) : refused(found);
 }
 
 /** A request that another member has passed on to this one, as the leader of an epoch. */

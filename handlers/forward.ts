@@ -37,9 +37,9 @@ const DURATION = 'eventstore_forwarded_request_duration_seconds';
 /** How an attempt ended, as the metric names it. */
 type Outcome = 'answered' | 'not-leader' | 'unreachable' | 'silent' | 'here' | 'unknown';
 
-/** Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: who may ask (`origin`), and how replies are packed. */
+/** Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: by which name it was (`base` tells that), who may ask (`origin`), and how replies are packed. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
-  'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'accept-encoding', 'origin',
+  'host', 'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'accept-encoding', 'origin',
 ]);
 /** Why a member was not reached where that says nothing of it: others were before this request. */
 const WAITED: ReadonlySet<unknown> = new Set(['time', 'given-up']);
@@ -187,7 +187,7 @@ export class Forwarding {
   }
 
   #send(call: Call, leader: ClusterMember, epoch: number, isAppend: boolean, body: Uint8Array): Promise<ReplyParts> {
-    return this.#cluster.forward.send(leader, this.#requestOf(call, epoch, body), ANSWER_MS, isAppend ? this.#giveUpOf(epoch) : null);
+    return this.#cluster.forward.send(leader, this.#requestOf(call, leader, epoch, body), ANSWER_MS, isAppend ? this.#giveUpOf(epoch) : null);
   }
 
   #giveUpOf(epoch: number): AbortSignal {
@@ -221,12 +221,12 @@ export class Forwarding {
   }
 
   /** Whole, as it arrived, and with the caller's own credentials. */
-  #requestOf(call: Call, epoch: number, body: Uint8Array): RequestParts {
+  #requestOf(call: Call, leader: ClusterMember, epoch: number, body: Uint8Array): RequestParts {
     const { request } = call;
     const { server } = this.#app;
     const connection = request.headers.get('connection');
     const named = connection === null || connection === 'keep-alive' ? [] : connection.toLowerCase().split(',').map((name) => name.trim());
-    const headers: Record<string, string> = {};
+    const headers: Record<string, string> = { host: hostOf(leader) };
     // A session counts where the browser has brought it, and goes on as what it proves; senders may send what they like.
     const hasCookie = isIngestPath(call.path);
     for (const [name, value] of request.headers) if ((name !== 'cookie' || hasCookie) && !LEFT_OUT.has(name) && !name.startsWith(OURS) && !named.includes(name)) headers[name] = value;

@@ -10,6 +10,11 @@ export interface Security {
   readonly users: Users;
   /** Of the page for browsers; null, or left out, where there is none, as in functions. */
   readonly sessions?: Sessions | null;
+  /**
+   * Whether `admin` or `ops` has the documented password or an empty one, or will be created so. At once where that was found out before and neither has changed since.
+   * Left out where nobody knows, which must be taken for yes.
+   */
+  hasDefaultPasswords?(): boolean | Promise<boolean>;
 }
 
 export interface Authenticator {

@@ -16,6 +16,8 @@ import type { SealedSecrets } from './sealed-secrets.ts';
 import { SessionKeys } from './session-keys.ts';
 import { UserSessions } from './sessions.ts';
 import { AccessLists } from './stream-access.ts';
+import { infoNow, isUnchanged } from './stream-info.ts';
+import type { ObservableStore, StreamMark } from './stream-info.ts';
 import { userStream, UserStreams } from './user-streams.ts';
 import { UserManager } from './users.ts';
 
@@ -60,8 +62,7 @@ export interface RunningSecurity extends Security {
    * error: it goes on where it was.
    */
   start(): Promise<void>;
-  /** True while `admin` or `ops` has the documented password or an empty one, or `start` would give it to them. It derives, so ask once. */
-  hasDefaultPasswords(): Promise<boolean>;
+  hasDefaultPasswords(): boolean | Promise<boolean>;
   /** True where `admin` or `ops` has a password of the format that the reference database reads too. */
   hasCompatiblePasswords(): Promise<boolean>;
 }
@@ -74,6 +75,7 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   const failures = new Failures(clock, parts.sharedFailures ?? null);
   const users = new UserManager({ streams, passwords, failures, log });
   const defaults = defaultUsers(config.adminPassword, config.opsPassword);
+  const known = new DefaultPasswords(store, () => haveDefaultPassword(store, streams, passwords, defaults));
   const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, log, meter, upToDate: parts.upToDate ?? null });
   const sessions = parts.sessions == null ? null : new UserSessions({
     store, streams, keys, clock, authenticator, upToDate: parts.upToDate ?? null, sessionKeys: new SessionKeys({ store, keys, clock, ids, log, written: parts.sessions.written ?? store, secrets: parts.sessions.secrets }),
@@ -91,7 +93,7 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
       await createDefaultUsers({ store, streams, users, log }, defaults, config.passwordFormat);
       authenticator.open();
     },
-    hasDefaultPasswords: () => haveDefaultPassword(store, streams, passwords, defaults),
+    hasDefaultPasswords: () => known.stand(),
     async hasCompatiblePasswords() {
       for (const { loginName } of defaults) {
         const stored = await streams.read(loginName);
@@ -112,6 +114,8 @@ interface DefaultUser extends Omit<NewUser, 'password'> {
 function firstPassword({ password }: DefaultUser): string | Promise<string> {
   return typeof password === 'string' ? password : password();
 }
+
+const DEFAULT_STREAMS = ['admin', 'ops'].map(userStream);
 
 function defaultUsers(adminPassword: FirstPassword, opsPassword: FirstPassword): DefaultUser[] {
   return [
@@ -141,6 +145,37 @@ async function createDefaultUsers({ store, streams, users, log }: DefaultUserPar
       log.info('created a default user', { loginName, passwordFormat });
     }
   }
+}
+
+/** Remembers whether a default user has a known password until one of them is written to: finding out takes derivations. */
+class DefaultPasswords {
+  readonly #store: ObservableStore;
+  readonly #find: () => Promise<boolean>;
+  #found: { readonly marks: readonly StreamMark[]; readonly stands: boolean } | null = null;
+  #finding: Promise<boolean> | null = null;
+
+  constructor(store: ObservableStore, find: () => Promise<boolean>) {
+    this.#store = store;
+    this.#find = find;
+  }
+
+  stand(): boolean | Promise<boolean> {
+    if (this.#found?.marks.every((mark, i) => isKnownUnchanged(mark, infoNow(this.#store, DEFAULT_STREAMS[i]!))) === true) return this.#found.stands;
+    return (this.#finding ??= this.#look().finally(() => { this.#finding = null; }));
+  }
+
+  async #look(): Promise<boolean> {
+    // Taken first: what is written meanwhile is looked at next time.
+    const marks = await Promise.all(DEFAULT_STREAMS.map((stream) => this.#store.streamInfo(stream)));
+    if (this.#found?.marks.every((mark, i) => isUnchanged(mark, marks[i]!)) === true) return this.#found.stands;
+    const stands = await this.#find();
+    this.#found = { marks, stands };
+    return stands;
+  }
+}
+
+function isKnownUnchanged(mark: StreamMark, info: StreamMark | null): boolean {
+  return info !== null && isUnchanged(mark, info);
 }
 
 /** True while a default user has the documented password, or none, or would be created so. */

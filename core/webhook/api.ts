@@ -83,6 +83,8 @@ export type IngestStatus = 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 |
 export interface WebhookIngest {
   /** Whether a connector with this id takes calls here; otherwise the body is not even read (404). */
   isActive(connectorId: string): boolean | Promise<boolean>;
+  /** Whether such a connector runs here and checks the signature of each call. */
+  checksSignature?(connectorId: string): boolean | Promise<boolean>;
   /**
    * Signature, JSON, script, pipeline; never rejects. The signal ends the wait for a confirmation when the client goes away; it is asked for where there is such a
    * wait only, since servers make one for whoever asks.

@@ -1,6 +1,7 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { App, Call, Reply } from './context.ts';
-import { baseOf } from './url.ts';
+import { isHealthPath, isIngestPath, senderOf } from './presence.ts';
+import { baseOf, firstHostOf } from './url.ts';
 
 /**
  * What browsers do on behalf of pages: they send requests of any page to any address, with the credentials that they hold for
@@ -28,6 +29,31 @@ export function refuseForeign(call: Call, app: App): void {
   if (site === null && origin !== null && isOwn(origin, call)) return;
   throw new SkuaError('foreign_origin', 'A page of another origin may not change anything here. An operator can name the origin in the option CorsOrigins; a proxy in front of the node must pass on the host that was asked for in X-Forwarded-Host, and be one of TrustedProxies where there are some.');
 }
+
+/**
+ * Why a request may come from a page whose owner has pointed its name at this node (DNS rebinding); null where it does not. To a browser such a page and the node are one: it may read, too, and says
+ * nothing of an origin. So where everybody may do everything, or passwords are known to everybody, the host that was asked for must be the node's, as the client has sent it: forwarding headers
+ * are the page's to set, and what a trusted proxy says in them counts beside it. Senders whose connector checks a signature know what no page does. Errors: as `hasDefaultPasswords`.
+ */
+export function foreignHost(call: Call, app: App): SkuaError | null | Promise<SkuaError | null> {
+  const { hosts, server } = app;
+  const host = server.plainHostOf?.(call.request) ?? null;
+  if (host === null) return null;
+  const named = server.isTrustedProxy?.(call.request) === true ? firstHostOf(call.request.headers) ?? host : host;
+  if (hosts.has(host) && (named === host || hosts.has(named))) return null;
+  return isHealthPath(call.path) ? null : judgedHost(call, app, hosts.has(host) ? named : host);
+}
+
+async function judgedHost(call: Call, { security, features: { webhooks } }: App, host: string): Promise<SkuaError | null> {
+  if (security !== null && await security.hasDefaultPasswords?.() === false) return null;
+  const sender = isIngestPath(call.path) ? senderOf(call.path) : null;
+  if (sender !== null && await webhooks?.ingest.checksSignature?.(sender) === true) return null;
+  const why = security === null ? 'has no users' : 'has users with the default password';
+  return new SkuaError('foreign_host', `The node ${why}, and the request asks for the host ${host.slice(0, SHOWN_HOST_LENGTH_MAX)}, which a page of anybody could have. Ask for it by its address, or let an operator name the host in the option AllowedHosts (--allowed-hosts).`);
+}
+
+/** Characters of a host that are repeated to who has sent it. */
+const SHOWN_HOST_LENGTH_MAX = 255;
 
 /**
  * Whether the browser says that our own page sends a request, or the address was typed. Only then a cookie counts: it goes along with what a program at another

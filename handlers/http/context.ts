@@ -23,6 +23,7 @@ import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/ingest/arrivals.ts'
 import type { ArrivalLimits } from '../../core/webhook/ingest/arrivals.ts';
 import type { Fence, Forwarded, Forwarder, Passage } from './cluster.ts';
 import type { NodeControl } from './node-control.ts';
+import { OwnHosts } from './own-hosts.ts';
 import type { PageFiles } from './page-files.ts';
 import { Turns } from './turns.ts';
 
@@ -52,6 +53,8 @@ export interface AppOptions {
   readonly logHttpRequests: boolean;
   /** Origins whose pages browsers let in, with credentials, as `scheme://host:port`; `*` lets all read without. Empty: none but the node's own. */
   readonly corsOrigins: readonly string[];
+  /** Names of the node beside those that can be nobody else's (`OwnHosts`), and suffixes of such. */
+  readonly allowedHosts: readonly string[];
   /** Replies of fewer bytes are not compressed for who takes several codings; -1: none is compressed. */
   readonly compressionMinBytes: number;
 }
@@ -59,7 +62,7 @@ export interface AppOptions {
 export const DEFAULT_OPTIONS: AppOptions = {
   bodyBytesMax: 30_000_000, appendBytesMax: Number.MAX_SAFE_INTEGER, readPageBytesMax: 8_388_608, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
   disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
-  logHttpRequests: false, compressionMinBytes: 1_024, corsOrigins: [],
+  logHttpRequests: false, compressionMinBytes: 1_024, corsOrigins: [], allowedHosts: [],
 };
 
 /** All that the handlers need, by part. */
@@ -166,6 +169,11 @@ export interface ServerSide {
    */
   readonly isTrustedProxy?: (request: Request) => boolean;
   /**
+   * The `Host` of a request over plain HTTP/1.1 as it was sent; null where it names none, or came over TLS or HTTP/2, by which no page under a name of others gets here.
+   * Absent where nobody looks at it.
+   */
+  readonly plainHostOf?: (request: Request) => string | null;
+  /**
    * What stands for the connection of a request, the same object for all its requests; null where that is not known.
    * Credentials that come again over one connection are then recognised without being verified anew.
    */
@@ -203,6 +211,7 @@ export interface App extends AppContext {
   readonly logins: WeakMap<object, Login>;
   /** Null where no option names any. */
   readonly origins: Origins | null;
+  readonly hosts: OwnHosts;
   /** Bodies of webhook calls that are arriving. */
   readonly arrivals: Arrivals;
   readonly streamNames: StreamNames;
@@ -218,7 +227,7 @@ export function appOf(context: AppContext): App {
   const { features = {}, server = {}, world } = context;
   const options = { ...DEFAULT_OPTIONS, ...context.options };
   const arrivals = new Arrivals(world.clock, { ...ARRIVAL_LIMITS, ...features.webhooks?.limits });
-  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), arrivals, streamNames: new StreamNames(context.store, world.clock), turns: new Turns(world.clock) };
+  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), hosts: new OwnHosts(options.allowedHosts), arrivals, streamNames: new StreamNames(context.store, world.clock), turns: new Turns(world.clock) };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */

@@ -112,15 +112,21 @@ export function behindMembers(server: ServerSide): ServerSide {
     peerOf: (request) => (of(request) ?? { caller: server.peerOf?.(request) ?? null }).caller,
     certificateOf: (request) => (of(request) ?? { certificate: server.certificateOf?.(request) ?? null }).certificate,
     ...(server.isTrustedProxy !== undefined && { isTrustedProxy: (request: Request) => of(request) === undefined && server.isTrustedProxy!(request) }),
-    ...(server.rawHeadersOf !== undefined && { rawHeadersOf: (request: Request) => (of(request) === undefined ? server.rawHeadersOf!(request) : withoutOurs(server.rawHeadersOf!(request))) }),
+    ...(server.rawHeadersOf !== undefined && { rawHeadersOf: (request: Request) => {
+      const forwarded = of(request);
+      return forwarded === undefined ? server.rawHeadersOf!(request) : asSent(server.rawHeadersOf!(request), forwarded);
+    } }),
   };
 }
 
 const OURS: ReadonlySet<string> = new Set([FORWARDED_HEADER, MEMBER_HEADER]);
 
-/** Handlers that look at all headers are shown those of the client alone. */
-function withoutOurs(raw: readonly string[]): readonly string[] {
+/** Handlers that look at all headers are shown those of the client alone, with the host that it asked for. */
+function asSent(raw: readonly string[], { base }: Forwarded): readonly string[] {
   const headers: string[] = [];
-  for (let i = 0; i + 1 < raw.length; i += 2) if (!OURS.has(raw[i]!.toLowerCase())) headers.push(raw[i]!, raw[i + 1]!);
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i]!.toLowerCase();
+    if (!OURS.has(name)) headers.push(raw[i]!, name === 'host' ? URL.parse(base)?.host ?? raw[i + 1]! : raw[i + 1]!);
+  }
   return headers;
 }

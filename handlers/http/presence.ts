@@ -21,9 +21,25 @@ export function isConnectorPath(path: string): boolean {
   return path === '/connectors' || path.startsWith('/connectors/');
 }
 
+/** Whether the path is one of probes. */
+export function isHealthPath(path: string): boolean {
+  return path.startsWith('/health/');
+}
+
+const INGEST = '/webhook/';
+
 /** Whether failures at this path have no body. */
 export function isIngestPath(path: string): boolean {
-  return path.startsWith('/webhook/');
+  return path.startsWith(INGEST);
+}
+
+/** The connector that such a path names; null where it names none. */
+export function senderOf(path: string): string | null {
+  try {
+    return decodeURIComponent(path.slice(INGEST.length));
+  } catch {
+    return null;
+  }
 }
 
 /** Whether the path is there only where connectors are switched on. */

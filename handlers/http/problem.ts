@@ -37,6 +37,7 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   not_here: NOT_FOUND,
   access_denied: FORBIDDEN,
   foreign_origin: FORBIDDEN,
+  foreign_host: { status: 421, reason: 'Misdirected Request' },
   method_not_allowed: { status: 405, reason: 'Method Not Allowed' },
   not_acceptable: { status: 406, reason: 'Requested URI is not available in requested format' },
   unsupported_media_type: { status: 415, reason: 'Invalid or missing Content-Type' },

@@ -111,6 +111,13 @@ export function baseOf(call: Call): string {
   return (call.base ??= computeBase(call));
 }
 
+const AUTHORITY = /^(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i;
+
+/** The host that a proxy says was asked for; null for none, and for what is none. */
+export function firstHostOf(headers: Headers): string | null {
+  return matching(headers.get('x-forwarded-host'), AUTHORITY);
+}
+
 function computeBase(call: Call): string {
   const headers = call.request.headers;
   const proto = headers.get('x-forwarded-proto');
@@ -120,7 +127,7 @@ function computeBase(call: Call): string {
   if (proto === null && host === null && port === null && prefix === null) return call.origin;
   const split = call.origin.indexOf('://');
   const scheme = matching(proto, /^https?$/i)?.toLowerCase() ?? call.origin.slice(0, split);
-  let authority = matching(host, /^(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i) ?? call.origin.slice(split + 3);
+  let authority = matching(host, AUTHORITY) ?? call.origin.slice(split + 3);
   const ownPort = matching(port, /^\d{1,5}$/);
   if (ownPort !== null && (host === null || !/:\d+$/.test(authority))) {
     authority = authority.replace(/:\d+$/, '') + (ownPort === (scheme === 'https' ? '443' : '80') ? '' : `:${ownPort}`);

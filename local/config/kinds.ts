@@ -153,6 +153,19 @@ export function list(placeholder: string): Kind<readonly string[]> {
   return { ...common, description: 'list, with commas', placeholder: `${placeholder},...`, isList: true, parse, show: (items) => items.join(',') };
 }
 
+/** A name of the DNS, or all below one, which begins with a dot. */
+const HOST_OR_SUFFIX = /^[a-z0-9_.-]+$/;
+const HOST_LENGTH_MAX = 255;
+
+/** Names of hosts and suffixes of such, with commas between them; YAML may give a sequence. */
+export const hosts: Kind<readonly string[]> = {
+  ...list('HOST'), description: 'list of hosts, with commas',
+  parse: (given) => {
+    const items = given.split(',').map((item) => item.trim().toLowerCase());
+    return items.every((item) => item.length <= HOST_LENGTH_MAX && HOST_OR_SUFFIX.test(item) && !item.endsWith('.') && !item.includes('..')) ? { value: items } : { allowed: 'a list of hosts without ports, such as events.example.test, or .example.test for all below it; other letters as the DNS has them (xn--)' };
+  },
+};
+
 /** Hosts with their ports, with commas between them; YAML may give a sequence. */
 export const hostPorts: Kind<readonly string[]> = {
   ...list('HOST:PORT'), description: 'list of host:port, with commas',

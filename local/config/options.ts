@@ -1,4 +1,4 @@
-import { addressRanges, boolean, headerName, hostPorts, integer, ip, loginPassword, oneOf, origins, path, powerOfTwo, size, text, texts, timeZone } from './kinds.ts';
+import { addressRanges, boolean, headerName, hostPorts, hosts, integer, ip, loginPassword, oneOf, origins, path, powerOfTwo, size, text, texts, timeZone } from './kinds.ts';
 import { flag, option, optional } from './option.ts';
 import type { OptionGroup, ValuesOf } from './option.ts';
 
@@ -81,6 +81,7 @@ const network = {
   DisableGossipOnHttp: flag(boolean, 'Remove /gossip'),
   MaxConnectionsPerAddress: option(integer('COUNT', 1, 10_000), 2_500, 'Connections that one address, or one IPv6 network of /64, may have open; those of TrustedProxies are not counted. All together have 10000'),
   CorsOrigins: option(origins, [], 'Origins of web pages, such as https://events.example.test, which browsers let in with their credentials, and which may write; a login of the page at /ui is not theirs. * lets the pages of all origins read, without credentials', { fallbackText: 'none: only pages of the node itself' }),
+  AllowedHosts: option(hosts, [], 'Names, or suffixes such as .example.test, under which browsers may ask for the node over plain HTTP while it has no users or a default password stands; beside them its address, its own name, names without a dot and those of private networks', { fallbackText: 'none' }),
   TrustedProxies: option(addressRanges, [], 'Proxies in front of the node, by address or range. What they say of their clients counts: addresses (X-Forwarded-For or Forwarded, which each of them must write), and how links begin (X-Forwarded-Host, -Proto, -Port, -Prefix). From others nothing of that counts', { fallbackText: 'none; anybody may say how links begin' }),
   EnableTrustedAuth: flag(boolean, 'Believe the header TrustedAuthHeader, in which one of TrustedProxies names the user and the groups'),
   TrustedAuthHeader: option(headerName, 'ES-TrustedAuth', 'Header in which a proxy names the user and the groups: "user; group, group". The proxy must remove it from what clients send'),

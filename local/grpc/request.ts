@@ -48,6 +48,7 @@ interface Asked {
 export class CallRequest implements ServedRequest {
   readonly method = 'POST';
   readonly isFramed = false;
+  readonly plainHost = null;
   readonly socket: Socket;
   readonly rawHeaders: readonly string[];
   readonly headers: FieldHeaders;

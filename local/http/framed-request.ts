@@ -42,6 +42,8 @@ export class FramedRequest implements ServedRequest, ShareOwner {
 
   get rawHeaders(): readonly string[] { return this.#head.slice(2); }
 
+  get plainHost(): string | null { return 'encrypted' in this.socket ? null : this.#given.host || null; }
+
   /** What the answer holds in memory, until that is on its way. */
   get replyShare(): ByteShare { return (this.#replyShare ??= this.#serving.flow.replies.share(this)); }
 

@@ -80,6 +80,7 @@ export interface ServedRequest {
   readonly replyShare: ByteShare;
   /** It came over a connection that a member was given (framed-connections.ts). */
   readonly isFramed: boolean;
+  readonly plainHost: string | null;
   readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array>;
 }
 
@@ -169,6 +170,11 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
   }
 
   get rawHeaders(): readonly string[] { return this.#message.rawHeaders; }
+
+  get plainHost(): string | null {
+    const { httpVersionMajor, headers: { host }, socket } = this.#message;
+    return httpVersionMajor !== 1 || 'encrypted' in socket ? null : host || null;
+  }
 
   /**
    * The whole body. Its bytes count as they arrive; while all bodies together have too many, this one is not read on. Errors:
@@ -293,6 +299,11 @@ export function certificateOf(request: Request): string | null {
 /** Names and values of the headers as they arrived, in turn. */
 export function rawHeadersOf(request: Request): readonly string[] {
   return (request as unknown as ServedRequest).rawHeaders;
+}
+
+/** As `ServerSide.plainHostOf`. */
+export function plainHostOf(request: Request): string | null {
+  return (request as unknown as ServedRequest).plainHost;
 }
 
 /** The connection of a request. */

@@ -30,7 +30,7 @@ import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
-import { certificateOf, connectionOf, isOfMember, peerOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
+import { certificateOf, connectionOf, isOfMember, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { Activity, WebhookActivity } from '../metrics/activity.ts';
@@ -50,7 +50,7 @@ import { listen } from './listen.ts';
 import { NodeOverview } from './overview.ts';
 import { createReloader } from './reload.ts';
 import type { Reloader } from './reload.ts';
-import { startSecurity } from './security.ts';
+import { startSecurity, watchInsecure } from './security.ts';
 import { OWN_PROCESS } from './world.ts';
 import type { NodeWorld } from './world.ts';
 import { appOptions, storeOptions } from './settings.ts';
@@ -256,6 +256,7 @@ class Node implements RunningNode {
     this.#server = await this.#listen();
     await this.#openParts(backupsAsked);
     this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
+    if (this.#values.Insecure) background(watchInsecure(this.#values.NodeIp, { clock: machineClock, log: this.#log, signal: this.#ended.signal }));
     if (this.#certificates.mode !== 'off') background(watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: machineClock, log: this.#log, signal: this.#ended.signal }));
   }
 
@@ -292,7 +293,7 @@ class Node implements RunningNode {
       world: { clock: machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       audit: this.#audit,
       features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null, subscriptions: this.#subscriptions?.groups ?? null, erasure: this.#erasure, page: this.#values.DisableAdminUi ? null : pageFiles(this.#log) },
-      server: { ...this.#proxySide, readBody, certificateOf, peerOf, isOfMember, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
+      server: { ...this.#proxySide, readBody, certificateOf, peerOf, isOfMember, plainHostOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     };
     this.#fetch = createApp(context);
     this.#grpc = createGrpc(context);

@@ -10,6 +10,18 @@ import { checkStart, isLoopback } from '../config/check-config.ts';
 import type { Config } from '../config/config.ts';
 import { sessionSecrets } from '../ui/session-secrets.ts';
 
+/** Who has started a node without users where others reach it is reminded this often. */
+const REMIND_MS = 3_600_000;
+
+/** Warns at the start and hourly that others reach a node that has no users, until the signal aborts. */
+export async function watchInsecure(address: string, { clock, log, signal }: Pick<SecurityParts, 'clock' | 'log'> & { readonly signal: AbortSignal }): Promise<void> {
+  if (isLoopback(address)) return;
+  while (!signal.aborted) {
+    log.warn('security is off, and other machines reach this node: whoever does may read, delete and shut down. Start it without --insecure, or let only those reach it who may do everything', { address });
+    await clock.sleep(REMIND_MS, signal);
+  }
+}
+
 interface SecurityParts {
   readonly config: Config;
   /** Of the data; null where nothing is kept in one. */

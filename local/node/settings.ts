@@ -1,3 +1,5 @@
+import { hostname } from 'node:os';
+import { domainToASCII } from 'node:url';
 import type { AppOptions } from '../../handlers/http/context.ts';
 import { VERSION } from '../cli/version.ts';
 import type { Config } from '../config/config.ts';
@@ -59,6 +61,7 @@ export function appOptions(values: Values): Partial<AppOptions> {
     logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts,
     logHttpRequests: values.LogHttpRequests,
     corsOrigins: values.CorsOrigins,
+    allowedHosts: [...values.AllowedHosts, hostname(), ...(values.NodeHostAdvertiseAs === null ? [] : [domainToASCII(values.NodeHostAdvertiseAs)])],
     compressionMinBytes: values.CompressionMinSize,
   };
 }

@@ -84,6 +84,10 @@ class WebhookCalls implements Ingest {
     return connector instanceof Promise ? connector.then((found) => found !== null) : connector !== null;
   }
 
+  async checksSignature(connectorId: string): Promise<boolean> {
+    return (await this.#parts.active.activeOf(connectorId))?.settings.signature != null;
+  }
+
   async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestStatus> {
     const { clock, meter } = this.#parts;
     const startMs = clock.monotonicMs();

@@ -37,6 +37,8 @@ describe('a write at a follower', () => {
     await follower.send('POST', '/streams/a%20b?x=%2F&y', { 'content-type': EVENTS, authorization: 'Basic a2ltOng=', 'x-odd': 'kept', connection: 'x-hop', 'x-hop': 'gone', 'accept-encoding': 'gzip', 'skua-member': 'forged' }, body);
     const { request } = members.forwarded[0]!;
     expect([request.method, request.target, new TextDecoder().decode(request.body)]).toEqual(['POST', '/streams/a%20b?x=%2F&y', body]);
+    // The name by which the client asked is the first member's; the other one is asked by its own.
+    expect(request.headers['host']).toBe(originOf(0).slice('http://'.length));
     const names = Object.keys(request.headers);
     expect(names).toEqual(expect.arrayContaining(['authorization', 'content-type', 'x-odd', 'host']));
     for (const gone of ['connection', 'x-hop', 'accept-encoding', 'skua-member', 'content-length']) expect(names).not.toContain(gone);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { boolean, integer, ip, list, oneOf, origins, path, powerOfTwo, size, text, texts } from '../../../local/config/kinds.ts';
+import { boolean, hosts, integer, ip, list, oneOf, origins, path, powerOfTwo, size, text, texts } from '../../../local/config/kinds.ts';
 import type { Kind } from '../../../local/config/kinds.ts';
 
 const chunk = size({ min: 131_072, max: 1_073_741_824, multipleOf: 4_096 });
@@ -17,7 +17,7 @@ describe('values that are understood', () => {
     ['word', level, 'debug', 'Debug'], ['word', level, 'NONE', 'None'], ['other spelling', level, 'Off', 'None'],
     ['address', ip, '0.0.0.0', '0.0.0.0'], ['address', ip, '::1', '::1'],
     ['path', path('DIR'), './a b', './a b'], ['text', text('T'), ' x=y ', ' x=y '], ['empty text', text('T', { mayBeEmpty: true }), '', ''],
-    ['origins', origins, 'https://Events.test, http://localhost:8080', ['https://events.test', 'http://localhost:8080']], ['origins', origins, '*', ['*']],
+    ['origins', origins, 'https://Events.test, http://localhost:8080', ['https://events.test', 'http://localhost:8080']], ['origins', origins, '*', ['*']], ['hosts', hosts, 'Events.example.org, .example.net', ['events.example.org', '.example.net']],
     ['list', list('HOST:PORT'), 'a:1, b:2', ['a:1', 'b:2']], ['list', list('HOST:PORT'), 'a:1', ['a:1']],
     ['texts', texts('TOKENS'), 'a b, c;d', ['a b', 'c;d']], ['texts', texts('TOKENS'), 'long\\, random, short', ['long, random', 'short']],
     // A backslash is one unless a comma follows; behind one that ends a text goes a blank.
@@ -38,6 +38,7 @@ describe('values that are not', () => {
     ['one of Debug, None', level, 'loud'], ['one of Debug, None', level, 'toString'], ['one of Debug, None', level, ''],
     ...['localhost', '1.2.3', '[::1]', ''].map((given) => ['an IP address such as 127.0.0.1 or ::1 (0.0.0.0 for all)', ip, given] as [string, Kind<unknown>, string]),
     ['a path', path('FILE'), ''], ['a path', path('FILE'), 'a\0b'], ['a text that is not empty', text('T'), ''],
+    ...['', '*', 'a:80', 'https://a.test', 'a..b', 'a.', 'ä.test', 'a,,b', 'x'.repeat(256)].map((given) => ['a list of hosts without ports, such as events.example.test, or .example.test for all below it; other letters as the DNS has them (xn--)', hosts, given] as [string, Kind<unknown>, string]),
     ...['', 'events.test', 'https://events.test/', 'https://events.test:443', 'https://a.test/page', 'ftp://a.test', 'null', 'https://*.a.test,', 'https://u:p@a.test'].map((given) => ['a list of origins such as https://events.example.test or http://localhost:8080, without a path, or *', origins, given] as [string, Kind<unknown>, string]),
     ...['', 'a;b', 'a\tb', 'a,,b', 'a,'].map((given) => ['a list with commas, such as H,H', list('H'), given] as [string, Kind<unknown>, string]),
     ...['', 'a,,b', 'a,', 'a\\,,'].map((given) => ['texts with commas between them (\\, for a comma in one)', texts('T'), given] as [string, Kind<unknown>, string]),

@@ -117,9 +117,8 @@ describe('paths', () => {
     expect((await ask(open, '/streams/a%5Cb/0', ADMIN)).status).toBe(200);
   });
 
-  test.each(['256.1.1.1', 'x:99999', 'a b', '[::1', 'x@y', '1.2.3.4.5', '{}'])('a host that is none does no harm: %s', async (host) => {
-    expect((await ask(open, '/ping', { host })).status).toBe(200);
-    expect((await ask(open, '/streams/s/', { host, ...ADMIN })).status).toBe(307);
+  test.each([['256.1.1.1', [200, 307]], ['x:99999', [200, 307]], ['a b', [421, 421]], ['[::1', [421, 421]], ['x@y', [421, 421]], ['1.2.3.4.5', [421, 421]], ['{}', [421, 421]]])('a host that is none does no harm: %s', async (host, statuses) => {
+    expect([(await ask(open, '/ping', { host })).status, (await ask(open, '/streams/s/', { host, ...ADMIN })).status]).toEqual(statuses);
   });
 
   test('a redirect to a foreign host is kept by no cache', async () => {

@@ -1,0 +1,125 @@
+import { request as httpRequest } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
+import { hostname } from 'node:os';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { silentLog } from '../../core/ports/log.ts';
+import { OwnHosts } from '../../handlers/http/own-hosts.ts';
+import { watchInsecure } from '../../local/node/security.ts';
+import { EVENTS } from '../handlers/harness.ts';
+import { basic } from '../handlers/secured.ts';
+import { startedNode } from '../local/spawn.ts';
+import type { Started } from '../local/spawn.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+/** What pages whose names were pointed at the node may do, and what members and programs still may. Each test is named by the table of findings (edge-hosts.ts). */
+
+const FOREIGN = 'evil.example.com';
+const SCRIPT = Buffer.from('const route = () => ({ stream: "parcels" });').toString('base64');
+
+interface Answer { readonly status: number; readonly headers: IncomingHttpHeaders; readonly text: string; readonly code: unknown }
+
+function send(node: Started, method: string, path: string, headers: Record<string, string>, body = ''): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(node.url + path, { method, agent: false, headers: { ...headers, ...(body !== '' && { 'content-length': String(Buffer.byteLength(body)) }) } }, (reply) => {
+      let text = '';
+      reply.setEncoding('utf8').on('data', (part: string) => { text += part; });
+      reply.on('end', () => resolve({ status: reply.statusCode!, headers: reply.headers, text, code: text.startsWith('{') ? (JSON.parse(text) as { code?: unknown }).code : null }));
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+let written = 0;
+const events = () => JSON.stringify([{ eventId: `8b1d7c9b-1a2f-4e6d-8c0b-${String(++written).padStart(12, '0')}`, eventType: 'made', data: {} }]);
+const append = (node: Started, headers: Record<string, string>) => send(node, 'POST', '/streams/parcels', { 'content-type': EVENTS, ...headers }, events());
+
+test.each([
+  ['127.0.0.1:2113', true], ['10.1.2.3', true], ['[::1]:2113', true], ['localhost:2113', true], ['a.localhost', true], ['LOCALHOST.', true], ['skua-1', true], ['skua:80', true], ['node.local', true], ['a.b.internal', true], ['nas.lan', true],
+  ['x.home.arpa', true], ['node.test', true], ['skua.default.svc', true], ['skua-0.skua.default.svc.cluster.local:2113', true], ['events.example.org', true], ['EVENTS.example.org.:443', true], ['deep.below.example.net', true],
+  ['example.net', false], ['other.example.org', false], ['xevents.example.org', false], ['evil.example.com', false], ['evil.com:2113', false], ['127.0.0.1.nip.io', false], ['localhost.evil.com', false], ['local', true], ['evil.test.com', false],
+  ['a@127.0.0.1', false], ['127.0.0.1, evil.com', false], ['evil.com/', false], [`${'a'.repeat(300)}.local`, false], ['evil.com:x', false], ['1.2.3', false],
+])('the host %s counts as the node: %s', (host, isOwn) => {
+  const hosts = new OwnHosts(['events.example.org', '.example.net']);
+  expect([hosts.has(host), hosts.has(host), hosts.has('localhost'), hosts.has(host)]).toEqual([isOwn, isOwn, true, isOwn]);
+});
+
+describe('a node without users', () => {
+  let node: Started;
+  beforeAll(async () => { node = await startedNode(['--mem-db', '--allowed-hosts', 'events.example.org,.example.net', '--trusted-proxies', '127.0.0.1', '--connectors-data-protection-token', 'a token of these tests']); });
+  afterAll(() => node.stop());
+
+  test('a page whose name was pointed at it changes nothing and reads nothing', async () => {
+    expect((await append(node, {})).status).toBe(201);
+    for (const headers of [{}, { 'x-forwarded-host': 'localhost' }, { origin: `http://${FOREIGN}`, 'sec-fetch-site': 'same-origin' }, { 'skua-forwarded': JSON.stringify({ epoch: 0, base: 'http://localhost', address: null, isLocal: true, caller: null, certificate: null }) }] as Record<string, string>[]) {
+      const host = { host: `${FOREIGN}:2113`, ...headers };
+      const refused = await append(node, host);
+      expect([refused.status, refused.code, refused.text]).toEqual([421, 'foreign_host', expect.stringContaining('AllowedHosts')]);
+      for (const [method, path] of [['GET', '/streams/parcels'], ['GET', '/ui'], ['GET', '/metrics'], ['GET', '/openapi.json'], ['GET', '/nothing'], ['GET', '/cluster/frames'], ['POST', '/admin/shutdown'], ['DELETE', '/streams/parcels'], ['POST', '/event_store.client.streams.Streams/Read']] as const) expect([path, (await send(node, method, path, host)).status]).toEqual([path, 421]);
+    }
+    expect((await send(node, 'GET', '/connectors', { host: FOREIGN })).text).toContain('AllowedHosts');
+    expect((await send(node, 'GET', '/streams/parcels/1', { accept: 'application/json' })).status).toBe(404);
+  });
+
+  test('whoever asks for the node by a name of its own goes on, and probes by any', async () => {
+    for (const host of ['127.0.0.1:2113', 'localhost', 'skua', hostname(), 'node.local', 'events.example.org', 'a.example.net:80']) expect([host, (await append(node, { host })).status]).toEqual([host, 201]);
+    for (const path of ['/health/live', '/health/ready']) expect((await send(node, 'GET', path, { host: FOREIGN })).status).toBeLessThan(400);
+    const answered = await new Promise<string>((resolve) => {
+      let text = '';
+      const socket = connect(Number(new URL(node.url).port), '127.0.0.1', () => socket.write('GET /ping HTTP/1.0\r\n\r\n'));
+      socket.setEncoding('utf8').on('data', (part: string) => { text += part; }).on('close', () => resolve(text));
+    });
+    expect(answered).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test('what a named proxy says was asked for must be ours, too', async () => {
+    expect((await append(node, { host: '127.0.0.1', 'x-forwarded-host': FOREIGN })).code).toBe('foreign_host');
+    expect((await append(node, { host: '127.0.0.1', 'x-forwarded-host': 'events.example.org' })).status).toBe(201);
+  });
+
+  test('senders are told why, and those that sign are not asked', async () => {
+    const make = (id: string, settings: object) => send(node, 'POST', `/connectors/${id}`, { 'content-type': 'application/json' }, JSON.stringify({ settings: { instanceTypeName: 'webhook-source', routingScript: SCRIPT, ...settings } }));
+    for (const [id, settings] of [['plain', {}], ['signed', { 'Signature:Scheme': 'GitHub', 'Signature:Secret': 'between-us' }]] as const) {
+      expect((await make(id, { 'streams:0': 'parcels', ...settings })).status).toBe(200);
+      expect((await send(node, 'POST', `/connectors/${id}/start`, {})).status).toBe(200);
+    }
+    const calls = (id: string, host: string) => send(node, 'POST', `/webhook/${id}`, { host, 'content-type': 'application/json' }, '{"a":1}');
+    const refused = await calls('plain', FOREIGN);
+    expect([refused.status, refused.code]).toEqual([421, 'foreign_host']);
+    expect((await calls('plain', 'localhost')).status).toBe(202);
+    expect((await calls('signed', FOREIGN)).status).toBe(401);
+    for (const path of ['/webhook/nobody', '/webhook/%', '/webhook/']) expect((await send(node, 'POST', path, { host: FOREIGN })).status).toBe(421);
+  });
+});
+
+test('a node with users asks while one of the default users has the default password', async () => {
+  const node = await startedNode(['--mem-db', '--disable-tls', '--password-format', 'compatible']);
+  const as = (name: string, password: string, more = {}) => ({ host: FOREIGN, authorization: basic(name, password), ...more });
+  const change = (name: string, host: string) => send(node, 'POST', `/users/${name}/command/reset-password`, { host, authorization: basic('admin', name === 'ops' ? 'a-new-one' : 'changeit'), 'content-type': 'application/json' }, JSON.stringify({ newPassword: 'a-new-one' }));
+  expect((await send(node, 'GET', '/users', as('admin', 'changeit'))).code).toBe('foreign_host');
+  expect((await change('admin', 'localhost')).status).toBe(200);
+  expect((await send(node, 'GET', '/users', as('admin', 'a-new-one'))).code).toBe('foreign_host');
+  expect((await change('ops', 'localhost')).status).toBe(200);
+  expect((await send(node, 'GET', '/users', as('admin', 'a-new-one'))).status).toBe(200);
+  expect((await send(node, 'GET', '/users', as('admin', 'changeit'))).status).toBe(401);
+  expect((await send(node, 'POST', '/users/ops/command/reset-password', { ...as('admin', 'a-new-one'), 'content-type': 'application/json' }, JSON.stringify({ newPassword: 'changeit' }))).status).toBe(200);
+  expect((await send(node, 'GET', '/users', as('admin', 'a-new-one'))).code).toBe('foreign_host');
+  await node.stop();
+});
+
+test('a node without users that others reach says so at the start and every hour', async () => {
+  const clock = new ManualClock();
+  const lines: string[] = [];
+  const end = new AbortController();
+  const watch = (address: string) => watchInsecure(address, { clock, log: { ...silentLog, warn: (message) => { lines.push(message); } }, signal: end.signal });
+  const [here, there] = [watch('127.0.0.1'), watch('0.0.0.0')];
+  await here;
+  expect(lines).toHaveLength(1);
+  await clock.advance(3_600_000);
+  await clock.advance(3_600_000);
+  expect(lines).toEqual([lines[0], lines[0], lines[0]]);
+  expect(lines[0]).toContain('--insecure');
+  end.abort();
+  await there;
+});
