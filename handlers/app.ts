@@ -13,7 +13,7 @@ import { WEBHOOK_ACTIVITY_ROUTES } from './connectors/activity.ts';
 import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
 import { nothingAt } from './http/absent.ts';
-import { foreignHost, isChange, refuseForeign, withOrigin } from './http/browsers.ts';
+import { foreignHost, isChange, refuseForeign, withHsts, withOrigin } from './http/browsers.ts';
 import { appOf } from './http/context.ts';
 import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
 import { failedFor, Forwarding, notLeaderReply } from './forward.ts';
@@ -57,12 +57,13 @@ export function createApp(context: AppContext): (request: Request) => Promise<Re
     app, router: createRouter(app), audit: app.audit === null ? null : new RequestAudit(app, app.audit),
     forwarding: app.features.cluster == null ? null : new Forwarding(app, app.features.cluster, placesOf(routesOf(app), app.options.disableAtomPub ? null : APPEND)),
   };
-  const { toResponse = webResponse } = app.server;
+  const { server: { toResponse = webResponse }, options: { hstsSeconds } } = app;
   return async (request) => {
     const call = callOf(request, app);
     const refused = refusedHost(call, app);
     const reply = (refused === null ? null : await refused) ?? (call.forwarded === null ? await answer(call, edge) : await answerForwarded(call, edge, call.forwarded.epoch));
-    const own = call.session === null ? reply : withVary(reply, 'Cookie');
+    const named = call.session === null ? reply : withVary(reply, 'Cookie');
+    const own = hstsSeconds === 0 ? named : withHsts(named, call, hstsSeconds);
     const sent = encoded(app.origins === null ? own : withOrigin(own, call, app.origins), call, app);
     const whole = sent instanceof Promise ? await sent : sent;
     return toResponse(request.method === 'HEAD' ? headOf(whole) : whole);

@@ -29,7 +29,7 @@ export function authenticate(call: Call, app: App): Principal | Promise<Principa
   const { headers } = call.request;
   const authorization = headers.get('authorization');
   if (authorization !== null) {
-    const caller = (call.forwarded === null ? memberBySecret(authorization, app) : null) ?? loginOf(authorization, call, app, security);
+    const caller = (call.forwarded === null ? memberBySecret(authorization, call, app) : null) ?? loginOf(authorization, call, app, security);
     if (caller !== null) return caller;
   }
   const session = call.forwarded === null ? sessionOf(call, security) : resumed(call, security);

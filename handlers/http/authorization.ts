@@ -40,7 +40,7 @@ function isAllowed(principal: Principal, { options }: App, access: Access): bool
 
 /** Who says to be a member, or would have to be one, and proves nothing. */
 export function notAMember(what: string): SkuaError {
-  return new SkuaError('not_a_member', `${what} A member proves itself by its certificate; without TLS, by the ClusterSecret that all members share.`);
+  return new SkuaError('not_a_member', `${what} A member proves itself by its certificate, or by the ClusterSecret that all members share.`);
 }
 
 const MISSING: Readonly<Partial<Record<Access, string>>> = {

@@ -110,6 +110,16 @@ export function withOrigin(reply: Reply, call: Call, origins: ReadonlySet<string
   return { ...reply, headers };
 }
 
+const OVER_TLS = 'https://';
+/** Of the machine of the browser, at whose other ports programs speak plain HTTP: what is said of a name holds for all its ports. */
+const LOOPBACK = /^https:\/\/(?:(?:[^:/]*\.)?localhost\.?|127\.[\d.]+|\[::1\])(?::\d+)?$/i;
+
+/** A reply over TLS with what makes browsers ask for the node over TLS only. What a member says of its own name is nothing to the client of another one. */
+export function withHsts(reply: Reply, { origin, forwarded }: Call, seconds: number): Reply {
+  if (forwarded !== null || !origin.startsWith(OVER_TLS) || LOOPBACK.test(origin)) return reply;
+  return { ...reply, headers: { ...reply.headers, 'strict-transport-security': `max-age=${seconds}` } };
+}
+
 /** Clients send credentials only when they are challenged; the charset lets them send other letters than those of English. */
 const CHALLENGE = 'Basic realm="Skua", charset="UTF-8"';
 /** No browser knows the scheme, so that none opens its password box over a page that asks for the password itself. */

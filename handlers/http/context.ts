@@ -53,6 +53,8 @@ export interface AppOptions {
   readonly logHttpRequests: boolean;
   /** Origins whose pages browsers let in, with credentials, as `scheme://host:port`; `*` lets all read without. Empty: none but the node's own. */
   readonly corsOrigins: readonly string[];
+  /** For so many seconds browsers are told to ask for the node over TLS only; 0: they are told nothing. */
+  readonly hstsSeconds: number;
   /** Names of the node beside those that can be nobody else's (`OwnHosts`), and suffixes of such. */
   readonly allowedHosts: readonly string[];
   /** Replies of fewer bytes are not compressed for who takes several codings; -1: none is compressed. */
@@ -62,7 +64,7 @@ export interface AppOptions {
 export const DEFAULT_OPTIONS: AppOptions = {
   bodyBytesMax: 30_000_000, appendBytesMax: Number.MAX_SAFE_INTEGER, readPageBytesMax: 8_388_608, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
   disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
-  logHttpRequests: false, compressionMinBytes: 1_024, corsOrigins: [], allowedHosts: [],
+  logHttpRequests: false, compressionMinBytes: 1_024, corsOrigins: [], hstsSeconds: 0, allowedHosts: [],
 };
 
 /** All that the handlers need, by part. */
@@ -112,7 +114,7 @@ export interface AppFeatures {
 export interface ClusterFeature {
   readonly membership: Membership & Pick<RunningMembership, 'onGossip' | 'onCommits' | 'onLead'>;
   readonly log: MemberLog;
-  /** Whether a text is the secret that the members share; null with TLS, where certificates prove who is one, and where there is no secret. */
+  /** Whether a text is the secret that the members share; null where there is none: then certificates prove who is one. */
   readonly isSecret: ((text: string) => boolean) | null;
   /**
    * Takes in what others have written, before somebody is refused who may have been made, or changed, elsewhere a moment ago; resolves after a second at the latest, whether that worked

@@ -7,7 +7,7 @@ import type { Forwarded } from './cluster.ts';
 import type { App, Call, ServerSide } from './context.ts';
 
 export const FORWARDED_HEADER = 'skua-forwarded';
-/** Of the cluster's secret, where there is no TLS: `Authorization` is the caller's. */
+/** Of the cluster's secret, where there is one: `Authorization` is the caller's. */
 export const MEMBER_HEADER = 'skua-member';
 /** On the leader's answer: the end of its log, up to which the member that was asked reads before it answers. */
 export const LOG_END_HEADER = 'skua-log-end';

@@ -85,7 +85,7 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
     throw error;
   }
   const { open } = node;
-  const secret = certificates === null ? values.ClusterSecret : null;
+  const secret = values.Insecure ? null : values.ClusterSecret;
   const client = new PeerClient({ certificates, secret });
   const joined = membership = createMembership({
     copy: open.log, peers: new HttpPeers(client), objects, clock: systemClock, ids: systemIds, log, meter, scavengeId: () => open.scavenger.current(),

@@ -25,7 +25,7 @@ const FORWARDER = 'skua-member';
 export interface PeerClientOptions {
   /** With TLS: certificate, key and roots of this node. Null for plain HTTP. */
   readonly certificates: CertificateSet | null;
-  /** Without TLS: what the members share; null or empty for nothing (security is off then). */
+  /** What the members share, shown to each whose certificate was verified, where there is TLS; null or empty for nothing: then certificates prove who is one, or security is off. */
   readonly secret: string | null;
   readonly namesOf?: (host: string, port: number) => readonly string[];
   readonly connectionLifetimeMs?: number;
@@ -145,8 +145,8 @@ export class PeerClient {
   }
 
   #proof(as: PeerRequest['as']): Readonly<Record<string, string>> {
-    const { secret, certificates } = this.#options;
-    if (certificates !== null || secret === null || secret === '') return {};
+    const { secret } = this.#options;
+    if (secret === null || secret === '') return {};
     return as === 'member' ? { authorization: `Cluster ${secret}` } : { [FORWARDER]: secret };
   }
 

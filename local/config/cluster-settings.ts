@@ -49,15 +49,20 @@ function memberProblems({ values, spelling }: Config): string[] {
   return problems;
 }
 
-/** How members know each other: by certificates, by the secret, or, with `Insecure`, not at all. */
+/** How members know each other: by certificates, or, with `Insecure`, not at all; by the secret in any case where there is one. */
 function trustProblems({ Insecure, DisableTls, Dev, ClusterSecret, TrustedRootCertificatesPath }: Values, spelling: Config['spelling']): string[] {
   if (Insecure) return [];
+  const secret = ClusterSecret ?? '';
   if (!DisableTls && !Dev) {
-    return TrustedRootCertificatesPath !== null ? [] : ['Members of a cluster know each other by their certificates: say with --trusted-root-certificates-path which authority signs them. Or choose --disable-tls with --cluster-secret.'];
+    const unknown = TrustedRootCertificatesPath !== null ? [] : ['Members of a cluster know each other by their certificates: say with --trusted-root-certificates-path which authority signs them. Or choose --disable-tls with --cluster-secret.'];
+    return [...unknown, ...secretProblems(secret, spelling)];
   }
   if (!DisableTls) return [`${spelling('Dev')} makes a certificate that other members do not know: give each a certificate of one authority (--certificate-file, --trusted-root-certificates-path), or choose --disable-tls with --cluster-secret.`];
-  const secret = ClusterSecret ?? '';
   if (secret === '') return [`${spelling('DisableTls')}: without certificates the members of a cluster know each other by a secret. Give all of them the same --cluster-secret, better in the environment (SERVER_CLUSTER_SECRET) or in the configuration file.`];
-  // Whatever can't stand in a header would fail at the first call only.
-  return secret.length <= SECRET_MAX && /^[\x21-\x7e]+$/.test(secret) ? [] : [`${spelling('ClusterSecret')} may have letters, digits and signs of ASCII, no blanks, at most ${SECRET_MAX} of them.`];
+  return secretProblems(secret, spelling);
+}
+
+/** Whatever can't stand in a header would fail at the first call only. */
+function secretProblems(secret: string, spelling: Config['spelling']): string[] {
+  return secret.length <= SECRET_MAX && /^[\x21-\x7e]*$/.test(secret) ? [] : [`${spelling('ClusterSecret')} may have letters, digits and signs of ASCII, no blanks, at most ${SECRET_MAX} of them.`];
 }

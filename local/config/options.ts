@@ -81,6 +81,7 @@ const network = {
   DisableGossipOnHttp: flag(boolean, 'Remove /gossip'),
   MaxConnectionsPerAddress: option(integer('COUNT', 1, 10_000), 2_500, 'Connections that one address, or one IPv6 network of /64, may have open; those of TrustedProxies are not counted. All together have 10000'),
   CorsOrigins: option(origins, [], 'Origins of web pages, such as https://events.example.test, which browsers let in with their credentials, and which may write; a login of the page at /ui is not theirs. * lets the pages of all origins read, without credentials', { fallbackText: 'none: only pages of the node itself' }),
+  HstsMaxAge: option(integer('SECONDS', 0, 63_072_000), 0, 'Seconds for which browsers that have seen the node over TLS ask for all of its host over TLS only (Strict-Transport-Security); 0 to tell them nothing. Never told under loopback names and addresses, nor with the certificate of --dev'),
   AllowedHosts: option(hosts, [], 'Names, or suffixes such as .example.test, under which browsers may ask for the node over plain HTTP while it has no users or a default password stands; beside them its address, its own name, names without a dot and those of private networks', { fallbackText: 'none' }),
   TrustedProxies: option(addressRanges, [], 'Proxies in front of the node, by address or range. What they say of their clients counts: addresses (X-Forwarded-For or Forwarded, which each of them must write), and how links begin (X-Forwarded-Host, -Proto, -Port, -Prefix). From others nothing of that counts', { fallbackText: 'none; anybody may say how links begin' }),
   EnableTrustedAuth: flag(boolean, 'Believe the header TrustedAuthHeader, in which one of TrustedProxies names the user and the groups'),
@@ -92,7 +93,7 @@ const FOUND_IN_LOG = 'it is not needed: members find each other through the log 
 /** Options of section 2.3. Who is a member is said by `isMember` of `cluster-settings.ts`. */
 export const cluster = {
   ClusterSize: option(integer('COUNT'), 1, 'Members with a vote that the cluster is meant to have. Half of them and one more elect a leader. Above 1, or with Db beside Storage, the node is a member: the log that all share is in Storage, its own copy in Db'),
-  ClusterSecret: optional(text('SECRET', { mayBeEmpty: true }), 'Secret by which the members of a cluster without TLS know each other; the same at all of them', { isSensitive: true }),
+  ClusterSecret: optional(text('SECRET', { mayBeEmpty: true }), 'Secret by which the members of a cluster know each other, the same at all of them. With TLS it is needed where their certificates are for servers alone (no clientAuth), as those of public authorities are', { isSensitive: true }),
   NodePriority: option(integer('NUMBER'), 0, 'Among members that are equally far the one with the highest is elected'),
   ReadOnlyReplica: flag(boolean, 'Have a copy and serve reads, but no vote; such a member never leads'),
   UnsafeAllowSurplusNodes: optional(boolean, 'Ignored', { deprecated: 'members beyond ClusterSize do no harm, since nothing depends on who leads but where writes go' }),

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { domainToASCII } from 'node:url';
 import type { AppOptions } from '../../handlers/http/context.ts';
 import { VERSION } from '../cli/version.ts';
+import { tlsModeOf } from '../config/check-config.ts';
 import type { Config } from '../config/config.ts';
 import type { Values } from '../config/options.ts';
 import type { OpenNodeOptions } from '../store/open-node.ts';
@@ -61,6 +62,7 @@ export function appOptions(values: Values): Partial<AppOptions> {
     logFailedAuthenticationAttempts: values.LogFailedAuthenticationAttempts,
     logHttpRequests: values.LogHttpRequests,
     corsOrigins: values.CorsOrigins,
+    hstsSeconds: tlsModeOf(values) === 'certificates' ? values.HstsMaxAge : 0,
     allowedHosts: [...values.AllowedHosts, hostname(), ...(values.NodeHostAdvertiseAs === null ? [] : [domainToASCII(values.NodeHostAdvertiseAs)])],
     compressionMinBytes: values.CompressionMinSize,
   };

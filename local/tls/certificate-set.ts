@@ -85,12 +85,18 @@ export function isSameSet(a: CertificateSet, b: CertificateSet): boolean {
   return identityOf(a) === identityOf(b);
 }
 
+/** TLS 1.3 has no others. Of TLS 1.2 those whose keys are gone when a connection ends (ECDHE), and that notice each changed byte (AEAD): neither RSA key exchange nor CBC. */
+const CIPHERS = [
+  'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
 /**
  * The options of a TLS server. Each use of them has ticket keys of its own, so a session from before a reload is not
  * resumed: its client sees the new certificate, and is checked by the new roots.
  */
 export function serverContext({ secureContext }: CertificateSet): SecureContextOptions {
-  return { ...secureContext, ca: [...secureContext.ca], minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
+  return { ...secureContext, ca: [...secureContext.ca], minVersion: 'TLSv1.2', ciphers: CIPHERS, secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 }
 
 function identityOf({ loaded, reservedNodeCommonName, trustsNodes }: CertificateSet): string {

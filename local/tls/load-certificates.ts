@@ -6,6 +6,7 @@ import { certificateInvalid, certificateSet, refuse, serverContext, subjectText 
 import type { CertificateSet, HeldCertificate, KeyMaterial, Problem } from './certificate-set.ts';
 import { commonNameOf, matchesReservedName } from './peer.ts';
 import { parseCertificates, readBounded, readPkcs12, readPkcs12Key, readPrivateKey, readRoots } from './read-certificates.ts';
+import { shakeHands } from './shake-hands.ts';
 import { buildChain } from './verify-chain.ts';
 
 /** The options of options-and-security.md section 2.6. */
@@ -84,7 +85,7 @@ export async function loadCertificates(options: CertificateOptions, nowMs: numbe
     trustsNodes: named !== null,
     reservedNodeCommonName: options.certificateReservedNodeCommonName ?? commonNameOf(node.certificate),
   });
-  checkUsable(set, node);
+  await checkUsable(set, node, roots);
   return set;
 }
 
@@ -150,13 +151,19 @@ function pem(certificate: X509Certificate): string {
   return certificate.toString();
 }
 
-/** What the TLS library would refuse later, such as a key that is too short, is refused here. */
-function checkUsable(set: CertificateSet, { file }: HeldCertificate): void {
+/** What no client takes from a server, whatever its chain: a certificate, or one of its authorities, that is for other purposes. */
+const WRONG_PURPOSE = 'INVALID_PURPOSE';
+
+/** What the TLS library would refuse later, such as a key that is too short, and what its clients would, is refused here. */
+async function checkUsable(set: CertificateSet, { file }: HeldCertificate, roots: readonly HeldCertificate[]): Promise<void> {
+  let problem: string;
   try {
-    createSecureContext(serverContext(set));
+    const trusted = roots.map(({ certificate }) => pem(certificate));
+    problem = await shakeHands(createSecureContext(serverContext(set)), trusted, ({ authorizationError }) => String(authorizationError ?? ''));
   } catch (error) {
-    refuse(file, `The certificate can not be used for TLS: ${(error as Error).message}.`);
+    return refuse(file, `The certificate can not be used for TLS: ${(error as Error).message}.`);
   }
+  if (problem === WRONG_PURPOSE) refuse(file, 'No client takes the certificate from a server: by its purposes (extended key usage, key usage), or those of its authority, it is for something else. It needs serverAuth among the extended key usages, and digitalSignature among the key usages, where it has any.');
 }
 
 export type PathLengthOf = (certificate: X509Certificate) => number | null;

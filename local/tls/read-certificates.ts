@@ -2,12 +2,12 @@ import { createPrivateKey } from 'node:crypto';
 import type { KeyObject, X509Certificate } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { duplexPair } from 'node:stream';
-import { connect, createSecureContext, TLSSocket } from 'node:tls';
+import { createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 import { certificatesIn } from '../../infra/pem.ts';
 import { certificateInvalid, refuse } from './certificate-set.ts';
 import type { HeldCertificate, Problem } from './certificate-set.ts';
+import { shakeHands } from './shake-hands.ts';
 
 /** Longest file with certificates or a key, in bytes. */
 const FILE_BYTES_MAX = 1_048_576;
@@ -174,23 +174,11 @@ function open(pfx: Buffer, password: string | null, file: string): SecureContext
   }
 }
 
-/** Shakes hands over a pair of pipes in memory. The chain hangs on the certificate as the server sent it. */
+/** The chain hangs on the certificate as the server sent it. */
 function presented(secureContext: SecureContext): Promise<X509Certificate> {
-  const [ours, theirs] = duplexPair();
-  const server = new TLSSocket(ours, { isServer: true, secureContext });
-  // Nothing is trusted here: the certificates are only looked at.
-  const client = connect({ socket: theirs, rejectUnauthorized: false });
-  const shaken = new Promise<X509Certificate>((resolve, reject) => {
-    client.on('secureConnect', () => {
-      const certificate = client.getPeerX509Certificate();
-      if (certificate === undefined) reject(new Error('no certificate'));
-      else resolve(certificate);
-    });
-    client.on('error', reject);
-    server.on('error', reject);
-  });
-  return shaken.finally(() => {
-    client.destroy();
-    server.destroy();
+  return shakeHands(secureContext, [], (client) => {
+    const certificate = client.getPeerX509Certificate();
+    if (certificate === undefined) throw new Error('no certificate');
+    return certificate;
   });
 }

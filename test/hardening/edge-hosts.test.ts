@@ -1,15 +1,21 @@
 import { request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { hostname } from 'node:os';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../core/ports/log.ts';
 import { OwnHosts } from '../../handlers/http/own-hosts.ts';
+import { PeerClient } from '../../local/cluster/peer-client.ts';
 import { watchInsecure } from '../../local/node/security.ts';
+import { loadCertificates } from '../../local/tls/load-certificates.ts';
 import { EVENTS } from '../handlers/harness.ts';
 import { basic } from '../handlers/secured.ts';
 import { startedNode } from '../local/spawn.ts';
 import type { Started } from '../local/spawn.ts';
+import { serve } from '../local/tls/clients.ts';
+import { Files } from '../local/tls/files.ts';
+import { issueNode, issueRoot, NODE_USAGES } from '../support/certificates.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 /** What pages whose names were pointed at the node may do, and what members and programs still may. Each test is named by the table of findings (edge-hosts.ts). */
@@ -122,4 +128,48 @@ test('a node without users that others reach says so at the start and every hour
   expect(lines[0]).toContain('--insecure');
   end.abort();
   await there;
+});
+
+describe('certificates for servers alone', () => {
+  const forServers = { usages: NODE_USAGES.slice(0, 1) };
+
+  test('members know each other by the ClusterSecret, and browsers are told to come over TLS', async () => {
+    const root = await issueRoot();
+    const issued = await issueNode(root, 'node.parcels.test', forServers);
+    const files = await Files.of({ 'node.crt': issued.cert, 'node.key': issued.key, 'roots/ca.crt': root.cert });
+    const node = await startedNode(['--storage', files.path('log'), '--db', files.path('copy'), '--cluster-size', '1', '--cluster-secret', 'between-us', '--certificate-file', files.path('node.crt'), '--certificate-private-key-file', files.path('node.key'),
+      '--trusted-root-certificates-path', files.path('roots'), '--hsts-max-age', '3600', '--password-format', 'compatible']);
+    onTestFinished(async () => { await node.stop(); });
+    const { port } = new URL(node.url);
+    const set = await loadCertificates(files.options(), Date.now());
+    const asked = async (secret: string | null) => {
+      const client = new PeerClient({ certificates: set, secret });
+      onTestFinished(() => client.close());
+      return (await client.request({ node: { address: '127.0.0.1', port: Number(port) }, method: 'GET', path: '/users', headers: {}, body: null, as: 'member', timeoutMs: 20_000 })).status;
+    };
+    expect([await asked('between-us'), await asked('guessed'), await asked(null)]).toEqual([200, 401, 401]);
+    const told = (host: string) => new Promise((resolve, reject) => {
+      httpsRequest(`${node.url}/ping`, { ca: root.cert, agent: false, servername: 'localhost', headers: { host } }, (reply) => {
+        reply.resume();
+        resolve(reply.headers['strict-transport-security']);
+      }).on('error', reject).end();
+    });
+    for (const host of ['events.example.org', 'events.example.org:2113', '10.0.0.1', 'nolocalhost']) expect([host, await told(host)]).toEqual([host, 'max-age=3600']);
+    for (const host of ['localhost', 'LOCALHOST:2113', 'a.localhost', '127.0.0.1:2113', '[::1]:2113']) expect([host, await told(host)]).toEqual([host, undefined]);
+  });
+
+  test('a server whose certificate is not verified is not shown the secret', async () => {
+    const [root, foreign] = [await issueRoot(), await issueRoot('Foreign')];
+    const [ours, theirs] = [await issueNode(root), await issueNode(foreign)];
+    const sets = await Promise.all(([[ours, root], [theirs, foreign]] as const).map(async ([node, by]) => loadCertificates((await Files.of({ 'node.crt': node.cert, 'node.key': node.key, 'roots/ca.crt': by.cert })).options(), Date.now())));
+    const seen: (string | null)[] = [];
+    const server = await serve({ tls: { certificates: sets[1]! }, fetch: (request) => { seen.push(request.headers.get('authorization')); return new Response('ok'); } });
+    for (const [set, expected] of [[sets[0]!, 'member_unreachable'], [sets[1]!, 200]] as const) {
+      const client = new PeerClient({ certificates: set, secret: 'between-us' });
+      onTestFinished(() => client.close());
+      const answer = await client.request({ node: { address: '127.0.0.1', port: server.port }, method: 'GET', path: '/', headers: {}, body: null, as: 'member', timeoutMs: 20_000 }).then(({ status }) => status, ({ code }: { code: string }) => code);
+      expect(answer).toBe(expected);
+    }
+    expect(seen).toEqual(['Cluster between-us']);
+  });
 });

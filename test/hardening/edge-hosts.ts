@@ -8,4 +8,8 @@ export const EDGE_HOST_ROWS = [
   { finding: '35 N1', request: 'POST /webhook/{connector} under a foreign name', before: '202', now: '421 with its text, but for connectors that check a signature; /health answers whoever asks', test: TEST },
   { finding: '35 N1', request: 'a request that a member passes on', before: 'with the Host of the client', now: 'with the address of the member that it goes to; routing scripts see the host of the client as before', test: 'test/cluster/forward/outcomes.test.ts' },
   { finding: '35 N1', request: '--insecure beyond the loopback', before: 'a warning at the start', now: 'one an hour, too, and an error in the page', test: TEST },
+  { finding: '35 12', request: 'a member whose certificate is for servers alone, with the ClusterSecret, over TLS', before: '401: certificates alone counted with TLS', now: 'the system user; the secret is sent to members whose certificate was verified', test: TEST },
+  { finding: '35 12', request: 'a reload, or a start, with a certificate for clients alone, or whose key signs certificates alone', before: 'in force, and no client takes it', now: '409 with file and reason; the start ends with them', test: 'test/local/tls/load-certificates.test.ts' },
+  { finding: '35 H1', request: 'TLS 1.2 with AES128-SHA, AES256-GCM-SHA384 (RSA key exchange) or ECDHE-RSA-AES128-SHA (CBC)', before: 'spoken', now: 'refused', test: 'test/local/tls/server.test.ts' },
+  { finding: '35 H1', request: 'GET of anything over TLS with --hsts-max-age', before: 'no such option', now: 'Strict-Transport-Security, but under loopback names', test: TEST },
 ] as const;

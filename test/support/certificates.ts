@@ -4,6 +4,7 @@ import * as x509 from '@peculiar/x509';
 
 const DAY_MS = 86_400_000;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+export const { KeyUsageFlags } = x509;
 export const NODE_USAGES = [x509.ExtendedKeyUsage.serverAuth, x509.ExtendedKeyUsage.clientAuth];
 export const CLIENT_USAGES = [x509.ExtendedKeyUsage.clientAuth];
 
@@ -23,6 +24,8 @@ export interface IssueOptions {
   readonly dns?: readonly string[];
   readonly ips?: readonly string[];
   readonly usages?: readonly string[] | null;
+  /** What its key is for; left out, anything. */
+  readonly keyUsages?: x509.KeyUsageFlags;
   /** Days from now. */
   readonly from?: number;
   readonly to?: number;
@@ -47,6 +50,7 @@ export async function issue(options: IssueOptions): Promise<Issued> {
   const names = [...dns.map((value) => ({ type: 'dns' as const, value })), ...ips.map((value) => ({ type: 'ip' as const, value }))];
   const extensions: x509.Extension[] = [new x509.BasicConstraintsExtension(isAuthority, options.pathLength, true)];
   if (names.length > 0) extensions.push(new x509.SubjectAlternativeNameExtension(names));
+  if (options.keyUsages !== undefined) extensions.push(new x509.KeyUsagesExtension(options.keyUsages, true));
   if (usages !== null) extensions.push(new x509.ExtendedKeyUsageExtension([...usages]));
   const parsed = await x509.X509CertificateGenerator.create({
     subject, issuer: by === undefined ? subject : by.parsed.subject, publicKey: keys.publicKey, signingKey: (by?.keys ?? keys).privateKey,

@@ -99,11 +99,13 @@ describe('who is a member', () => {
     expect([await frames(asMember(CLUSTER_SECRET)), await frames({}), await frames(asMember('guessed')), await frames(AS.admin)]).toEqual([204, 401, 401, 403]);
   });
 
-  test('with TLS it is the certificate that counts, and a secret says nothing', async () => {
+  test('with TLS a certificate counts, and so does the secret where there is one', async () => {
     const h = secured({ cluster: { ...fakeCluster(), isSecret: null } });
     expect((await gossip(h, asMember(CLUSTER_SECRET))).status).toBe(401);
     const proved = secured({ cluster: { ...fakeCluster(), isSecret: null }, peerOf: () => SYSTEM });
     expect((await gossip(proved, {})).status).toBe(200);
+    const both = secured({ cluster: fakeCluster(), peerOf: () => SYSTEM });
+    for (const headers of [{}, asMember(CLUSTER_SECRET), asMember('of before')] as Record<string, string>[]) expect((await gossip(both, headers)).status).toBe(200);
   });
 
   test('a user whom a trusted proxy calls system is none', async () => {

@@ -5,8 +5,8 @@ import { daysLeft } from '../../../local/tls/certificate-set.ts';
 import { isSystemStore, loadCertificates, loadConfigured } from '../../../local/tls/load-certificates.ts';
 import type { CertificateOptions } from '../../../local/tls/load-certificates.ts';
 import type { CertificateSet, Problem } from '../../../local/tls/certificate-set.ts';
-import { issue, issueNode, issueRoot } from '../../support/certificates.ts';
-import type { Issued } from '../../support/certificates.ts';
+import { CLIENT_USAGES, issue, issueNode, issueRoot, KeyUsageFlags, NODE_USAGES } from '../../support/certificates.ts';
+import type { Issued, IssueOptions } from '../../support/certificates.ts';
 import { Files } from './files.ts';
 import { GOOD, OLDER, PASSWORD, ROOT_PEM, WITHOUT_KEY, WITHOUT_PASSWORD, WITH_ROOT } from './pkcs12-files.ts';
 
@@ -254,6 +254,25 @@ describe('what does not load says which file, and why', () => {
   test('a key too short for TLS', async () => {
     const short = await issueNode(root, 'short.parcels.test', { rsaBits: 1_024 });
     expect(await refused({ 'node.crt': short.cert, 'node.key': short.key })).toEqual([expect.stringMatching(/^node\.crt: .*can not be used for TLS.*too small/)]);
+  });
+  test.each<[string, IssueOptions, IssueOptions?]>([
+    ['for clients alone', { usages: CLIENT_USAGES }], ['for code', { usages: ['1.3.6.1.5.5.7.3.3'] }], ['a key that signs certificates alone', { keyUsages: KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign }],
+    ['an RSA key that signs certificates alone', { keyUsages: KeyUsageFlags.keyCertSign, rsaBits: 2_048 }], ['an authority for clients alone', {}, { usages: CLIENT_USAGES }],
+  ])('a certificate that no client takes: %s', async (_, options, authority) => {
+    const by = authority === undefined ? root : await issue({ commonName: 'Lower', isAuthority: true, by: root, ...authority });
+    const other = await issueNode(by, 'node.parcels.test', options);
+    expect(await refused({ 'node.crt': other.cert + (authority === undefined ? '' : by.cert), 'node.key': other.key })).toEqual([expect.stringMatching(/^node\.crt: No client takes the certificate.*serverAuth/)]);
+  });
+  test('one that is its own root, whose key signs certificates alone', async () => {
+    const own = await issueRoot('Own', { dns: ['localhost'], keyUsages: KeyUsageFlags.keyCertSign });
+    expect(await refused({ 'node.crt': own.cert, 'node.key': own.key, 'roots/ca.crt': own.cert })).toEqual([expect.stringMatching(/^node\.crt: No client takes/)]);
+  });
+  test.each<[string, IssueOptions]>([
+    ['for servers alone', { usages: NODE_USAGES.slice(0, 1) }], ['with the usual usages of its key', { keyUsages: KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment }], ['for anything', { usages: null }],
+  ])('a certificate %s is taken', async (_, options) => {
+    const other = await issueNode(root, 'node.parcels.test', options);
+    const files = await Files.of({ 'node.crt': other.cert, 'node.key': other.key, 'roots/ca.crt': root.cert });
+    expect((await load(files.options())).loaded[0]!.subject).toBe('CN=node.parcels.test');
   });
   test('no certificate configured', async () => {
     const values = { CertificateFile: null, CertificatePrivateKeyFile: null, CertificatePassword: null, CertificatePrivateKeyPassword: null, TrustedRootCertificatesPath: '/', CertificateReservedNodeCommonName: '' };

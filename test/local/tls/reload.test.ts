@@ -6,7 +6,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { createReloader } from '../../../local/node/reload.ts';
 import { loadConfigured } from '../../../local/tls/load-certificates.ts';
 import type { CertificateValues } from '../../../local/tls/load-certificates.ts';
-import { issueNode, issueRoot } from '../../support/certificates.ts';
+import { CLIENT_USAGES, issueNode, issueRoot } from '../../support/certificates.ts';
 import type { Issued } from '../../support/certificates.ts';
 import { call, open, received, serve } from './clients.ts';
 import { Files } from './files.ts';
@@ -75,6 +75,7 @@ test('whatever is broken changes nothing, and the error names the file and the r
   const { files, reloader, old, fresh } = await world();
   const foreign = await issueNode(await issueRoot('Foreign'));
   const expired = await issueNode(root, 'node.parcels.test', { from: -10, to: -1 });
+  const forClients = await issueNode(root, 'node.parcels.test', { usages: CLIENT_USAGES });
   const encrypted = createPrivateKey(first.key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' });
   const breaks: [string, Record<string, string | null>, string, RegExp][] = [
     ['broken key', { 'node.key': '-----BEGIN PRIVATE KEY-----\nMIIB' }, 'node.key', /damaged/],
@@ -85,6 +86,7 @@ test('whatever is broken changes nothing, and the error names the file and the r
     ['missing certificate', { 'node.crt': null }, 'node.crt', /does not exist/],
     ['foreign authority', { 'node.crt': foreign.cert, 'node.key': foreign.key }, 'node.crt', /issued by "CN=Foreign"/],
     ['expired', { 'node.crt': expired.cert, 'node.key': expired.key }, 'node.crt', /expired/],
+    ['for clients alone', { 'node.crt': forClients.cert, 'node.key': forClients.key }, 'node.crt', /No client takes/],
     ['junk among the roots', { 'roots/junk.crt': 'junk' }, 'roots/junk.crt', /no certificate/],
     ['no root', { 'roots/ca.crt': null }, 'roots', /no trusted root/],
   ];

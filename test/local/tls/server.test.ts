@@ -70,6 +70,13 @@ describe('a server with TLS', () => {
     const server = await serve({ tls: { certificates: await certificates() } });
     expect((await call(server, { ca: root.cert, minVersion: version, maxVersion: version })).status).toBe(200);
   });
+  test.each([['RSA', 2_048], ['EC', undefined]] as const)('of TLS 1.2 neither RSA key exchange nor CBC is spoken with a key of %s', async (_, rsaBits) => {
+    const server = await serve({ tls: { certificates: await certificates(await issueNode(root, 'node.parcels.test', rsaBits === undefined ? {} : { rsaBits })) } });
+    const by = (ciphers: string) => call(server, { ca: root.cert, maxVersion: 'TLSv1.2', ciphers });
+    for (const ciphers of ['AES128-SHA', 'AES256-GCM-SHA384', 'ECDHE-RSA-AES128-SHA', 'ECDHE-ECDSA-AES128-SHA256', 'ECDHE-RSA-AES256-SHA384', 'DHE-RSA-AES128-GCM-SHA256']) await expect(by(ciphers), ciphers).rejects.toThrow();
+    expect((await by('ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256')).status).toBe(200);
+    expect((await by('ECDHE-RSA-CHACHA20-POLY1305:ECDHE-ECDSA-CHACHA20-POLY1305')).status).toBe(200);
+  });
   test('what is older is not', async () => {
     const server = await serve({ tls: { certificates: await certificates() } });
     await expect(call(server, { ca: root.cert, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' })).rejects.toMatchObject({ code: expect.stringMatching(/^(ERR_SSL|ECONNRESET|EPROTO)/) });
