@@ -136,6 +136,6 @@ export interface Users {
   disable(loginName: string): Promise<void>;
   /** Errors: `user_not_found`, `invalid_user`. */
   resetPassword(loginName: string, password: string): Promise<void>;
-  /** `address` and `isLocal` as for a login, whose failures these are too. Errors: `user_not_found`, `invalid_user`, `wrong_password`, `too_many_failures`. */
+  /** `address` and `isLocal` as for a login, whose failures these are too. Errors: `invalid_user`, `wrong_password` (also where there is no such user), `too_many_failures`. */
   changePassword(loginName: string, currentPassword: string, newPassword: string, address?: string | null, isLocal?: boolean): Promise<void>;
 }

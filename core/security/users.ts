@@ -107,17 +107,18 @@ export class UserManager implements Users {
   async changePassword(loginName: string, currentPassword: string, newPassword: string, address: string | null = null, isLocal = false): Promise<void> {
     checkPassword(newPassword);
     let secret: Secret | null = null;
-    await this.#change(loginName, async (record) => {
+    await retryConflicts(async () => {
       if (!isLocal && isEmptyPassword(currentPassword)) throw wrongPassword(loginName);
-      await this.#expectCurrent(record, currentPassword, address);
+      const stored = await this.#streams.read(loginName);
+      // Nothing matches where there is no user, so that the answer tells nobody who there is, nor does its time.
+      await this.#expectCurrent(loginName, stored?.record ?? null, currentPassword, address);
       secret ??= await this.#passwords.create(newPassword);
-      return { ...record, ...secret };
+      await this.#streams.update({ ...stored!.record, ...secret }, stored!.number);
     });
     await this.#notify(loginName);
   }
 
-  async #expectCurrent(record: UserRecord, password: string, address: string | null): Promise<void> {
-    const { loginName } = record;
+  async #expectCurrent(loginName: string, record: UserRecord | null, password: string, address: string | null): Promise<void> {
     this.#failures.begin(loginName, address);
     let isFailure = false;
     try {

@@ -118,6 +118,12 @@ const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
+    reason: 'Whoever does not know the password of a user is not told whether there is one.',
+    calls: {
+      'users: change password, unknown user': ["ends with 7 Access Denied instead of 5 User 'nobody' is not found.", 'trailer exception: access-denied instead of user-not-found', 'trailer login-name: undefined instead of nobody'],
+    },
+  },
+  {
     reason: 'What can not be is said in our words.',
     calls: {
       'ps: create on a stream named $all': ['ends with 2 No stream is named $all: choose the option all instead of a stream. instead of 2 Envelope callback expected either CreatePersistentSubscriptionToAllCompleted or NotHandled, received CreatePersistentSubscriptionToStreamCompleted instead'],

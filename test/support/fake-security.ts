@@ -131,8 +131,8 @@ export class FakeSecurity implements Security {
       this.#entry(loginName).password = password;
     },
     changePassword: async (loginName, currentPassword, newPassword) => {
-      const entry = this.#entry(loginName);
-      if (entry.password !== currentPassword) throw new SkuaError('wrong_password', 'The current password is another one.');
+      const entry = this.entries.get(loginName);
+      if (entry?.password !== currentPassword) throw new SkuaError('wrong_password', 'The current password is another one.');
       entry.password = newPassword;
     },
   };
