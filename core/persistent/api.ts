@@ -148,7 +148,7 @@ export interface ConnectionInfo {
  * `not_ready` while groups are being loaded, `not_leader` where the node does not lead, and what appends are refused with.
  */
 export interface PersistentSubscriptions {
-  /** Makes a group. Errors: `persistent_subscription_exists`; `persistent_subscription_failed` (data: stream, group, reason) for settings, a strategy or a position that can't be, or too many groups. `by` is told in the configuration. */
+  /** Makes a group. Errors: `persistent_subscription_exists`; `persistent_subscription_failed` (data: stream, group, reason) for settings, a strategy or a position that can't be, a name whose streams another group has, or too many groups. `by` is told in the configuration. */
   create(stream: string, group: string, options: NewGroup, by: string): Promise<void>;
   /** Gives a group other settings and another start, which counts until its first checkpoint; without `strategy` or `from` it keeps those. Its consumers are dropped. Errors as `create`. */
   update(stream: string, group: string, options: GroupChange, by: string): Promise<void>;
@@ -157,6 +157,8 @@ export interface PersistentSubscriptions {
   /** Removes the group with its checkpoint and parked messages. Its consumers are dropped. */
   delete(stream: string, group: string, by: string): Promise<void>;
   info(stream: string, group: string): Promise<GroupInfo>;
+  /** Name of the stream with the parked messages of a group that there is: the name alone does not tell which group of which stream it belongs to. */
+  parkedStream(stream: string, group: string): Promise<string>;
   /** All groups, by stream and then in the order in which they were made, or those of a stream (none: an empty list). */
   list(stream?: string): Promise<GroupInfo[]>;
   /** Sends parked messages again: those with numbers below `stopAt`, or all. Errors: `persistent_subscription_failed` for a negative number. */

@@ -175,7 +175,9 @@ class Engine implements PersistentSubscriptionsEngine {
   create(stream: string, group: string, { settings, from, filter = undefined }: NewGroup, by: string): Promise<void> {
     return this.#change(async () => {
       await this.#ready();
-      if (this.#groups.has(`${stream}::${group}`)) throw existsError(stream, group);
+      const other = this.#groups.get(`${stream}::${group}`)?.kept;
+      if (other?.stream === stream) throw existsError(stream, group);
+      if (other !== undefined) throw failedError(stream, group, `Group ${other.group} of stream ${other.stream} keeps its checkpoint and its parked messages in streams of the same names: choose another name`);
       if (this.#groups.size >= this.#limits.groupsMax) throw failedError(stream, group, `There are ${this.#limits.groupsMax} groups already: delete some.`);
       checkGroup(stream, group, settings, filter ?? null);
       await checkStart(this.#parts.store, stream, group, from);
@@ -285,6 +287,11 @@ class Engine implements PersistentSubscriptionsEngine {
 
   async info(stream: string, group: string): Promise<GroupInfo> {
     return (await this.#group(stream, group)).info();
+  }
+
+  async parkedStream(stream: string, group: string): Promise<string> {
+    await this.#group(stream, group);
+    return parkedStreamOf(stream, group);
   }
 
   async list(stream?: string): Promise<GroupInfo[]> {

@@ -1,4 +1,4 @@
-import { answerId, parkedStreamOf } from '../../core/persistent/api.ts';
+import { answerId } from '../../core/persistent/api.ts';
 import type { Delivery, NackAction } from '../../core/persistent/api.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
@@ -100,16 +100,16 @@ function actionOf(call: Call): NackAction {
   return action;
 }
 
-/** GET `/subscriptions/viewparkedmessages/{stream}/{group}/{event}/{backward|forward}/{count}`: for who may read the stream. Links lead to the stream of what is parked itself. */
+/** GET `/subscriptions/viewparkedmessages/{stream}/{group}/{event}/{backward|forward}/{count}`: for who may read the stream, of groups that there are. Links lead to the stream of what is parked itself. */
 export function parkedMessages(direction: 'backward' | 'forward'): Handler {
   return async (call, app) => {
-    subscriptionsOf(call, app);
+    const groups = subscriptionsOf(call, app);
     const { stream, group } = groupIn(call);
     const { event = '', count: asked = '' } = call.params;
     const chosen = negotiate(call, PAGE_KINDS);
     const count = countOf(asked);
     await mayProcess(call, app, stream);
-    const parked = parkedStreamOf(stream, group);
+    const parked = await groups.parkedStream(stream, group);
     const isHead = event === 'head';
     if (isHead && direction === 'forward') throw new SkuaError('invalid_event_number', "'head' is where a page backward begins: give a number to go forward.");
     const level = embedLevelOf(queryOf(call, 'embed'));

@@ -151,8 +151,8 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     // A stream may have this name, too.
     operations: { POST: operation('operators', 'leader', restart, SUBSCRIPTION_DOCS.restart, ACTIONS.restart), GET: operation('authenticated', 'leader', (call, app) => listOfStream(Object.assign(call, { params: { stream: 'restart' } }), app), SUBSCRIPTION_DOCS.listOfRestart) },
   },
-  { path: `${ALL}/viewparkedmessages/:stream/:group/:event/backward/:count`, methods: GET, operations: { GET: operation('authenticated', 'here', parkedMessages('backward'), SUBSCRIPTION_DOCS.parkedBackward) } },
-  { path: `${ALL}/viewparkedmessages/:stream/:group/:event/forward/:count`, methods: GET, operations: { GET: operation('authenticated', 'here', parkedMessages('forward'), SUBSCRIPTION_DOCS.parkedForward) } },
+  { path: `${ALL}/viewparkedmessages/:stream/:group/:event/backward/:count`, methods: GET, operations: { GET: operation('authenticated', 'leader', parkedMessages('backward'), SUBSCRIPTION_DOCS.parkedBackward) } },
+  { path: `${ALL}/viewparkedmessages/:stream/:group/:event/forward/:count`, methods: GET, operations: { GET: operation('authenticated', 'leader', parkedMessages('forward'), SUBSCRIPTION_DOCS.parkedForward) } },
   { path: OF_STREAM, methods: GET, operations: { GET: LIST_OF_STREAM } },
   { path: `${GROUP}/info`, methods: GET, operations: { GET: operation('authenticated', 'leader', details, SUBSCRIPTION_DOCS.details) } },
   { path: `${GROUP}/replayParked`, methods: POST, operations: { POST: operation('operators', 'leader', replay, SUBSCRIPTION_DOCS.replay, ACTIONS.replay) } },

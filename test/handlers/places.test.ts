@@ -14,6 +14,7 @@ const EXPECTED: Readonly<Record<Place, readonly string[]>> = {
     'POST /webhook/:connector', 'GET /auto-scavenge/status', 'POST /auto-scavenge/pause', 'POST /auto-scavenge/resume', 'POST /auto-scavenge/configure',
     'GET /subscriptions', 'GET /subscriptions/restart', 'POST /subscriptions/restart', 'GET /subscriptions/:stream', 'GET /subscriptions/:stream/:group/info', 'POST /subscriptions/:stream/:group/replayParked', 'POST /subscriptions/:stream/:group/reset', 'POST /subscriptions/:stream/:group/ack',
     'POST /subscriptions/:stream/:group/nack', 'POST /subscriptions/:stream/:group/ack/:id', 'POST /subscriptions/:stream/:group/nack/:id', 'GET /subscriptions/:stream/:group/:count', 'GET /subscriptions/:stream/:group',
+    'GET /subscriptions/viewparkedmessages/:stream/:group/:event/backward/:count', 'GET /subscriptions/viewparkedmessages/:stream/:group/:event/forward/:count',
     'PUT /subscriptions/:stream/:group', 'POST /subscriptions/:stream/:group', 'DELETE /subscriptions/:stream/:group',
   ],
   here: [
@@ -26,7 +27,6 @@ const EXPECTED: Readonly<Record<Place, readonly string[]>> = {
     'GET /users', 'GET /users/%24current', 'GET /users/:login', 'GET /connectors', 'GET /connectors/:connector', 'GET /connectors/:connector/settings', 'GET /connectors/:connector/configuration', 'GET /connectors/:connector/rejections', 'POST /connectors/:connector/test',
     'POST /cluster/gossip', 'GET /cluster/commits', 'GET /cluster/frames', 'POST /cluster/lead', 'POST /cluster/append',
     'POST /admin/shutdown', 'POST /admin/reloadconfig', 'POST /admin/mergeindexes', 'POST /admin/node/priority/:n', 'POST /admin/node/resign', 'GET /admin/login',
-    'GET /subscriptions/viewparkedmessages/:stream/:group/:event/backward/:count', 'GET /subscriptions/viewparkedmessages/:stream/:group/:event/forward/:count',
     'GET /health/live', 'GET /health/ready', 'GET /ping', 'GET /info', 'GET /info/options', 'GET /gossip', 'GET /metrics', 'GET /stats', 'GET /stats/replication', 'GET /stats/tcp', 'GET /stats/:path+', 'GET /sys/subsystems', 'GET /', 'GET /openapi.json',
     'GET /ui', 'GET /ui/assets/:name', 'GET /ui/:path+', 'GET /ui/session', 'POST /ui/session', 'DELETE /ui/session',
     'GET /admin/chunks', 'GET /admin/streams', 'GET /admin/erasure', 'POST /admin/erasure', 'GET /admin/erasure/:proof', 'DELETE /admin/erasure/:proof', 'GET /admin/log', 'GET /admin/overview', 'GET /admin/webhooks', 'PUT /admin/log/level',

@@ -267,6 +267,20 @@ describe('a group', () => {
 });
 
 describe('what is refused', () => {
+  test('a group whose streams would be those of another one, which goes on', async () => {
+    const { engine } = await running({}, 1, 'a::b');
+    await expect(engine.create('a', 'b::g', { settings: settings(), from: 'start' }, 'admin')).rejects.toMatchObject({ code: 'persistent_subscription_failed', data: { stream: 'a', group: 'b::g', reason: expect.stringContaining('Group g of stream a::b') } });
+    await expect(engine.create('a::b', 'g', { settings: settings(), from: 'start' }, 'admin')).rejects.toMatchObject({ code: 'persistent_subscription_exists' });
+    expect(await engine.parkedStream('a::b', 'g')).toBe('$persistentsubscription-a::b::g-parked');
+    for (const ask of [() => engine.parkedStream('a', 'b::g'), () => engine.info('a', 'b::g'), () => engine.replayParked('a', 'b::g', null), () => engine.truncateParked('a', 'b::g', null), () => engine.take('a', 'b::g', 1), () => engine.delete('a', 'b::g', 'admin')]) {
+      await expect(ask()).rejects.toMatchObject({ code: 'persistent_subscription_not_found' });
+    }
+    expect(await engine.list('a')).toEqual([]);
+    await engine.delete('a::b', 'g', 'admin');
+    await engine.create('a', 'b::g', { settings: settings(), from: 'start' }, 'admin');
+    await engine.stop();
+  });
+
   test.each([
     [{ settings: settings({ strategy: 'Nonsense' }) }, 'Consumer strategy Nonsense does not exist.'],
     [{ settings: settings({ readBatchSize: 40, historyBufferSize: 40 }) }, 'Specified argument was out of the range of valid values. (Parameter \'ReadBatchSize may not be greater than or equal to BufferSize\')'],

@@ -1,4 +1,4 @@
-import { answerId, DEFAULT_SETTINGS } from '../../core/persistent/api.ts';
+import { answerId, DEFAULT_SETTINGS, parkedStreamOf } from '../../core/persistent/api.ts';
 import type { ConnectOptions, Delivery, GroupChange, GroupConsumer, GroupInfo, NackAction, NewGroup, PersistentSubscriptions, StartFrom } from '../../core/persistent/api.ts';
 import { droppedError, existsError, failedError, maximumError, notFoundError } from '../../core/persistent/errors.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
@@ -41,6 +41,11 @@ export class FakeSubscriptions implements PersistentSubscriptions {
     this.calls.push(['delete', stream, group, by]);
     for (const consumer of this.#known(stream, group).consumers) consumer.drop();
     this.groups.delete(key(stream, group));
+  }
+
+  async parkedStream(stream: string, group: string): Promise<string> {
+    this.#known(stream, group);
+    return parkedStreamOf(stream, group);
   }
 
   async info(stream: string, group: string): Promise<GroupInfo> {

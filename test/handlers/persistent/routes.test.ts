@@ -205,6 +205,8 @@ describe('messages', () => {
     const h = await taken(1);
     await h.send('POST', `/streams/${encodeURIComponent(parkedStreamOf('jobs', 'workers'))}`, { ...AS.admin, 'content-type': 'application/vnd.eventstore.events+json' },
       JSON.stringify([{ eventId: h.id(), eventType: '$>', data: '2@jobs' }, { eventId: h.id(), eventType: '$>', data: '3@jobs' }]));
+    const other = await h.send('GET', '/subscriptions/viewparkedmessages/jobs/others/head/backward/5', AS.admin);
+    expect([other.status, other.json().code]).toEqual([404, 'persistent_subscription_not_found']);
     const at = (rest: string, who: Record<string, string> = AS.plain) => h.get(`/subscriptions/viewparkedmessages/jobs/workers/${rest}?embed=body`, undefined, who);
     const titles = async (rest: string) => (await at(rest)).json().entries.map(({ title }: { title: string }) => title);
     expect(await titles('head/backward/5')).toEqual(['3@jobs', '2@jobs']);
