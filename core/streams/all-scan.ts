@@ -125,7 +125,7 @@ export abstract class AllScan {
     if (isEmptied(frame, f)) return this.#leaves(commitPosition);
     const stream = streamOf(frame, f);
     if (this.#filter !== undefined && !this.#passes(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return this.#leaves(commitPosition);
-    if (!this.#bytes.take(f.dataLength + f.metadataLength)) return false;
+    if (!this.#bytes.take(f.dataLength + f.metadataLength, f.streamLength)) return false;
     this.events.push(pageEvent(this.lookup, stream, number, commitPosition, this.#bytes));
     this.#checkpoints?.saw(commitPosition, frame.position, true, this.events.length);
     return true;

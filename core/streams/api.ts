@@ -211,6 +211,8 @@ export interface PageOptions {
   readonly bytesMax?: number;
   /** False: events come with empty data and metadata, but for the data of links. What an answer does not show is not kept for it. */
   readonly payloads?: boolean;
+  /** Length in bytes of an address without the name of the stream, where the answer has links to each event: they count, too, where they are longer than usual. */
+  readonly addressBytes?: number;
   /**
    * What the page holds is taken from here, and is the caller's to give back when the events are let go; before the page is
    * read, it takes back what the share still held. A share that was closed ends the reading. Without one nobody counts.

@@ -205,7 +205,7 @@ class Store implements EventStoreInternals {
       const view = await this.#readable(stream);
       const event = await readVisible(this.#context, view, number === 'last' ? view.lastNumber : number);
       if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or it has expired.`, { stream, number });
-      if (bytes.take(event.data.length + event.metadata.length)) {
+      if (bytes.take(event.data.length + event.metadata.length, 0)) {
         countRead(this.#deps.meter, [event], event.data.length + event.metadata.length);
         const shown = withLinks ? await resolveLink(this.#context, event, bytes, true) : event;
         if (shown !== null) {

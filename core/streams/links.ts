@@ -85,7 +85,7 @@ function resolveNow(context: StoreContext, event: StoredEvent, bytes: PageBytes,
 
   function shown(target: StoredEvent | null): StoredEvent | null {
     if (target === null) event.linkTargetMissing = true;
-    else if (!bytes.exchange(target.data.length + target.metadata.length, isFirst)) return null;
+    else if (!bytes.exchange(target.data.length + target.metadata.length, target.stream.length, isFirst)) return null;
     else target.link = event;
     return target ?? event;
   }

@@ -3,6 +3,11 @@ import { SkuaError } from '../errors.ts';
 
 /** What an event costs beside its data and metadata: the object, its id, and its place in an answer. */
 export const EVENT_OVERHEAD_BYTES = 256;
+/** Times that an answer with links names the stream of an event, and bytes that each byte of the name may become in them. */
+const LINK_TIMES = 3;
+const ESCAPED_BYTES = 3;
+/** Links of an event of at most so many bytes, as ordinary names have, are no reason to end a page. */
+const LINK_BYTES_FREE = 1_024;
 /** Pages of at most this many bytes take nothing of a budget: the connection that they go to costs as much. */
 const FREE_BYTES = 16_384;
 
@@ -14,6 +19,8 @@ export interface PageLimits {
   readonly scanBytesMax: number;
   /** Whether events are kept with data and metadata. Links have theirs in any case. */
   readonly hasPayloads: boolean;
+  /** Length in bytes of an address without the name of the stream, where the answer has links to each event. */
+  readonly addressBytes?: number | undefined;
   /** What the page holds is taken from here, and is the reader's to give back; null for nobody's account. */
   readonly share: ByteShare | null;
   /** The reading ends when it aborts. */
@@ -48,10 +55,10 @@ export class PageBytes {
   /** The page holds more than it may, since it had to take its first event. */
   get isOver(): boolean { return this.#bytes > this.limits.bytesMax; }
 
-  /** Whether the page takes one more event with so many bytes of data and metadata. */
-  take(payloadBytes: number): boolean {
+  /** Whether the page takes one more event with so many bytes of data and metadata, of a stream whose name has so many. */
+  take(payloadBytes: number, nameBytes: number): boolean {
     const { bytesMax, scanBytesMax, hasPayloads } = this.limits;
-    const next = this.#bytes + EVENT_OVERHEAD_BYTES + (hasPayloads ? payloadBytes : 0);
+    const next = this.#bytes + EVENT_OVERHEAD_BYTES + this.#linkBytes(nameBytes) + (hasPayloads ? payloadBytes : 0);
     const scanned = this.#scanned + payloadBytes;
     if ((next > bytesMax || scanned > scanBytesMax) && this.#bytes > 0) {
       this.isFull = true;
@@ -69,8 +76,8 @@ export class PageBytes {
   }
 
   /** Takes the target in the place of a link that the page has taken. `isFirst`: the page may not end before it. */
-  exchange(payloadBytes: number, isFirst: boolean): boolean {
-    const next = this.#bytes + (this.limits.hasPayloads ? payloadBytes : 0);
+  exchange(payloadBytes: number, nameBytes: number, isFirst: boolean): boolean {
+    const next = this.#bytes + this.#linkBytes(nameBytes) + (this.limits.hasPayloads ? payloadBytes : 0);
     if (next > this.limits.bytesMax && !isFirst) {
       this.isFull = true;
       return false;
@@ -109,6 +116,11 @@ export class PageBytes {
   checkReader(): void {
     const { share, signal } = this.limits;
     if (share?.isClosed === true || signal?.aborted === true) throw new SkuaError('aborted', 'The client went away while its page was read.');
+  }
+
+  #linkBytes(nameBytes: number): number {
+    const { addressBytes } = this.limits;
+    return addressBytes === undefined ? 0 : Math.max(0, LINK_TIMES * (addressBytes + ESCAPED_BYTES * nameBytes) - LINK_BYTES_FREE);
   }
 
   #extend(next: number): boolean {

@@ -159,7 +159,7 @@ export class PageScan {
     if (this.#retention.hasAge && this.#isExpired(frame, fields)) return true;
     const bytes = this.#bytes;
     if (bytes !== null) {
-      if (!bytes.take(fields.dataLength + fields.metadataLength)) return false;
+      if (!bytes.take(fields.dataLength + fields.metadataLength, fields.streamLength)) return false;
       this.events.push(pageEvent(lookup, this.#key.name, number, commitPositionOf(lookup), bytes));
     } else {
       this.alive = number;

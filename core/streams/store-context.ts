@@ -92,8 +92,8 @@ export interface StoreContext {
   readonly options: EventStoreOptions;
 }
 
-export function pageLimits({ options }: StoreContext, { bytesMax, payloads, share }: PageOptions): PageLimits {
-  return { bytesMax: bytesMax ?? options.readPageBytes, scanBytesMax: options.readScanBytesMax, hasPayloads: payloads !== false, share: share ?? null };
+export function pageLimits({ options }: StoreContext, { bytesMax, payloads, addressBytes, share }: PageOptions): PageLimits {
+  return { bytesMax: bytesMax ?? options.readPageBytes, scanBytesMax: options.readScanBytesMax, hasPayloads: payloads !== false, addressBytes, share: share ?? null };
 }
 
 /** The state that covers the stream: its own, or for a metastream that of its original. */

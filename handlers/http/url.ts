@@ -132,7 +132,7 @@ function computeBase(call: Call): string {
   if (ownPort !== null && (host === null || !/:\d+$/.test(authority))) {
     authority = authority.replace(/:\d+$/, '') + (ownPort === (scheme === 'https' ? '443' : '80') ? '' : `:${ownPort}`);
   }
-  const path = withoutSlashes(matching(prefix, /^[\w\-.~%/]+$/) ?? '');
+  const path = withoutSlashes(matching(prefix, /^[\w\-.~%/]+$/, PREFIX_LENGTH_MAX) ?? '');
   return `${scheme}://${authority}${path === '' ? '' : `/${path}`}`;
 }
 
@@ -142,13 +142,15 @@ function withoutSlashes(text: string): string {
   return withoutTrailing(text.slice(start), '/');
 }
 
-/** Characters of a forwarding header. Each link of a reply repeats them. */
-const FORWARDED_LENGTH_MAX = 1_024;
+/** Characters of a host with its port, wherever it is named: names of hosts are no longer (RFC 1035 section 2.3.4). Each link of a reply repeats it. */
+export const HOST_LENGTH_MAX = 255;
+/** Characters of a forwarded prefix, which each link repeats, too. */
+const PREFIX_LENGTH_MAX = 100;
 
 /** The first of a comma-separated list, if it has the form; null for one that is too long. */
-function matching(value: string | null, form: RegExp): string | null {
+function matching(value: string | null, form: RegExp, lengthMax = HOST_LENGTH_MAX): string | null {
   const first = value?.split(',', 1)[0]!.trim();
-  return first !== undefined && first.length <= FORWARDED_LENGTH_MAX && form.test(first) ? first : null;
+  return first !== undefined && first.length <= lengthMax && form.test(first) ? first : null;
 }
 
 let lastName = '';

@@ -14,7 +14,7 @@ import type { Representation } from '../http/negotiate.ts';
 import { changing, document, empty, etagOf, matchesEtag, unchanging } from '../http/reply.ts';
 import type { Caching } from '../http/reply.ts';
 import { atOnce } from '../http/turns.ts';
-import { decodeSegment, escapeName } from '../http/url.ts';
+import { baseOf, decodeSegment, escapeName } from '../http/url.ts';
 import { heldRead } from './long-poll.ts';
 import { checkStream, oneWithoutForbidden, readAllowed, withoutForbidden } from './access.ts';
 import { pageLines, streamLines } from './lines.ts';
@@ -89,7 +89,7 @@ export async function forwardPage(call: Call, app: App, stream: string, event: s
 
 /** How much a page may hold for its answer, on whose account, and whether the answer shows data of events. */
 export function pageOptions(call: Call, app: App, chosen: Representation, level: EmbedLevel): PageOptions {
-  return { bytesMax: app.options.readPageBytesMax, payloads: chosen.kind === 'lines' || embedsPayloads(level), share: app.server.replyShareOf?.(call.request) };
+  return { bytesMax: app.options.readPageBytesMax, payloads: chosen.kind === 'lines' || embedsPayloads(level), share: app.server.replyShareOf?.(call.request), ...(chosen.kind !== 'lines' && { addressBytes: baseOf(call).length }) };
 }
 
 /** What can be written in slices, so that others have their turn between two of them where it is long. */

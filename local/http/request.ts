@@ -4,6 +4,7 @@ import type { ByteShare, ShareOwner } from '../../core/byte-budget.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { OnBytes } from '../../handlers/http/context.ts';
+import { HOST_LENGTH_MAX } from '../../handlers/http/url.ts';
 import { connectionAddress } from './client-address.ts';
 import { certificateOfSocket, peerOfSocket } from '../tls/peer.ts';
 import type { Expected, Flow } from './flow.ts';
@@ -267,7 +268,7 @@ export function hostOf(given: string | undefined, { localAddress = 'localhost', 
   if (given === undefined || given === '') return `${localFamily === 'IPv6' ? `[${localAddress}]` : localAddress}:${localPort}`;
   // One request after the other names the same.
   if (given === lastHost) return given;
-  if (!HOST.test(given) || !URL.canParse(`http://${given}/`)) return '_invalid_';
+  if (given.length > HOST_LENGTH_MAX || !HOST.test(given) || !URL.canParse(`http://${given}/`)) return '_invalid_';
   return lastHost = given;
 }
 

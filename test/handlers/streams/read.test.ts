@@ -236,11 +236,39 @@ describe('names and addresses', () => {
     [{ 'x-forwarded-host': 'e.test:1', 'x-forwarded-port': '2' }, 'http://e.test:1'],
     [{ 'x-forwarded-prefix': '/db/' }, `${ORIGIN}/db`],
     [{ 'x-forwarded-prefix': 'db' }, `${ORIGIN}/db`],
-    [{ 'x-forwarded-prefix': `/${'a'.repeat(1_024)}` }, ORIGIN],
+    [{ 'x-forwarded-prefix': `/${'a'.repeat(99)}` }, `${ORIGIN}/${'a'.repeat(99)}`],
+    [{ 'x-forwarded-prefix': `/${'a'.repeat(100)}` }, ORIGIN],
+    [{ 'x-forwarded-host': `${'a'.repeat(252)}:80` }, `http://${'a'.repeat(252)}:80`],
+    [{ 'x-forwarded-host': `${'a'.repeat(253)}:80` }, ORIGIN],
     [{ 'x-forwarded-host': 'a"b', 'x-forwarded-proto': 'gopher', 'x-forwarded-prefix': '/<x>' }, ORIGIN],
   ])('forwarded %j', async (headers, base) => {
     expect((await h.get('/streams/parcels', ATOM, headers)).json().id).toBe(`${base}/streams/parcels`);
   });
+});
+
+test('links count in what a page may have: one of long addresses ends early, and leads on to all the rest', async () => {
+  const MAX = 200_000;
+  const { store, clock } = setUp();
+  const h = harness({ store, clock, options: { readPageBytesMax: MAX } });
+  const name = '日'.repeat(1_000);
+  await h.fill(name, ...Array.from({ length: 60 }, () => ({})));
+  await h.fill('links', ...Array.from({ length: 60 }, () => ({})));
+  const headers = { 'x-forwarded-host': 'h'.repeat(255), 'x-forwarded-prefix': 'p'.repeat(100) };
+  for (const [stream, count] of [[encodeURIComponent(name), 60], ['%24all', 120]] as const) {
+    let path: string | undefined = `/streams/${stream}/head/backward/200`;
+    let entries = 0;
+    for (let pages = 0; path !== undefined; pages++) {
+      expect(pages).toBeLessThan(20);
+      const reply: Awaited<ReturnType<typeof h.get>> = await h.get(path, ATOM, headers);
+      // The links of the page itself are eight more.
+      expect(reply.text.length).toBeLessThan(MAX + 100_000);
+      const { entries: shown, links } = reply.json();
+      entries += shown.length;
+      path = links.find(({ relation }: { relation: string }) => relation === 'next')?.uri.replace(/^http:\/\/h+\/p+/, '');
+      if (pages === 0) expect(shown.length).toBeLessThan(count);
+    }
+    expect(entries).toBe(count);
+  }
 });
 
 describe('expired events between live ones, where a clock was set back', () => {

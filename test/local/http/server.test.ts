@@ -71,6 +71,11 @@ describe('requests and replies', () => {
     await call(server, { path: '/streams/%24all/a%2Fb?x=%20y', method: 'DELETE', headers: { 'ES-EventType': 'päckchen' } });
     expect(seen).toEqual(['DELETE', `${server.url}/streams/%24all/a%2Fb?x=%20y`, 'päckchen', null]);
   });
+  test('a host has at most 255 characters: links repeat it', async () => {
+    const server = await serve((request) => new Response(new URL(request.url).hostname));
+    const host = async (length: number) => (await call(server, { headers: { host: 'h'.repeat(length) } })).body;
+    expect([await host(255), await host(256)]).toEqual(['h'.repeat(255), '_invalid_']);
+  });
   test('a body is read byte for byte', async () => {
     const server = await serve(async (request) => new Response(await readBody(request, 1_000_000)));
     const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, i) => (i * 31) & 0x7f));
