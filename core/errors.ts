@@ -10,7 +10,7 @@ export class SkuaError extends Error {
   readonly data: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, data: Record<string, unknown> = {}, cause?: unknown) {
-    super(message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX - 1)}…` : message, cause === undefined ? undefined : { cause });
+    super(message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX - 1).toWellFormed()}…` : message, cause === undefined ? undefined : { cause });
     this.name = 'SkuaError';
     this.code = code;
     this.data = data;

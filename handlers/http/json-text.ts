@@ -276,7 +276,19 @@ export class JsonReader extends JsonScanner {
   }
 
   #number(): string {
-    const match = this.at < this.text.length ? NUMBER.exec((NUMBER.lastIndex = this.at, this.text)) : null;
+    // Most numbers are integers, which stay as they are.
+    const { text } = this;
+    let i = this.at;
+    let c = text.charCodeAt(i);
+    if (c > 48 && c <= 57) {
+      do c = text.charCodeAt(++i); while (c >= 48 && c <= 57);
+      if (c !== 46 && c !== 101 && c !== 69) {
+        const from = this.at;
+        this.at = i;
+        return text.slice(from, i);
+      }
+    }
+    const match = this.at < text.length ? NUMBER.exec((NUMBER.lastIndex = this.at, text)) : null;
     if (match === null) return this.fail('a value was expected');
     this.at = NUMBER.lastIndex;
     return numberText(match[0], match[1], match[2]);

@@ -17,11 +17,14 @@ export class Turns {
     return (this.#last = this.#last.then(() => this.#clock.yield()));
   }
 
-  /** Does work that yields behind each of its slices. */
-  async run<T>(work: Iterator<void, T, undefined>): Promise<T> {
-    for (let step = work.next(); ; step = work.next()) {
-      if (step.done === true) return step.value;
+  /** Does work that yields behind each of its slices. `between` is called behind each. */
+  async run<T>(work: Iterator<void, T, undefined>, between?: () => void): Promise<T> {
+    for (;;) {
+      // The first slice has its turn, too: many may begin at once.
       await this.take();
+      const step = work.next();
+      if (step.done === true) return step.value;
+      between?.();
     }
   }
 }

@@ -113,12 +113,10 @@ export function slicedReply(call: Call, app: App, content: Sliced, chosen: Repre
 async function longReply(call: Call, app: App, content: Sliced, chosen: Representation, caching: Caching): Promise<Reply> {
   const out = new JsonBytes();
   const share = app.server.replyShareOf?.(call.request);
-  const slices = content.write(out);
-  while (slices.next().done !== true) {
+  await app.turns.run(content.write(out), () => {
     hold(share, out.length);
-    await app.turns.take();
     if (share?.isClosed === true) throw new SkuaError('aborted', 'The client went away.');
-  }
+  });
   hold(share, out.length);
   return document(call, out.take(), chosen.contentType, caching);
 }
