@@ -142,12 +142,19 @@ function placeOf({ code, data }: SkuaError): Record<string, unknown> | undefined
   return code === 'reload_failed' || code === 'certificate_invalid' ? { file: data['file'], reason: data['reason'] } : undefined;
 }
 
+/** Characters of the longest text beside the detail, which core/errors.ts bounds: it may quote what was sent, too. */
+const SHOWN_LENGTH_MAX = 8_192;
+
+function shown(value: unknown): unknown {
+  return typeof value === 'string' && value.length > SHOWN_LENGTH_MAX ? `${value.slice(0, SHOWN_LENGTH_MAX - 1).toWellFormed()}…` : value;
+}
+
 /** The problem document: `code`, `title`, `detail`, a `hint` where there is more to say than the documented text, and what it is about. */
 export function problemText(error: SkuaError, reason: string): string {
   const usersError = USERS_ERRORS[error.code];
   return JSON.stringify({
     code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message,
-    hint: error.data['hint'], ...(error.code === 'invalid_metadata' && { key: error.data['key'] }), scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...(error.code === 'late_order' && { seen: error.data['seen'] }), ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
+    hint: shown(error.data['hint']), ...(error.code === 'invalid_metadata' && { key: shown(error.data['key']) }), scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...(error.code === 'late_order' && { seen: error.data['seen'] }), ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
   });
 }
 

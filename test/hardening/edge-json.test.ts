@@ -18,9 +18,14 @@ function deep(count: number, depth = 60): string {
   return '['.repeat(depth) + Array(count).fill('1').join(',') + ']'.repeat(depth);
 }
 
-/** The clock's turns, which are counted. */
-function countedTurns(): { readonly turns: Turns; count: number } {
-  const counted = { turns: new Turns({ yield: () => (counted.count++, Promise.resolve()) }), count: 0 };
+interface Counted {
+  readonly turns: Turns;
+  count: number;
+}
+
+/** Turns of a clock, which are counted. */
+function countedTurns(): Counted {
+  const counted: Counted = { turns: new Turns({ yield: (): Promise<void> => { counted.count++; return Promise.resolve(); } }), count: 0 };
   return counted;
 }
 
