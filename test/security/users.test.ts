@@ -193,19 +193,20 @@ describe('changing', () => {
 
   test('tells whoever does not know the password nothing of who there is, neither by the answer nor by what it costs', async () => {
     const { security: { users }, keys } = world;
-    const asked = async (name: string, isLocal: boolean, password = 'wrong') => {
+    const asked = async (name: string, isLocal: boolean, password: string) => {
       keys.derivations = [];
-      const error = await users.changePassword(name, password, 'x', '10.0.0.3', isLocal).catch((refusal: unknown) => refusal as { code: string; message: string });
-      return [(error as { code: string }).code, (error as Error).message, keys.derivations];
+      const told: unknown = await users.changePassword(name, password, 'x', '10.0.0.3', isLocal).catch((refusal: unknown) => refusal);
+      const { code, message } = told as { readonly code: string; readonly message: string };
+      return [code, message, keys.derivations];
     };
-    for (const args of [[false], [true], [false, ''], [true, '']] as const) {
-      const known = await asked('kim', ...args);
+    for (const [isLocal, password] of [[false, 'wrong'], [true, 'wrong'], [false, ''], [true, '']] as const) {
+      const known = await asked('kim', isLocal, password);
       expect(known[0]).toBe('wrong_password');
-      for (const name of ['no', 'x'.repeat(5_000), '\ud800', '']) expect(await asked(name, ...args)).toEqual(known);
+      for (const name of ['no', 'x'.repeat(5_000), '\ud800', '']) expect(await asked(name, isLocal, password)).toEqual(known);
     }
     // Guesses at what is not there are limited alike.
-    for (let i = 0; i < 10; i++) await asked('nobody', false);
-    expect((await asked('nobody', false))[0]).toBe('too_many_failures');
+    for (let i = 0; i < 10; i++) await asked('nobody', false, 'wrong');
+    expect((await asked('nobody', false, 'wrong'))[0]).toBe('too_many_failures');
   });
 
   test('counts wrong passwords there with those of logins', async () => {
