@@ -17,6 +17,11 @@ export const ANONYMOUS: Principal = { name: null, roles: [] };
 /** The node itself, and everybody while security is off. */
 export const SYSTEM: Principal = { name: 'system', roles: ['system', ADMINISTRATORS] };
 
+/** Who a connector is where it writes: in no group, so that a list lets it in by its name or with everybody. */
+export function connectorPrincipal(connectorId: string): Principal {
+  return { name: `connector:${connectorId}`, roles: [] };
+}
+
 export function isAnonymous(principal: Principal): boolean {
   return principal.name === null;
 }

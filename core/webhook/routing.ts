@@ -6,6 +6,8 @@ import { checkWritableName } from '../streams/names.ts';
 import { encodeText } from '../text.ts';
 import type { WebhookSettings } from './active.ts';
 import type { TestInput, TestResult } from './api.ts';
+import { refusalOfList, shownStream } from './writer.ts';
+import type { ListedAccess } from './writer.ts';
 
 /** What a call looks like to a routing script, and what the script may answer; webhook-source.md parts 2 and 7. */
 
@@ -44,11 +46,8 @@ function isAllowedStream(streams: readonly string[] | null, stream: string): boo
 /** Why a connector with this setting may not write to a stream; null when it may. What begins with `$` no setting allows: refusalOfRoute refuses it. */
 export function refusalOfStream(stream: string, streams: readonly string[] | null): string | null {
   if (isAllowedStream(streams, stream)) return null;
-  return `The connector may not write to the stream ${JSON.stringify(stream.slice(0, SHOWN_LENGTH_MAX).toWellFormed())}, which its setting streams does not name. Return another name, or add it to the setting.`;
+  return `The connector may not write to the stream ${shownStream(stream)}, which its setting streams does not name. Return another name, or add it to the setting.`;
 }
-
-/** UTF-16 code units of a stream's name in a reason. */
-const SHOWN_LENGTH_MAX = 100;
 
 /** Why a call can't be written where its script wants it; null when it can. */
 function refusalOfRoute(stream: string, schema: string | null): string | null {
@@ -72,7 +71,7 @@ interface Trial {
 }
 
 /** Runs the script as the ingest would, and tells what would come of the call. Nothing is written, and the lane is left for the caller to release. */
-export async function tryScript({ sandbox, clock }: { sandbox: RoutingSandbox; clock: Clock }, { lane, connectorId, script, streams, input }: Trial): Promise<TestResult> {
+export async function tryScript({ sandbox, clock, access = null }: { sandbox: RoutingSandbox; clock: Clock; access?: ListedAccess }, { lane, connectorId, script, streams, input }: Trial): Promise<TestResult> {
   if (!isJsonBody(input.body)) return { outcome: 'invalid-json', stream: null, schema: null, error: 'The body is no JSON that a call may have.', durationMs: 0 };
   const headers = Object.entries(input.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   const requestJson = routingRequestJson(input.body, headers.filter(isGiven), `/webhook/${connectorId}`, Object.entries(input.query).filter(isGiven));
@@ -82,7 +81,7 @@ export async function tryScript({ sandbox, clock }: { sandbox: RoutingSandbox; c
   const durationMs = 'cpuMs' in result ? result.cpuMs : clock.monotonicMs() - startMs;
   if (result.kind !== 'routed') return { outcome: result.kind, stream: null, schema: null, error: result.kind === 'skipped' ? null : result.reason, durationMs };
   const { stream, schema } = result;
-  const error = refusalOfRoute(stream, schema) ?? refusalOfStream(stream, streams);
+  const error = refusalOfRoute(stream, schema) ?? refusalOfStream(stream, streams) ?? await refusalOfList(access, connectorId, stream);
   return { outcome: error === null ? 'routed' : 'failed', stream, schema, error, durationMs };
 }
 

@@ -273,7 +273,7 @@ class Node implements RunningNode {
     if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);
     else this.#control.opened(this.#open, await lastEpoch(store));
     this.#reloader ??= this.#createReloader();
-    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { log: this.#log, meter: this.#metrics, clock: machineClock, commandStore: store });
+    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { access: security?.access ?? null, log: this.#log, meter: this.#metrics, clock: machineClock, commandStore: store });
     const { autoScavenge, orders, run } = objects === null ? await this.#openAutoScavenge() : { ...objects, orders: null };
     this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: machineClock, log: this.#log, meter: this.#metrics,
       // One that somebody asked for is told by the request.

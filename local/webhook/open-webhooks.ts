@@ -2,6 +2,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { RoutingLimits, RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
+import type { StreamAccess } from '../../core/security/api.ts';
 import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { createConnectors } from '../../core/webhook/connectors/registry.ts';
@@ -24,6 +25,8 @@ export interface OpenWebhooks extends Webhooks {
 }
 
 interface OpenWebhooksParts {
+  /** The node's access lists; null while security is off. */
+  readonly access: StreamAccess | null;
   readonly log: Log;
   readonly meter: Meter;
   /** The time of senders: by it they sign. */
@@ -33,12 +36,12 @@ interface OpenWebhooksParts {
 }
 
 /** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
-export async function openWebhooks(store: EventStore, values: Values, { log, meter, clock, commandStore = store }: OpenWebhooksParts): Promise<OpenWebhooks> {
+export async function openWebhooks(store: EventStore, values: Values, { access, log, meter, clock, commandStore = store }: OpenWebhooksParts): Promise<OpenWebhooks> {
   const token = await dataProtectionToken(values);
   if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token begins or ends with a blank. It could not be listed among the previous ones later: choose another.', EXIT.usage);
   const secrets = new SealedSecrets(nodeKeys, [token, ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
-  const parts = { store, clock, ids: systemIds, log, sandbox };
+  const parts = { store, access, clock, ids: systemIds, log, sandbox };
   const connectors = createConnectors({ ...parts, store: commandStore, secrets });
   // It wants to know of connectors that stop, before any of them runs.
   const ingest = createIngest({ ...parts, active: connectors, keys: nodeKeys, meter });

@@ -15,7 +15,7 @@ const sandbox: RoutingSandbox = { check: async () => null, route: async () => ({
 export async function fakeConnectors(): Promise<Connectors> {
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const ids = new SeededIds(77);
-  const connectors = createConnectors({ store: new ModelStore(clock, ids), clock, ids, log: silentLog, sandbox, secrets: new SealedSecrets(nodeKeys, ['token']) });
+  const connectors = createConnectors({ store: new ModelStore(clock, ids), clock, ids, log: silentLog, sandbox, access: null, secrets: new SealedSecrets(nodeKeys, ['token']) });
   await connectors.create('parcels', 'Parcels', new Map([['instanceTypeName', 'webhook-source'], ['routingScript', btoa('const route = () => null;')]]));
   return connectors;
 }

@@ -11,6 +11,7 @@ import { ConnectorCache, isConnectorId } from './cache.ts';
 import { ConnectorCommands } from './commands.ts';
 import type { Activation, ConnectorRecord } from './events.ts';
 import { maskSecrets } from './secrets.ts';
+import type { ListedAccess } from '../writer.ts';
 import { ConnectorStreams } from './streams.ts';
 import { checkConnectorId, nameOf, quoted, Validator } from './validation.ts';
 import { INSTANCE_TYPE } from './settings.ts';
@@ -36,6 +37,8 @@ interface ConnectorParts {
   readonly ids: Ids;
   readonly log: Log;
   readonly sandbox: RoutingSandbox;
+  /** As of the ingest: by it a test says where the connector may not write. */
+  readonly access: ListedAccess;
   readonly secrets: SealedSecrets;
 }
 
@@ -57,10 +60,10 @@ class Registry implements RunningConnectors {
   readonly #validator: Validator;
   readonly #commands: ConnectorCommands;
 
-  constructor({ store, clock, ids, log, sandbox, secrets }: ConnectorParts) {
+  constructor({ store, clock, ids, log, sandbox, access, secrets }: ConnectorParts) {
     this.#log = log;
     this.#streams = new ConnectorStreams(store, ids, clock);
-    this.#validator = new Validator({ sandbox, secrets, clock, log });
+    this.#validator = new Validator({ sandbox, access, secrets, clock, log });
     this.#cache = new ConnectorCache({
       streams: this.#streams, log,
       activate: (record, activation) => this.#validator.activate(record, activation),

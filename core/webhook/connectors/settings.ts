@@ -171,7 +171,7 @@ function refusalOfAllowed(value: string): string | null {
 /** What is allowed and yet worth a warning to whoever configures it. */
 export function warningsOf({ signature, streams }: WebhookSettings): readonly string[] {
   if (signature !== null || streams !== null) return [];
-  return ['Calls are not signed, and the setting streams is absent: whoever reaches this connector can write to every stream that its script can name and that does not begin with $. Add a signature, or name in streams where it may write.'];
+  return ['Calls are not signed, and the setting streams is absent: whoever reaches this connector can write to every stream that its script can name, that does not begin with $, and whose access list lets everybody or this connector write. Add a signature, or name in streams where it may write.'];
 }
 
 function parseDeduplication(fields: SettingFields): DeduplicationSettings {

@@ -10,6 +10,7 @@ import type { Activation, ConnectorRecord } from './events.ts';
 import { shown, spellNames } from './settings-shape.ts';
 import { openSecrets, unmaskSecrets } from './secrets.ts';
 import { tryScript } from '../routing.ts';
+import type { ListedAccess } from '../writer.ts';
 import { parseWebhookSettings, warningsOf } from './settings.ts';
 import type { ParsedSettings } from './settings.ts';
 
@@ -47,6 +48,7 @@ export function nameOf(connectorId: string, given: string | null): string {
 
 interface ValidatorParts {
   readonly sandbox: RoutingSandbox;
+  readonly access: ListedAccess;
   readonly secrets: SealedSecrets;
   readonly clock: Clock;
   readonly log: Log;

@@ -20,6 +20,8 @@ import { ByteBudget, PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
 import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing.ts';
+import { refusalOfList } from '../writer.ts';
+import type { ListedAccess } from '../writer.ts';
 
 /**
  * Takes the calls of senders; webhook-source.md parts 5 to 7, http-api.md section 10. In this order: signature (401),
@@ -31,6 +33,8 @@ interface IngestParts {
   readonly active: ActiveConnectors;
   readonly sandbox: RoutingSandbox;
   readonly store: EventStore;
+  /** The access lists, in which the connectors are callers as others; null while security is off. */
+  readonly access: ListedAccess;
   readonly keys: Keys;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -208,7 +212,7 @@ class WebhookCalls implements Ingest {
       if (refusal !== null) return refusal;
     }
     // An earlier note counts for the script, and not for what the connector may do today.
-    const forbidden = refusalOfStream(delivery.stream, connector.settings.streams);
+    const forbidden = refusalOfStream(delivery.stream, connector.settings.streams) ?? await refusalOfList(this.#parts.access, connector.connectorId, delivery.stream);
     if (forbidden !== null) return refused(500, 'refused-stream', forbidden);
     const written = intake.accept(delivery, namesOf(call));
     return written === null ? { kind: 'refused', verdict: intake.isStopping ? STOPPING : FULL } : { kind: 'accepted', written };

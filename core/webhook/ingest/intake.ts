@@ -8,6 +8,8 @@ import type { EventStore } from '../../streams/api.ts';
 import { deliveriesStream } from '../active.ts';
 import type { ActiveConnector } from '../active.ts';
 import type { IngestStatus } from '../api.ts';
+import { listedAuthorize } from '../writer.ts';
+import type { ListedAccess } from '../writer.ts';
 import { Deduplication } from './deduplication.ts';
 import { Pipeline } from './pipeline.ts';
 import type { ByteBudget, PipelineLimits, WriteOutcome } from './pipeline.ts';
@@ -19,6 +21,7 @@ import type { Delivery, DeliveryIdOf } from './delivery.ts';
 
 interface IntakeParts {
   readonly store: EventStore;
+  readonly access: ListedAccess;
   readonly keys: Keys;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -48,7 +51,7 @@ export class Intake {
 
   constructor(connector: ActiveConnector, parts: IntakeParts) {
     const { connectorId, settings, secrets } = connector;
-    const { store, keys, clock, ids, log, limits, budget } = parts;
+    const { store, access, keys, clock, ids, log, limits, budget } = parts;
     this.connector = connector;
     this.#parts = parts;
     this.verifier = settings.signature === null ? null : createSignatureVerifier(keys, settings.signature, secrets);
@@ -57,7 +60,7 @@ export class Intake {
     this.deduplication = enabled ? new Deduplication({ store, clock, ids, stream: deliveriesStream(connectorId), maxAgeMs, maxCount }) : null;
     this.rejections = parts.rejections;
     this.#pipeline = new Pipeline({
-      store, clock, limits, budget, deduplication: this.deduplication,
+      store, clock, limits, budget, deduplication: this.deduplication, authorize: ({ stream, authorize }) => listedAuthorize(access, connectorId, stream, authorize),
       onWithdrawalFailed: (error) => log.warn('the note of a refused delivery could not be withdrawn: it will be looked for in its stream when it comes again', { connectorId, error: String(error) }),
     });
   }
@@ -157,7 +160,8 @@ export function confirmed(outcome: WriteOutcome): Verdict {
   switch (outcome.kind) {
     case 'written': return { status: 201, outcome: 'written', reason: null };
     case 'stopped': return { status: 503, outcome: 'stopping', reason: null };
-    case 'failed': return { status: outcome.isPassing ? 503 : 500, outcome: 'write-failed', reason: null };
+    // The list changed between the question and the write's turn.
+    case 'failed': return { status: outcome.isPassing ? 503 : 500, outcome: outcome.code === 'access_denied' ? 'refused-stream' : 'write-failed', reason: null };
   }
 }
 

@@ -1,7 +1,7 @@
 import { isSkuaError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { ANY } from '../../streams/api.ts';
-import type { EventStore } from '../../streams/api.ts';
+import type { Authorize, EventStore } from '../../streams/api.ts';
 import type { Deduplication } from './deduplication.ts';
 import type { Delivery } from './delivery.ts';
 
@@ -50,6 +50,8 @@ export class ByteBudget {
 interface PipelineParts {
   readonly store: EventStore;
   readonly clock: Clock;
+  /** What decides in its turn whether the event may be written; asked for before each attempt, since lists may have changed. */
+  readonly authorize: (delivery: Delivery) => Authorize | null | Promise<Authorize | null>;
   /** Null: every call is written. */
   readonly deduplication: Deduplication | null;
   readonly limits: PipelineLimits;
@@ -145,11 +147,15 @@ export class Pipeline {
   }
 
   async #write(entry: Entry): Promise<void> {
-    const { store, deduplication } = this.#parts;
+    const { store, deduplication, authorize } = this.#parts;
     const { delivery } = entry;
-    const { eventId, stream, type, data, metadata, authorize } = delivery;
+    const { eventId, stream, type, data, metadata } = delivery;
     try {
-      await this.#persistently(() => store.append(stream, ANY, [{ id: eventId, type, isJson: true, data, metadata }], authorize ?? undefined));
+      const append = (decides: Authorize | null) => store.append(stream, ANY, [{ id: eventId, type, isJson: true, data, metadata }], decides ?? undefined);
+      await this.#persistently(() => {
+        const asked = authorize(delivery);
+        return asked instanceof Promise ? asked.then(append) : append(asked);
+      });
     } catch (error) {
       if (delivery.note >= 0 && isSkuaError(error) && DEFINITE.has(error.code)) await deduplication!.withdraw(delivery).catch(this.#parts.onWithdrawalFailed);
       return this.#end(entry, failure(error));

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { RoutingLimits, RoutingSandbox } from '../../../core/ports/routing-sandbox.ts';
+import { AccessLists } from '../../../core/security/stream-access.ts';
 import { SealedSecrets } from '../../../core/security/sealed-secrets.ts';
 import type { ActiveConnector, ActiveConnectors, WebhookSettings } from '../../../core/webhook/active.ts';
 import type { InboundCall, IngestStatus, WebhookIngest } from '../../../core/webhook/api.ts';
@@ -30,7 +31,9 @@ export async function openWebhooks({ settings, store, world }: FunctionStore, de
   const secrets = new SealedSecrets(nodeKeys, [await secretOf(settings, 'Connectors:DataProtection:Token') ?? '', ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = lazySandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] }, loadSandbox);
   const { clock, ids, log, meter } = world;
-  const parts = { store, clock, ids, log, sandbox };
+  // Lists alone, without the users that a function of senders does not know.
+  const access = values.Insecure ? null : new AccessLists({ store, clock, log, meter, allowAnonymous: values.AllowAnonymousStreamAccess });
+  const parts = { store, access, clock, ids, log, sandbox };
   const connectors = createConnectors({ ...parts, secrets });
   const ingest = createIngest({ ...parts, active: confirmedConnectors(connectors, deadline), keys: nodeKeys, meter });
   let resuming: Promise<void> | null = null;

@@ -23,8 +23,8 @@ const PATH = /^\/webhook\/([^/]+)$/;
 const METHODS = 'POST, OPTIONS';
 
 /**
- * The one route of senders without all the others: senders have signatures and no users, so neither logins nor access
- * lists have to be loaded, and a cold start is what a sender waits for.
+ * The one route of senders without all the others: senders have signatures and no users, so that no logins have to be loaded, and a cold
+ * start is what a sender waits for. Of access lists those are read that say where a connector may write.
  */
 function createWebhookApp(context: AppContext): (request: Request) => Promise<Response> {
   const app = appOf(context);

@@ -78,7 +78,7 @@ export async function openWorld(): Promise<World> {
   const instance = (tokens: readonly string[] = ['token-1']): Instance => {
     const sandbox = new FakeSandbox();
     const log = new KeptLog();
-    const connectors = createConnectors({ store: observed.store, clock, ids: new SeededIds(++seed), log, sandbox, secrets: new SealedSecrets(nodeKeys, tokens) });
+    const connectors = createConnectors({ store: observed.store, clock, ids: new SeededIds(++seed), log, sandbox, access: null, secrets: new SealedSecrets(nodeKeys, tokens) });
     return { connectors, sandbox, log };
   };
   return Object.assign(observed, { clock, instance, raw: opened.store, close: () => opened.close() });

@@ -1,6 +1,7 @@
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import type { Meter, MeterLabels } from '../../../core/ports/meter.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
+import type { StreamAccess } from '../../../core/security/api.ts';
 import type { OpenStore } from '../../../core/store/open-store.ts';
 import type { EventStore, StoredEvent } from '../../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../../core/text.ts';
@@ -115,6 +116,7 @@ export interface RigOptions {
   readonly limits?: Partial<IngestLimits>;
   readonly opened?: OpenStore;
   readonly active?: FakeActive;
+  readonly access?: StreamAccess;
 }
 
 /** An ingest over the real store. */
@@ -127,7 +129,7 @@ export async function openRig(options: RigOptions = {}): Promise<Rig> {
   const sandbox = new FakeSandbox();
   const meter = new CountingMeter();
   const log = new LogLines();
-  const ingest = createIngest({ active, sandbox, store: gated.store, keys: nodeKeys, clock, ids: new SeededIds(seed + 1_000), log, meter, ...(options.limits && { limits: options.limits }) });
+  const ingest = createIngest({ active, sandbox, store: gated.store, access: options.access ?? null, keys: nodeKeys, clock, ids: new SeededIds(seed + 1_000), log, meter, ...(options.limits && { limits: options.limits }) });
   const sleepers = clock.sleeping;
   return {
     opened, clock, gated, active, sandbox, meter, log, ingest,

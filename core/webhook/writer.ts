@@ -1,0 +1,37 @@
+import { isSkuaError } from '../errors.ts';
+import type { StreamAccess } from '../security/api.ts';
+import { connectorPrincipal } from '../security/principal.ts';
+import type { Authorize } from '../streams/api.ts';
+
+/** What the access lists say about a connector that writes to streams, however the routing script came to name one. With security off, which is null, nothing is asked. */
+export type ListedAccess = Pick<StreamAccess, 'check' | 'authorizeWrite'> | null;
+
+/** Why the list of a stream lets the connector write nothing there, by what it says now; null where it does not. Rejects where the list can't be read. */
+export async function refusalOfList(access: ListedAccess, connectorId: string, stream: string): Promise<string | null> {
+  try {
+    await access?.check(connectorPrincipal(connectorId), 'write', stream);
+    return null;
+  } catch (error) {
+    if (!isSkuaError(error, 'access_denied')) throw error;
+    return `The connector may not write to the stream ${shownStream(stream)}, whose access list keeps it out. Return another name, or let an administrator name connector:${connectorId}, or $all for everybody, in its $w.`;
+  }
+}
+
+/** UTF-16 code units of a stream's name in a reason. */
+const SHOWN_LENGTH_MAX = 100;
+
+/** The name of a stream for a reason. */
+export function shownStream(stream: string): string {
+  return JSON.stringify(stream.slice(0, SHOWN_LENGTH_MAX).toWellFormed());
+}
+
+/** What asks the list again when an event takes its place in the log, behind what else has to let it. */
+export function listedAuthorize(access: ListedAccess, connectorId: string, stream: string, first: Authorize | null): Authorize | null | Promise<Authorize | null> {
+  const asked = access?.authorizeWrite(connectorPrincipal(connectorId), 'write', stream) ?? null;
+  return asked instanceof Promise ? asked.then((listed) => both(first, listed)) : both(first, asked);
+}
+
+function both(first: Authorize | null, second: Authorize | null): Authorize | null {
+  if (first === null || second === null) return first ?? second;
+  return (metadata, endOf) => first(metadata, endOf) ?? second(metadata, endOf);
+}
