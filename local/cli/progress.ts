@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import { coloursFor } from './io.ts';
+import { CLEAR_LINE, coloursFor, draw } from './io.ts';
 import type { Io, Output } from './io.ts';
 
 /** A bar is redrawn at most this often. */
@@ -129,7 +129,7 @@ export class Progress {
 
   /** Takes the bar off the terminal, so that other lines can be written. */
   clear(): void {
-    if (this.#isBarShown) this.#options.output.write('\r\u001B[2K');
+    if (this.#isBarShown) draw(this.#options.output, CLEAR_LINE);
     this.#isBarShown = false;
   }
 
@@ -148,7 +148,8 @@ export class Progress {
     const length = Math.max(BAR_MIN, columns - TEXT_COLUMNS);
     const full = Math.round(figures.done * length);
     const bar = coloursFor(output, env).green('#'.repeat(full)) + '-'.repeat(length - full);
-    output.write(`\r\u001B[2K[${bar}] ${progressText(figures).slice(0, Math.max(0, columns - length - 4))}`);
+    draw(output, CLEAR_LINE);
+    output.write(`[${bar}] ${progressText(figures).slice(0, Math.max(0, columns - length - 4))}`);
     this.#isBarShown = true;
   }
 }

@@ -1,7 +1,7 @@
 import type { Command, Input } from './command.ts';
 import { describeFailure, didYouMean, UsageError } from './failure.ts';
 import { commandHelp, groupHelp, programHelp } from './help.ts';
-import { coloursFor, EXIT, line } from './io.ts';
+import { coloursFor, EXIT, line, safeIo, shown } from './io.ts';
 import type { ExitCode, Io } from './io.ts';
 import { parseValue } from './options.ts';
 import type { OptionTable } from './options.ts';
@@ -12,7 +12,8 @@ interface Program {
 }
 
 /** Runs a command line and gives the exit code. Errors end up on stderr, each with a code and what to do. */
-export async function runProgram(program: Program, words: readonly string[], io: Io): Promise<ExitCode> {
+export async function runProgram(program: Program, words: readonly string[], given: Io): Promise<ExitCode> {
+  const io = safeIo(given);
   try {
     return await dispatch(program, words, io);
   } catch (error) {
@@ -23,7 +24,7 @@ export async function runProgram(program: Program, words: readonly string[], io:
       return EXIT.usage;
     }
     const failure = describeFailure(error);
-    line(io.stderr, `${red('error')} ${failure.code}: ${failure.message}`);
+    line(io.stderr, `${red('error')} ${failure.code}: ${failure.code === 'internal' ? failure.message : shown(failure.message)}`);
     return failure.exitCode;
   }
 }

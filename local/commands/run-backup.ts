@@ -13,7 +13,7 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { createKeyFile } from '../cli/key-files.ts';
 import { backupIdOf, lanesOf, placeOf, repositoryCommand, runInterruptibly, runningText, whenEndedText, withRepository, withRestoreWorld } from '../backup/world.ts';
-import { coloursFor, counted, countText, EXIT, line, tableLines } from '../cli/io.ts';
+import { coloursFor, counted, countText, EXIT, line, shown, tableLines } from '../cli/io.ts';
 import type { Column, ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
@@ -73,7 +73,7 @@ export async function runBackupList({ options }: Input<typeof backupListOptions>
     if (options.json) {
       line(io.stdout, JSON.stringify({ repository: repository.place, isEncrypted: repository.info.isEncrypted, backups: backups.map(documentOf), proven: proven === null ? null : { backupId: proven.backupId, provenAt: timeText(proven.provenMs) }, damaged }, null, 2));
     } else showList(repository.place, backups, proven?.backupId ?? null, repositoryCommand('backup drill', options.repository!, options), io);
-    if (!options.json) for (const { key, message } of damaged) line(io.stdout, `${coloursFor(io.stdout, io.env).red('damaged')} ${key}: ${message}`);
+    if (!options.json) for (const { key, message } of damaged) line(io.stdout, `${coloursFor(io.stdout, io.env).red('damaged')} ${shown(key)}: ${shown(message)}`);
     return damaged.length === 0 ? EXIT.ok : EXIT.failed;
   });
 }

@@ -4,7 +4,7 @@ import type { ClusterStatus, MemberStatus } from '../cluster/gossip-client.ts';
 import { nodeOf } from '../cli/command.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../cli/failure.ts';
-import { coloursFor, countText, EXIT, line, tableLines } from '../cli/io.ts';
+import { coloursFor, countText, draw, EXIT, line, tableLines } from '../cli/io.ts';
 import type { Column, ExitCode, Io } from '../cli/io.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { bytesText } from '../cli/progress.ts';
@@ -81,7 +81,12 @@ async function watch(asked: Asked, json: boolean, io: Io, lookMs: number): Promi
       const text = lines.join('\n');
       if (inPlace) {
         // Up to where the last one began; each line is cleared to its end, and so is what lies below.
-        io.stdout.write(`${height === 0 ? '' : `\u001B[${height}A`}${lines.map((each) => `${each}\u001B[K\n`).join('')}\u001B[J`);
+        if (height > 0) draw(io.stdout, `\u001B[${height}A`);
+        for (const each of lines) {
+          io.stdout.write(each);
+          draw(io.stdout, '\u001B[K\n');
+        }
+        draw(io.stdout, '\u001B[J');
         height = lines.length;
       } else if (text !== last) {
         line(io.stdout, text);

@@ -28,7 +28,7 @@ export async function runClusterTry({ options }: Input<typeof clusterTryOptions>
   process.on('exit', killAll);
   const interrupted = new Promise<void>((resolve) => { interrupt.signal.addEventListener('abort', () => resolve(), { once: true }); });
   try {
-    await Promise.race([Promise.all(members.map(startedOrFailed)), interrupted]);
+    await Promise.race([Promise.all(members.map((member) => startedOrFailed(member, io))), interrupted]);
     if (!interrupt.signal.aborted) {
       banner(members, storage, io);
       await Promise.race([Promise.all(members.map((member, i) => toldOfEnd(member, i, interrupt.signal, io))), interrupted]);
@@ -45,9 +45,11 @@ export async function runClusterTry({ options }: Input<typeof clusterTryOptions>
   }
 }
 
-async function startedOrFailed(member: TryOutMember): Promise<void> {
+async function startedOrFailed(member: TryOutMember, io: Io): Promise<void> {
   if (await member.started !== null) return;
-  throw new CommandError('member_failed', `A member did not start (exit ${await member.ended}). It said:\n${member.lastLines()}\nIts log: ${member.place.logFile}`, EXIT.failed);
+  const code = await member.ended;
+  line(io.stderr, member.lastLines());
+  throw new CommandError('member_failed', `A member did not start (exit ${code}): what it said stands above. Its log: ${member.place.logFile}`, EXIT.failed);
 }
 
 async function toldOfEnd(member: TryOutMember, i: number, signal: AbortSignal, io: Io): Promise<void> {

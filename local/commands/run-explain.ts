@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
-import { coloursFor, counted, countText, EXIT, line, tableLines } from '../cli/io.ts';
+import { coloursFor, counted, countText, EXIT, line, shown, tableLines } from '../cli/io.ts';
 import type { Column, ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { UsageError } from '../cli/failure.ts';
@@ -79,11 +79,11 @@ const KEPT: readonly Column[] = [{ title: 'events', align: 'left' }, { title: 'c
 export function showExplanation({ stream, lastEventNumber, metadata, ignored = [], rules, removed, kept, redacted, waiting }: ExplanationDocument, ways: Ways, io: Io): void {
   const { bold, red, green, dim, yellow } = coloursFor(io.stdout, io.env);
   const out = (text = '') => line(io.stdout, text);
-  out(`${bold(stream)}: ${lastEventNumber < 0 ? 'no events' : `last event ${numberText(lastEventNumber)}`}`);
+  out(`${bold(shown(stream))}: ${lastEventNumber < 0 ? 'no events' : `last event ${numberText(lastEventNumber)}`}`);
   const unreadable = ignored.find(({ key }) => key === null);
-  out(`metadata: ${metadata !== null ? JSON.stringify(metadata) : unreadable !== undefined ? unreadable.value : dim('none')}`);
-  for (const { key, value, why } of ignored) out(`${yellow('ignored:')}  ${key === null ? 'all of it' : `${key} ${value}`}: ${why}`);
-  out(`rules:    ${rules.length === 0 ? dim('none, so nothing is ever removed') : rules.map(ruleText).join(', ')}`);
+  out(`metadata: ${metadata !== null ? JSON.stringify(metadata) : unreadable !== undefined ? shown(unreadable.value) : dim('none')}`);
+  for (const { key, value, why } of ignored) out(`${yellow('ignored:')}  ${key === null ? 'all of it' : shown(`${key} ${value}`)}: ${shown(why)}`);
+  out(`rules:    ${rules.length === 0 ? dim('none, so nothing is ever removed') : shown(rules.map(ruleText).join(', '))}`);
   const bytes = removed.reduce((sum, each) => sum + each.bytes, 0);
   const count = removed.reduce((sum, each) => sum + each.count, 0);
   out();

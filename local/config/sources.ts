@@ -1,3 +1,4 @@
+import { shown as shownText } from '../cli/io.ts';
 import { commandLineName, ENVIRONMENT_PREFIX, environmentName } from './names.ts';
 import type { Found, Names } from './names.ts';
 import { isServiceVariable, REFERENCE_PREFIXES } from './reference.ts';
@@ -170,5 +171,5 @@ const SHOWN_LENGTH_MAX = 200;
 /** What somebody wrote, as a message repeats it: on one line, and not without end. */
 export function shown(text: string): string {
   const short = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
-  return short.replaceAll(/\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return shownText(short);
 }

@@ -1,4 +1,4 @@
-import { coloursFor } from '../cli/io.ts';
+import { CLEAR_LINE, coloursFor, harmless, shown as oneLine } from '../cli/io.ts';
 import type { Colours, Io, Output } from '../cli/io.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'off';
@@ -41,10 +41,10 @@ export function jsonLine(event: LogEvent): string {
   for (const [name, value] of Object.entries(fields)) {
     const plain = plainValue(value, 0);
     length += name.length + (JSON.stringify(plain)?.length ?? 0);
-    if (length > FIELDS_LENGTH_MAX) return `${JSON.stringify({ ...head, ...exception, ...shown, isTruncated: true, ...tail })}\n`;
+    if (length > FIELDS_LENGTH_MAX) return `${harmless(JSON.stringify({ ...head, ...exception, ...shown, isTruncated: true, ...tail }))}\n`;
     shown[RESERVED.test(name) ? `@${name}` : name] = plain;
   }
-  return `${JSON.stringify({ ...head, ...exception, ...shown, ...tail })}\n`;
+  return `${harmless(JSON.stringify({ ...head, ...exception, ...shown, ...tail }))}\n`;
 }
 
 /** The console format `Plain`: `[pid,thread,HH:mm:ss.fff,LVL] message` and the fields behind it. */
@@ -56,7 +56,7 @@ export function plainLine({ atMs, level, message, fields }: LogEvent): string {
 export function terminalLine({ atMs, level, message, fields }: LogEvent, output: Output, env: Io['env']): string {
   const colours = coloursFor(output, env);
   const time = colours.dim(localTime(atMs).slice(11, 19));
-  return `\r\u001B[2K${time} ${levelText(level, colours)} ${oneLine(cut(message, MESSAGE_LENGTH_MAX))}${fieldsText(fields, colours.dim)}\n`;
+  return `${CLEAR_LINE}${time} ${levelText(level, colours)} ${oneLine(cut(message, MESSAGE_LENGTH_MAX))}${fieldsText(fields, colours.dim)}\n`;
 }
 
 function levelText(level: LineLevel, colours: Colours): string {
@@ -67,18 +67,12 @@ function levelText(level: LineLevel, colours: Colours): string {
 }
 
 function fieldsText(fields: LogEvent['fields'], paint: (text: string) => string): string {
-  return Object.entries(fields).filter(([, value]) => value !== undefined).map(([name, value]) => ` ${paint(`${name}=`)}${shownText(value)}`).join('');
+  return Object.entries(fields).filter(([, value]) => value !== undefined).map(([name, value]) => ` ${paint(`${oneLine(name)}=`)}${shownText(value)}`).join('');
 }
 
 function shownText(value: unknown): string {
   const plain = plainValue(value, 0);
   return cut(oneLine(typeof plain === 'string' ? plain : JSON.stringify(plain) ?? ''), SHOWN_LENGTH_MAX);
-}
-
-/** Nobody who names a stream or a user may begin a line of his own, or move the cursor. */
-function oneLine(text: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
-  return text.replace(/[\u0000-\u001F\u007F-\u009F\u2028\u2029]/g, (character) => JSON.stringify(character).slice(1, -1));
 }
 
 function cut(text: string, length: number): string {

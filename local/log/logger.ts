@@ -1,6 +1,7 @@
 import pino from 'pino';
 import type { Log } from '../../core/ports/log.ts';
 import type { LogQuery, LogView } from '../../handlers/http/node-control.ts';
+import { draw } from '../cli/io.ts';
 import type { Io } from '../cli/io.ts';
 import { LogFiles } from './log-files.ts';
 import type { LogFileSettings } from './log-files.ts';
@@ -111,9 +112,9 @@ class ConsoleAndFiles implements NodeLog {
 
 function consoleOf({ stderr, env }: LogIo, format: LogSettings['format']): (event: LogEvent, line: () => string) => void {
   // pino's destination goes on where a pipe is full for a moment, which a plain write to the descriptor does not.
-  const direct = stderr === process.stderr && stderr.isTTY !== true ? pino.destination({ fd: 2, sync: true }) : null;
+  const direct = (stderr.behind ?? stderr) === process.stderr && stderr.isTTY !== true ? pino.destination({ fd: 2, sync: true }) : null;
   const write = (text: string) => { (direct ?? stderr).write(text); };
   if (format === 'Json' || (format !== 'Plain' && stderr.isTTY !== true)) return (_event, line) => write(line());
-  if (stderr.isTTY === true) return (event) => write(terminalLine(event, stderr, env));
+  if (stderr.isTTY === true) return (event) => draw(stderr, terminalLine(event, stderr, env));
   return (event) => write(plainLine(event));
 }

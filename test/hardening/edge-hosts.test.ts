@@ -6,13 +6,19 @@ import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../core/ports/log.ts';
 import { OwnHosts } from '../../handlers/http/own-hosts.ts';
+import { Progress } from '../../local/cli/progress.ts';
+import { coloursFor, EXIT, line, tableLines } from '../../local/cli/io.ts';
+import { defineCommand } from '../../local/cli/command.ts';
+import { CommandError } from '../../local/cli/failure.ts';
+import { runProgram } from '../../local/cli/run.ts';
 import { PeerClient } from '../../local/cluster/peer-client.ts';
 import { watchInsecure } from '../../local/node/security.ts';
 import { loadCertificates } from '../../local/tls/load-certificates.ts';
 import { EVENTS } from '../handlers/harness.ts';
 import { basic } from '../handlers/secured.ts';
-import { startedNode } from '../local/spawn.ts';
+import { ran, startedNode } from '../local/spawn.ts';
 import type { Started } from '../local/spawn.ts';
+import { FakeIo } from '../local/support.ts';
 import { serve } from '../local/tls/clients.ts';
 import { Files } from '../local/tls/files.ts';
 import { issueNode, issueRoot, NODE_USAGES } from '../support/certificates.ts';
@@ -171,5 +177,58 @@ describe('certificates for servers alone', () => {
       expect(answer).toBe(expected);
     }
     expect(seen).toEqual(['Cluster between-us']);
+  });
+});
+
+describe('what a command writes', () => {
+  /** What terminals obey, or turn texts round by; as a text of others. */
+  const HOSTILE = 'a\u001B[2Jb\u009B31mc\u0007d\u007Fe\u202Ef\u2066g\r\u0000h';
+  const SHOWN = String.raw`a\u001b[2Jb\u009b31mc\u0007d\u007fe\u202ef\u2066g\r\u0000h`;
+  const OBEYED = /(?![\n\t])[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/u;
+
+  const command = defineCommand({
+    name: 'show', summary: 'Shows.', options: {}, examples: [],
+    run: async (_, io) => {
+      const { red } = coloursFor(io.stdout, io.env);
+      line(io.stdout, `${red('name')}:\t${HOSTILE}`);
+      for (const each of tableLines([{ title: 'name', align: 'left' }, { title: 'last', align: 'left' }], [[`${HOSTILE}\nforged`, 'x'], ['y', '\u001B[31mred']])) line(io.stdout, each);
+      line(io.stdout, JSON.stringify({ name: HOSTILE }, null, 2));
+      const progress = new Progress({ output: io.stderr, env: io.env, clock: new ManualClock(), onLine: (text) => line(io.stderr, text) });
+      for (const detail of ['', HOSTILE]) progress.update({ label: `label${detail}`, detail, bytesDone: 1, bytesTotal: 2 });
+      progress.clear();
+      throw new CommandError('refused', HOSTILE, EXIT.refused);
+    },
+  });
+
+  test.each([false, true])('has nothing in it that a terminal would obey, but for our own (on a terminal: %s)', async (isTTY) => {
+    const io = new FakeIo({ isTTY });
+    expect(await runProgram({ commands: [command], version: '1' }, ['show'], io)).toBe(EXIT.refused);
+    const [first, titles, row, last] = io.out.split('\n');
+    expect(first).toBe(`${isTTY ? '\u001B[31mname\u001B[0m' : 'name'}:\t${SHOWN}`);
+    expect([titles, row, last]).toEqual([`${'name'.padEnd(SHOWN.length + 8)}  last`, `${SHOWN}\\nforged  x`, `${'y'.padEnd(SHOWN.length + 8)}  ${String.raw`\u001b[31mred`}`]);
+    const json = io.out.slice(io.out.indexOf('{'));
+    expect(json).not.toMatch(OBEYED);
+    expect(JSON.parse(json)).toEqual({ name: HOSTILE });
+    expect(io.err).toContain(` refused: ${SHOWN}\n`);
+    expect(io.err.replaceAll('\r\u001B[2K', '').replaceAll('\u001B[31m', '').replaceAll('\u001B[32m', '').replaceAll('\u001B[0m', '')).not.toMatch(OBEYED);
+  });
+
+  test('so do the names and the metadata that a node tells', async () => {
+    const node = await startedNode(['--mem-db']);
+    onTestFinished(async () => { await node.stop(); });
+    // Of control characters only foreign data may have some.
+    const stream = 'a\u202Ed';
+    const path = `/streams/${encodeURIComponent(stream)}`;
+    expect(await send(node, 'POST', path, { 'content-type': EVENTS }, events())).toMatchObject({ status: 201 });
+    expect(await send(node, 'POST', `${path}/metadata`, { 'content-type': 'application/json', 'es-eventtype': '$metadata', 'es-eventid': '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b12' }, JSON.stringify({ custom: '\u009B2J\u202E' }))).toMatchObject({ status: 201 });
+    const told = await ran(['explain', stream, '--node', node.url]);
+    expect([told.code, told.out]).toEqual([0, expect.stringContaining(String.raw`a\u202ed: last event 0`)]);
+    expect(told.out).toContain(String.raw`\u009b2J\u202e`);
+    expect(told.out).not.toMatch(OBEYED);
+    const absent = await ran(['explain', 'x\u009B2J\u001B[2K\nforged', '--node', node.url]);
+    expect(absent.out + absent.err).toContain(String.raw`x\u009b2J\u001b[2K\nforged`);
+    const json = await ran(['explain', stream, '--node', node.url, '--json']);
+    expect(json.out).not.toMatch(OBEYED);
+    expect((JSON.parse(json.out) as { stream: string }).stream).toBe(stream);
   });
 });

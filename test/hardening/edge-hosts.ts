@@ -12,4 +12,6 @@ export const EDGE_HOST_ROWS = [
   { finding: '35 12', request: 'a reload, or a start, with a certificate for clients alone, or whose key signs certificates alone', before: 'in force, and no client takes it', now: '409 with file and reason; the start ends with them', test: 'test/local/tls/load-certificates.test.ts' },
   { finding: '35 H1', request: 'TLS 1.2 with AES128-SHA, AES256-GCM-SHA384 (RSA key exchange) or ECDHE-RSA-AES128-SHA (CBC)', before: 'spoken', now: 'refused', test: 'test/local/tls/server.test.ts' },
   { finding: '35 H1', request: 'GET of anything over TLS with --hsts-max-age', before: 'no such option', now: 'Strict-Transport-Security, but under loopback names', test: TEST },
+  { finding: '35 T1', request: 'skua explain of a stream whose name or metadata has U+009B, ESC or a bidi override, and a table, an error, a bar with them', before: 'raw, and the terminal obeys', now: '\\u009b: what a command writes goes through one writer; its own cursor moves go beside it', test: TEST },
+  { finding: '35 T1', request: 'the same with --json, and in lines of the log', before: 'U+009B and bidi overrides raw', now: 'escaped, and the same JSON', test: TEST },
 ] as const;

@@ -23,7 +23,7 @@ describe('the dump', () => {
       'MODIFIED OPTIONS:',
       '    Application Options:', '        CONFIG: node.yaml (Command Line)',
       '    Certificate Options:', '        CERTIFICATE PASSWORD: ******** (Environment Variables)',
-      '    Database Options:', '        DB:     /x\\u000ay (Command Line)', '        MEM DB: false (Command Line)',
+      '    Database Options:', '        DB:     /x\\ny (Command Line)', '        MEM DB: false (Command Line)',
       '    Network Options:', '        NODE PORT: 7 (Command Line)',
       '    Scavenge Options:', '        SCAVENGE HISTORY MAX AGE: 30 (Yaml)',
     ]);
