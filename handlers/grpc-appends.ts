@@ -14,6 +14,7 @@ import { decode, encode } from './grpc/messages/wire.ts';
 import { answerOf, MessageBlock, unframed } from './grpc/passed-on.ts';
 import { AnsweredElsewhere, isUndecided } from './grpc/streams/batch-errors.ts';
 import { isUuid } from './grpc/streams/proposed.ts';
+import { background } from '../core/tasks/background.ts';
 
 const { path: PATH } = StreamsService.methods.BatchAppend;
 /** Appends that go to the leader together, and bytes of theirs; one alone may have more. */
@@ -62,7 +63,7 @@ export class AppendsElsewhere {
       if (this.#isPassing) return;
       this.#isPassing = true;
       // What is appended in the same breath goes with it.
-      void Promise.resolve().then(() => this.#passOn());
+      background(Promise.resolve().then(() => this.#passOn()));
     });
   };
 

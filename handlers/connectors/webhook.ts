@@ -154,7 +154,7 @@ async function bodyOf(call: Call, app: App, connectorId: string, limits: Webhook
     return await new Promise<Uint8Array | number>((resolve, reject) => {
       onDropped = resolve;
       readBody(call, app, limits.bodyBytesMax, arrival.arrived).then(resolve, reject);
-      void tooLate(app.world.clock, limits.bodyReadMs, here).then(() => { if (!here.isOver) resolve(408); });
+      tooLate(app.world.clock, limits.bodyReadMs, here).then(() => { if (!here.isOver) resolve(408); }, reject);
     });
   } catch (error) {
     if (isSkuaError(error, 'body_too_large')) return 413;

@@ -56,6 +56,8 @@ export interface GrpcTransport {
    * sent, or the call is over: then a reader of pages goes on. The block belongs to the transport from here on.
    */
   send(block: Uint8Array): Promise<void> | null;
+  /** Begins work of the call that nobody waits for, such as behind a timer. What it throws, or rejects with, ends the call. */
+  guarded(work: () => Promise<unknown>): void;
 }
 
 /** Is told what a call has done, or has failed to do; `status` is that of HTTP, which tells what was refused from what failed. */

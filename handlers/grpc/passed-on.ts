@@ -5,6 +5,7 @@ import type { Reply } from '../http/context.ts';
 import { STATUS } from './call.ts';
 import type { Ending, GrpcTransport } from './call.ts';
 import { PREFIX_BYTES } from './messages/wire.ts';
+import { background } from '../../core/tasks/background.ts';
 
 /** Calls on their way between members: a request of HTTP with all messages of the client, and a reply with all of the leader's and how the call ended. */
 
@@ -62,6 +63,7 @@ export class ArrivedCall implements GrpcTransport {
 
   read(): Uint8Array | null { return this.#messages.next().value ?? null; }
   send(block: Uint8Array): Promise<void> | null { return this.#send(block); }
+  guarded(work: () => Promise<unknown>): void { background(work()); }
 }
 
 /** What the member that leads answers to the one that passed a call on. */

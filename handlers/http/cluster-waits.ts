@@ -1,12 +1,13 @@
 import type { MemberLog } from '../../core/cluster/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { ClusterFeature } from './context.ts';
+import { afterDelay, background } from '../../core/tasks/background.ts';
 
 /** Waits at most `ms` milliseconds for what ends with its signal. */
 export async function within<T>(clock: Clock, ms: number, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const over = new AbortController();
   const came = new AbortController();
-  void clock.sleep(ms, came.signal).then(() => over.abort());
+  afterDelay(clock, ms, came.signal, () => over.abort());
   try {
     return await wait(over.signal);
   } finally {
@@ -63,7 +64,7 @@ export class EndWaits {
   next(position: number, ms: number): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.add({ position, untilMs: this.#clock.monotonicMs() + ms, resolve });
-      if (this.#timer === null) void this.#time();
+      if (this.#timer === null) background(this.#time());
     });
   }
 

@@ -1,5 +1,6 @@
 import { isSkuaError } from '../../core/errors.ts';
 import type { App, Call } from '../http/context.ts';
+import { afterDelay } from '../../core/tasks/background.ts';
 
 /** A read that may be held until there is something to read (http-api.md 2.8). */
 interface HeldRead<P> {
@@ -19,7 +20,7 @@ export async function heldRead<P>(call: Call, app: App, held: HeldRead<P>): Prom
   if (held.seconds === 0) return held.read();
   const ending = new AbortController();
   const signal = AbortSignal.any([ending.signal, call.request.signal]);
-  void app.world.clock.sleep(held.seconds * 1000, signal).then(() => ending.abort());
+  afterDelay(app.world.clock, held.seconds * 1_000, signal, () => ending.abort());
   try {
     for (;;) {
       const arrived = held.arrival(signal);

@@ -81,7 +81,8 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
   let isWaiting = false;
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      void comments(controller);
+      // What fails here ends the reply.
+      comments(controller).catch((error: unknown) => controller.error(error));
     },
     async pull(controller) {
       const piece = rest?.next();
@@ -121,8 +122,8 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
     // The client is gone: nobody reads the stream any more, it only has to let go.
     if (!ending.signal.aborted) {
       ending.abort();
-      void messages.return?.();
       controller.close();
+      await messages.return?.();
     }
   }
   const headers = { ...commonHeaders(call.methods), 'content-type': 'text/event-stream', 'cache-control': 'no-cache, private', vary: VARY, 'x-accel-buffering': 'no' };

@@ -137,6 +137,10 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     return this.#outbox.send(block, countMessages(block));
   }
 
+  guarded(work: () => Promise<unknown>): void {
+    this.#serving.guard.run(this.#stream, work);
+  }
+
   /** The method has ended. */
   finish(ending: Ending): void {
     if (this.#isOver) return;

@@ -8,6 +8,7 @@ import { harness, ORIGIN } from '../handlers/harness.ts';
 import { secured } from '../handlers/secured.ts';
 import { methodAt, toBytes, toJson, unframed } from './codec.ts';
 import type { Json, Method } from './codec.ts';
+import { background } from '../../core/tasks/background.ts';
 
 export interface CallOptions {
   readonly metadata?: Readonly<Record<string, string>>;
@@ -69,6 +70,8 @@ export class ScriptedCall implements GrpcTransport {
     if (this.#reader !== null) throw new Error('two readers of one call');
     return new Promise((resolve, reject) => { this.#reader = { resolve, reject }; });
   }
+
+  guarded(work: () => Promise<unknown>): void { background(work()); }
 
   send(block: Uint8Array): Promise<void> | null {
     if (this.#controller.signal.aborted) return null;

@@ -95,7 +95,7 @@ describe.each(['a node alone', 'a member that does not lead'])('at %s', (place) 
       wanted[path] = headers === AS.wrong ? 16 : 7;
       const request = new Request(ORIGIN + path, { method: 'POST', headers: { 'content-type': 'application/grpc', ...headers } });
       seen[path] = await byHeaders(async () => {
-        const ending = await grpc({ path, request, read: neverRead, send: () => null });
+        const ending = await grpc({ path, request, read: neverRead, send: () => null, guarded: () => {} });
         return 'status' in ending ? ending.status : ending.httpStatus;
       });
     }
@@ -111,6 +111,6 @@ describe.each(['a node alone', 'a member that does not lead'])('at %s', (place) 
   test('BatchAppend without a login ends as a call', async () => {
     const path = '/event_store.client.streams.Streams/BatchAppend';
     const request = new Request(ORIGIN + path, { method: 'POST', headers: { 'content-type': 'application/grpc' } });
-    expect(await byHeaders(() => places.get(place)!.grpc({ path, request, read: neverRead, send: () => null }))).toMatchObject({ status: 7, trailers: { exception: 'access-denied' } });
+    expect(await byHeaders(() => places.get(place)!.grpc({ path, request, read: neverRead, send: () => null, guarded: () => {} }))).toMatchObject({ status: 7, trailers: { exception: 'access-denied' } });
   });
 });

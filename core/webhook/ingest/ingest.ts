@@ -22,6 +22,7 @@ import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
 import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing.ts';
 import { refusalOfList } from '../writer.ts';
 import type { ListedAccess } from '../writer.ts';
+import { background } from '../../tasks/background.ts';
 
 /**
  * Takes the calls of senders; webhook-source.md parts 5 to 7, http-api.md section 10. In this order: signature (401),
@@ -163,7 +164,7 @@ class WebhookCalls implements Ingest {
     const intake = new Intake(connector, { ...this.#parts, limits: this.#limits, budget: this.#accepted, rejections: this.#rejectionsOf(connector.connectorId) });
     this.#intakes.set(connectorId, intake);
     // Stopped and started again by another instance.
-    if (known !== undefined) void known.drain();
+    if (known !== undefined) background(known.drain());
     return intake;
   }
 

@@ -18,6 +18,7 @@ import { createSignatureVerifier } from '../signatures/signatures.ts';
 import type { SignatureVerifier } from '../signatures/signatures.ts';
 import { deliveryIdOf } from './delivery.ts';
 import type { Delivery, DeliveryIdOf } from './delivery.ts';
+import { background } from '../../tasks/background.ts';
 
 interface IntakeParts {
   readonly store: EventStore;
@@ -83,7 +84,7 @@ export class Intake {
   /** Null: full, or stopping. Losses are noted, whoever waits for the outcome. */
   accept(delivery: Delivery, headerNames: readonly string[]): Promise<WriteOutcome> | null {
     const written = this.#pipeline.accept(delivery);
-    if (written !== null) void written.then((outcome) => this.#noteLoss(delivery, headerNames, outcome));
+    if (written !== null) background(written.then((outcome) => this.#noteLoss(delivery, headerNames, outcome)));
     return written;
   }
 

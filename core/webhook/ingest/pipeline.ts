@@ -4,6 +4,7 @@ import { ANY } from '../../streams/api.ts';
 import type { Authorize, EventStore } from '../../streams/api.ts';
 import type { Deduplication } from './deduplication.ts';
 import type { Delivery } from './delivery.ts';
+import { background } from '../../tasks/background.ts';
 
 /**
  * From the acceptance of a call to its durable event, for one connector. Bounded in calls and bytes; what is beyond is
@@ -106,10 +107,10 @@ export class Pipeline {
     return new Promise((settle) => {
       const entry: Entry = { delivery, bytes, settle };
       this.#pending.add(entry);
-      if (deduplication === null || delivery.deliveryId === null) void this.#write(entry);
+      if (deduplication === null || delivery.deliveryId === null) background(this.#write(entry));
       else {
         this.#toNote.push(entry);
-        if (!this.#isNoting) void this.#noteAll(deduplication);
+        if (!this.#isNoting) background(this.#noteAll(deduplication));
       }
     });
   }
@@ -130,7 +131,7 @@ export class Pipeline {
       }
       for (const entry of entries) {
         if (entry.delivery.isWritten) this.#end(entry, WRITTEN);
-        else if (this.#pending.has(entry)) void this.#write(entry);
+        else if (this.#pending.has(entry)) background(this.#write(entry));
       }
     }
     this.#isNoting = false;

@@ -7,6 +7,7 @@ import { encodeText } from '../../text.ts';
 import { timestampText } from '../../time.ts';
 import { uuidText } from './delivery.ts';
 import { changeMetadata } from './delivery-notes.ts';
+import { background } from '../../tasks/background.ts';
 
 /**
  * Why calls of a connector were refused, in `$webhook-<id>-rejections`: of calls at most ten a minute, the rest counted
@@ -100,7 +101,7 @@ export class Rejections {
 
   #later(written: Promise<void>): void {
     this.#underWay.add(written);
-    void written.finally(() => this.#underWay.delete(written));
+    background(written.finally(() => this.#underWay.delete(written)));
   }
 
   async #write(events: readonly NewEvent[], rejections: readonly Rejection[]): Promise<void> {

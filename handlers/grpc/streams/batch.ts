@@ -191,12 +191,12 @@ class BatchCall {
     const timer = new AbortController();
     append.timer = timer;
     this.#open.set(append.key, append);
-    void this.#grpc.app.world.clock.sleep(append.timeoutMs, timer.signal).then(() => {
+    this.#grpc.transport.guarded(() => this.#grpc.app.world.clock.sleep(append.timeoutMs, timer.signal).then(() => {
       if (timer.signal.aborted || this.#isOver) return;
       this.#close(append);
       this.#release(append);
       this.#answerError(append, { ...append.correlationId, text: append.key, isStructured: true }, TIMEOUT);
-    });
+    }));
   }
 
   /** No more chunks of it are taken. */
@@ -295,7 +295,7 @@ class BatchCall {
     this.#wake = null;
     if (this.#isFlushing) return;
     this.#isFlushing = true;
-    void Promise.resolve().then(() => this.#flush());
+    this.#grpc.transport.guarded(() => Promise.resolve().then(() => this.#flush()));
   }
 
   #flush(): void {

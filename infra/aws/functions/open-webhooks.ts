@@ -70,7 +70,8 @@ function lazySandbox(limits: RoutingLimits, load: (limits: RoutingLimits) => Pro
   return {
     check: async (script) => (await loaded()).check(script),
     route: async (call) => (await loaded()).route(call),
-    release(connectorId) { void loading?.then((sandbox) => sandbox.release(connectorId)); },
+    // Why it could not be loaded is told to those that call it.
+    release(connectorId) { loading?.then((sandbox) => sandbox.release(connectorId), () => {}); },
     close: async () => { await (await loading)?.close(); },
   };
 }
