@@ -1,7 +1,6 @@
 import type { StorageFile } from '../ports/storage.ts';
 import { LoneReads } from './lone-reads.ts';
 import type { Miss } from './step.ts';
-import { background } from '../tasks/background.ts';
 
 /** Unit of caching in bytes. */
 export const BLOCK_BYTES = 65_536;
@@ -132,14 +131,14 @@ export class BlockCache {
     // What would push out what was just loaded is left for later.
     for (let index = from; index < end && this.#inFlight.size * BLOCK_BYTES < this.#capacityBytes / 2;) {
       const count = Math.min(this.#runLength(file, index), end - index);
-      if (count > 0) background(this.#load(file, index, count, Promise.resolve(file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES)), -1));
+      if (count > 0) this.#load(file, index, count, Promise.resolve(file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES)), -1).catch(mayFail);
       index += Math.max(1, count);
     }
   }
 
   #loadAhead(file: CachedFile, index: number, count: number): void {
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (!(got instanceof Uint8Array)) background(this.#load(file, index, count, got, count === 1 ? -1 : file.file.isRemote === true ? count >> 1 : 0));
+    if (!(got instanceof Uint8Array)) this.#load(file, index, count, got, count === 1 ? -1 : file.file.isRemote === true ? count >> 1 : 0).catch(mayFail);
   }
 
   /** @internal Whether the block is there or on its way. */
@@ -175,8 +174,6 @@ export class BlockCache {
         throw error;
       },
     );
-    // A read-ahead that nobody awaits may fail; whoever needs the block meets the error on his own read.
-    loading.catch(() => {});
     for (let i = 0; i < count; i++) this.#inFlight.set(key + i, loading);
     return loading;
   }
@@ -384,3 +381,6 @@ export class CachedFile {
     await this.file.close();
   }
 }
+
+/** A read-ahead that nobody awaits may fail; whoever needs the block meets the error on his own read. */
+function mayFail(): void {}
