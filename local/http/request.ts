@@ -6,6 +6,7 @@ import type { Principal } from '../../core/security/principal.ts';
 import type { OnBytes } from '../../handlers/http/context.ts';
 import { HOST_LENGTH_MAX } from '../../handlers/http/url.ts';
 import { connectionAddress } from './client-address.ts';
+import { boundRest } from './rest-of-body.ts';
 import { certificateOfSocket, peerOfSocket } from '../tls/peer.ts';
 import type { Expected, Flow } from './flow.ts';
 import type { Guard } from './guard.ts';
@@ -131,8 +132,9 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
     this.#message.socket.destroy();
   }
 
-  /** The body has been worked on: its bytes count no more, and what still comes of it is dropped. */
+  /** The body has been worked on, or is not wanted: its bytes count no more, and what still comes of it is dropped, up to a bound. */
   letGoOfBody(): void {
+    if (!this.#reply.headersSent) boundRest(this.#message, this.#reply);
     if (this.#bodyShare === null) return;
     this.#bodyShare.close();
     this.flow.stalls.done(this);
