@@ -216,6 +216,8 @@ export interface App extends AppContext {
   readonly hosts: OwnHosts;
   /** Bodies of webhook calls that are arriving. */
   readonly arrivals: Arrivals;
+  /** Bodies of logins of the page that are arriving, by the group of their address. */
+  readonly arrivingLogins: Map<string, number>;
   readonly streamNames: StreamNames;
   /** For work that takes long: taking large bodies apart, and making large pages. */
   readonly turns: Turns;
@@ -229,7 +231,7 @@ export function appOf(context: AppContext): App {
   const { features = {}, server = {}, world } = context;
   const options = { ...DEFAULT_OPTIONS, ...context.options };
   const arrivals = new Arrivals(world.clock, { ...ARRIVAL_LIMITS, ...features.webhooks?.limits });
-  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), hosts: new OwnHosts(options.allowedHosts), arrivals, streamNames: new StreamNames(context.store, world.clock), turns: new Turns(world.clock) };
+  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), hosts: new OwnHosts(options.allowedHosts), arrivals, arrivingLogins: new Map(), streamNames: new StreamNames(context.store, world.clock), turns: new Turns(world.clock) };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */

@@ -1,4 +1,5 @@
 import { SkuaError } from '../../core/errors.ts';
+import { addressGroup } from '../../core/security/address-group.ts';
 import type { Sessions } from '../../core/security/api.ts';
 import { isEmptyPassword } from '../../core/security/limits.ts';
 import { isAdministrator, isAnonymous, isBackupKeeper, isOperator } from '../../core/security/principal.ts';
@@ -13,6 +14,8 @@ import { noSessionCookie, sessionCookie, sessionValuesOf } from '../http/session
 
 /** Largest body of a login. */
 const LOGIN_BODY_BYTES_MAX = 16_384;
+/** Bodies of logins that may be arriving from one address (or IPv6 network) at once. The body is the login, so that nobody is known before it; one takes a moment, and many people may share an address. */
+export const ARRIVING_LOGINS_MAX = 32;
 /** Characters of a name that nobody has proved: it is often a password that was typed into the wrong field. */
 const TRIED_NAME_LENGTH_MAX = 64;
 const SECOND_MS = 1_000;
@@ -23,7 +26,7 @@ export const logIn: Handler = async (call, app) => {
   const { audited } = call;
   call.audited = null;
   refuseOtherPages(call);
-  const credentials = credentialsOf(await readJson(call, app, LOGIN_BODY_BYTES_MAX));
+  const credentials = credentialsOf(await arrived(call, app));
   const { security, server } = app;
   const sessions = security?.sessions;
   if (security === null || sessions == null) throw new SkuaError('bad_request', 'Nobody logs in here: the node runs without users, and everybody may do everything.');
@@ -37,6 +40,22 @@ export const logIn: Handler = async (call, app) => {
   call.session = session;
   return described(call, app, sessionCookie(call, session.value, Math.floor((session.endsMs - app.world.clock.nowMs()) / SECOND_MS)));
 };
+
+/** The body, where not too many are arriving from there already. */
+async function arrived(call: Call, app: App): Promise<unknown> {
+  const { arrivingLogins: arriving } = app;
+  const place = addressGroup(app.server.addressOf?.(call.request) ?? null);
+  const before = arriving.get(place) ?? 0;
+  if (before >= ARRIVING_LOGINS_MAX) throw new SkuaError('too_busy', 'Too many logins are arriving from this address at once: try again in a moment.', { retryAfterSeconds: 1 });
+  arriving.set(place, before + 1);
+  try {
+    return await readJson(call, app, LOGIN_BODY_BYTES_MAX);
+  } finally {
+    const left = arriving.get(place)! - 1;
+    if (left > 0) arriving.set(place, left);
+    else arriving.delete(place);
+  }
+}
 
 /** GET `/ui/session`: who uses the page, and what that allows. A session that does not count any more is forgotten by the browser. */
 export const session: Handler = (call, app) => described(call, app, call.session === null && sessionValuesOf(call).length > 0 ? noSessionCookie(call) : null);

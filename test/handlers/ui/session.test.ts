@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { AuditEntry } from '../../../core/ports/audit.ts';
 import { ownEntry } from '../../../core/ports/audit.ts';
+import { ARRIVING_LOGINS_MAX } from '../../../handlers/ui/session.ts';
 import { fakePage } from '../../support/fake-page.ts';
 import { FAKE_FAILURES_MAX } from '../../support/fake-security.ts';
 import type { FlatContext } from '../../support/app-context.ts';
@@ -23,6 +24,26 @@ function world(context: Partial<FlatContext> = {}) {
 }
 
 describe('a login', () => {
+  test('whose body does not arrive takes one of a few places of its address, and none of others', async () => {
+    let address = '192.0.2.7';
+    const bodies: ((body: Uint8Array) => void)[] = [];
+    const h = world({ addressOf: () => address, readBody: () => new Promise((resolve) => { bodies.push(resolve); }) });
+    const unfinished = Array.from({ length: ARRIVING_LOGINS_MAX }, () => h.logIn());
+    await vi.waitFor(() => expect(bodies).toHaveLength(ARRIVING_LOGINS_MAX));
+    expect(await h.logIn()).toMatchObject({ status: 503 });
+    const body = new TextEncoder().encode('{"user":"kim","password":"kim:pass"}');
+    address = '192.0.2.8';
+    const other = h.logIn();
+    await vi.waitFor(() => expect(bodies).toHaveLength(ARRIVING_LOGINS_MAX + 1));
+    bodies[ARRIVING_LOGINS_MAX]!(body);
+    expect((await other).status).toBe(200);
+    bodies[0]!(body);
+    expect((await unfinished[0]!).status).toBe(200);
+    address = '192.0.2.7';
+    void h.logIn();
+    await vi.waitFor(() => expect(bodies).toHaveLength(ARRIVING_LOGINS_MAX + 2));
+  });
+
   test('gives a cookie that scripts, other hosts and other sites do not get', async () => {
     const h = world();
     const reply = await h.logIn('olga', 'olga-pass');
