@@ -8,7 +8,7 @@ export const UP_TO_DATE_MS = 1_000;
  * What a member asks before it refuses a login, a role or a connector, which may have been made elsewhere a moment ago: takes in the log up to its end. One question for all who
  * ask at once. Null where nothing is asked, since that was done within the last second. Never rejects: where the log can't be asked, what this member knows decides.
  */
-export function upToDateOf(log: Pick<MemberLog, 'proveFresh'>, clock: Clock): () => Promise<void> | null {
+export function upToDateOf(log: Pick<MemberLog, 'refresh'>, clock: Clock): () => Promise<void> | null {
   let askedMs = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | null = null;
   return () => {
@@ -19,9 +19,9 @@ export function upToDateOf(log: Pick<MemberLog, 'proveFresh'>, clock: Clock): ()
   };
 }
 
-async function ask(log: Pick<MemberLog, 'proveFresh'>, clock: Clock): Promise<void> {
+async function ask(log: Pick<MemberLog, 'refresh'>, clock: Clock): Promise<void> {
   const came = new AbortController();
   const late = clock.sleep(UP_TO_DATE_MS, came.signal);
   // With a reason of its own, none has to be made up with its stack.
-  await Promise.race([late, log.proveFresh(0).catch(() => {})]).finally(() => came.abort(null));
+  await Promise.race([late, log.refresh().catch(() => {})]).finally(() => came.abort(null));
 }

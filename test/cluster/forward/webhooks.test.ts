@@ -23,9 +23,9 @@ async function two(receive: (call: InboundCall) => Promise<IngestStatus> = async
   const autoScavenge = [new FakeAutoScavenge(), new FakeAutoScavenge()];
   const open = () => members.open((_, index) => ({ webhooks: { connectors, ingest: ingestOf(index), limits: { bodyBytesMax: 100, bodyReadMs: 1_000 } }, autoScavenge: autoScavenge[index]!, addressOf: () => `192.0.2.${index}` }));
   const [leader, follower] = [await open(), await open()];
-  const proveFresh = follower.store.log.proveFresh.bind(follower.store.log);
-  follower.store.log.proveFresh = async (ageMs) => {
-    await proveFresh(ageMs);
+  const refresh = follower.store.log.refresh.bind(follower.store.log);
+  follower.store.log.refresh = async () => {
+    await refresh();
     hasLooked.value = true;
   };
   await members.leads(leader, follower);
