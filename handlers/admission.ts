@@ -1,5 +1,8 @@
+import { SkuaError } from '../core/errors.ts';
+import type { ErrorCode } from '../core/errors.ts';
 import { isAnonymous } from '../core/security/principal.ts';
 import { authenticate } from './authentication.ts';
+import type { GrpcMethod } from './grpc/call.ts';
 import { refusal, requireAccess } from './http/authorization.ts';
 import type { App, Call } from './http/context.ts';
 import type { Access, Operation } from './http/route.ts';
@@ -12,6 +15,18 @@ import type { Access, Operation } from './http/route.ts';
 export function enter(call: Call, app: App, { access, audit }: Pick<Operation, 'access' | 'audit'>): void | Promise<void> {
   if (audit !== undefined) call.audited = { action: audit, target: targetOf(call), details: null };
   return admit(call, app, access);
+}
+
+/** The same for a method of gRPC. What a message names the method tells the audit later. */
+export function enterMethod(call: Call, app: App, { access, audit, refused }: GrpcMethod): void | Promise<void> {
+  if (audit !== undefined) call.audited = { action: audit, target: null, details: null };
+  const told = (error: unknown): never => { throw refused?.(error, { call, app }) ?? error; };
+  try {
+    requireLogin(call, app, access);
+    return admit(call, app, access)?.catch(told);
+  } catch (error) {
+    told(error);
+  }
 }
 
 /** As `requireAccess`; but a member of a cluster refuses nobody before it has seen whether the user was changed elsewhere a moment ago. */
@@ -34,6 +49,15 @@ async function admitChanged(call: Call, app: App, access: Access, refused: unkno
 /** Refuses the anonymous caller what every stream refuses him, whichever it is. For what names its stream in what is still to be read. */
 export function requireLogin(call: Call, { security }: App, access: Access): void {
   if (access === 'stream' && isAnonymous(call.principal) && security?.access.allowsAnonymous === false) throw refusal(call.principal, '');
+}
+
+/** Why a request, or a call of gRPC, was refused that could have been answered: to who may not, or for want of room. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_authenticated', 'not_a_member', 'access_denied', 'foreign_origin', 'too_many_failures', 'too_busy']);
+
+/** Counts what was refused, by kind; other errors are none. */
+export function countRefusal({ world: { meter } }: App, error: unknown): void {
+  const cause = error instanceof SkuaError ? error : (error as Partial<Error> | null)?.cause;
+  if (cause instanceof SkuaError && REFUSALS.has(cause.code)) meter.count('eventstore_requests_refused_total', 1, { kind: cause.code });
 }
 
 /** What the variables of the path name, as people write it. */

@@ -2,7 +2,7 @@ import { IttyRouter } from 'itty-router';
 import type { IRequest, RouteEntry } from 'itty-router';
 import { SkuaError } from '../core/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
-import { enter } from './admission.ts';
+import { countRefusal, enter } from './admission.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
 import { BACKUP_ROUTES } from './backup/backups.ts';
@@ -123,6 +123,7 @@ async function answer(call: Call, { app, router, audit, forwarding }: Edge): Pro
     const failed = failedFor(call.passage, thrown);
     if (failed === null) return notLeaderReply();
     const { error } = failed;
+    countRefusal(app, error);
     const reply = isIngestPath(call.path) ? webhookFailure(error, call, app) : isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
     if (isKnown) audit?.failed(call, reply.status, error);
     else audit?.notLoggedIn(call, reply.status, error);

@@ -1,6 +1,7 @@
 import { ANONYMOUS } from '../core/security/principal.ts';
 import type { Principal } from '../core/security/principal.ts';
 import type { EventStore } from '../core/streams/api.ts';
+import { countRefusal, enterMethod } from './admission.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
 import { failedFor, notLeaderReply, unlessUnknown } from './forward.ts';
@@ -9,7 +10,6 @@ import { readBody } from './http/body.ts';
 import { appOf } from './http/context.ts';
 import type { App, AppContext, Call, PassedOnCalls, Reply } from './http/context.ts';
 import { OK, STATUS } from './grpc/call.ts';
-import { permit } from './grpc/permission.ts';
 import type { Ending, GrpcCall, GrpcMethod, GrpcService, GrpcTransport } from './grpc/call.ts';
 import { endingOf } from './grpc/errors.ts';
 import { ArrivedCall, GRPC_TYPE, replyOf } from './grpc/passed-on.ts';
@@ -151,7 +151,7 @@ class Calls {
         const known = (principal: Principal): void | Promise<void> => {
           call.principal = principal;
           isKnown = true;
-          return permit(call, app, method);
+          return enterMethod(call, app, method);
         };
         isKnown = false;
         const caller = authenticate(call, app);
@@ -182,6 +182,7 @@ class Calls {
 
   /** How a call ends that failed with this; `isKnown`: the caller is. */
   failed(call: Call, error: unknown, isKnown: boolean): Ending {
+    countRefusal(this.#app, error);
     const ending = endingOf(error, this.#app, call.path, !isKnown);
     if (isKnown) this.#audit?.failed(call, statusOf(ending.status), error);
     else this.#audit?.notLoggedIn(call, statusOf(ending.status), error);

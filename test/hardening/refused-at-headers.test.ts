@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { silentMeter } from '../../core/ports/meter.ts';
+import type { Meter } from '../../core/ports/meter.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import { createGrpc, servicesOf } from '../../handlers/grpc.ts';
 import { appOf } from '../../handlers/http/context.ts';
@@ -29,6 +31,8 @@ interface Place {
   readonly app: ReturnType<typeof createApp>;
   readonly grpc: ReturnType<typeof createGrpc>;
   readonly methods: ReturnType<typeof servicesOf>[number]['methods'];
+  /** Refusals by kind. */
+  readonly counted: Map<unknown, number>;
 }
 
 const places = new Map<string, Place>();
@@ -56,8 +60,10 @@ beforeAll(async () => {
   let callers = 0;
   for (const [name, cluster] of [['a node alone', null], ['a member that does not lead', follower]] as const) {
     // Each comes from another address: failures of one are not to bar the next.
-    const h = secured({ ...features, cluster, readBody: neverRead, addressOf: () => `192.0.2.${++callers}` });
-    places.set(name, { app: h.app, grpc: createGrpc(h.context), methods: servicesOf(appOf(h.context)).flatMap(({ methods }) => methods) });
+    const counted = new Map<unknown, number>();
+    const meter: Meter = { ...silentMeter, count: (metric, value = 1, labels = {}) => { if (metric === 'eventstore_requests_refused_total') counted.set(labels['kind'], (counted.get(labels['kind']) ?? 0) + value); } };
+    const h = secured({ ...features, meter, cluster, readBody: neverRead, addressOf: () => `192.0.2.${++callers}` });
+    places.set(name, { app: h.app, grpc: createGrpc(h.context), methods: servicesOf(appOf(h.context)).flatMap(({ methods }) => methods), counted });
   }
 });
 
@@ -106,6 +112,17 @@ describe.each(['a node alone', 'a member that does not lead'])('at %s', (place) 
   test('a call for no connector is 404 before its body', async () => {
     const request = new Request(`${ORIGIN}/webhook/letters`, { method: 'POST', headers: { 'content-type': 'application/json' } });
     expect(await byHeaders(async () => (await places.get(place)!.app(request)).status)).toBe(404);
+  });
+
+  test('refusals are counted by kind', async () => {
+    const { app, grpc, counted } = places.get(place)!;
+    counted.clear();
+    for (const headers of [AS.anonymous, AS.wrong, AS.plain]) {
+      await app(new Request(`${ORIGIN}/users`, { method: 'POST', headers }));
+      const path = '/event_store.client.users.Users/Create';
+      await grpc({ path, request: new Request(ORIGIN + path, { method: 'POST', headers }), read: neverRead, send: () => null });
+    }
+    expect([...counted]).toEqual([['not_authenticated', 4], ['access_denied', 2]]);
   });
 
   test('BatchAppend without a login ends as a call', async () => {
