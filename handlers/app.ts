@@ -17,6 +17,7 @@ import { foreignHost, isChange, refuseForeign, withHsts, withOrigin } from './ht
 import { appOf } from './http/context.ts';
 import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
 import { failedFor, Forwarding, notLeaderReply } from './forward.ts';
+import type { Passing } from './forward.ts';
 import { placesOf } from './http/places.ts';
 import type { Placed } from './http/places.ts';
 import { encoded } from './http/encoding.ts';
@@ -98,18 +99,18 @@ async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<R
 
 async function answer(call: Call, { app, router, audit, forwarding }: Edge): Promise<Reply> {
   let isKnown = false;
+  let passing: Passing | null = null;
   try {
     // Those that come by way of a member were judged there.
     if (isChange(call.method) && call.forwarded === null) refuseForeign(call, app);
-    const identify = async (): Promise<void> => {
-      call.principal = await authenticate(call, app);
-      isKnown = true;
-    };
     if (forwarding !== null) {
       refuseUnheard(call);
-      const answered = forwarding.mayPassOn(call) ? await forwarding.answer(call, identify) : null;
-      if (answered !== null) return answered;
-      isKnown = false;
+      if (forwarding.mayPassOn(call)) {
+        passing = { isKnown: false };
+        const answered = await forwarding.answer(call, passing);
+        if (answered !== null) return answered;
+        passing = null;
+      }
     }
     const caller = authenticate(call, app);
     const known = call.principal = caller instanceof Promise ? await caller : caller;
@@ -125,7 +126,7 @@ async function answer(call: Call, { app, router, audit, forwarding }: Edge): Pro
     const { error } = failed;
     countRefusal(app, error);
     const reply = isIngestPath(call.path) ? webhookFailure(error, call, app) : isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
-    if (isKnown) audit?.failed(call, reply.status, error);
+    if (isKnown || passing?.isKnown === true) audit?.failed(call, reply.status, error);
     else audit?.notLoggedIn(call, reply.status, error);
     return reply;
   }

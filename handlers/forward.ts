@@ -1,7 +1,7 @@
 import type { ClusterMember } from '../core/cluster/api.ts';
 import { isSkuaError, SkuaError } from '../core/errors.ts';
 import { enter, requireLogin } from './admission.ts';
-import { findSession, provedCaller } from './authentication.ts';
+import { authenticate, findSession, provedCaller } from './authentication.ts';
 import { readBody } from './http/body.ts';
 import type { Passage, ReplyParts, RequestParts } from './http/cluster.ts';
 import type { App, Call, ClusterFeature, Reply } from './http/context.ts';
@@ -46,6 +46,12 @@ const WAITED: ReadonlySet<unknown> = new Set(['time', 'given-up']);
 /** Between members, whoever sends them. */
 const OURS = 'skua-';
 
+/** How far a request has come that is passed on. */
+export interface Passing {
+  /** Who calls is known, and may be told of to the audit. */
+  isKnown: boolean;
+}
+
 /** What a member does with requests that another one is to decide (ARCHITECTURE.md, "The cluster", rules 12 and 13). */
 export class Forwarding {
   readonly #app: App;
@@ -72,14 +78,14 @@ export class Forwarding {
   }
 
   /**
-   * The answer of the member that leads, or the redirection to it; null where the request is to be decided here. Who may not ask is refused before the body is read: `identify` finds out
-   * who calls. Errors: as `identify`, `enter` and `readBody`; `commit_outcome_unknown`, `no_leader`.
+   * The answer of the member that leads, or the redirection to it; null where the request is to be decided here. Who may not ask is refused before the body is read. Errors: as `authenticate`, `enter` and
+   * `readBody`; `commit_outcome_unknown`, `no_leader`.
    */
-  async answer(call: Call, identify: () => Promise<void>): Promise<Reply | null> {
+  async answer(call: Call, passing: Passing): Promise<Reply | null> {
     const placed = await this.#placeOf(call);
     if (placed === null) return null;
     if (isForLeader(call)) return this.#leaderOnly(call, placed);
-    return placed.place === 'here' || this.#leader() === null ? null : this.#forward(call, placed, identify);
+    return placed.place === 'here' || this.#leader() === null ? null : this.#forward(call, placed, passing);
   }
 
   /** The member that decides what is not decided here; null where this one leads, or nobody: then each member commits by itself. */
@@ -117,10 +123,11 @@ export class Forwarding {
     }
   }
 
-  async #forward(call: Call, { place, methods, access, audit, arrive = readBody }: Placed, identify: () => Promise<void>): Promise<Reply | null> {
+  async #forward(call: Call, { place, methods, access, audit, arrive = readBody }: Placed, passing: Passing): Promise<Reply | null> {
     call.methods = methods;
     await unlessUnknown(async () => {
-      await identify();
+      call.principal = await authenticate(call, this.#app);
+      passing.isKnown = true;
       requireLogin(call, this.#app, access);
       await enter(call, this.#app, { access, ...(audit !== undefined && { audit }) });
     });
