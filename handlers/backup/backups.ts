@@ -10,6 +10,7 @@ import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { backupsOf } from '../http/presence.ts';
 import { adminJson } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { BACKUP_DOCS } from '../openapi/backup.ts';
@@ -118,10 +119,10 @@ const BACKUP = '/admin/backup';
  */
 export const BACKUP_ROUTES: readonly Route[] = [
   { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startBackup, BACKUP_DOCS.start, 'backup.start') } },
-  { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', listBackups, BACKUP_DOCS.list) } },
+  { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listBackups), BACKUP_DOCS.list) } },
   { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', 'here', abortBackup, BACKUP_DOCS.abort, 'backup.abort') } },
   { path: `${BACKUP}/hold`, methods: 'POST, OPTIONS', operations: { POST: operation('backup', 'here', beginHold, BACKUP_DOCS.hold, 'backup.hold') } },
   { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('backup', 'here', renewHold, BACKUP_DOCS.renew), DELETE: operation('backup', 'here', releaseHold, BACKUP_DOCS.release, 'backup.release') } },
-  { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', listFiles, BACKUP_DOCS.files) } },
+  { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', inRoom(listFiles), BACKUP_DOCS.files) } },
   { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', readFile, BACKUP_DOCS.file) } },
 ];

@@ -8,6 +8,7 @@ import type { Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { backupsOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CHECK_DOCS } from '../openapi/backup.ts';
@@ -100,5 +101,5 @@ export const BACKUP_CHECK_ROUTES: readonly Route[] = [
   { path: `${BACKUP}/status`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', backupStatus, CHECK_DOCS.status) } },
   { path: `${BACKUP}/verify`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startCheck(verifyOf), CHECK_DOCS.verify, 'backup.verify') } },
   { path: `${BACKUP}/drill`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startCheck(drillOf), CHECK_DOCS.drill, 'backup.drill') } },
-  { path: `${BACKUP}/check`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', listChecks, CHECK_DOCS.list), DELETE: operation('operators', 'here', abortCheck, CHECK_DOCS.abort, 'backup.check-abort') } },
+  { path: `${BACKUP}/check`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listChecks), CHECK_DOCS.list), DELETE: operation('operators', 'here', abortCheck, CHECK_DOCS.abort, 'backup.check-abort') } },
 ];

@@ -2,6 +2,7 @@ import type { Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { nodeOf, webhooksOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { WEBHOOK_ACTIVITY_DOC } from '../openapi/inspection.ts';
@@ -15,5 +16,5 @@ const activity: Handler = (call, app) => {
 
 /** The path of the calls of senders; that of a connector could not be told from its id. */
 export const WEBHOOK_ACTIVITY_ROUTES: readonly Route[] = [
-  { path: '/admin/webhooks', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', activity, WEBHOOK_ACTIVITY_DOC) } },
+  { path: '/admin/webhooks', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(activity), WEBHOOK_ACTIVITY_DOC) } },
 ];

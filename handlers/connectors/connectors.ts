@@ -14,6 +14,7 @@ import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { OperationDoc, Place, Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
@@ -170,7 +171,7 @@ const CONNECTOR = '/connectors/:connector';
 
 /** The paths of connectors (http-api.md section 9.2), and where senders deliver to them (section 10). */
 export const CONNECTOR_ROUTES: readonly Route[] = [
-  { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', listConnectors, CONNECTOR_DOCS.list) } },
+  { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listConnectors), CONNECTOR_DOCS.list) } },
   {
     path: CONNECTOR, methods: 'POST, GET, PUT, DELETE, OPTIONS', operations: {
       POST: operation('operators', 'leader', createConnector, CONNECTOR_DOCS.create, 'connector.create'), GET: operation('operators', 'here', oneConnector, CONNECTOR_DOCS.one),

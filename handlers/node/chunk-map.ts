@@ -4,6 +4,7 @@ import type { Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { nodeOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CHUNK_MAP_DOC } from '../openapi/inspection.ts';
@@ -22,5 +23,5 @@ const chunkMap: Handler = (call, app) => {
 
 /** The path of the chunk files. */
 export const CHUNK_MAP_ROUTES: readonly Route[] = [
-  { path: '/admin/chunks', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', chunkMap, CHUNK_MAP_DOC) } },
+  { path: '/admin/chunks', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(chunkMap), CHUNK_MAP_DOC) } },
 ];

@@ -8,6 +8,7 @@ import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { baseOf } from '../http/url.ts';
 import { nodeOf } from '../http/presence.ts';
+import { inRoom } from '../http/room.ts';
 import { NODE_DOCS } from '../openapi/node.ts';
 import { noConnections, stats } from './statistics.ts';
 
@@ -171,13 +172,13 @@ export const NODE_ROUTES: readonly Route[] = [
   { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', 'here', ready, NODE_DOCS.ready) } },
   { path: '/ping', methods: GET, operations: { GET: operation('anyone', 'here', ping, NODE_DOCS.ping) } },
   { path: '/info', methods: GET, operations: { GET: operation('anyone', 'here', info, NODE_DOCS.info) } },
-  { path: '/info/options', methods: GET, operations: { GET: operation('operators', 'here', infoOptions, NODE_DOCS.options) } },
+  { path: '/info/options', methods: GET, operations: { GET: operation('operators', 'here', inRoom(infoOptions), NODE_DOCS.options) } },
   { path: '/gossip', methods: GET, operations: { GET: operation('gossip', 'here', gossip, NODE_DOCS.gossip) } },
-  { path: '/metrics', methods: GET, operations: { GET: operation('statistics', 'here', metrics, NODE_DOCS.metrics) } },
-  { path: '/stats', methods: GET, operations: { GET: operation('statistics', 'here', stats, NODE_DOCS.stats) } },
+  { path: '/metrics', methods: GET, operations: { GET: operation('statistics', 'here', inRoom(metrics), NODE_DOCS.metrics) } },
+  { path: '/stats', methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.stats) } },
   { path: '/stats/replication', methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.replication) } },
   { path: '/stats/tcp', methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.tcp) } },
-  { path: '/stats/:path+', methods: GET, operations: { GET: operation('statistics', 'here', stats, NODE_DOCS.branch) } },
+  { path: '/stats/:path+', methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.branch) } },
   { path: '/sys/subsystems', methods: GET, operations: { GET: operation('operators', 'here', subsystems, NODE_DOCS.subsystems) } },
   { path: '/', methods: GET, operations: { GET: operation('anyone', 'here', welcome, NODE_DOCS.welcome) } },
 ];

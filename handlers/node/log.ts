@@ -7,6 +7,7 @@ import { LOG_LEVELS } from '../http/node-control.ts';
 import type { LogLineLevel } from '../http/node-control.ts';
 import { nodeOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { LOG_DOCS } from '../openapi/inspection.ts';
@@ -60,6 +61,6 @@ function integerOf(call: Call, name: string, min: number, max: number): number |
 
 /** The paths of the log. */
 export const LOG_ROUTES: readonly Route[] = [
-  { path: '/admin/log', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', lastLines, LOG_DOCS.lines) } },
+  { path: '/admin/log', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(lastLines), LOG_DOCS.lines) } },
   { path: '/admin/log/level', methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', 'here', setLevel, LOG_DOCS.level, 'log.level') } },
 ];

@@ -2,6 +2,7 @@ import type { Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { nodeOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { OVERVIEW_DOC } from '../openapi/inspection.ts';
@@ -14,5 +15,5 @@ const overview: Handler = async (call, app) => {
 
 /** The path of the overview. */
 export const OVERVIEW_ROUTES: readonly Route[] = [
-  { path: '/admin/overview', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', overview, OVERVIEW_DOC) } },
+  { path: '/admin/overview', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(overview), OVERVIEW_DOC) } },
 ];

@@ -6,6 +6,7 @@ import type { Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { subscriptionsOf } from '../http/presence.ts';
 import { adminJson, commonHeaders } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
@@ -136,8 +137,8 @@ function succeeded(call: Call): Reply {
 const ALL = '/subscriptions';
 const OF_STREAM = `${ALL}/:stream`;
 const GROUP = `${OF_STREAM}/:group`;
-const TAKE = operation('authenticated', 'leader', takeMessages, SUBSCRIPTION_DOCS.take);
-const LIST_OF_STREAM = operation('authenticated', 'leader', listOfStream, SUBSCRIPTION_DOCS.listOfStream);
+const TAKE = operation('authenticated', 'leader', inRoom(takeMessages), SUBSCRIPTION_DOCS.take);
+const LIST_OF_STREAM = operation('authenticated', 'leader', inRoom(listOfStream), SUBSCRIPTION_DOCS.listOfStream);
 const ACK = operation('authenticated', 'leader', ack, SUBSCRIPTION_DOCS.ack);
 const NACK = operation('authenticated', 'leader', nack, SUBSCRIPTION_DOCS.nack);
 const POST = 'POST, OPTIONS';
@@ -145,7 +146,7 @@ const GET = 'GET, OPTIONS';
 
 /** The paths of persistent subscriptions. */
 export const SUBSCRIPTION_ROUTES: readonly Route[] = [
-  { path: ALL, methods: GET, operations: { GET: operation('authenticated', 'leader', listAll, SUBSCRIPTION_DOCS.listAll) } },
+  { path: ALL, methods: GET, operations: { GET: operation('authenticated', 'leader', inRoom(listAll), SUBSCRIPTION_DOCS.listAll) } },
   {
     path: `${ALL}/restart`, methods: 'GET, POST, OPTIONS',
     // A stream may have this name, too.
@@ -154,7 +155,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
   { path: `${ALL}/viewparkedmessages/:stream/:group/:event/backward/:count`, methods: GET, operations: { GET: operation('authenticated', 'leader', parkedMessages('backward'), SUBSCRIPTION_DOCS.parkedBackward) } },
   { path: `${ALL}/viewparkedmessages/:stream/:group/:event/forward/:count`, methods: GET, operations: { GET: operation('authenticated', 'leader', parkedMessages('forward'), SUBSCRIPTION_DOCS.parkedForward) } },
   { path: OF_STREAM, methods: GET, operations: { GET: LIST_OF_STREAM } },
-  { path: `${GROUP}/info`, methods: GET, operations: { GET: operation('authenticated', 'leader', details, SUBSCRIPTION_DOCS.details) } },
+  { path: `${GROUP}/info`, methods: GET, operations: { GET: operation('authenticated', 'leader', inRoom(details), SUBSCRIPTION_DOCS.details) } },
   { path: `${GROUP}/replayParked`, methods: POST, operations: { POST: operation('operators', 'leader', replay, SUBSCRIPTION_DOCS.replay, ACTIONS.replay) } },
   { path: `${GROUP}/reset`, methods: POST, operations: { POST: operation('operators', 'leader', resetGroup, SUBSCRIPTION_DOCS.reset, ACTIONS.reset) } },
   { path: `${GROUP}/ack`, methods: POST, operations: { POST: ACK } },

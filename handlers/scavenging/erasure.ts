@@ -8,6 +8,7 @@ import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { erasureOf } from '../http/presence.ts';
 import { adminJson } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
@@ -77,6 +78,6 @@ const ERASURE = '/admin/erasure';
 
 /** The paths of proofs of erasure. */
 export const ERASURE_ROUTES: readonly Route[] = [
-  { path: ERASURE, methods: 'GET, POST, OPTIONS', operations: { GET: operation('operators', 'here', listProofs, ERASURE_DOCS.list), POST: operation('operators', 'here', startProof, ERASURE_DOCS.start, 'erasure.prove') } },
-  { path: `${ERASURE}/:proof`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', oneProof, ERASURE_DOCS.one), DELETE: operation('operators', 'here', abortProof, ERASURE_DOCS.abort, 'erasure.abort') } },
+  { path: ERASURE, methods: 'GET, POST, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listProofs), ERASURE_DOCS.list), POST: operation('operators', 'here', startProof, ERASURE_DOCS.start, 'erasure.prove') } },
+  { path: `${ERASURE}/:proof`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(oneProof), ERASURE_DOCS.one), DELETE: operation('operators', 'here', abortProof, ERASURE_DOCS.abort, 'erasure.abort') } },
 ];

@@ -7,6 +7,7 @@ import type { App, Call, Handler } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { ordersOf } from '../http/presence.ts';
 import { adminJson, adminReply } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
@@ -230,6 +231,6 @@ export const SCAVENGE_ROUTES: readonly Route[] = [
   { path: `${SCAVENGE}/last`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', lastScavenge, SCAVENGE_DOCS.last) } },
   { path: `${SCAVENGE}/progress`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', scavengeProgress, SCAVENGE_DOCS.progress) } },
   { path: `${SCAVENGE}/:scavenge`, methods: 'DELETE, OPTIONS', operations: { DELETE: STOP } },
-  { path: `${SCAVENGE}/dry-run/:scavenge`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', dryRunReport, SCAVENGE_DOCS.dryRun) } },
-  { path: `${SCAVENGE}/explain/:stream`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', explainStream, SCAVENGE_DOCS.explain) } },
+  { path: `${SCAVENGE}/dry-run/:scavenge`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(dryRunReport), SCAVENGE_DOCS.dryRun) } },
+  { path: `${SCAVENGE}/explain/:stream`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(explainStream), SCAVENGE_DOCS.explain) } },
 ];

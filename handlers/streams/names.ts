@@ -7,6 +7,7 @@ import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { adminJson } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { STREAM_NAMES_DOC } from '../openapi/inspection.ts';
@@ -69,5 +70,5 @@ function cursorOf(text: string | undefined): AllPosition | 'end' {
 
 /** The path of names of streams. */
 export const STREAM_NAMES_ROUTES: readonly Route[] = [
-  { path: '/admin/streams', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', streamNames, STREAM_NAMES_DOC) } },
+  { path: '/admin/streams', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(streamNames), STREAM_NAMES_DOC) } },
 ];

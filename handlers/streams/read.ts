@@ -1,4 +1,3 @@
-import type { ByteShare } from '../../core/byte-budget.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { PAGE_EVENTS_MAX } from '../../core/streams/api.ts';
 import type { PageOptions, StoredEvent } from '../../core/streams/api.ts';
@@ -13,6 +12,7 @@ import { EVENT_KINDS, FEED_KINDS, HEAD_KINDS, negotiate } from '../http/negotiat
 import type { Representation } from '../http/negotiate.ts';
 import { changing, document, empty, etagOf, matchesEtag, unchanging } from '../http/reply.ts';
 import type { Caching } from '../http/reply.ts';
+import { counted, hold } from '../http/room.ts';
 import { atOnce } from '../http/turns.ts';
 import { baseOf, decodeSegment, escapeName } from '../http/url.ts';
 import { heldRead } from './long-poll.ts';
@@ -119,22 +119,6 @@ async function longReply(call: Call, app: App, content: Sliced, chosen: Represen
   });
   hold(share, out.length);
   return document(call, out.take(), chosen.contentType, caching);
-}
-
-/** Longer bodies are looked at: whether there is room for what they have become. */
-const COUNTED_LENGTH = 65_536;
-
-/** A body that holds its own bytes instead of the events that it was made of. Throws `too_busy`. */
-function counted(call: Call, app: App, body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  if (body.length > COUNTED_LENGTH) hold(app.server.replyShareOf?.(call.request), body.length);
-  return body;
-}
-
-/** Throws `too_busy` where a body has become much longer than the events that it is made of, and there is no room for it. */
-function hold(share: ByteShare | undefined, length: number): void {
-  if (share !== undefined && length > share.heldBytes && !share.tryGrow(length - share.heldBytes)) {
-    throw new SkuaError('too_busy', 'The replies under way hold all of the bytes that they may. Try again in a moment, or with less at once.');
-  }
 }
 
 export function described(call: Call, app: App, stream: string, chosen: Representation): Reply {

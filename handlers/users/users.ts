@@ -5,6 +5,7 @@ import { readBody } from '../http/body.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
+import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Arrive, Operation, Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
@@ -127,7 +128,7 @@ const DELETE = operation('administrators', 'leader', deleteUser, USER_DOCS.delet
 
 /** The paths of users (http-api.md section 6). `$current` stands escaped, as `$all` does in streams/routes.ts. */
 export const USERS_ROUTES: readonly Route[] = [
-  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', 'here', listUsers, USER_DOCS.list), POST: operation('administrators', 'leader', createUser, USER_DOCS.create, 'user.create') } },
+  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', 'here', inRoom(listUsers), USER_DOCS.list), POST: operation('administrators', 'leader', createUser, USER_DOCS.create, 'user.create') } },
   {
     path: '/users/%24current', methods: 'GET, PUT, DELETE, GET, OPTIONS',
     operations: { GET: operation('authenticated', 'here', currentUser, USER_DOCS.current), PUT: named('$current', UPDATE), DELETE: named('$current', DELETE) },

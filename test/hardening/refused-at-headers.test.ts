@@ -120,7 +120,7 @@ describe.each(['a node alone', 'a member that does not lead'])('at %s', (place) 
     for (const headers of [AS.anonymous, AS.wrong, AS.plain]) {
       await app(new Request(`${ORIGIN}/users`, { method: 'POST', headers }));
       const path = '/event_store.client.users.Users/Create';
-      await grpc({ path, request: new Request(ORIGIN + path, { method: 'POST', headers }), read: neverRead, send: () => null });
+      await grpc({ path, request: new Request(ORIGIN + path, { method: 'POST', headers }), read: neverRead, send: () => null, guarded: () => {} });
     }
     expect([...counted]).toEqual([['not_authenticated', 4], ['access_denied', 2]]);
   });

@@ -1,0 +1,35 @@
+import type { ByteShare } from '../../core/byte-budget.ts';
+import { SkuaError } from '../../core/errors.ts';
+import type { App, Call, Handler, ReplyBody } from './context.ts';
+
+/** What a reply that lists things takes before it is made, in bytes: as much as a small share of the budget may have. */
+const LISTING_BYTES = 262_144;
+/** Longer bodies are looked at: whether there is room for what they have become. */
+const COUNTED_LENGTH = 65_536;
+
+/**
+ * A handler whose reply may be longer than some kB, and says how long only once it is made: it waits until there is room for one, and what is longer than that is refused
+ * once it is there where it finds no more. So all that are under way are counted, and one at most is not. Errors: `too_busy`.
+ */
+export function inRoom(handler: Handler): Handler {
+  return async (call, app) => {
+    await app.server.replyShareOf?.(call.request).grow(LISTING_BYTES);
+    const reply = await handler(call, app);
+    if (reply.body !== null) counted(call, app, reply.body);
+    return reply;
+  };
+}
+
+/** A body that holds its own bytes instead of what it was made of. Throws `too_busy` where it has become much longer than that, and there is no room for it. */
+export function counted<B extends ReplyBody>(call: Call, app: App, body: B): B {
+  if (body instanceof ReadableStream || body.length <= COUNTED_LENGTH) return body;
+  hold(app.server.replyShareOf?.(call.request), body.length);
+  return body;
+}
+
+/** Lets a share hold as many bytes as a body has become, where it held fewer. Throws `too_busy` where there is no room for them. */
+export function hold(share: ByteShare | undefined, length: number): void {
+  if (share !== undefined && length > share.heldBytes && !share.tryGrow(length - share.heldBytes)) {
+    throw new SkuaError('too_busy', 'The replies under way hold all of the bytes that they may. Try again in a moment, or with less at once.');
+  }
+}
