@@ -127,12 +127,16 @@ export interface GrpcService {
   readonly methods: readonly GrpcMethod[];
 }
 
-/** One message in, one out. */
-export function unary<Request, Response>(shape: MethodShape<Request, Response>, rule: MethodRule, answer: (request: Request, call: GrpcCall) => Response | Promise<Response>): GrpcMethod {
+/** One message in, one out. Where what the message names decides who may send it, `allow` looks for that alone, and throws, before all of it is decoded. */
+export function unary<Request, Response>(
+  shape: MethodShape<Request, Response>, rule: MethodRule, answer: (request: Request, call: GrpcCall) => Response | Promise<Response>, allow?: (message: Uint8Array, call: GrpcCall) => Promise<void>,
+): GrpcMethod {
   return {
     ...rule, path: shape.path, isUnary: true,
     async run(call) {
-      const request = await onlyRequest(shape, call);
+      const message = await onlyMessage(call);
+      if (allow !== undefined) await allow(message, call);
+      const request = decode(message, shape.readRequest);
       const response = await answer(request, call);
       await send(call, response, shape.writeResponse);
     },
@@ -144,7 +148,7 @@ export function serverStreaming<Request, Response>(shape: MethodShape<Request, R
   return {
     ...rule, path: shape.path, isUnary: true,
     async run(call) {
-      await answer(await onlyRequest(shape, call), call);
+      await answer(decode(await onlyMessage(call), shape.readRequest), call);
     },
   };
 }
@@ -157,11 +161,11 @@ export function streaming<Request, Response>(shape: MethodShape<Request, Respons
   };
 }
 
-async function onlyRequest<Request>({ readRequest }: Pick<MethodShape<Request, never>, 'readRequest'>, { transport }: GrpcCall): Promise<Request> {
+async function onlyMessage({ transport }: GrpcCall): Promise<Uint8Array> {
   const first = await transport.read(true);
   if (first === null) throw new GrpcError(STATUS.internal, 'Incomplete message.');
   if (await transport.read(true) !== null) throw new GrpcError(STATUS.internal, 'Additional data after the message received.');
-  return decode(first, readRequest);
+  return first;
 }
 
 /** The next message of the client; null behind the last one. Throws MalformedMessage. */

@@ -9,7 +9,7 @@ import { send, unary } from '../call.ts';
 import type { GrpcCall, GrpcMethod, GrpcService, MethodRule } from '../call.ts';
 import { StreamsServiceService } from '../messages/streams-v2.ts';
 import type { AppendRecordsRequest, AppendRecordsResponse, AppendSessionResponse } from '../messages/streams-v2.ts';
-import { decode, skip, text } from '../messages/wire.ts';
+import { atEnd, decode, endOfElement, skip, text } from '../messages/wire.ts';
 import type { Reader } from '../messages/wire.ts';
 import { checkTarget } from '../streams/expectation.ts';
 import { appendBudget, AppendSize, EVENT_OVERHEAD_BYTES } from '../streams/limits.ts';
@@ -27,7 +27,8 @@ const TOLD: Pick<GrpcMethod, 'notLeader' | 'refused'> = { notLeader: notLeaderNo
 /** Appends to several streams at once (grpc-api.md section 10). The leader decides them once: where the client leaves ids out, a repeat could not be known. */
 export function streamsV2(app: App): GrpcService {
   const budget = appendBudget(app);
-  return { name: StreamsServiceService.name, methods: [appendSession(budget), { ...unary(AppendRecords, RULE, (request, call) => told(call, () => appendRecords(request, call))), ...TOLD }] };
+  const records = unary(AppendRecords, RULE, (request, call) => told(call, () => appendRecords(request, call)), mayWriteAll);
+  return { name: StreamsServiceService.name, methods: [appendSession(budget), { ...records, ...TOLD }] };
 }
 
 /** One request a stream, then one answer: all of them, or none. */
@@ -90,15 +91,48 @@ async function session(grpc: GrpcCall, hold: (bytes: number) => Promise<void> | 
   return { output: streams.map((one) => ({ stream: one.stream, streamRevision: one.lastEventNumber, position: one.position })), position };
 }
 
-/** The stream of an AppendRequest, its records passed over. */
-function readStreamName(reader: Reader, end: number, depth: number): string {
-  let stream = '';
+/** For each stream that an AppendRecordsRequest names. */
+async function mayWriteAll(message: Uint8Array, call: GrpcCall): Promise<void> {
+  const streams = decode(message, readStreamNames);
+  await told(call, async () => {
+    for (const stream of streams) await mayWrite(call, stream);
+  });
+}
+
+/** The streams of the records of an AppendRecordsRequest, all else passed over. */
+function readStreamNames(reader: Reader, end: number, depth: number): Set<string> {
+  const streams = new Set<string>();
   while (reader.pos < end) {
     const tag = reader.uint32();
-    if (tag === 10) stream = text(reader);
+    if (tag !== 10) {
+      skip(reader, tag, depth);
+      continue;
+    }
+    const stream = readNameIn(reader, endOfElement(reader, depth + 1), depth + 1, STREAM_OF_RECORD);
+    if (stream !== '') streams.add(stream);
+  }
+  return streams;
+}
+
+/** The stream of an AppendRequest. */
+function readStreamName(reader: Reader, end: number, depth: number): string {
+  return readNameIn(reader, end, depth, STREAM_OF_REQUEST);
+}
+
+/** Tags of the fields that name a stream. */
+const STREAM_OF_REQUEST = 10;
+const STREAM_OF_RECORD = 42;
+
+/** The text of one field, all others passed over. */
+function readNameIn(reader: Reader, end: number, depth: number, field: number): string {
+  let name = '';
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    if (tag === field) name = text(reader);
     else skip(reader, tag, depth);
   }
-  return stream;
+  atEnd(reader, end);
+  return name;
 }
 
 /** Records of several streams in the order in which they are to stand in the log, and what has to hold before. */
@@ -115,10 +149,7 @@ async function appendRecords(request: AppendRecordsRequest, grpc: GrpcCall): Pro
       records.violate(`records[${i}].stream`, 'there is none: name the stream');
       continue;
     }
-    if (!streams.has(stream)) {
-      streams.add(stream);
-      await mayWrite(grpc, stream);
-    }
+    streams.add(stream);
     bytes += record.data.length;
     const event = records.event(record, stream, `records[${i}]`);
     if (event === null) continue;

@@ -125,6 +125,24 @@ describe('AppendRecords', () => {
     expect(await of({ records: [record(1, { stream: 'a' })], checks: [check] }, AS.admin)).toMatchObject([9, `${OF_STREAMS}AppendConsistencyViolationErrorDetails`, {}]);
   });
 
+  it('decodes records only for who may write them, and none of a message that holds more than its bytes can mean', async () => {
+    const h = securedGrpc();
+    const ended = async (path: string, ...parts: readonly Uint8Array[]) => {
+      const call = h.open(path, [], { isOpen: true, metadata: AS.plain }).pushBytes(Buffer.concat(parts)).halfClose();
+      return ((await call.ended) as { readonly status: number }).status;
+    };
+    // A field whose schema ends too early, behind the name of the stream.
+    const malformed = Uint8Array.of(26, 2, 18, 9);
+    const named = (stream: string) => Buffer.concat([Uint8Array.of(42, stream.length), Buffer.from(stream)]);
+    const within = (tag: number, ...parts: readonly Uint8Array[]) => Buffer.concat([Uint8Array.of(tag, Buffer.concat(parts).length), ...parts]);
+    const request = (stream: string) => Buffer.concat([Uint8Array.of(10, stream.length), Buffer.from(stream), within(18, malformed)]);
+    expect([await ended(RECORDS, within(10, named('$sys'), malformed)), await ended(RECORDS, within(10, named('s'), malformed))]).toEqual([7, 2]);
+    expect(await ended(SESSION, request('$sys'))).toBe(7);
+    expect(await ended(SESSION, request('s'))).not.toBe(7);
+    const dense = (tag: number) => Buffer.alloc(1_048_000, Buffer.from([tag, 0]));
+    expect([await ended(RECORDS, dense(10)), await ended(SESSION, Buffer.from([10, 1, 115]), dense(18))]).toEqual([3, 3]);
+  });
+
   it('tells the audit of each stream by which rights are changed', async () => {
     const h = audited();
     const metadata = record(1, { stream: '$$a', schema: { format: 1, name: '$metadata' }, data: base64('{"$acl":{"$r":"ann"}}') });
