@@ -82,8 +82,9 @@ interface Edge {
 /** The refusal of a request for a host that is not the node's; null for any other. Its text is for senders of webhooks, too: whoever set one up can learn in no other way what to change. */
 function refusedHost(call: Call, app: App): Reply | null | Promise<Reply | null> {
   const found = foreignHost(call, app);
+  if (found === null) return null;
   const refused = (error: unknown) => (error === null ? null : isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app));
-  return found instanceof Promise ? found.then(refused, refused) : refused(found);
+  return found.then(refused, refused);
 }
 
 /** A request that another member has passed on to this one, as the leader of an epoch. */

@@ -1,4 +1,5 @@
 import type { Reply, ServerSide } from './http/context.ts';
+import { OwnHosts } from './http/own-hosts.ts';
 import { isIngestPath } from './http/presence.ts';
 import { commonHeaders, headOf, webResponse, withoutBody } from './http/reply.ts';
 import { liveReply, readyReply } from './node/information.ts';
@@ -14,6 +15,9 @@ export interface StartingParts {
   /** Whether the anonymous caller may see metrics: users can't be read yet, so nobody can prove to be another. */
   readonly allowAnonymousMetrics: boolean;
   readonly disableStatsOnHttp: boolean;
+  /** As for the handlers of a node that has started: under another host nothing is told. */
+  readonly allowedHosts?: readonly string[];
+  readonly plainHostOf?: ServerSide['plainHostOf'];
   readonly toResponse?: ServerSide['toResponse'];
 }
 
@@ -22,20 +26,25 @@ export interface StartingParts {
  * else. It never rejects.
  */
 export function createStartingApp(parts: StartingParts): (request: Request) => Promise<Response> {
-  const { toResponse = webResponse } = parts;
+  const { toResponse = webResponse, allowedHosts = [], plainHostOf } = parts;
+  const hosts = new OwnHosts(allowedHosts);
+  const isOwn = (request: Request) => {
+    const host = plainHostOf?.(request) ?? null;
+    return host === null || hosts.has(host);
+  };
   return async (request) => {
-    const reply = await answer(request, parts);
+    const reply = await answer(request, parts, isOwn);
     return toResponse(request.method === 'HEAD' ? headOf(reply) : reply);
   };
 }
 
-function answer(request: Request, parts: StartingParts): Reply | Promise<Reply> {
+function answer(request: Request, parts: StartingParts, isOwn: (request: Request) => boolean): Reply | Promise<Reply> {
   const { method, url } = request;
   const path = pathOf(url, pathStart(url));
   const isRead = method === 'GET' || method === 'HEAD';
   if (path === '/health/live' && isRead) return liveReply(false);
   if (path === '/health/ready' && isRead) return readyReply(null, parts.startUpWork() ?? BEGINNING);
-  if (path === '/metrics' && isRead && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp) return metricsReply(request, parts);
+  if (path === '/metrics' && isRead && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp && isOwn(request)) return metricsReply(request, parts);
   const reply = notReady(parts.startUpWork());
   return isIngestPath(path) ? withoutBody(reply) : reply;
 }

@@ -35,7 +35,7 @@ export function refuseForeign(call: Call, app: App): void {
  * nothing of an origin. So where everybody may do everything, or passwords are known to everybody, the host that was asked for must be the node's, as the client has sent it: forwarding headers
  * are the page's to set, and what a trusted proxy says in them counts beside it. Senders whose connector checks a signature know what no page does. Errors: as `hasDefaultPasswords`.
  */
-export function foreignHost(call: Call, app: App): SkuaError | null | Promise<SkuaError | null> {
+export function foreignHost(call: Call, app: App): null | Promise<SkuaError | null> {
   const { hosts, server } = app;
   const host = server.plainHostOf?.(call.request) ?? null;
   if (host === null) return null;

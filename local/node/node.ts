@@ -53,7 +53,7 @@ import type { Reloader } from './reload.ts';
 import { startSecurity, watchInsecure } from './security.ts';
 import { OWN_PROCESS } from './world.ts';
 import type { NodeWorld } from './world.ts';
-import { appOptions, storeOptions } from './settings.ts';
+import { allowedHosts, appOptions, storeOptions } from './settings.ts';
 import { ReplyCompression } from '../http/compression.ts';
 import type { Fetch, HttpServer } from '../http/server.ts';
 import { StatsCollector } from '../metrics/stats-collector.ts';
@@ -205,7 +205,7 @@ class Node implements RunningNode {
     const { Insecure, AllowAnonymousEndpointAccess, DisableStatsOnHttp } = this.#values;
     return createStartingApp({
       startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
-      allowAnonymousMetrics: Insecure || AllowAnonymousEndpointAccess, disableStatsOnHttp: DisableStatsOnHttp, toResponse,
+      allowAnonymousMetrics: Insecure || AllowAnonymousEndpointAccess, disableStatsOnHttp: DisableStatsOnHttp, allowedHosts: allowedHosts(this.#values), plainHostOf, toResponse,
     });
   }
 

@@ -46,6 +46,11 @@ function scavengeSettings(values: Values) {
   };
 }
 
+/** Names by which the node is known, beside those that can be nobody else's. */
+export function allowedHosts({ AllowedHosts, NodeHostAdvertiseAs }: Values): readonly string[] {
+  return [...AllowedHosts, hostname(), ...(NodeHostAdvertiseAs === null ? [] : [domainToASCII(NodeHostAdvertiseAs)])];
+}
+
 export function appOptions(values: Values): Partial<AppOptions> {
   return {
     version: VERSION,
@@ -63,7 +68,7 @@ export function appOptions(values: Values): Partial<AppOptions> {
     logHttpRequests: values.LogHttpRequests,
     corsOrigins: values.CorsOrigins,
     hstsSeconds: tlsModeOf(values) === 'certificates' ? values.HstsMaxAge : 0,
-    allowedHosts: [...values.AllowedHosts, hostname(), ...(values.NodeHostAdvertiseAs === null ? [] : [domainToASCII(values.NodeHostAdvertiseAs)])],
+    allowedHosts: allowedHosts(values),
     compressionMinBytes: values.CompressionMinSize,
   };
 }

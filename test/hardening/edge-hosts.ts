@@ -3,6 +3,7 @@ const TEST = 'test/hardening/edge-hosts.test.ts';
 
 export const EDGE_HOST_ROWS = [
   { finding: '35 N1', request: 'POST, GET and POST /admin/shutdown with Host: evil.example.com at --insecure, as a page whose name was pointed at 127.0.0.1 sends them', before: 'written, read, and the node stops', now: '421 foreign_host, which names AllowedHosts, before anything is looked at', test: TEST },
+  { finding: '35 N1', request: 'all that the page of the node may ask, by such a page in a real browser', before: 'done', now: '421', test: 'test/ui/foreign.long.test.ts' },
   { finding: '35 N1', request: 'the same where admin has the default password', before: 'a login with it makes an administrator', now: '421 until both default users have passwords of their own', test: TEST },
   { finding: '35 N1', request: 'the same with X-Forwarded-Host: localhost, and with Skua-Forwarded', before: 'written', now: '421: the raw Host counts, and what a named proxy says in X-Forwarded-Host counts beside it', test: TEST },
   { finding: '35 N1', request: 'POST /webhook/{connector} under a foreign name', before: '202', now: '421 with its text, but for connectors that check a signature; /health answers whoever asks', test: TEST },

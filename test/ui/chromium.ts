@@ -10,8 +10,8 @@ import type { Browser } from 'playwright-core';
 const UNWANTED = /single-process|disable-web-security|insecure-content|site-isolation|no-zygote/;
 /** Paints with a graphics card that is made up: each new context waits for one, and there is none to gain from. */
 const GRAPHICS = /in-process-gpu|use-gl|use-angle|swiftshader|gpu-blocklist/;
-/** Names that end so are this machine's, as no others in the world are: only to addresses do browsers say over plain HTTP who sends a request. */
-const NAMES = '--host-resolver-rules=MAP *.test 127.0.0.1';
+/** Names that end so are this machine's, as no others in the world are: only to addresses do browsers say over plain HTTP who sends a request. The last one is that of a page whose owner has pointed it here. */
+const NAMES = '--host-resolver-rules=MAP *.test 127.0.0.1, MAP rebound.example.org 127.0.0.1';
 /** A lock that nobody has touched for longer was left by somebody who is gone. */
 const LOCK_MS_MAX = 120_000;
 const LOOK_MS = 200;

@@ -200,3 +200,20 @@ describe.each([['no origin is named', []], ['the origins of the others are named
     });
   }, words);
 });
+
+// The user `ops` of these nodes has the default password.
+atNode('a page whose name was pointed at the node', (ui) => {
+  test('is the node to its browser, and reads and changes nothing', async () => {
+    await filled(ui);
+    const context = await ui.browser.newContext();
+    const page = await context.newPage();
+    expect((await page.goto(`${ui.url.replace('127.0.0.1', 'rebound.example.org')}/ui`))!.status()).toBe(421);
+    const before = await state(ui);
+    for (const path of [...PUBLIC_PATHS, ...PRIVATE_PATHS].filter((each) => !each.startsWith('/health/'))) expect([path, (await ask(page, 'GET', path)).status]).toEqual([path, 421]);
+    for (const { method, path, body, type } of CHANGES) expect([method, path, (await ask(page, method, path, body, type)).status]).toEqual([method, path, 421]);
+    const login = await ask(page, 'POST', '/ui/session', { user: ADMIN, password: PASSWORD });
+    expect([login.status, login.text]).toEqual([421, expect.stringContaining('"foreign_host"')]);
+    expect(await state(ui)).toEqual(before);
+    await context.close();
+  });
+});

@@ -83,6 +83,8 @@ describe('while the store is being opened', () => {
     expect([reply.status, await reply.text()]).toEqual([200, 'a 1\n']);
     expect((await ask({ allowAnonymousMetrics: false }, '/metrics')).status).toBe(503);
     expect((await ask({ disableStatsOnHttp: true }, '/metrics')).status).toBe(503);
+    // A page whose name was pointed at the node.
+    expect([(await ask({ plainHostOf: () => 'evil.example.com' }, '/metrics')).status, (await ask({ plainHostOf: () => 'evil.example.com', allowedHosts: ['.example.com'] }, '/metrics')).status, (await ask({ plainHostOf: () => null }, '/metrics')).status]).toEqual([503, 200, 200]);
     expect((await ask({ metrics: async () => { throw new Error('no'); } }, '/metrics')).status).toBe(503);
   });
 
