@@ -5,6 +5,8 @@ import { connect } from 'node:net';
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../core/ports/log.ts';
+import type { App } from '../../handlers/http/context.ts';
+import { behindMembers, forwardedOf } from '../../handlers/http/forwarded.ts';
 import { OwnHosts } from '../../handlers/http/own-hosts.ts';
 import { Progress } from '../../local/cli/progress.ts';
 import { coloursFor, EXIT, line, tableLines } from '../../local/cli/io.ts';
@@ -13,11 +15,13 @@ import { CommandError } from '../../local/cli/failure.ts';
 import { runProgram } from '../../local/cli/run.ts';
 import { PeerClient } from '../../local/cluster/peer-client.ts';
 import { watchInsecure } from '../../local/node/security.ts';
+import { appOptions } from '../../local/node/settings.ts';
 import { loadCertificates } from '../../local/tls/load-certificates.ts';
 import { EVENTS } from '../handlers/harness.ts';
 import { basic } from '../handlers/secured.ts';
 import { ran, startedNode } from '../local/spawn.ts';
 import type { Started } from '../local/spawn.ts';
+import { load } from '../local/config/support.ts';
 import { FakeIo } from '../local/support.ts';
 import { serve } from '../local/tls/clients.ts';
 import { Files } from '../local/tls/files.ts';
@@ -118,6 +122,20 @@ test('a node with users asks while one of the default users has the default pass
   expect((await send(node, 'POST', '/users/ops/command/reset-password', { ...as('admin', 'a-new-one'), 'content-type': 'application/json' }, JSON.stringify({ newPassword: 'changeit' }))).status).toBe(200);
   expect((await send(node, 'GET', '/users', as('admin', 'a-new-one'))).code).toBe('foreign_host');
   await node.stop();
+});
+
+test('what handlers see of a request that a member has passed on is the host that its client asked for', () => {
+  const raw = ['Host', '10.0.0.2:2113', 'skua-forwarded', '…', 'X-Odd', 'kept'];
+  const server = behindMembers({ rawHeadersOf: () => raw });
+  const request = new Request('http://10.0.0.2:2113/', { headers: { 'skua-forwarded': JSON.stringify({ epoch: 1, base: 'https://events.example.org/skua', address: null, isLocal: false, caller: null, certificate: null }) } });
+  expect(server.rawHeadersOf!(request)).toEqual(raw);
+  forwardedOf(request, { security: null, server: {}, features: {} } as unknown as App);
+  expect(server.rawHeadersOf!(request)).toEqual(['Host', 'events.example.org', 'X-Odd', 'kept']);
+});
+
+test('browsers are told to come over TLS where the node has a certificate of its own', () => {
+  const told = (...words: string[]) => appOptions(load(['--hsts-max-age', '60', ...words]).values).hstsSeconds;
+  expect([told('--certificate-file', 'x.pem'), told('--dev'), told('--disable-tls'), told('--insecure'), appOptions(load([]).values).hstsSeconds]).toEqual([60, 0, 0, 0, 0]);
 });
 
 test('a node without users that others reach says so at the start and every hour', async () => {
