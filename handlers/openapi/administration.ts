@@ -87,7 +87,7 @@ export const SCAVENGE_DOCS = {
   last: { summary: 'The last scavenge since the start of the node', parameters: [...ORDER, F], responses: { 200: ok('The scavenge and how it ended.', jsonOrText(ref('ScavengeLast'))), ...problems(400, 406) } },
   progress: { summary: 'How far the running scavenge is', responses: { 200: ok('The progress.', json(ref('ScavengeProgress'))), ...problems(400, 406), ...NOT_RUNNING } },
   dryRun: { summary: 'What a scavenge would do', parameters: [DRY_RUN_ID], responses: { 200: ok('The report.', json(ref('DryRunReport'))), 202: ok('It is still running.', json(ref('ScavengeStarted'))), ...problems(400, 404, 406) } },
-  explain: { summary: 'What a scavenge would remove from a stream, and why', responses: { 200: ok('The explanation.', json(ref('Explanation'))), ...problems(400, 404, 406) } },
+  explain: { summary: 'What a scavenge would remove from a stream, and why', description: 'It takes the right to read the stream and its metadata.', responses: { 200: ok('The explanation.', json(ref('Explanation'))), ...problems(400, 404, 406) } },
 } as const satisfies Readonly<Record<string, OperationDoc>>;
 
 const PRIORITY = segment('n', 'Priority in elections of a leader; a greater one is preferred.', { type: 'integer', minimum: -INT32_MAX - 1, maximum: INT32_MAX }, 1);

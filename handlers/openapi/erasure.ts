@@ -20,16 +20,16 @@ export const ERASURE_SCHEMAS: Readonly<Record<string, Schema>> = {
   ErasureProofs: object({ proofs: { ...arrayOf(object({ ...PROOF, events: { ...COUNT, description: 'How many ids were given.' }, report: orNull(object(REPORT)) })), description: 'Newest first.' } }),
   ErasureProof: object({
     ...PROOF, events: arrayOf(TEXT),
-    report: orNull(object({ ...REPORT, findings: { ...arrayOf(object({ kind: oneOf('trace', 'residue'), file: TEXT, offset: COUNT, what: TEXT })), description: 'The first thousand.' } }, 'Of the files of the node that was asked; backups, other members and a bucket have copies of their own.')),
+    report: orNull(object({ ...REPORT, findings: { ...arrayOf(object({ kind: oneOf('trace', 'residue'), file: TEXT, offset: COUNT, what: TEXT })), description: 'The first thousand.' }, hidden: { ...COUNT, description: 'Findings left out, of events in streams that the caller may not read.' } }, 'Of the files of the node that was asked; backups, other members and a bucket have copies of their own.')),
   }),
 };
 
 const ID = segment('proof', 'Id of a proof, as its start was answered with.', TEXT, '0d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4');
 
 export const ERASURE_DOCS = {
-  list: { summary: 'The last proofs of erasure', responses: { 200: ok('The last 8 since the start of the node.', json(ref('ErasureProofs'))), ...problems(400, 406) } },
+  list: { summary: 'The last proofs of erasure', description: 'But for those of streams that the caller may not look into.', responses: { 200: ok('The last 8 since the start of the node.', json(ref('ErasureProofs'))), ...problems(400, 406) } },
   start: {
-    summary: 'Look for what remains of a stream or of events', description: 'In the bytes of every file of the node that is asked. One at a time; no scavenge runs meanwhile.',
+    summary: 'Look for what remains of a stream or of events', description: 'In the bytes of every file of the node that is asked. One at a time; no scavenge runs meanwhile. Of a stream it takes the right to read it and its metadata.',
     body: { required: true, content: json(ref('ErasureWanted'), { stream: 'orders-42' }) },
     responses: { 202: ok('It has begun.', json(ref('ErasureStarted'))), ...problems(400, 406, 413, 415), 409: failing('Another one is under way (`task_running`), or a scavenge is.') },
   },

@@ -1,5 +1,6 @@
 import { SkuaError } from '../../core/errors.ts';
 import type { ProveErasedArgs } from '../../core/scavenge/erasure/job.ts';
+import type { ErasureFinding } from '../../core/scavenge/erasure/prove-erased.ts';
 import type { ErasureProof } from '../../core/scavenge/erasure-proofs.ts';
 import { timestampText } from '../../core/time.ts';
 import { readJson } from '../http/body.ts';
@@ -12,6 +13,7 @@ import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
+import { checkInspection, mayInspect } from '../streams/access.ts';
 import { ERASURE_DOCS } from '../openapi/erasure.ts';
 
 /** Proofs of erasure over HTTP: the files of the node that is asked are searched for what remains of a stream or of events. */
@@ -25,22 +27,41 @@ const startProof: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const wanted = await wantedOf(call, app);
   noteForAudit(call, { target: wanted.stream, details: { events: wanted.events.length } });
+  if (wanted.stream !== null) await checkInspection(call, app, wanted.stream);
   return adminJson(call, 202, { proofId: proofs.start(wanted) });
 };
 
-/** GET `/admin/erasure`: the last ones, without what they found. */
-const listProofs: Handler = (call, app) => {
+/** GET `/admin/erasure`: the last ones, without what they found. Those of streams that the caller may not look into are left out. */
+const listProofs: Handler = async (call, app) => {
   const proofs = erasureOf(call, app);
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, { proofs: proofs.list().map((proof) => proofDocument(proof, false)) });
+  const shown: object[] = [];
+  for (const proof of proofs.list()) if (proof.subject.stream === null || await mayInspect(call, app, proof.subject.stream)) shown.push(proofDocument(proof, null));
+  return adminJson(call, 200, { proofs: shown });
 };
 
 /** GET `/admin/erasure/{id}`: how far it is, and in the end the report. */
-const oneProof: Handler = (call, app) => {
+const oneProof: Handler = async (call, app) => {
   const proofs = erasureOf(call, app);
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, proofDocument(proofs.get(decodeSegment(call.params['proof']!)), true));
+  const proof = proofs.get(decodeSegment(call.params['proof']!));
+  const { stream } = proof.subject;
+  if (stream !== null) await checkInspection(call, app, stream);
+  return adminJson(call, 200, proofDocument(proof, await shownFindings(call, app, proof.report?.findings ?? [])));
 };
+
+/** Who knows the id of an event does not learn by it what the list of its stream keeps from him. */
+async function shownFindings(call: Call, app: App, findings: readonly ErasureFinding[]): Promise<Findings> {
+  const decided = new Map<string, boolean>();
+  for (const { stream } of findings) if (stream !== undefined && !decided.has(stream)) decided.set(stream, await mayInspect(call, app, stream));
+  const shown = findings.filter(({ stream }) => stream === undefined || decided.get(stream));
+  return { shown, hidden: findings.length - shown.length };
+}
+
+interface Findings {
+  readonly shown: readonly ErasureFinding[];
+  readonly hidden: number;
+}
 
 /** DELETE `/admin/erasure/{id}`: answered when it has ended. */
 const abortProof: Handler = async (call, app) => {
@@ -49,14 +70,14 @@ const abortProof: Handler = async (call, app) => {
   return adminJson(call, 200, { proofId: await proofs.abort(decodeSegment(call.params['proof']!)) });
 };
 
-function proofDocument({ id, subject: { stream, events }, state, startedMs, endedMs, bytesDone, bytesTotal, elapsedSeconds, error, report }: ErasureProof, withFindings: boolean) {
+function proofDocument({ id, subject: { stream, events }, state, startedMs, endedMs, bytesDone, bytesTotal, elapsedSeconds, error, report }: ErasureProof, findings: Findings | null) {
   return {
-    proofId: id, state, stream, events: withFindings ? events : events.length, startedAt: timeText(startedMs), endedAt: endedMs === null ? null : timeText(endedMs), bytesDone, bytesTotal, elapsedSeconds, error,
+    proofId: id, state, stream, events: findings !== null ? events : events.length, startedAt: timeText(startedMs), endedAt: endedMs === null ? null : timeText(endedMs), bytesDone, bytesTotal, elapsedSeconds, error,
     report: report === null ? null : {
       isErased: report.traces === 0,
       // A stream that was leaves at least residue; of an id nothing may be left.
       isStreamKnown: stream === null ? null : report.traces + report.residues > 0,
-      files: report.files, bytes: report.bytes, traces: report.traces, residues: report.residues, redacted: report.redacted, ...(withFindings && { findings: report.findings.map(({ kind, file, offset, what }) => ({ kind, file, offset, what })) }),
+      files: report.files, bytes: report.bytes, traces: report.traces, residues: report.residues, redacted: report.redacted, ...(findings !== null && { findings: findings.shown.map(({ kind, file, offset, what }) => ({ kind, file, offset, what })), hidden: findings.hidden }),
     },
   };
 }

@@ -11,6 +11,7 @@ import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
+import { checkInspection } from '../streams/access.ts';
 import { SCAVENGE_DOCS } from '../openapi/administration.ts';
 
 /** Scavenging over HTTP: scavenge.md sections 2.2 to 2.6. What differs from the reference is in design.md section 9. */
@@ -158,10 +159,12 @@ export function explanationDocument({ waiting, ...explanation }: Explanation) {
   return { ...explanation, ...(waiting !== undefined && { waiting: { ...olderPointDocument(waiting), leaves: waiting.leaves } }) };
 }
 
-/** GET `/admin/scavenge/explain/{stream}`: what a scavenge that began now would remove from a stream, and why. */
+/** GET `/admin/scavenge/explain/{stream}`: what a scavenge that began now would remove from a stream, and why; for operators who may read the stream and its metadata. */
 const explainStream: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, explanationDocument(await app.scavenger.explain(decodeSegment(call.params['stream']!))));
+  const stream = decodeSegment(call.params['stream']!);
+  await checkInspection(call, app, stream);
+  return adminJson(call, 200, explanationDocument(await app.scavenger.explain(stream)));
 };
 
 const INT32_MAX = 2_147_483_647;

@@ -2,6 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import type { Authorize, StoredEvent } from '../../core/streams/api.ts';
 import { parseLink } from '../../core/streams/links.ts';
+import { isMetastream } from '../../core/streams/names.ts';
 import type { App, Call } from '../http/context.ts';
 
 /**
@@ -23,6 +24,18 @@ export function authorizeWrite(call: Call, app: App, action: 'write' | 'delete',
 export async function readAllowed<T>(call: Call, app: App, stream: string, read: () => Promise<T>): Promise<T> {
   await checkReader(call, app, stream);
   return read();
+}
+
+/** For what operators are told of a stream, its length and metadata among it: throws, or rejects, unless the caller may read both. The list of a stream that is deleted for ever went with it. */
+export async function checkInspection(call: Call, app: App, stream: string): Promise<void> {
+  await checkStream(call, app, 'read', stream);
+  // What a metadata stream holds is the metadata of its stream, and was asked for.
+  if (!isMetastream(stream)) await checkStream(call, app, 'metadataRead', stream);
+}
+
+/** The same, where the answer hides what the caller may not see. */
+export function mayInspect(call: Call, app: App, stream: string): Promise<boolean> {
+  return isAllowed(() => checkInspection(call, app, stream));
 }
 
 /** For each part of what goes on for long: throws, or rejects, once the user is another than when it began. */
@@ -79,9 +92,13 @@ function targetStreamOf(event: StoredEvent): string | null {
 }
 
 /** Whether the caller may read a stream, where the answer hides what he may not. */
-export async function mayRead(call: Call, app: App, stream: string): Promise<boolean> {
+export function mayRead(call: Call, app: App, stream: string): Promise<boolean> {
+  return isAllowed(() => checkStream(call, app, 'read', stream));
+}
+
+async function isAllowed(check: () => void | Promise<void>): Promise<boolean> {
   try {
-    await checkStream(call, app, 'read', stream);
+    await check();
     return true;
   } catch (error) {
     if (isSkuaError(error, 'access_denied') || isSkuaError(error, 'not_authenticated')) return false;

@@ -20,6 +20,8 @@ export interface ErasureFinding {
   readonly file: string;
   readonly offset: number;
   readonly what: string;
+  /** Where an event was found by its id: the stream of its record, which the caller need not have known. */
+  readonly stream?: string;
 }
 
 /** Findings of one kind in one file, which are told as one. */
@@ -90,12 +92,12 @@ export class ErasureJudge {
     return findings;
   }
 
-  #add(kind: 'trace' | 'residue', offset: number, what: string): void {
+  #add(kind: 'trace' | 'residue', offset: number, what: string, stream?: string): void {
     const count = kind === 'trace' ? ++this.traces : ++this.residues;
     if (count > this.#findingsMax) return;
     const { path, leftover, dataEnd, behind } = this.#facts;
     const where = leftover ?? (offset >= dataEnd ? behind ?? 'behind the end of the log' : null);
-    this.#findings.push({ kind, file: path, offset, what: where === null ? what : `${what}, ${where}` });
+    this.#findings.push({ kind, file: path, offset, what: where === null ? what : `${what}, ${where}`, ...(stream !== undefined && { stream }) });
   }
 
   #tally(key: string, offset: number, what: (count: number) => string): void {
@@ -118,9 +120,9 @@ export class ErasureJudge {
     const found = form === 'binary' ? await recordAtEventId(window, offset) : null;
     if (found === null) return this.#add('trace', offset, `the id of event ${id}, ${form === 'binary' ? 'in binary' : 'as text'}`);
     const { record, stream } = found;
-    if (await isEmptiedRecord(window, record)) return this.#addEmptied(record, `the id of event ${id}, number ${record.eventNumber} in stream '${stream}', in its record`);
+    if (await isEmptiedRecord(window, record)) return this.#addEmptied(record, `the id of event ${id}, number ${record.eventNumber} in stream '${stream}', in its record`, stream);
     const number = record.eventNumber === null ? 'of an explicit transaction' : `number ${record.eventNumber}`;
-    this.#add('trace', record.offset, `the record of event ${id}, ${number} in stream '${stream}'; a scavenge keeps the last event of a stream, unless the stream is hard-deleted`);
+    this.#add('trace', record.offset, `the record of event ${id}, ${number} in stream '${stream}'; a scavenge keeps the last event of a stream, unless the stream is hard-deleted`, stream);
   }
 
   /** `nameAt`: where the stream's name itself begins. */
@@ -145,9 +147,9 @@ export class ErasureJudge {
     if (!isNamePart(before[before.length - 1]) && !isNamePart(after[0])) this.#tally('mention', nameAt, (count) => `the name '${this.#name}', ${times(count)} in other data`);
   }
 
-  #addEmptied(record: StrayRecord, what: string): void {
+  #addEmptied(record: StrayRecord, what: string, stream?: string): void {
     this.#emptied.add(`${this.#facts.path} ${record.offset}`);
-    this.#add('residue', record.offset, `${what}, which a scavenge has emptied of data and metadata`);
+    this.#add('residue', record.offset, `${what}, which a scavenge has emptied of data and metadata`, stream);
   }
 
   #judgeRecord(record: StrayRecord): void {

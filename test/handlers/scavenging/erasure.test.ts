@@ -19,7 +19,7 @@ describe('proofs of erasure', () => {
     expect([reply.status, reply.json()]).toEqual([202, { proofId: PROOF_ID }]);
     const report = { isErased: false, isStreamKnown: true, files: 3, bytes: 4_096, traces: 1, residues: 1, redacted: 0 };
     const proof = { proofId: PROOF_ID, state: 'done', stream: 'orders-1', startedAt: '2031-04-02T00:00:00Z', endedAt: '2031-04-02T00:00:00Z', bytesDone: 5, bytesTotal: 10, elapsedSeconds: 0, error: null };
-    expect((await get(`/admin/erasure/${PROOF_ID}`)).json()).toEqual({ ...proof, events: [], report: { ...report, findings: ERASURE_REPORT.findings } });
+    expect((await get(`/admin/erasure/${PROOF_ID}`)).json()).toEqual({ ...proof, events: [], report: { ...report, findings: ERASURE_REPORT.findings, hidden: 0 } });
     expect((await get('/admin/erasure')).json()).toEqual({ proofs: [{ ...proof, events: 0, report }] });
   });
 
