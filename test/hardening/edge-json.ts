@@ -18,6 +18,10 @@ export const EDGE_JSON = [
   },
   { finding: '35 J2', request: 'GET /streams/s/head/backward/2000?embed=pretty of events of 1 kB that grow to 40 kB', before: '80 MB', now: 'not more than 8 times the events and 1 MiB beside what surrounds them', test: JSON_TESTS },
   { finding: '35 J2', request: 'any request that is refused with a text that quotes it', before: 'the text is as long as what it quotes', now: '8 192 characters at most, in answers of HTTP and gRPC and in the log', test: JSON_TESTS },
+  {
+    finding: '35 J2', request: 'BatchAppend: an append that is kept open with a stream name of 16 MB, and small chunks with a mistake', before: 'each of them is answered with the 16 MB of the name', now: 'the first chunk is refused',
+    test: 'test/handlers/grpc/streams/batch.test.ts',
+  },
   { finding: '35 8', request: 'twenty uploads of 29 MB at once, and a small read', before: 'the read waits for 4.7 s', now: 'bodies beyond 256 KiB are taken apart in slices of some milliseconds, one in each turn of the process, whoever sent them', test: JSON_TESTS },
   { finding: '35 8', request: 'GET of a page of 8 MB with embed=pretty by many at once', before: 'each is made in one stretch', now: 'made in slices, and counted among the replies under way while it grows', test: JSON_TESTS },
 ] as const;

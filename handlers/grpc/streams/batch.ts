@@ -1,5 +1,7 @@
 import type { ByteBudget, ByteShare } from '../../../core/byte-budget.ts';
+import { STREAM_NAME_LENGTH_MAX } from '../../../core/streams/api.ts';
 import type { AppendResult, Authorize } from '../../../core/streams/api.ts';
+import { checkWritableName } from '../../../core/streams/names.ts';
 import type { Audited } from '../../http/context.ts';
 import { isForOthers } from '../../http/forwarded.ts';
 import { authorizeWrite, checkCaller, checkStream } from '../../streams/access.ts';
@@ -150,6 +152,9 @@ class BatchCall {
   /** The caller may write to the stream. */
   #begin(append: OpenAppend, chunk: BatchChunk, bytes: Uint8Array, isFinal: boolean): Promise<void> | null {
     if (!(append.timeoutMs > 0)) return this.#refuse(chunk, TIMEOUT);
+    // Answers repeat the name: as long as the append stays open it would be sent again for each small chunk with a mistake.
+    const fault = append.stream.length > STREAM_NAME_LENGTH_MAX ? checkWritableName(append.stream) : null;
+    if (fault !== null) return this.#refuse(chunk, this.#statusOf(fault, chunk));
     try {
       append.expected = expectedOf(chunk.options!, chunk.options!.streamPosition, CHOICE);
     } catch (error) {

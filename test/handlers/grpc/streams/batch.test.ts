@@ -100,6 +100,14 @@ describe('BatchAppend', () => {
     expect(call.received.slice(12).map(gist)).toEqual(['structured -9223372036854775805 Timeout', 'structured -9223372036854775804 Timeout']);
   });
 
+  it('does not keep an append open whose stream has a name that is too long, and repeats that once', async () => {
+    const h = grpcHarness();
+    const name = 'n'.repeat(1_025);
+    const wrong = [proposed(2, '', { metadata: { type: 't' } })];
+    const { received } = await h.call(BATCH, [chunkOf(1, [proposed(1)], options(name)), ...Array.from({ length: 20 }, () => chunkOf(1, wrong, {})), whole(2, 's')]);
+    expect(received.map(gist)).toEqual(['1 BadRequest', '2 at 0']);
+  });
+
   it('answers in the form of the id that was sent, and finds chunks by the id whatever its form', async () => {
     const h = grpcHarness();
     const structured = { structured: { most_significant_bits: '16384', least_significant_bits: '-9223372036854775807' } };
