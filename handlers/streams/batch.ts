@@ -37,7 +37,9 @@ async function parseLong(body: Uint8Array, turns: Turns, share?: ByteShare): Pro
   // What becomes of the body is in memory beside it: its text, and the events.
   await share?.grow(2 * body.length);
   const text = await turns.run(decodeSlices(body));
-  return turns.run(eventsOf(new JsonReader(text), SLICE_LENGTH, (length) => share?.resize(Math.max(share.heldBytes, length))));
+  const events = await turns.run(eventsOf(new JsonReader(text), SLICE_LENGTH, (length) => share?.resize(Math.max(share.heldBytes, length))));
+  share?.resize(events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0));
+  return events;
 }
 
 /** Bytes that are decoded in one stretch. */

@@ -318,21 +318,21 @@ interface MadeText {
 /** The texts of data and metadata in one document. Those of large events are made before the rest of their entries, so that it can be in slices. */
 export class Payloads {
   readonly #growth = new Growth();
-  /** By the bytes that they are made of. */
-  readonly #made = new Map<Uint8Array, MadeText>();
+  /** By the bytes that they are made of; null while there are none. */
+  #made: Map<Uint8Array, MadeText> | null = null;
 
   * makeLiteral(bytes: Uint8Array, isIndented: boolean): Generator<void, void, undefined> {
     if (bytes.length === 0) return;
     const text = decodeText(bytes);
     const json = isIndented ? yield* reindentSlices(text, 0, this.#growth, true) : null;
-    this.#made.set(bytes, { bytes: json ?? (yield* literalSlices(text)), isJson: json !== null });
+    (this.#made ??= new Map()).set(bytes, { bytes: json ?? (yield* literalSlices(text)), isJson: json !== null });
   }
 
   * makeValue(bytes: Uint8Array, isJson: boolean, depth: number): Generator<void, void, undefined> {
     if (bytes.length === 0) return;
     const text = decodeText(bytes);
     const json = isJson ? yield* reindentSlices(text, depth, this.#growth, false) : null;
-    this.#made.set(bytes, { bytes: json ?? (yield* literalSlices(text)), isJson: json !== null });
+    (this.#made ??= new Map()).set(bytes, { bytes: json ?? (yield* literalSlices(text)), isJson: json !== null });
   }
 
   /** Bytes as a string literal, indented where they are JSON. Returns whether they are. */
@@ -355,22 +355,25 @@ export class Payloads {
     else writeQuoted(out, made.bytes);
   }
 
-  /** Bytes as a JSON value at `depth`: parsed and indented if they are JSON, else as one string. */
   writeValue(out: JsonBytes, bytes: Uint8Array, isJson: boolean, depth: number): void {
     const made = this.#take(bytes);
-    if (made === null) {
-      const text = decodeText(bytes);
-      out.text((isJson && text !== '' ? reindent(text, depth, this.#growth) : null) ?? jsonString(text));
-    } else if (made.isJson) out.raw(made.bytes);
+    if (made === null) out.text(valueText(bytes, isJson, depth, this.#growth));
+    else if (made.isJson) out.raw(made.bytes);
     else writeQuoted(out, made.bytes);
   }
 
   #take(bytes: Uint8Array): MadeText | null {
-    if (this.#made.size === 0) return null;
+    if (this.#made === null) return null;
     const made = this.#made.get(bytes);
     this.#made.delete(bytes);
     return made ?? null;
   }
+}
+
+/** Bytes as a JSON value at `depth`: parsed and indented if they are JSON, else as one string. */
+function valueText(bytes: Uint8Array, isJson: boolean, depth: number, growth: Growth | null): string {
+  const text = decodeText(bytes);
+  return (isJson && text !== '' ? reindent(text, depth, growth) : null) ?? jsonString(text);
 }
 
 function writeQuoted(out: JsonBytes, bytes: Uint8Array): void {
@@ -556,6 +559,13 @@ export class EventDocument {
 
   get isLong(): boolean { return payloadBytes(this.#event) > LONG_BYTES; }
 
+  /** The whole of a short one where it is no entry: a server sends a short text together with its head. Else null. */
+  text(): string | null {
+    const event = this.#event;
+    if (this.#form === 'entry' || this.isLong) return null;
+    return this.#form === 'data' ? valueText(event.data, event.isJson, 0, null) : `${contentBefore(event, 1)}${valueText(event.data, event.isJson, 1, null)}${contentBetween(1)}${valueText(event.metadata, true, 1, null)}${contentBehind(1)}`;
+  }
+
   /** Yields behind each of its slices. */
   * write(out: JsonBytes): Generator<void, void, undefined> {
     const event = this.#event;
@@ -577,12 +587,24 @@ export class EventDocument {
 
 /** The event as an object with its data and metadata as JSON, its members at `depth` (http-api.md 2.10 `content`, 2.11 `event+json`). */
 function writeContent(out: JsonBytes, event: StoredEvent, depth: number, payloads: Payloads): void {
-  const before = indent(depth);
-  out.text(`{${before}"eventStreamId": ${jsonString(event.stream)},${before}"eventNumber": ${numberText(event.number)},${before}"eventType": ${jsonString(event.type)},${before}"eventId": "${event.id}",${before}"data": `);
+  out.text(contentBefore(event, depth));
   payloads.writeValue(out, event.data, event.isJson, depth);
-  out.text(`,${before}"metadata": `);
+  out.text(contentBetween(depth));
   payloads.writeValue(out, event.metadata, true, depth);
-  out.text(`${indent(depth - 1)}}`);
+  out.text(contentBehind(depth));
+}
+
+function contentBefore(event: StoredEvent, depth: number): string {
+  const before = indent(depth);
+  return `{${before}"eventStreamId": ${jsonString(event.stream)},${before}"eventNumber": ${numberText(event.number)},${before}"eventType": ${jsonString(event.type)},${before}"eventId": "${event.id}",${before}"data": `;
+}
+
+function contentBetween(depth: number): string {
+  return `,${indent(depth)}"metadata": `;
+}
+
+function contentBehind(depth: number): string {
+  return `${indent(depth - 1)}}`;
 }
 
 function* prepareContent(event: StoredEvent, depth: number, payloads: Payloads): Generator<void, void, undefined> {

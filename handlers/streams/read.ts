@@ -140,7 +140,9 @@ async function eventReply(call: Call, app: App, stream: string, event: string, r
 export function representEvent(call: Call, app: App, event: StoredEvent, chosen: Representation, caching: Caching): Reply | Promise<Reply> {
   if (chosen.kind === 'binary') return document(call, counted(call, app, new Uint8Array(event.data)), chosen.contentType, caching);
   const form = chosen.kind === 'atom' ? 'entry' : chosen.kind === 'event' ? 'content' : 'data';
-  return slicedReply(call, app, new EventDocument(call, event, form, chosen.author), chosen, caching);
+  const content = new EventDocument(call, event, form, chosen.author);
+  const text = content.text();
+  return text === null ? slicedReply(call, app, content, chosen, caching) : document(call, counted(call, app, text), chosen.contentType, caching);
 }
 
 /** Headers every read understands. Returns whether links are to be resolved. */
