@@ -3,7 +3,7 @@
 export const EDGE_REFUSALS = [
   {
     finding: '35 A2', request: 'gRPC Append or BatchAppend without a login, with the beginning of a message of 1 MB', before: 'the message was read first, and counted among those of all callers', now: 'ends with access-denied at the headers, before the first message',
-    test: 'test/hardening/refused-at-headers.test.ts',
+    test: 'test/local/grpc/refused.test.ts',
   },
   {
     finding: '35 A2', request: 'BatchAppend without a login', before: 'each append was answered by itself, and the call went on for as long as the client liked', now: 'the call ends with access-denied where the anonymous caller may use no stream', test: 'test/hardening/refused-at-headers.test.ts',
