@@ -37,7 +37,9 @@ class Gate {
     const path = new URL(request.url).pathname;
     this.begun.push(path);
     this.mostUnderWay = Math.max(this.mostUnderWay, ++this.#underWay);
-    this.#waiting = this.#waiting.filter((one) => this.begun.length < one.count || void one.resolve());
+    const reached = this.#waiting.filter(({ count }) => this.begun.length >= count);
+    this.#waiting = this.#waiting.filter((one) => !reached.includes(one));
+    for (const { resolve } of reached) resolve();
     if (!this.isOpen) await new Promise<void>((resolve) => { this.open.push(resolve); });
     await turn();
     this.#underWay--;
