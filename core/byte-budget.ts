@@ -1,14 +1,17 @@
 import { SkuaError } from './errors.ts';
+import { SharedLimit } from './shared-limit.ts';
 
 export interface ByteBudgetOptions {
   /** What the bytes are of, for the text of a refusal, such as `replies`. */
   readonly of: string;
   /** All shares together, in bytes. */
   readonly totalBytes: number;
-  /** The part of the total that only small shares may take. */
+  /** The part of the total that only small shares may take, and callers who hold little. */
   readonly reserveBytes: number;
   /** A share of at most this many bytes is small. */
   readonly smallBytes: number;
+  /** One largest request, in bytes: who holds no more holds little (core/shared-limit.ts). Left out, a sixteenth of the total is little. */
+  readonly largestBytes?: number;
   /** Shares that may wait; the next one is refused at once. */
   readonly waitersMax: number;
   /** Longest wait in milliseconds. */
@@ -31,7 +34,8 @@ interface Waiter {
 
 /** Small and other shares wait apart from one another. */
 interface Lane {
-  /** In the order of their coming. */
+  /** In the order of their coming; those first whose callers hold little. */
+  readonly first: Set<Waiter>;
   readonly waiters: Set<Waiter>;
   /** The one share that may go beyond the limit, so that not all of them stand half-way. */
   beyond: ByteShare | null;
@@ -40,7 +44,8 @@ interface Lane {
 /**
  * A total of bytes in memory that many share: replies under way, bodies that arrive, calls that are worked on. Who finds room
  * takes it with a few additions and without a promise; who finds none waits its turn, first come first served, and is
- * refused with `too_busy` when the queue is full or the wait too long. Small shares have a reserve that others can't take.
+ * refused with `too_busy` when the queue is full or the wait too long. Small shares have a reserve that others can't take, and who holds little
+ * has its part whatever others hold: the bytes, and the places in the queue, are a `SharedLimit` of the callers whose shares they are.
  *
  * There are two ways to use a share:
  * - Bytes that are going to be made or read: `tryGrow`, and where that is false give back what is held (`release`), wait with
@@ -54,41 +59,47 @@ interface Lane {
 export class ByteBudget {
   readonly options: ByteBudgetOptions;
   readonly #clock: Sleeper;
-  readonly #small: Lane = { waiters: new Set(), beyond: null };
-  readonly #long: Lane = { waiters: new Set(), beyond: null };
-  #held = 0;
+  readonly #small: Lane = { first: new Set(), waiters: new Set(), beyond: null };
+  readonly #long: Lane = { first: new Set(), waiters: new Set(), beyond: null };
+  readonly #bytes: SharedLimit;
+  readonly #places: SharedLimit;
   /** Bytes of the shares that are not small. */
   #heldLong = 0;
 
   constructor(options: ByteBudgetOptions, clock: Sleeper) {
     this.options = options;
     this.#clock = clock;
+    this.#bytes = new SharedLimit(options.totalBytes, { reserve: options.reserveBytes, little: options.largestBytes });
+    this.#places = new SharedLimit(options.waitersMax);
   }
 
   /** Bytes that all shares hold now. */
-  get heldBytes(): number { return this.#held; }
+  get heldBytes(): number { return this.#bytes.held; }
   /** Shares that wait. */
-  get waiting(): number { return this.#small.waiters.size + this.#long.waiters.size; }
+  get waiting(): number { return this.#places.held; }
 
-  /** A share that holds nothing yet. */
-  share(owner: ShareOwner | null = null): ByteShare {
-    return new ByteShare(this, owner);
+  /** A share that holds nothing yet. `caller`: for whom its bytes count; null where that is nobody. */
+  share(owner: ShareOwner | null = null, caller: string | null = null): ByteShare {
+    return new ByteShare(this, owner, caller);
   }
 
   /** @internal Whether the share may hold so many bytes more now; 0 asks whether it may hold what it does. */
   fits(share: ByteShare, bytes: number): boolean {
-    const { totalBytes, reserveBytes, smallBytes } = this.options;
     const next = share.heldBytes + bytes;
-    if (next <= smallBytes) return this.#held + bytes <= totalBytes;
-    const others = this.#heldLong - this.#longPart(share.heldBytes);
+    if (next <= this.options.smallBytes) return share.caller === null ? this.#bytes.held + bytes <= this.#bytes.total : this.#bytes.admits(share.caller, bytes);
     // What is larger than the whole budget has its turn when nobody else is there.
-    return others === 0 || (others + next <= totalBytes - reserveBytes && this.#held + bytes <= totalBytes);
+    return this.#heldLong === this.#longPart(share.heldBytes) || this.#bytes.admits(share.longCaller, this.#moreOf(share, bytes));
+  }
+
+  /** @internal Whether the share's caller holds little also with so many bytes more. */
+  isLittle(share: ByteShare, bytes: number): boolean {
+    return this.#bytes.isLittle(this.#callerOf(share, share.heldBytes + bytes), this.#moreOf(share, bytes));
   }
 
   /** @internal Whether nobody waits before a share that is going to hold so many bytes. */
   isFree(share: ByteShare, bytes: number): boolean {
     const lane = this.#laneOf(bytes);
-    return lane.beyond === share || lane.waiters.size === 0;
+    return lane.beyond === share || (lane.first.size === 0 && (lane.waiters.size === 0 || this.isLittle(share, bytes - share.heldBytes)));
   }
 
   /** @internal */
@@ -99,37 +110,40 @@ export class ByteBudget {
   /** @internal The share holds `after` bytes from now on. */
   changed(share: ByteShare, before: number, after: number): void {
     if (after === 0) this.#withdraw(share);
-    this.#held += after - before;
+    if (before > 0) this.#bytes.giveBack(this.#callerOf(share, before), before);
+    if (after > 0) this.#bytes.take(this.#callerOf(share, after), after);
     this.#heldLong += this.#longPart(after) - this.#longPart(before);
     if (after < before && this.waiting > 0) this.#serve();
   }
 
   /** @internal */
   wait(share: ByteShare, bytes: number): Promise<void> {
-    const { waitersMax, waitMs } = this.options;
+    const { waitMs } = this.options;
     const lane = this.#laneOf(share.heldBytes + bytes);
-    if (this.waiting >= waitersMax) return Promise.reject(this.#refusal());
+    if (!this.#places.tryTake(share.caller)) return Promise.reject(this.#refusal());
     const timer = new AbortController();
-    const waiting = new Promise<void>((resolve, reject) => lane.waiters.add({ share, bytes, timer, resolve, reject }));
-    const waiter = [...lane.waiters].at(-1)!;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiter: Waiter = { share, bytes, timer, resolve, reject };
+    (this.isLittle(share, bytes) ? lane.first : lane.waiters).add(waiter);
     void this.#clock.sleep(waitMs, timer.signal).then(() => {
-      if (!lane.waiters.delete(waiter)) return;
-      waiter.reject(this.#refusal());
+      if (!this.#leave(lane, waiter)) return;
+      reject(this.#refusal());
       this.#serve();
     });
     this.#serve();
-    return waiting;
+    return promise;
   }
 
   /** @internal The share has ended: it waits no more, and goes beyond nothing. */
   ended(share: ByteShare): void {
     this.#withdraw(share);
     for (const lane of [this.#small, this.#long]) {
-      for (const waiter of lane.waiters) {
-        if (waiter.share !== share) continue;
-        lane.waiters.delete(waiter);
-        waiter.timer.abort();
-        waiter.reject(goneError());
+      for (const queue of [lane.first, lane.waiters]) {
+        for (const waiter of queue) {
+          if (waiter.share !== share) continue;
+          this.#leave(lane, waiter);
+          waiter.reject(goneError());
+        }
       }
     }
     if (this.waiting > 0) this.#serve();
@@ -146,17 +160,43 @@ export class ByteBudget {
   }
 
   #serveLane(lane: Lane): void {
-    for (const waiter of lane.waiters) {
-      const { share, bytes } = waiter;
-      if (!this.fits(share, bytes)) {
-        if (bytes > 0 || lane.beyond !== null) return;
-        lane.beyond = share;
+    for (const queue of [lane.first, lane.waiters]) {
+      for (const waiter of queue) {
+        const { share, bytes } = waiter;
+        if (!this.fits(share, bytes)) {
+          if (queue === lane.first && !this.isLittle(share, bytes)) {
+            // Its caller has got so much meanwhile that it waits among all others.
+            queue.delete(waiter);
+            lane.waiters.add(waiter);
+            continue;
+          }
+          if (bytes > 0 || lane.beyond !== null) break;
+          lane.beyond = share;
+        }
+        this.#leave(lane, waiter);
+        if (bytes > 0) share.add(bytes);
+        waiter.resolve();
       }
-      lane.waiters.delete(waiter);
-      waiter.timer.abort();
-      if (bytes > 0) share.add(bytes);
-      waiter.resolve();
     }
+  }
+
+  /** Waits no more; false where it did not. */
+  #leave(lane: Lane, waiter: Waiter): boolean {
+    if (!lane.first.delete(waiter) && !lane.waiters.delete(waiter)) return false;
+    this.#places.giveBack(waiter.share.caller);
+    waiter.timer.abort();
+    return true;
+  }
+
+  /** Large shares count apart from small ones, so that who has many of them still has room for what is small. */
+  #callerOf(share: ByteShare, bytes: number): string | null {
+    return bytes <= this.options.smallBytes ? share.caller : share.longCaller;
+  }
+
+  /** What so many bytes more would add to what they count among: all of the share, where it would be small no longer. */
+  #moreOf(share: ByteShare, bytes: number): number {
+    const next = share.heldBytes + bytes;
+    return next > this.options.smallBytes && share.heldBytes <= this.options.smallBytes ? next : bytes;
   }
 
   #laneOf(bytes: number): Lane {
@@ -189,15 +229,22 @@ export interface ShareOwner {
 export class ByteShare {
   readonly #budget: ByteBudget;
   readonly #owner: ShareOwner | null;
+  /** For whom its bytes count; null where that is nobody. */
+  readonly caller: string | null;
+  #longCaller: string | null = null;
   #held = 0;
   #isUsed = false;
   #isClosed = false;
 
   /** @internal */
-  constructor(budget: ByteBudget, owner: ShareOwner | null) {
+  constructor(budget: ByteBudget, owner: ShareOwner | null, caller: string | null) {
     this.#budget = budget;
     this.#owner = owner;
+    this.caller = caller;
   }
+
+  /** @internal By what the caller's large shares are counted. */
+  get longCaller(): string | null { return this.caller === null ? null : (this.#longCaller ??= `${this.caller}\nlarge`); }
 
   get heldBytes(): number { return this.#held; }
   /** What the share stood for has ended: there is no use in making anything for it. */

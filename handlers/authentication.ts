@@ -1,5 +1,6 @@
 import { SkuaError } from '../core/errors.ts';
 import type { Security, Session, Sessions } from '../core/security/api.ts';
+import { addressGroup } from '../core/security/address-group.ts';
 import { isEmptyPassword } from '../core/security/limits.ts';
 import { ANONYMOUS, SYSTEM } from '../core/security/principal.ts';
 import type { Principal } from '../core/security/principal.ts';
@@ -18,9 +19,25 @@ const PROBES: ReadonlySet<string> = new Set(['/health/live', '/health/ready']);
  * Who is calling (options-and-security.md section 6.1): Basic credentials, else the session of the page, else the caller whom the connection proves,
  * else the one whom a trusted proxy names, else the anonymous caller. Credentials that are there and wrong are refused
  * on every path but those of probes and of senders. A member proves itself by
- * the secret of the cluster, too; what it passes on for somebody else never has its rights. Errors: `not_authenticated`, `not_a_member`, `too_many_failures`, `not_ready`.
+ * the secret of the cluster, too; what it passes on for somebody else never has its rights. Errors: `not_authenticated`, `not_a_member`, `too_many_failures`, `not_ready`, `too_busy`.
  */
 export function authenticate(call: Call, app: App): Principal | Promise<Principal> {
+  const caller = callerOf(call, app);
+  return caller instanceof Promise ? caller.then((known) => counted(call, app, known)) : counted(call, app, caller);
+}
+
+/** From here on the call counts for the one who calls. */
+function counted(call: Call, app: App, caller: Principal): Principal {
+  app.server.calledBy?.(call.request, callerKey(call, app, caller));
+  return caller;
+}
+
+/** By whom what callers share is counted (core/shared-limit.ts): the user, or where there is no login, or nobody has one, the address. */
+export function callerKey({ request }: Call, { security, server }: App, { name }: Principal): string {
+  return security === null || name === null ? addressGroup(server.addressOf?.(request) ?? null) : name;
+}
+
+function callerOf(call: Call, app: App): Principal | Promise<Principal> {
   const { security } = app;
   if (security === null) return SYSTEM;
   if (call.path.startsWith('/health/') && PROBES.has(call.path)) return ANONYMOUS;

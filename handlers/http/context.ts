@@ -180,6 +180,8 @@ export interface ServerSide {
    * Credentials that come again over one connection are then recognised without being verified anew.
    */
   readonly connectionOf?: (request: Request) => object | null;
+  /** Told who calls as soon as that is known: what the request takes of limits that callers share counts for that caller. Throws `too_busy` where it has more than its part of them. */
+  readonly calledBy?: (request: Request, caller: string) => void;
   /** The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win. */
   readonly peerOf?: (request: Request) => Principal | null;
   /** Whether the connection of a request carries those of a member alone, which proved to be one when it asked for the connection (`/cluster/frames`). */

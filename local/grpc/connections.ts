@@ -2,19 +2,24 @@ import { constants, performServerHandshake } from 'node:http2';
 import type { ServerHttp2Stream, ServerOptions as SessionOptions, ServerHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
+import { addressGroup } from '../../core/security/address-group.ts';
+import { SharedLimit } from '../../core/shared-limit.ts';
 import { STATUS } from '../../handlers/grpc/call.ts';
 import type { GrpcEnding } from '../../handlers/grpc/call.ts';
 import type { Grpc } from '../../handlers/grpc.ts';
+import { CallLimits, CountedRequest, countedRequests } from '../http/call-limits.ts';
+import type { CallLimitOptions } from '../http/call-limits.ts';
+import { connectionAddress } from '../http/client-address.ts';
 import type { Http2Parts, Http2Side } from '../http/server.ts';
 import { isGrpc, trailersOf } from './headers.ts';
 import { StreamCall } from './stream-call.ts';
 import type { CallWatch } from './watch.ts';
 
 /** Calls under way on one connection, of which each takes some kilobytes; a client learns of it and waits. */
-const STREAMS_MAX = 2_048;
-/** Calls and requests under way in all. */
-const CALLS_MAX = 20_000;
-/** Calls that are not read on at a time: the library holds up to 192 KiB of each, a window and a buffer of its own. */
+const STREAMS_MAX = 128;
+/** A call whose client sends nothing of its first message for so long while it is waited for is ended; behind that message a client may be silent for hours. */
+const FIRST_MESSAGE_MS = 10_000;
+/** Calls that are not read on at a time, of all callers: the library holds up to 192 KiB of each, a window and a buffer of its own. */
 const PAUSED_MAX = 1_024;
 /** Names and values of the headers of a call, in bytes, and how many: the same as over HTTP/1.1. */
 const HEADER_BYTES_MAX = 32_768;
@@ -53,14 +58,18 @@ export interface GrpcOptions {
   /** A connection from which nothing comes for so long is asked whether it lives (option KeepAliveInterval), and has so long to answer (KeepAliveTimeout). */
   readonly keepAliveIntervalMs?: number;
   readonly keepAliveTimeoutMs?: number;
+  /** Left out, the usual ones. */
+  readonly limits?: CallLimitOptions & { readonly pausedMax?: number; readonly firstMessageMs?: number };
 }
 
 interface Connection {
   readonly session: ServerHttp2Session;
   readonly socket: Socket;
+  /** By what its calls count until their callers are known. */
+  readonly address: string;
   readonly calls: Set<StreamCall>;
-  /** What is no gRPC, and since when. */
-  readonly requests: Map<ServerHttp2Stream, number>;
+  /** What is no gRPC. */
+  readonly requests: Map<ServerHttp2Stream, CountedRequest>;
   /** Bytes that had come when it was looked at last, and when that had changed. */
   heardBytes: number;
   heardMs: number;
@@ -78,12 +87,13 @@ export function http2Side(options: GrpcOptions): (parts: Http2Parts) => Http2Sid
 class Connections implements Http2Side {
   readonly #options: GrpcOptions;
   readonly #parts: Http2Parts;
-  readonly #serving: ConstructorParameters<typeof StreamCall>[4];
+  readonly #serving: ConstructorParameters<typeof StreamCall>[5];
   readonly #intervalMs: number;
   readonly #timeoutMs: number;
+  readonly #firstMessageMs: number;
+  readonly #limits: CallLimits;
   readonly #connections = new Set<Connection>();
   readonly #looking: NodeJS.Timeout;
-  #underWay = 0;
   /** Of calls whose end is waited for. */
   readonly #closing = new Map<StreamCall, () => void>();
   #isStopping = false;
@@ -91,7 +101,10 @@ class Connections implements Http2Side {
   constructor(options: GrpcOptions, parts: Http2Parts) {
     this.#options = options;
     this.#parts = parts;
-    this.#serving = { paused: 0, pausedMax: PAUSED_MAX, flow: parts.flow, guard: parts.guard, watches: options.watches ?? [], requestMs: parts.requestMs };
+    const { pausedMax = PAUSED_MAX, firstMessageMs = FIRST_MESSAGE_MS, ...limits } = options.limits ?? {};
+    this.#limits = new CallLimits(limits);
+    this.#firstMessageMs = firstMessageMs;
+    this.#serving = { paused: new SharedLimit(pausedMax), calls: this.#limits, flow: parts.flow, guard: parts.guard, watches: options.watches ?? [], requestMs: parts.requestMs };
     this.#intervalMs = options.keepAliveIntervalMs ?? 10_000;
     this.#timeoutMs = options.keepAliveTimeoutMs ?? 10_000;
     this.#looking = setInterval(() => this.#look(), Math.min(this.#intervalMs, this.#timeoutMs, LOOK_MS_MAX) / LOOKS).unref();
@@ -101,7 +114,7 @@ class Connections implements Http2Side {
     // As a server of HTTP/1.1 lets a connection be, half open: without this, one that its client has closed at once would stay until a ping is not answered.
     socket.allowHalfOpen = false;
     const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
-    const connection: Connection = { session, socket, calls: new Set(), requests: new Map(), heardBytes: 0, heardMs: performance.now(), askedMs: null, isLate: false };
+    const connection: Connection = { session, socket, address: addressGroup(connectionAddress(socket)), calls: new Set(), requests: new Map(), heardBytes: 0, heardMs: performance.now(), askedMs: null, isLate: false };
     this.#connections.add(connection);
     this.#parts.guard.session(session, socket);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
@@ -152,7 +165,7 @@ class Connections implements Http2Side {
     // Reset in the same breath.
     if (stream.destroyed || stream.closed) return;
     const isCall = headers[':method'] === 'POST' && isGrpc(headers['content-type']);
-    if (this.#underWay >= CALLS_MAX || (isCall && this.#isStopping)) {
+    if ((isCall && this.#isStopping) || !this.#limits.begin(connection.address)) {
       stream.respond(isCall ? trailersOf(this.#isStopping ? NOT_READY : BUSY, { ':status': '200', 'content-type': 'application/grpc', 'content-length': '0' }) : { ':status': 503, 'content-length': '0' }, { endStream: true });
       return;
     }
@@ -160,13 +173,12 @@ class Connections implements Http2Side {
     else this.#request(connection, stream, headers, fields);
   }
 
-  #call({ socket, calls }: Connection, stream: ServerHttp2Stream, path: string, fields: readonly string[]): void {
-    const call = new StreamCall(stream, socket, path, fields, this.#serving, () => {
-      this.#underWay--;
+  #call({ socket, address, calls }: Connection, stream: ServerHttp2Stream, path: string, fields: readonly string[]): void {
+    const call = new StreamCall(stream, socket, address, path, fields, this.#serving, () => {
+      this.#limits.end(address, call.caller);
       calls.delete(call);
       this.#closing.get(call)?.();
     });
-    this.#underWay++;
     calls.add(call);
     this.#parts.guard.run(stream, () => this.#options.grpc(call).then((ending) => call.finish(ending), (error: unknown) => {
       this.#options.log.error('a call of gRPC failed', { path, error });
@@ -174,11 +186,12 @@ class Connections implements Http2Side {
     }));
   }
 
-  #request({ socket, requests }: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
-    this.#underWay++;
-    requests.set(stream, performance.now());
+  #request({ socket, address, requests }: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
+    const counted = new CountedRequest(this.#limits, address);
+    requests.set(stream, counted);
+    countedRequests.set(stream, counted);
     stream.on('close', () => {
-      this.#underWay--;
+      counted.end();
       requests.delete(stream);
     });
     this.#parts.respond(stream, socket, headers, fields);
@@ -188,12 +201,13 @@ class Connections implements Http2Side {
   #look(): void {
     const nowMs = performance.now();
     const owedMs = nowMs - this.#serving.requestMs;
-    for (const connection of this.#connections) this.#parts.guard.run(connection.socket, () => this.#lookAt(connection, nowMs, owedMs));
+    const firstMs = nowMs - this.#firstMessageMs;
+    for (const connection of this.#connections) this.#parts.guard.run(connection.socket, () => this.#lookAt(connection, nowMs, owedMs, firstMs));
   }
 
-  #lookAt(connection: Connection, nowMs: number, owedMs: number): void {
-    for (const call of connection.calls) if (call.owesSince(owedMs)) call.tooSlow();
-    for (const [stream, sinceMs] of connection.requests) if (sinceMs < owedMs && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
+  #lookAt(connection: Connection, nowMs: number, owedMs: number, firstMs: number): void {
+    for (const call of connection.calls) if (call.owesSince(owedMs, firstMs)) call.tooSlow();
+    for (const [stream, { sinceMs }] of connection.requests) if (sinceMs < owedMs && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
     const { session, socket } = connection;
     if (socket.bytesRead !== connection.heardBytes) {
       connection.heardBytes = socket.bytesRead;

@@ -42,6 +42,7 @@ interface Asked {
   readonly path: string;
   readonly signal: AbortSignal;
   readonly replyShare: ByteShare;
+  calledBy(caller: string): void;
 }
 
 /** A call of gRPC as a request, of which authentication, access, audit and tracing take headers and connection. */
@@ -63,6 +64,8 @@ export class CallRequest implements ServedRequest {
 
   get signal(): AbortSignal { return this.#call.signal; }
   get replyShare(): ByteShare { return this.#call.replyShare; }
+
+  calledBy(caller: string): void { this.#call.calledBy(caller); }
 
   /** With schemes of their own, clients may send paths of any form. */
   get url(): string {

@@ -2,8 +2,10 @@ import { constants } from 'node:http2';
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { ByteShare, ShareOwner } from '../../core/byte-budget.ts';
+import type { SharedLimit } from '../../core/shared-limit.ts';
 import { GrpcError, STATUS } from '../../handlers/grpc/call.ts';
 import type { Ending, GrpcEnding, GrpcTransport } from '../../handlers/grpc/call.ts';
+import type { CallLimits } from '../http/call-limits.ts';
 import type { Expected, Flow } from '../http/flow.ts';
 import type { Guard } from '../http/guard.ts';
 import { timeoutOf, trailersOf } from './headers.ts';
@@ -36,8 +38,8 @@ const ALONE = { endStream: true, sendDate: false };
 /** What the calls of a server have in common. */
 export interface Serving {
   /** Calls that are not read on. What the library holds of each is a window and a buffer of its own, which nobody counts. */
-  paused: number;
-  readonly pausedMax: number;
+  readonly paused: SharedLimit;
+  readonly calls: CallLimits;
   readonly flow: Flow;
   readonly guard: Guard;
   readonly watches: readonly CallWatch[];
@@ -55,6 +57,9 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   readonly path: string;
   readonly request: Request;
   received = 0;
+  /** Who calls, as `calledBy` was told; null until then. */
+  caller: string | null = null;
+  readonly #address: string;
   readonly #stream: ServerHttp2Stream;
   readonly #serving: Serving;
   readonly #messages = new Messages();
@@ -67,6 +72,8 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   #waiter: Waiter | null = null;
   /** Since when the client owes what is waited for; NaN where it owes nothing. */
   #owedMs = Number.NaN;
+  /** Since when anything of the first message is waited for; NaN where it is not. */
+  #firstMs = Number.NaN;
   #hasAll: boolean;
   /** Bytes of the message that was read last. */
   #lastBytes = 0;
@@ -74,6 +81,8 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   #waitsForRoom = false;
   #waitsForReader = false;
   #isPaused = false;
+  /** For whom the pause counts. */
+  #pausedFor = '';
   #isReading = false;
   /** Nobody waits for an answer any more, or it has been given. */
   #isOver = false;
@@ -81,8 +90,9 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   #failure: GrpcEnding | null = null;
   #isStopping = false;
 
-  constructor(stream: ServerHttp2Stream, socket: Socket, path: string, fields: readonly string[], serving: Serving, onClose: () => void) {
+  constructor(stream: ServerHttp2Stream, socket: Socket, address: string, path: string, fields: readonly string[], serving: Serving, onClose: () => void) {
     this.#stream = stream;
+    this.#address = address;
     this.#serving = serving;
     this.path = path;
     const request = new CallRequest(socket, fields, this);
@@ -109,11 +119,18 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   }
 
   /** What pages of events hold while they are made into messages. */
-  get replyShare(): ByteShare { return (this.#replyShare ??= this.#serving.flow.replies.share(this)); }
+  get replyShare(): ByteShare { return (this.#replyShare ??= this.#serving.flow.replies.share(this, this.caller)); }
   get isGone(): boolean { return this.#isOver; }
   get sent(): number { return this.#outbox.messages; }
-  /** @internal Whether the client has owed something since before this time. */
-  owesSince(timeMs: number): boolean { return this.#owedMs < timeMs; }
+  /** @internal Whether the client has owed something since before this time, or anything at all since before `firstMs`. */
+  owesSince(timeMs: number, firstMs: number): boolean { return this.#owedMs < timeMs || this.#firstMs < firstMs; }
+
+  /** Who calls: the call counts for that caller from now on. Errors: `too_busy`. */
+  calledBy(caller: string): void {
+    if (this.#isOver) return;
+    this.#serving.calls.known(this.#address, this.caller, caller);
+    this.caller = caller;
+  }
 
   onFirstUse(share: ByteShare): void {
     if (this.#isOver) share.close();
@@ -124,6 +141,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     const message = this.#next();
     if (message !== undefined) return message;
     if (isOwed || this.#messages.heldBytes > 0) this.#owedMs = performance.now();
+    if (this.received === 0 && this.#messages.heldBytes === 0) this.#firstMs = performance.now();
     // What is here may be the beginning of a long message.
     if (this.#waitsForReader) this.#readOn();
     return new Promise((resolve, reject) => { this.#waiter = { resolve, reject }; });
@@ -188,8 +206,9 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
 
   #arrived(piece: Buffer): void {
     if (this.#isOver || this.#failure !== null) return;
+    this.#firstMs = Number.NaN;
     const messages = this.#messages;
-    const share = this.#share ??= this.#serving.flow.uploads.share();
+    const share = this.#share ??= this.#serving.flow.uploads.share(null, this.caller);
     const hasRoom = share.add(piece.length);
     messages.add(this.#waiter === null && piece.length < COPIED_BYTES_MAX && piece.buffer.byteLength > 4 * piece.length ? new Uint8Array(piece) : piece);
     if (this.#waiter !== null) this.#serve();
@@ -218,7 +237,11 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     if (this.#isPaused) return;
     this.#isPaused = true;
     this.#stream.pause();
-    if (++this.#serving.paused > this.#serving.pausedMax) this.#fail(BUSY);
+    this.#pausedFor = this.caller ?? this.#address;
+    const { paused } = this.#serving;
+    const isAdmitted = paused.admits(this.#pausedFor, 1);
+    paused.take(this.#pausedFor);
+    if (!isAdmitted) this.#fail(BUSY);
   }
 
   #readOn(): void {
@@ -233,7 +256,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   }
 
   #unpause(): void {
-    if (this.#isPaused) this.#serving.paused--;
+    if (this.#isPaused) this.#serving.paused.giveBack(this.#pausedFor);
     this.#isPaused = false;
   }
 
@@ -349,6 +372,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     this.#unpause();
     if (this.#deadline !== null) clearTimeout(this.#deadline);
     this.#owedMs = Number.NaN;
+    this.#firstMs = Number.NaN;
     this.#serving.flow.stalls.done(this);
     this.#share?.close();
     this.#replyShare?.close();

@@ -17,8 +17,8 @@ export const FLOW_LIMITS: FlowLimits = { replyBytesMax: 268_435_456, uploadBytes
 /** The part of each total that large replies and bodies leave to small ones, and how large a small one is. */
 const RESERVED_PART = 1 / 4;
 const SMALL_BYTES = 262_144;
-/** One body at a time may go beyond its budget, so that it ends (core/byte-budget.ts): what the largest may have is left out of the budget. */
-const BEYOND_BYTES = 30_000_000;
+/** The largest body. One at a time may go beyond its budget, so that it ends (core/byte-budget.ts): that much is left out of the budget. */
+const LARGEST_BYTES = 30_000_000;
 /** Who finds no room waits at most so long, and so many wait. */
 const REPLY_WAIT_MS = 20_000;
 const UPLOAD_WAIT_MS = 30_000;
@@ -34,14 +34,14 @@ export class Flow {
   constructor(limits: Partial<FlowLimits> = {}, clock: Clock = systemClock) {
     const { replyBytesMax, uploadBytesMax, stallMs } = { ...FLOW_LIMITS, ...limits };
     this.replies = budget('replies', replyBytesMax, REPLY_WAIT_MS, clock);
-    this.uploads = budget('request bodies', uploadBytesMax - Math.min(BEYOND_BYTES, uploadBytesMax / 4), UPLOAD_WAIT_MS, clock);
+    this.uploads = budget('request bodies', uploadBytesMax - Math.min(LARGEST_BYTES, uploadBytesMax / 4), UPLOAD_WAIT_MS, clock, LARGEST_BYTES);
     this.stalls = new Stalls(stallMs, clock);
   }
 }
 
-function budget(of: string, totalBytes: number, waitMs: number, clock: Clock): ByteBudget {
+function budget(of: string, totalBytes: number, waitMs: number, clock: Clock, largestBytes = 0): ByteBudget {
   const reserveBytes = Math.floor(totalBytes * RESERVED_PART);
-  return new ByteBudget({ of, totalBytes, reserveBytes, smallBytes: Math.min(SMALL_BYTES, reserveBytes), waitersMax: WAITERS_MAX, waitMs }, clock);
+  return new ByteBudget({ of, totalBytes, reserveBytes, smallBytes: Math.min(SMALL_BYTES, reserveBytes), largestBytes, waitersMax: WAITERS_MAX, waitMs }, clock);
 }
 
 /**

@@ -24,6 +24,7 @@ export class FramedRequest implements ServedRequest, ShareOwner {
   #replyShare: ByteShare | null = null;
   #bodyShare: ByteShare | null = null;
   #isOver = false;
+  #caller: string | null = null;
 
   /** Errors: one for a head that is none. */
   constructor(socket: Socket, head: readonly string[], body: Buffer, serving: Serving) {
@@ -45,7 +46,9 @@ export class FramedRequest implements ServedRequest, ShareOwner {
   get plainHost(): string | null { return 'encrypted' in this.socket ? null : this.#given.host || null; }
 
   /** What the answer holds in memory, until that is on its way. */
-  get replyShare(): ByteShare { return (this.#replyShare ??= this.#serving.flow.replies.share(this)); }
+  get replyShare(): ByteShare { return (this.#replyShare ??= this.#serving.flow.replies.share(this, this.#caller)); }
+
+  calledBy(caller: string): void { this.#caller = caller; }
 
   get isGone(): boolean { return this.#isOver || this.socket.destroyed; }
 
@@ -65,7 +68,7 @@ export class FramedRequest implements ServedRequest, ShareOwner {
   async readBytes(bytesMax: number): Promise<Uint8Array> {
     const body = this.#body;
     if (body.length > bytesMax) throw tooLarge(bytesMax);
-    const share = this.#bodyShare ??= this.#serving.flow.uploads.share(this);
+    const share = this.#bodyShare ??= this.#serving.flow.uploads.share(this, this.#caller);
     if (!share.add(body.length)) await share.room();
     return body;
   }

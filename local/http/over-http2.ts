@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders as Headers, IncomingMessage, ServerResponse } 
 import { constants } from 'node:http2';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { countedRequests } from './call-limits.ts';
 
 /** Headers that are about a connection of HTTP/1.1 (RFC 9113 section 8.2.2). */
 const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
@@ -43,6 +44,8 @@ class Message {
 
   get destroyed(): boolean { return this.#stream.destroyed; }
   get complete(): boolean { return this.#stream.readableEnded; }
+  /** Who calls: the request counts for that caller from now on. Errors: `too_busy`. */
+  calledBy(caller: string): void { countedRequests.get(this.#stream)?.calledBy(caller); }
   pause(): void { this.#stream.pause(); }
   resume(): void { this.#stream.resume(); }
 

@@ -83,6 +83,8 @@ export interface ServedRequest {
   /** It came over a connection that a member was given (framed-connections.ts). */
   readonly isFramed: boolean;
   readonly plainHost: string | null;
+  /** Who calls: all that the request takes of what is shared counts for that caller from now on. Errors: `too_busy`. */
+  calledBy(caller: string): void;
   readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array>;
 }
 
@@ -101,6 +103,7 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
   #headers: LocalHeaders | null = null;
   #replyShare: ByteShare | null = null;
   #bodyShare: ByteShare | null = null;
+  #caller: string | null = null;
 
   constructor(message: IncomingMessage, reply: ServerResponse, serving: Serving) {
     this.#message = message;
@@ -110,8 +113,13 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
 
   get flow(): Flow { return this.#serving.flow; }
 
+  calledBy(caller: string): void {
+    (this.#message as IncomingMessage & Partial<Pick<ServedRequest, 'calledBy'>>).calledBy?.(caller);
+    this.#caller = caller;
+  }
+
   /** What the reply holds in memory. It is given back when the client has taken the reply, or is gone. */
-  get replyShare(): ByteShare { return this.#replyShare ??= this.#serving.flow.replies.share(this); }
+  get replyShare(): ByteShare { return this.#replyShare ??= this.#serving.flow.replies.share(this, this.#caller); }
 
   get isGone(): boolean { return this.#reply.destroyed; }
 
@@ -185,7 +193,7 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
    */
   readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> {
     const message = this.#message;
-    const share = this.#bodyShare ??= this.#serving.flow.uploads.share();
+    const share = this.#bodyShare ??= this.#serving.flow.uploads.share(null, this.#caller);
     if (waiting.delete(message)) this.#reply.writeContinue();
     return new Promise((resolve, reject) => {
       // Whoever looks at the caller first may find that it went away meanwhile; nobody would tell any more.
@@ -317,6 +325,11 @@ export function connectionOf(request: Request): object | null {
 /** What the reply to a request holds of the bytes that all replies may. */
 export function replyShareOf(request: Request): ByteShare {
   return (request as unknown as ServedRequest).replyShare;
+}
+
+/** Tells the request who calls. Errors: `too_busy`. */
+export function calledBy(request: Request, caller: string): void {
+  (request as unknown as ServedRequest).calledBy(caller);
 }
 
 /** Reads a body by the direct way where there is one: the handlers' `readBody`. */

@@ -99,10 +99,41 @@ describe('a budget of bytes', () => {
     await settle();
     expect([ended, budget.heldBytes, a.add(10)]).toEqual([['b', 'a'], 501, true]);
   });
+  test('who holds little has its part whatever another holds, and waits behind nobody who holds much', async () => {
+    const { budget } = setup({ totalBytes: 1_600, reserveBytes: 400 });
+    const { ended, note, settle } = watch();
+    const greedy = Array.from({ length: 3 }, () => budget.share(null, 'greedy'));
+    expect(greedy.map((share) => share.tryGrow(400))).toEqual([true, true, true]);
+    note('greedy', budget.share(null, 'greedy').grow(100));
+    const [other, more] = [budget.share(null, 'other'), budget.share(null, 'other')];
+    expect([other.tryGrow(90), more.tryGrow(60)]).toEqual([true, false]);
+    // What is small counts apart, so that who holds much still has room for it.
+    expect([1, 2, 3].map(() => budget.share(null, 'greedy').tryGrow(40))).toEqual([true, true, false]);
+    expect(budget.heldBytes).toBeLessThan(1_600);
+    await settle();
+    expect(ended).toEqual([]);
+    greedy[0]!.close();
+    await settle();
+    expect(ended).toEqual(['greedy']);
+  });
+  test('places in the queue are shared as well, and who holds little is served first', async () => {
+    const { budget } = setup({ waitersMax: 16 });
+    const { ended, note, settle } = watch();
+    const holder = budget.share();
+    holder.add(1_000);
+    for (let i = 0; i < 13; i++) note(`greedy ${i}`, budget.share(null, 'greedy').grow(100));
+    await settle();
+    expect(ended).toEqual(['greedy 12 too_busy']);
+    note('other', budget.share(null, 'other').grow(60));
+    holder.resize(940);
+    await settle();
+    expect(ended).toEqual(['greedy 12 too_busy', 'other']);
+  });
   test('nothing is lost whatever is done in whatever order', async () => {
     const random = new Random(17);
     const { budget, clock } = setup({ waitersMax: 20 });
-    const shares = Array.from({ length: 12 }, () => budget.share());
+    const make = () => budget.share(null, random.int(0, 2) === 0 ? null : `caller ${random.int(0, 3)}`);
+    const shares = Array.from({ length: 12 }, make);
     let waits = 0;
     for (let i = 0; i < 2_000; i++) {
       const at = random.int(0, shares.length - 1);
@@ -114,7 +145,7 @@ describe('a budget of bytes', () => {
         case 1: if (share.heldBytes === 0) waited(share.grow(bytes)); break;
         case 2: if (!share.add(bytes)) waited(share.room()); break;
         case 3: share.release(); break;
-        case 4: share.close(); shares[at] = budget.share(); break;
+        case 4: share.close(); shares[at] = make(); break;
         default: await clock.advance(bytes);
       }
       expect(budget.heldBytes).toBe(shares.reduce((sum, { heldBytes }) => sum + heldBytes, 0));

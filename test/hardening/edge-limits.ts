@@ -1,0 +1,15 @@
+/** Rows of the table of findings: limits that callers share. */
+const RULE = 'test/hardening/shared-limit.test.ts';
+const CALLS = 'test/local/grpc/shared-limits.test.ts';
+const BYTES = 'test/hardening/byte-budget.test.ts';
+
+export const EDGE_LIMITS = [
+  {
+    finding: '35 A1', request: '20 000 silent BatchAppend calls over 10 connections', before: 'every other gRPC call was too busy and every request of HTTP/2 503, for as long as it lasted',
+    now: 'a connection has 128 calls; beyond three quarters of all only a caller is admitted who holds less than a sixteenth of them', test: CALLS,
+  },
+  { finding: '35 A1', request: 'calls that send nothing of a first message', before: 'they stayed for ever', now: 'they end with DEADLINE_EXCEEDED after 10 s; behind a first message a call may be silent for hours', test: CALLS },
+  { finding: '35 A1', request: 'calls whose callers are not known yet', before: 'they counted among those of all', now: 'at most 1 024 of one address, beside those of known callers', test: CALLS },
+  { finding: '35 A1', request: 'bodies and messages of one caller that stand half-way', before: 'all of the bytes, until 120 s had passed', now: 'three quarters of the bytes; who holds little is admitted and waits behind nobody', test: BYTES },
+  { finding: '35 A1', request: 'random takers and givers of one limit', before: 'whoever came first', now: 'nobody takes all, and who holds little is admitted while there is room', test: RULE },
+] as const;
