@@ -1,5 +1,6 @@
 import { SkuaError } from './errors.ts';
 import { SharedLimit } from './shared-limit.ts';
+import { afterDelay } from './tasks/background.ts';
 
 export interface ByteBudgetOptions {
   /** What the bytes are of, for the text of a refusal, such as `replies`. */
@@ -125,7 +126,7 @@ export class ByteBudget {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { share, bytes, timer, resolve, reject };
     (this.isLittle(share, bytes) ? lane.first : lane.waiters).add(waiter);
-    void this.#clock.sleep(waitMs, timer.signal).then(() => {
+    afterDelay(this.#clock, waitMs, timer.signal, () => {
       if (!this.#leave(lane, waiter)) return;
       reject(this.#refusal());
       this.#serve();

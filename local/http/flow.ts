@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ByteBudget } from '../../core/byte-budget.ts';
 import type { Clock } from '../../core/ports/clock.ts';
+import { background } from '../../core/tasks/background.ts';
 import { systemClock } from '../../infra/clock.ts';
 
 export interface FlowLimits {
@@ -101,7 +102,7 @@ export class Stalls {
   /** Something is expected from now on; or something came, and more is expected. */
   expect(client: Expected): void {
     this.#since.set(client, this.#clock.monotonicMs());
-    if (!this.#isLooking) void this.#look();
+    if (!this.#isLooking) background(this.#look());
   }
 
   /** Nothing is expected any more. */
