@@ -1,6 +1,6 @@
 import { SkuaError } from './errors.ts';
 import { SharedLimit } from './shared-limit.ts';
-import { afterDelay } from './tasks/background.ts';
+import { afterDelay } from './background.ts';
 
 export interface ByteBudgetOptions {
   /** What the bytes are of, for the text of a refusal, such as `replies`. */

@@ -14,7 +14,7 @@ import { decode, encode } from './grpc/messages/wire.ts';
 import { answerOf, MessageBlock, unframed } from './grpc/passed-on.ts';
 import { AnsweredElsewhere, isUndecided } from './grpc/streams/batch-errors.ts';
 import { isUuid } from './grpc/streams/proposed.ts';
-import { background } from '../core/tasks/background.ts';
+import { background } from '../core/background.ts';
 
 const { path: PATH } = StreamsService.methods.BatchAppend;
 /** Appends that go to the leader together, and bytes of theirs; one alone may have more. */

@@ -4,7 +4,7 @@ import type { ScavengeStore } from '../scavenge/run-context.ts';
 import type { AppendResult, EventStore, NewEvent } from '../streams/api.ts';
 import type { ClusterMember, MemberLog, Membership } from './api.ts';
 import { isCarried, type MemberAppend } from './member-append.ts';
-import { afterDelay } from '../tasks/background.ts';
+import { afterDelay } from '../background.ts';
 
 /** Appends at another member. */
 export interface MemberAppends {

@@ -10,7 +10,7 @@ import type { ChunkTable } from './chunk-table.ts';
 import { isFinal } from './durability.ts';
 import { RecordFrame } from './records.ts';
 import { discardPrepared, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './ongoing-chunk.ts';
-import { background } from '../tasks/background.ts';
+import { background } from '../background.ts';
 
 /** How often the checkpoints follow the log durably. */
 const CHECKPOINT_INTERVAL_MS = 1_000;

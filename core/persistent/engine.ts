@@ -17,7 +17,7 @@ import { CONFIG_METADATA, CONFIG_STREAM, CONFIG_TYPE, decodeConfig, encodeConfig
 import type { KeptGroup } from './stored-forms.ts';
 import { encodeText } from '../text.ts';
 import { checkGroup, checkStart } from './validation.ts';
-import { afterDelay } from '../tasks/background.ts';
+import { afterDelay } from '../background.ts';
 
 /** Creates the engine; it does nothing before `start`. */
 export function createPersistentSubscriptions(parts: EngineParts): PersistentSubscriptionsEngine {

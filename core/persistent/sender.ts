@@ -13,7 +13,7 @@ import { Retries } from './retries.ts';
 import type { KeptGroup } from './stored-forms.ts';
 import { createStrategy } from './strategies.ts';
 import type { Strategy } from './strategies.ts';
-import { background } from '../tasks/background.ts';
+import { background } from '../background.ts';
 
 export interface SenderParts {
   readonly parts: GroupParts;

@@ -4,7 +4,7 @@ import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { ProofKeeper } from './keeper.ts';
 import type { Anchor } from './layout.ts';
-import { afterDelay } from '../tasks/background.ts';
+import { afterDelay } from '../background.ts';
 
 /** Where anchors go: a place that whoever reaches the node's disk does not reach. */
 export interface AnchorPlace {

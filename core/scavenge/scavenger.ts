@@ -5,7 +5,7 @@ import { HistoryWriter } from './history.ts';
 import { repairHistory } from './history-repair.ts';
 import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch.ts';
 import { newId, type ScavengeDeps } from './run-context.ts';
-import { background } from '../tasks/background.ts';
+import { background } from '../background.ts';
 
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;

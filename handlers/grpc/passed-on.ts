@@ -5,7 +5,7 @@ import type { Reply } from '../http/context.ts';
 import { STATUS } from './call.ts';
 import type { Ending, GrpcTransport } from './call.ts';
 import { PREFIX_BYTES } from './messages/wire.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /** Calls on their way between members: a request of HTTP with all messages of the client, and a reply with all of the leader's and how the call ended. */
 

@@ -1,7 +1,7 @@
 import type { MemberLog } from '../../core/cluster/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { ClusterFeature } from './context.ts';
-import { afterDelay, background } from '../../core/tasks/background.ts';
+import { afterDelay, background } from '../../core/background.ts';
 
 /** Waits at most `ms` milliseconds for what ends with its signal. */
 export async function within<T>(clock: Clock, ms: number, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import { isSkuaError } from '../../core/errors.ts';
 import type { App, Call } from '../http/context.ts';
-import { afterDelay } from '../../core/tasks/background.ts';
+import { afterDelay } from '../../core/background.ts';
 
 /** A read that may be held until there is something to read (http-api.md 2.8). */
 interface HeldRead<P> {

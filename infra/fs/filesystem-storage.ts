@@ -8,7 +8,7 @@ import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
 import { storageError, syncError, systemCode } from './errors.ts';
 import { DISCARD_STEP_BYTES, freeBitByBit, GONE } from './discard.ts';
 import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /** How often a file is opened that gets another file in its place meanwhile. */
 const OPEN_TRIES_MAX = 10;

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { SkuaError } from '../../core/errors.ts';
 import type { Digest, Digests } from '../../core/ports/digests.ts';
 import { environmentOf } from './worker-environment.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /**
  * A second thread beside that of a job, which digests what the job reads and writes while the job goes on: to prove the source of a rewritten

@@ -14,7 +14,7 @@ import { SqliteScavengeStates } from '../sqlite/scavenge-states.ts';
 import { DigestLane } from './digest-lane.ts';
 import { ABORT, imageOfError } from './messages.ts';
 import type { RunMessage, WorkerMessage, WorkerSetup } from './messages.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /** Shortest time in milliseconds between two progress messages. */
 const PROGRESS_EVERY_MS = 100;

@@ -10,7 +10,7 @@ import type { Run, RunResult } from './messages.ts';
 import type { Loss, SandboxThread } from './threads.ts';
 import { cut } from './script-error.ts';
 import { ThreadPool } from './threads.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /** Checks queue up as if they were a connector, whose id no connector can have. */
 const CHECKS = '\0checks';

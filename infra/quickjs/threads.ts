@@ -6,7 +6,7 @@ import { compile } from './engine.ts';
 import type { WasmModule } from './engine.ts';
 import { sharedNowMs, SIGNAL_BYTES, ThreadSignal } from './messages.ts';
 import type { FromWorker, Run, RunResult, SandboxSetup, ToWorker } from './messages.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /** Threads that stand ready beside those that work, so that the replacement of one that was ended costs no call its time. */
 const SPARE_THREADS = 1;

@@ -5,7 +5,7 @@ import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
-import { afterDelay } from '../../core/tasks/background.ts';
+import { afterDelay } from '../../core/background.ts';
 
 const HOLD = '/admin/backup/hold';
 const FILES = '/admin/backup/files';

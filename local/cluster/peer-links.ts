@@ -7,7 +7,7 @@ import { FRAMES_PATH, FRAMES_PROTOCOL } from '../http/frames.ts';
 import type { PeerAgent } from './peer-agent.ts';
 import { PeerLink } from './peer-link.ts';
 import type { PeerRequest } from './peer-exchange.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /** A member that gives no link (it is gone, does not know us, or is of an older version) is asked for one again after this, in milliseconds. */
 const ASK_AGAIN_MS = 5_000;

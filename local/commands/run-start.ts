@@ -20,7 +20,7 @@ import type { RunningNode } from '../node/node.ts';
 import { Progress } from '../cli/progress.ts';
 import { listenForHangUp, signalHandler } from '../cli/signals.ts';
 import { VERSION } from '../cli/version.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /** Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on; then the process ends. */
 export async function runStart(config: Config, io: Io): Promise<ExitCode> {

@@ -4,7 +4,7 @@ import type { LastScavenge, Scavenger } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
 import { completionIn } from '../scavenge/completion.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /** Milliseconds between two looks at a run: progress is told no more often. */
 const LOOK_MS = 250;

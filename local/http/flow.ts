@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ByteBudget } from '../../core/byte-budget.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 import { systemClock } from '../../infra/clock.ts';
 
 export interface FlowLimits {

@@ -70,7 +70,7 @@ import type { OpenSubscriptions } from '../persistent/open.ts';
 import { pageFiles } from '../ui/page-files.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 interface NodeOptions {
   readonly config: Config;

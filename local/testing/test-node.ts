@@ -16,7 +16,7 @@ import type { Asked } from './options.ts';
 import { NodeStore, storeOf } from './node-store.ts';
 import { inventory, removedSince } from './removed.ts';
 import { writeSeed } from './seed.ts';
-import { background } from '../../core/tasks/background.ts';
+import { background } from '../../core/background.ts';
 
 /** Tests wait for the end of a node, and whoever still wants an answer then has gone. */
 const STOP_GRACE_MS = 1_000;

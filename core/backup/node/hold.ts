@@ -12,7 +12,7 @@ import { chunksUpTo, takeSnapshot } from '../source/snapshot.ts';
 import type { LogState } from '../source/snapshot.ts';
 import { StorageSource } from '../source/source.ts';
 import type { BackupSource, Snapshot } from '../source/source.ts';
-import { background } from '../../tasks/background.ts';
+import { background } from '../../background.ts';
 
 /** The files of a running node, kept as they are until `release`: no scavenge starts, no merge begins. Appends go on. */
 export interface StoreHold extends BackupSource {

@@ -23,7 +23,7 @@ import { prepareCopy } from './prepare-copy.ts';
 import { clearScavengeDue, isScavengeDue } from './scavenge-due.ts';
 import { SwitchingScavenger, SwitchingStore } from './switching.ts';
 import { WatchedObjects } from './watched-objects.ts';
-import { background } from '../../tasks/background.ts';
+import { background } from '../../background.ts';
 
 export interface MemberStoreOptions {
   /** The bucket with the log, which is begun where there is none. */

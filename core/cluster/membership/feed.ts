@@ -5,7 +5,7 @@ import type { MemberLog } from '../api.ts';
 import { Alarm } from './alarm.ts';
 import { FEED_BYTES_MAX, FEED_SILENCE_MS, FEED_WAIT_MAX_MS, type FollowerProgress, MEMBERS_MAX } from './api.ts';
 import type { MemberRecord } from './gossip.ts';
-import { background } from '../../tasks/background.ts';
+import { background } from '../../background.ts';
 
 /** How long a request for commits waits at the leader: so its answer is a sign of life well before it counts as silent. */
 const FEED_WAIT_MS = 400;

@@ -4,7 +4,7 @@ import { type MembershipParts, RESIGNED_MS } from './api.ts';
 import { bucketAnswers, type Candidate, Election } from './election.ts';
 import type { Hearing } from './hearing.ts';
 import type { MemberView } from './view.ts';
-import { background } from '../../tasks/background.ts';
+import { background } from '../../background.ts';
 
 /** What another says of the leader it hears counts for at least so long. */
 const VOTE_LEAST_MS = 1_000;

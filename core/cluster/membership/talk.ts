@@ -7,7 +7,7 @@ import { checkGossip } from './check.ts';
 import { otherLog } from './feed.ts';
 import { Rounds, saysAddressInUse } from './rounds.ts';
 import { type MemberView, notReady } from './view.ts';
-import { background } from '../../tasks/background.ts';
+import { background } from '../../background.ts';
 
 /** How long it is waited for the answer of who may be behind an address. */
 const ADDRESS_WAIT_MS = 500;

@@ -8,7 +8,7 @@ import { Head } from './head.ts';
 import { type CurrentView, ObjectView, ViewIndex, type ViewParts } from './view.ts';
 import type { ObjectManifest } from '../manifest.ts';
 import { applyToIndex, ReadRecords } from '../../streams/apply-committed.ts';
-import { background } from '../../tasks/background.ts';
+import { background } from '../../background.ts';
 
 interface HeadOptions {
   readonly world: ObjectWorld;

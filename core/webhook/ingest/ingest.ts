@@ -22,7 +22,7 @@ import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
 import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing.ts';
 import { refusalOfList } from '../writer.ts';
 import type { ListedAccess } from '../writer.ts';
-import { background } from '../../tasks/background.ts';
+import { background } from '../../background.ts';
 
 /**
  * Takes the calls of senders; webhook-source.md parts 5 to 7, http-api.md section 10. In this order: signature (401),

@@ -4,7 +4,7 @@ import { ANY } from '../../streams/api.ts';
 import type { Authorize, EventStore } from '../../streams/api.ts';
 import type { Deduplication } from './deduplication.ts';
 import type { Delivery } from './delivery.ts';
-import { background } from '../../tasks/background.ts';
+import { background } from '../../background.ts';
 
 /**
  * From the acceptance of a call to its durable event, for one connector. Bounded in calls and bytes; what is beyond is

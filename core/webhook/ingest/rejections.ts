@@ -7,7 +7,7 @@ import { encodeText } from '../../text.ts';
 import { timestampText } from '../../time.ts';
 import { uuidText } from './delivery.ts';
 import { changeMetadata } from './delivery-notes.ts';
-import { background } from '../../tasks/background.ts';
+import { background } from '../../background.ts';
 
 /**
  * Why calls of a connector were refused, in `$webhook-<id>-rejections`: of calls at most ten a minute, the rest counted

@@ -1,4 +1,7 @@
-import type { Clock } from '../ports/clock.ts';
+/** Of the clock (core/ports/clock.ts). */
+interface Sleeper {
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
 
 /**
  * Begins work that nobody waits for and that belongs to no request. What it rejects with ends the process, as everything that nobody expects: what it has left
@@ -13,6 +16,6 @@ function unexpected(error: unknown): never {
 }
 
 /** Runs `run` when `ms` milliseconds are over, or when `signal` has aborted. */
-export function afterDelay(clock: Pick<Clock, 'sleep'>, ms: number, signal: AbortSignal, run: () => void): void {
+export function afterDelay(clock: Sleeper, ms: number, signal: AbortSignal, run: () => void): void {
   background(clock.sleep(ms, signal).then(run));
 }
