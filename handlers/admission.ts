@@ -52,7 +52,7 @@ export function requireLogin(call: Call, { security }: App, access: Access): voi
 }
 
 /** Why a request, or a call of gRPC, was refused that could have been answered: to who may not, or for want of room. */
-const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_authenticated', 'not_a_member', 'access_denied', 'foreign_origin', 'too_many_failures', 'too_busy']);
+const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_authenticated', 'not_a_member', 'access_denied', 'foreign_origin', 'foreign_host', 'too_many_failures', 'too_busy']);
 
 /** Counts what was refused, by kind; other errors are none. */
 export function countRefusal({ world: { meter } }: App, error: unknown): void {

@@ -83,7 +83,11 @@ interface Edge {
 function refusedHost(call: Call, app: App): Reply | null | Promise<Reply | null> {
   const found = foreignHost(call, app);
   if (found === null) return null;
-  const refused = (error: unknown) => (error === null ? null : isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app));
+  const refused = (error: unknown): Reply | null => {
+    if (error === null) return null;
+    countRefusal(app, error);
+    return isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
+  };
   return found.then(refused, refused);
 }
 
