@@ -87,9 +87,16 @@ export class ByteBudget {
   /** @internal Whether the share may hold so many bytes more now; 0 asks whether it may hold what it does. */
   fits(share: ByteShare, bytes: number): boolean {
     const next = share.heldBytes + bytes;
-    if (next <= this.options.smallBytes) return share.caller === null ? this.#bytes.held + bytes <= this.#bytes.total : this.#bytes.admits(share.caller, bytes);
+    const beyond = this.#beyondBytes(share);
+    if (next <= this.options.smallBytes) return share.caller === null ? this.#bytes.held + bytes <= this.#bytes.total : this.#bytes.admits(share.caller, bytes, beyond);
     // What is larger than the whole budget has its turn when nobody else is there.
-    return this.#heldLong === this.#longPart(share.heldBytes) || this.#bytes.admits(share.longCaller, this.#moreOf(share, bytes));
+    return this.#heldLong === this.#longPart(share.heldBytes) || this.#bytes.admits(share.longCaller, this.#moreOf(share, bytes), beyond);
+  }
+
+  /** What other shares hold that may go beyond the total: it takes no room of callers who hold little. */
+  #beyondBytes(share: ByteShare): number {
+    const [small, long] = [this.#small.beyond, this.#long.beyond];
+    return (small === null || small === share ? 0 : small.heldBytes) + (long === null || long === share ? 0 : long.heldBytes);
   }
 
   /** @internal Whether the share's caller holds little also with so many bytes more. */

@@ -41,10 +41,10 @@ export class SharedLimit {
     return caller !== null && this.heldBy(caller) + amount <= this.#little;
   }
 
-  /** Whether the caller may take so much more now; 0 asks whether it may hold what it does. */
-  admits(caller: string | null, amount: number): boolean {
+  /** Whether the caller may take so much more now; 0 asks whether it may hold what it does. `apart`: how much of what is held takes nothing of what is left to those who hold little. */
+  admits(caller: string | null, amount: number, apart = 0): boolean {
     const next = this.#held + amount;
-    return next <= this.#common || (next <= this.total && this.isLittle(caller, amount));
+    return next <= this.#common || (next - apart <= this.total && this.isLittle(caller, amount));
   }
 
   /** Takes so much, where the caller may. What was taken must be given back, by the same caller. */

@@ -1,7 +1,9 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import type { GrpcEnding, GrpcTransport } from '../../../handlers/grpc/call.ts';
+import { Flow } from '../../../local/http/flow.ts';
 import { calledBy } from '../../../local/http/request.ts';
+import { until } from '../backup/node-kit.ts';
 import { called, ClientCall, connect, framed, serveGrpc } from './clients.ts';
 
 const BUSY: GrpcEnding = { status: 14, message: 'Server Is Too Busy', trailers: {} };
@@ -87,6 +89,24 @@ describe('limits that callers share', () => {
     release();
     expect(new Set(await Promise.all(all))).toEqual(new Set([200]));
     expect(await statusOf('/', 'greedy')).toBe(200);
+  });
+
+  test('bodies that one caller has begun leave room for those of others, large ones, too', async () => {
+    const flow = new Flow({ uploadBytesMax: 4_000_000, stallMs: 60_000 });
+    const server = await serveGrpc(echoTo, { flow });
+    const [greedy, other] = [connect(server), connect(server)];
+    // Messages of which all but the last byte arrives.
+    const halves = Array.from({ length: 8 }, () => {
+      const call = new ClientCall(greedy, undefined, as('greedy'));
+      call.stream.write(framed(Buffer.alloc(600_000)).subarray(0, -1));
+      return call;
+    });
+    await until(async () => flow.uploads.waiting > 0);
+    const large = await called(other, ['x'.repeat(400_000)], as('other'));
+    expect([large.status, large.texts[1]?.length]).toEqual([0, 400_000]);
+    for (const { stream } of halves) stream.close();
+    await until(async () => flow.uploads.heldBytes === 0);
+    expect(flow.uploads.waiting).toBe(0);
   });
 });
 
