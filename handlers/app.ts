@@ -157,7 +157,7 @@ function callOf(request: Request, app: App): Call {
   return {
     // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
     request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path: pathOf(url, start),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, session: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, body: null,
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, body: null,
   };
 }
 

@@ -28,12 +28,13 @@ export function authenticate(call: Call, app: App): Principal | Promise<Principa
 
 /** From here on the call counts for the one who calls. */
 function counted(call: Call, app: App, caller: Principal): Principal {
-  app.server.calledBy?.(call.request, callerKey(call, app, caller));
+  call.countedAs = callerKey(call, app, caller);
+  app.server.calledBy?.(call.request, call.countedAs);
   return caller;
 }
 
 /** By whom what callers share is counted (core/shared-limit.ts): the user, or where there is no login, or nobody has one, the address. */
-export function callerKey({ request }: Call, { security, server }: App, { name }: Principal): string {
+function callerKey({ request }: Call, { security, server }: App, { name }: Principal): string {
   return security === null || name === null ? addressGroup(server.addressOf?.(request) ?? null) : name;
 }
 

@@ -115,7 +115,7 @@ export class AppendsElsewhere {
       const body = bodyOf(left);
       const limit = app.options.bodyBytesMax;
       if (body.length > limit) throw new SkuaError('batch_too_large', `The append exceeds ${limit} bytes with all that belongs to it: send fewer events at once.`, { limit });
-      const share = budget.share();
+      const share = budget.share(null, call.countedAs);
       try {
         if (!share.add(body.length)) await share.room();
         const reply = await forwarding.passOn({ ...call, url: PATH, path: PATH }, true, body);

@@ -38,7 +38,7 @@ export class CallsElsewhere {
 
   /** How a call ended at the member that leads, whose messages have been sent on; or the call with all that has arrived of it, where it is to be decided here after all. */
   async passOn(method: GrpcMethod, call: Call, transport: GrpcTransport): Promise<Ending | ArrivedCall> {
-    const share = this.#budget.share();
+    const share = this.#budget.share(null, call.countedAs);
     try {
       const { bodyBytesMax } = this.#app.options;
       const block = new MessageBlock();

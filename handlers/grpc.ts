@@ -197,6 +197,6 @@ function statusOf(status: number): number {
 
 function callOf({ path, request }: GrpcTransport): Call {
   return {
-    request, method: 'POST', url: path, origin: '', path, params: {}, query: {}, methods: '', principal: ANONYMOUS, session: null, base: '', audited: null, forwarded: null, passage: null, body: null,
+    request, method: 'POST', url: path, origin: '', path, params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, base: '', audited: null, forwarded: null, passage: null, body: null,
   };
 }

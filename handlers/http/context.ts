@@ -260,6 +260,8 @@ export interface Call {
   /** What `Access-Control-Allow-Methods` says for this path; empty when no route knows the path. */
   methods: string;
   principal: Principal;
+  /** By whom what callers share is counted (core/shared-limit.ts); null until the caller is known. */
+  countedAs: string | null;
   /** The session of the page by which the caller is known; null where it is known otherwise, or not at all. */
   session: Session | null;
   /** Beginning of every generated link; filled in by url.ts when first needed, and at once where forwarding headers do not count. */

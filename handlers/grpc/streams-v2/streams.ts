@@ -36,7 +36,7 @@ function appendSession(budget: ByteBudget): GrpcMethod {
   return {
     path: AppendSession.path, ...RULE, isUnary: false, ...TOLD,
     async run(call) {
-      const share = budget.share();
+      const share = budget.share(null, call.call.countedAs);
       try {
         const response = await told(call, () => session(call, (bytes) => (share.add(bytes) ? null : share.room())));
         await send(call, response, AppendSession.writeResponse);

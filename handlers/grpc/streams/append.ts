@@ -31,7 +31,7 @@ async function append(grpc: GrpcCall, budget: ByteBudget): Promise<void> {
   // Who may not write learns nothing of sizes and streams; what decides in the end is asked while the write takes its place.
   const checking = checkStream(grpc.call, grpc.app, 'write', proposal.stream);
   if (checking !== undefined) await checking;
-  const share = budget.share();
+  const share = budget.share(null, grpc.call.countedAs);
   try {
     for (let got = transport.read(); ; got = transport.read()) {
       const bytes = got instanceof Promise ? await got : got;

@@ -72,7 +72,7 @@ class BatchCall {
 
   constructor(grpc: GrpcCall, budget: ByteBudget) {
     this.#grpc = grpc;
-    this.#share = budget.share();
+    this.#share = budget.share(null, grpc.call.countedAs);
   }
 
   /** Ends when the client has half-closed and everything is answered, or when the call is over, or with what ends all of it. */

@@ -10,7 +10,7 @@ export const EVENT_OVERHEAD_BYTES = 256;
 
 /** What appends of gRPC may hold, one for a node. */
 export function appendBudget(app: App): ByteBudget {
-  return new ByteBudget({ of: 'appends', totalBytes: HELD_BYTES_MAX, reserveBytes: HELD_BYTES_MAX / 4, smallBytes: 262_144, waitersMax: 1_024, waitMs: 10_000 }, app.world.clock);
+  return new ByteBudget({ of: 'appends', totalBytes: HELD_BYTES_MAX, reserveBytes: HELD_BYTES_MAX / 4, smallBytes: 262_144, largestBytes: app.options.bodyBytesMax, waitersMax: 1_024, waitMs: 10_000 }, app.world.clock);
 }
 
 /**
