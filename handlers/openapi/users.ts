@@ -50,6 +50,7 @@ export const USER_DOCS = {
   resetPassword: { summary: 'Set the password of a user', body: body('NewPassword', { newPassword: 'secret2!' }), responses: { 200: CHANGED, ...WITH_BODY } },
   changePassword: {
     summary: "Change one's own password", body: body('PasswordChange', { currentPassword: 'secret1!', newPassword: 'secret2!' }),
-    responses: { 200: CHANGED, ...WITH_BODY },
+    // A user that is gone is told apart from a wrong password for nobody.
+    responses: { 200: CHANGED, ...problems(400, 406, 413, 415) },
   },
 } as const satisfies Readonly<Record<string, OperationDoc>>;
