@@ -17,6 +17,7 @@ import { grpcRead } from './figures/grpc-read.ts';
 import { grpcSubscriptions } from './figures/grpc-subscriptions.ts';
 import { hostileInput } from './figures/hostile-input.ts';
 import { bytesInFlight } from './figures/bytes-in-flight.ts';
+import { edgeAttacks } from './figures/edge-attacks.ts';
 import { hostileRequests } from './figures/hostile-requests.ts';
 import { functionBundle } from './figures/function-bundle.ts';
 import { indexMerge } from './figures/index-merge.ts';
@@ -44,4 +45,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, proof, readForward, readHttp, indexRebuild, indexMerge, start, npmStart, testNode, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeBeside, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, proof, readForward, readHttp, indexRebuild, indexMerge, start, npmStart, testNode, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeBeside, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, edgeAttacks, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];
