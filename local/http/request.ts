@@ -137,7 +137,7 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
   }
 
   cutOff(): void {
-    this.#message.socket.destroy();
+    this.#message.destroy();
   }
 
   /** The body has been worked on, or is not wanted: its bytes count no more, and what still comes of it is dropped, up to a bound. */

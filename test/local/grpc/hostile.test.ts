@@ -204,6 +204,24 @@ describe('a hostile client', () => {
     await isWell(server);
   });
 
+  test('that stands still in the middle of a large body loses that request, and no other of its connection', async () => {
+    const server = await serveGrpc(echo, {
+      flow: new Flow({ stallMs: 50 }),
+      fetch: async (request) => {
+        await readBody(request, 1_000_000);
+        return new Response('');
+      },
+    });
+    const session = connect(server);
+    const stalled = session.request({ ':method': 'POST', ':path': '/a' });
+    stalled.on('error', () => {});
+    const closed = new Promise((resolve) => { stalled.on('close', resolve); });
+    stalled.write(Buffer.alloc(600_000));
+    await closed;
+    expect(stalled.rstCode).toBe(CANCEL);
+    expect((await called(session, ['well'])).texts).toEqual(['well']);
+  });
+
   test('that sends half the body of a request is cut off as over HTTP/1.1', async () => {
     const outcomes: string[] = [];
     const server = await serveGrpc(echo, {
