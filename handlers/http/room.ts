@@ -23,13 +23,19 @@ export function inRoom(handler: Handler): Handler {
 /** A body that holds its own bytes instead of what it was made of. Throws `too_busy` where it has become much longer than that, and there is no room for it. */
 export function counted<B extends ReplyBody>(call: Call, app: App, body: B): B {
   if (body instanceof ReadableStream || body.length <= COUNTED_LENGTH) return body;
-  hold(app.server.replyShareOf?.(call.request), body.length);
+  const share = app.server.replyShareOf?.(call.request);
+  hold(share, body.length, share?.heldBytes ?? 0);
   return body;
 }
 
-/** Lets a share hold as many bytes as a body has become, where it held fewer. Throws `too_busy` where there is no room for them. */
-export function hold(share: ByteShare | undefined, length: number): void {
-  if (share !== undefined && length > share.heldBytes && !share.tryGrow(length - share.heldBytes)) {
+/** A body that is longer than its source by no more than this part is not refused for want of room. */
+const USUAL_GROWTH = 1 / 8;
+
+/** Lets a share hold as many bytes as a body has become that was made of `source` bytes, where it held fewer. Throws `too_busy` where that is much more, and there is no room for it. */
+export function hold(share: ByteShare | undefined, length: number, source: number): void {
+  if (share === undefined || length <= share.heldBytes) return;
+  if (length <= source * (1 + USUAL_GROWTH)) share.resize(length);
+  else if (!share.tryGrow(length - share.heldBytes)) {
     throw new SkuaError('too_busy', 'The replies under way hold all of the bytes that they may. Try again in a moment, or with less at once.');
   }
 }

@@ -113,11 +113,12 @@ export function slicedReply(call: Call, app: App, content: Sliced, chosen: Repre
 async function longReply(call: Call, app: App, content: Sliced, chosen: Representation, caching: Caching): Promise<Reply> {
   const out = new JsonBytes();
   const share = app.server.replyShareOf?.(call.request);
+  const source = share?.heldBytes ?? 0;
   await app.turns.run(content.write(out), () => {
-    hold(share, out.length);
+    hold(share, out.length, source);
     if (share?.isClosed === true) throw new SkuaError('aborted', 'The client went away.');
   });
-  hold(share, out.length);
+  hold(share, out.length, source);
   return document(call, out.take(), chosen.contentType, caching);
 }
 

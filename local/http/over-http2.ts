@@ -47,7 +47,7 @@ class Message {
   /** Who calls: the request counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void { countedRequests.get(this.#stream)?.calledBy(caller); }
   /** Ends this request, and no other of the connection. */
-  destroy(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
+  cutOff(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
   pause(): void { this.#stream.pause(); }
   resume(): void { this.#stream.resume(); }
 

@@ -137,7 +137,10 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
   }
 
   cutOff(): void {
-    this.#message.destroy();
+    const message = this.#message as IncomingMessage & { cutOff?(): void };
+    // Over HTTP/2 a request ends alone.
+    if (message.cutOff === undefined) message.socket.destroy();
+    else message.cutOff();
   }
 
   /** The body has been worked on, or is not wanted: its bytes count no more, and what still comes of it is dropped, up to a bound. */
