@@ -3,6 +3,8 @@ import type { Socket } from 'node:net';
 
 /** Node.js hangs the reply that has the connection on it. */
 type Connection = Socket & { readonly _httpMessage?: ServerResponse | null };
+/** How Node.js notes that a reply has told its listeners. */
+type Closable = ServerResponse & { _closed?: boolean; destroyed: boolean };
 
 /**
  * Requests of one connection that are worked on at a time. Browsers don't pipeline, and who does wants to save the way to and fro: more at once would only hold replies
@@ -25,7 +27,7 @@ class Pipeline {
   readonly #socket: Connection;
   readonly #begin: Begin;
   readonly #waiting: Waiting[] = [];
-  #underWay = 0;
+  readonly #underWay = new Set<ServerResponse>();
 
   constructor(socket: Connection, begin: Begin) {
     this.#socket = socket;
@@ -33,13 +35,16 @@ class Pipeline {
     // Node.js resumes the connection by itself: behind each request that it has read, for a body, and when replies have been taken.
     socket.on('resume', () => { if (this.#waiting.length > 0) socket.pause(); });
     // Nobody is there to be answered any more.
-    socket.once('close', () => { this.#waiting.length = 0; });
+    socket.once('close', () => {
+      this.#waiting.length = 0;
+      for (const reply of [...this.#underWay]) end(reply);
+    });
   }
 
   take(message: IncomingMessage, reply: ServerResponse): void {
     // The one that came behind no other.
-    if (this.#underWay === 0) this.#count(this.#socket._httpMessage!);
-    if (this.#underWay < UNDER_WAY_MAX) this.#start({ message, reply });
+    if (this.#underWay.size === 0) this.#count(this.#socket._httpMessage!);
+    if (this.#underWay.size < UNDER_WAY_MAX) this.#start({ message, reply });
     else if (this.#waiting.push({ message, reply }) === 1) this.#socket.pause();
   }
 
@@ -49,9 +54,9 @@ class Pipeline {
   }
 
   #count(reply: ServerResponse): void {
-    this.#underWay++;
+    this.#underWay.add(reply);
     reply.once('close', () => {
-      this.#underWay--;
+      this.#underWay.delete(reply);
       this.#next();
     });
   }
@@ -67,6 +72,17 @@ class Pipeline {
     if (this.#waiting.length === 0) this.#socket.resume();
     this.#start(next);
   }
+}
+
+/**
+ * Tells a reply that its turn will never come. Node.js forgets those that wait where it lets go of the connection: behind a CONNECT, which it closes, and behind an upgrade. What ran
+ * for them, such as a subscription, would never end.
+ */
+function end(reply: Closable): void {
+  if (reply._closed === true) return;
+  reply.destroyed = true;
+  reply._closed = true;
+  reply.emit('close');
 }
 
 const pipelines = new WeakMap<Socket, Pipeline>();

@@ -119,6 +119,31 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     expect(gate.begun.length).toBeLessThanOrEqual(UNDER_WAY_MAX + 4);
   });
 
+  test.each([
+    ['CONNECT', 'CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n'],
+    ['an upgrade', 'GET /cluster/frames HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: skua-frames\r\n\r\n'],
+    ['what is no request', 'no request\r\n\r\n'],
+    ['nothing', ''],
+  ])('replies whose turn never comes are told when the connection is gone, behind %s, too', async (_name, last) => {
+    const signals: AbortSignal[] = [];
+    let served: Socket | null = null;
+    const begun = Promise.withResolvers<void>();
+    const socket = await open(await node((request) => {
+      served = socketOf(request);
+      if (signals.push(request.signal) === UNDER_WAY_MAX) begun.resolve();
+      return new Promise<Response>(() => {});
+    }));
+    socket.on('error', () => {});
+    socket.write(requests(UNDER_WAY_MAX) + last);
+    await begun.promise;
+    const closed = served!.destroyed ? Promise.resolve() : new Promise((resolve) => { served!.once('close', resolve); });
+    socket.destroy();
+    served!.destroy();
+    await closed;
+    for (let i = 0; i < 20; i++) await turn();
+    expect(signals.map(({ aborted }) => aborted)).toEqual(Array.from({ length: UNDER_WAY_MAX }, () => true));
+  });
+
   test('a stop is held up by nobody who waits', async () => {
     const gate = new Gate();
     const server = await node(gate.fetch);
