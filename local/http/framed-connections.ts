@@ -49,6 +49,8 @@ export class FramedConnections {
 
   async #welcome(message: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const { fetch, log } = this.#parts;
+    // It has ended already (pipeline.ts).
+    if (socket.destroyed) return;
     const underWay = replyUnderWay(socket);
     if (underWay !== null) {
       // It was asked for behind a request that has no answer yet, which no member does.

@@ -1,8 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { addressGroup } from '../../core/security/address-group.ts';
+import { SharedLimit } from '../../core/shared-limit.ts';
+import { connectionAddress } from './client-address.ts';
 
 /** Node.js hangs the reply that has the connection on it. */
-type Connection = Socket & { readonly _httpMessage?: ServerResponse | null };
+type Connection = Socket & { readonly _httpMessage?: ServerResponse | null; readonly parser?: { onIncoming: (message: { upgrade: boolean }) => number } | null };
 /** How Node.js notes that a reply has told its listeners. */
 type Closable = ServerResponse & { _closed?: boolean; destroyed: boolean };
 
@@ -12,11 +15,21 @@ type Closable = ServerResponse & { _closed?: boolean; destroyed: boolean };
  */
 export const UNDER_WAY_MAX = 8;
 
+/**
+ * What pipelined requests may hold of all connections together, by address. One read of 64 KiB may bring 2 600 of them, for which Node.js makes 6 MB of objects in one go, and takes as long to
+ * let go of them: few connections at once may do that. An ordinary request counts some kilobytes, and those that come behind no other count nothing.
+ */
+const HELD_BYTES_MAX = 33_554_432;
+/** What one counts besides its head. */
+const REQUEST_BYTES = 2_048;
+
 type Begin = (message: IncomingMessage, reply: ServerResponse) => void;
 
 interface Waiting {
   readonly message: IncomingMessage;
   readonly reply: ServerResponse;
+  /** What it holds. */
+  readonly bytes: number;
 }
 
 /**
@@ -26,37 +39,59 @@ interface Waiting {
 class Pipeline {
   readonly #socket: Connection;
   readonly #begin: Begin;
+  readonly #held: SharedLimit;
+  readonly #address: string;
   readonly #waiting: Waiting[] = [];
   readonly #underWay = new Set<ServerResponse>();
 
-  constructor(socket: Connection, begin: Begin) {
+  constructor(socket: Connection, begin: Begin, held: SharedLimit) {
     this.#socket = socket;
     this.#begin = begin;
+    this.#held = held;
+    this.#address = addressGroup(connectionAddress(socket));
     // Node.js resumes the connection by itself: behind each request that it has read, for a body, and when replies have been taken.
     socket.on('resume', () => { if (this.#waiting.length > 0) socket.pause(); });
     // Nobody is there to be answered any more.
     socket.once('close', () => {
-      this.#waiting.length = 0;
+      this.#drop();
       for (const reply of [...this.#underWay]) end(reply);
     });
   }
 
   take(message: IncomingMessage, reply: ServerResponse): void {
     // The one that came behind no other.
-    if (this.#underWay.size === 0) this.#count(this.#socket._httpMessage!);
-    if (this.#underWay.size < UNDER_WAY_MAX) this.#start({ message, reply });
-    else if (this.#waiting.push({ message, reply }) === 1) this.#socket.pause();
+    if (this.#underWay.size === 0) this.#count(this.#socket._httpMessage!, 0);
+    const bytes = REQUEST_BYTES + headBytes(message);
+    if (this.#socket.destroyed || !this.#held.tryTake(this.#address, bytes)) {
+      this.#refuse();
+      return;
+    }
+    if (this.#underWay.size < UNDER_WAY_MAX) this.#start({ message, reply, bytes });
+    else if (this.#waiting.push({ message, reply, bytes }) === 1) this.#socket.pause();
   }
 
-  #start({ message, reply }: Waiting): void {
-    this.#count(reply);
+  /** There is no room: the connection ends, and nothing more is made of what was read of it. */
+  #refuse(): void {
+    const { parser } = this.#socket;
+    if (parser != null) parser.onIncoming = stop;
+    this.#socket.destroy();
+  }
+
+  #drop(): void {
+    for (const { bytes } of this.#waiting) this.#held.giveBack(this.#address, bytes);
+    this.#waiting.length = 0;
+  }
+
+  #start({ message, reply, bytes }: Waiting): void {
+    this.#count(reply, bytes);
     this.#begin(message, reply);
   }
 
-  #count(reply: ServerResponse): void {
+  #count(reply: ServerResponse, bytes: number): void {
     this.#underWay.add(reply);
     reply.once('close', () => {
       this.#underWay.delete(reply);
+      this.#held.giveBack(this.#address, bytes);
       this.#next();
     });
   }
@@ -65,7 +100,7 @@ class Pipeline {
     if (this.#waiting.length === 0) return;
     if (!this.#socket.writable) {
       // The connection ends with the reply before, so that nobody would learn of what is done for those behind it.
-      this.#waiting.length = 0;
+      this.#drop();
       return;
     }
     const next = this.#waiting.shift()!;
@@ -85,20 +120,44 @@ function end(reply: Closable): void {
   reply.emit('close');
 }
 
-const pipelines = new WeakMap<Socket, Pipeline>();
+/** The length of a head, roughly. */
+function headBytes({ url, rawHeaders }: IncomingMessage): number {
+  let bytes = url!.length;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
+}
 
-/** Begins a request, at once or when those before it on its connection let it. One that comes behind no other costs nothing more. */
-export function inTurn(message: IncomingMessage, reply: ServerResponse, begin: Begin): void {
-  const { socket } = message;
-  // A reply has the connection unless another one has it still. Then none waits either.
-  if (reply.socket !== null) {
-    begin(message, reply);
-    return;
+/** The parser takes the next request for an upgrade, and reads no further: Node.js lets go of the connection, which has ended. */
+function stop(message: { upgrade: boolean }): number {
+  message.upgrade = true;
+  return 2;
+}
+
+/** What the connections of a server have pipelined. */
+export class Pipelines {
+  readonly #held: SharedLimit;
+  readonly #pipelines = new WeakMap<Socket, Pipeline>();
+
+  constructor(heldBytesMax = HELD_BYTES_MAX) {
+    this.#held = new SharedLimit(heldBytesMax);
   }
-  let pipeline = pipelines.get(socket);
-  if (pipeline === undefined) {
-    pipeline = new Pipeline(socket, begin);
-    pipelines.set(socket, pipeline);
+
+  /** What pipelined requests hold now. */
+  get heldBytes(): number { return this.#held.held; }
+
+  /** Begins a request, at once or when those before it on its connection let it. One that comes behind no other costs nothing more. */
+  inTurn(message: IncomingMessage, reply: ServerResponse, begin: Begin): void {
+    const { socket } = message;
+    // A reply has the connection unless another one has it still. Then none waits either.
+    if (reply.socket !== null) {
+      begin(message, reply);
+      return;
+    }
+    let pipeline = this.#pipelines.get(socket);
+    if (pipeline === undefined) {
+      pipeline = new Pipeline(socket, begin, this.#held);
+      this.#pipelines.set(socket, pipeline);
+    }
+    pipeline.take(message, reply);
   }
-  pipeline.take(message, reply);
 }

@@ -17,7 +17,7 @@ import { FramedConnections, upgradeOptions } from './framed-connections.ts';
 import { Guard, guardedMessages } from './guard.ts';
 import type { Owner } from './guard.ts';
 import { asHttp1 } from './over-http2.ts';
-import { inTurn } from './pipeline.ts';
+import { Pipelines } from './pipeline.ts';
 import { refuseMalformed, REQUEST_LINE_BYTES_MAX, sendReply } from './reply.ts';
 import { awaitsContinue, Ending, LocalRequest, REQUEST_TARGET } from './request.ts';
 import type { Serving } from './request.ts';
@@ -62,6 +62,8 @@ export interface HttpServerOptions {
   readonly limits?: ConnectionLimitParts;
   /** What bounds the bytes of requests and replies; left out, one with the usual limits. */
   readonly flow?: Flow;
+  /** What bounds pipelined requests; left out, one with the usual limit. */
+  readonly pipelines?: Pipelines;
   /** Takes the connections that speak HTTP/2; left out, nobody does. */
   readonly http2?: (parts: Http2Parts) => Http2Side;
 }
@@ -120,9 +122,10 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   const framed = new FramedConnections(server, { fetch: options.fetch, log: options.log, ...serving }, (socket) => fresh.used(socket));
   const respondTo = (owner: Owner, message: IncomingMessage, reply: ServerResponse) => guard.run(owner, () => answer(message, reply, options, serving));
   const begin = (message: IncomingMessage, reply: ServerResponse) => respondTo(message.socket, message, reply);
+  const pipelines = options.pipelines ?? new Pipelines();
   const respond = (message: IncomingMessage, reply: ServerResponse) => {
     fresh.used(message.socket);
-    inTurn(message, reply, begin);
+    pipelines.inTurn(message, reply, begin);
   };
   server.on('request', respond);
   server.on('checkContinue', (message: IncomingMessage, reply: ServerResponse) => {

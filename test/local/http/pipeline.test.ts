@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Reply, ReplyBody } from '../../../handlers/http/context.ts';
-import { UNDER_WAY_MAX } from '../../../local/http/pipeline.ts';
+import { Pipelines, UNDER_WAY_MAX } from '../../../local/http/pipeline.ts';
 import { toResponse } from '../../../local/http/reply.ts';
 import { readBody, socketOf } from '../../../local/http/request.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
@@ -142,6 +142,39 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     await closed;
     for (let i = 0; i < 20; i++) await turn();
     expect(signals.map(({ aborted }) => aborted)).toEqual(Array.from({ length: UNDER_WAY_MAX }, () => true));
+  });
+
+  test('what pipelined requests hold is bounded for all connections of an address, beyond it a connection ends, and all of it is given back', async () => {
+    const pipelines = new Pipelines(4_194_304);
+    const gates: Gate[] = [];
+    const byPort = new Map<number, Gate>();
+    const server = await serve({ pipelines, ...(isTls && { tls: { certificates } }), fetch: (request) => {
+      const port = socketOf(request).remotePort!;
+      if (!byPort.has(port)) {
+        byPort.set(port, new Gate());
+        gates.push(byPort.get(port)!);
+      }
+      return byPort.get(port)!.fetch(request);
+    } });
+    const first = await open(server);
+    const all = received(first);
+    first.write(requests(1_000) + LAST);
+    await vi.waitFor(() => expect(pipelines.heldBytes).toBeGreaterThan(1_000 * 2_048));
+    const others = await Promise.all([1, 2, 3].map(() => open(server)));
+    const closed = others.map((socket) => received(socket));
+    const held = pipelines.heldBytes;
+    for (const socket of others) socket.write(requests(1_200));
+    await Promise.all(closed);
+    await vi.waitFor(() => expect(pipelines.heldBytes).toBe(held));
+    // One without others before it is taken all the same.
+    const alone = await open(server);
+    const answered = received(alone);
+    alone.write(LAST);
+    await vi.waitFor(() => expect(gates.at(-1)!.begun).toEqual(['/last']));
+    for (const gate of gates) gate.letAll();
+    expect(bodiesOf(await answered)).toEqual(['/last']);
+    expect(bodiesOf(await all)).toHaveLength(1_001);
+    await vi.waitFor(() => expect(pipelines.heldBytes).toBe(0));
   });
 
   test('a stop is held up by nobody who waits', async () => {
