@@ -19,7 +19,7 @@ export const UNDER_WAY_MAX = 8;
  * What pipelined requests may hold of all connections together, by address. One read of 64 KiB may bring 2 600 of them, for which Node.js makes 6 MB of objects in one go, and takes as long to
  * let go of them: few connections at once may do that. An ordinary request counts some kilobytes, and those that come behind no other count nothing.
  */
-const HELD_BYTES_MAX = 33_554_432;
+const HELD_BYTES_MAX = 16_777_216;
 /** What one counts besides its head. */
 const REQUEST_BYTES = 2_048;
 
