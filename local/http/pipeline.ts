@@ -20,6 +20,8 @@ export const UNDER_WAY_MAX = 8;
  * let go of them: few connections at once may do that. An ordinary request counts some kilobytes, and those that come behind no other count nothing.
  */
 const HELD_BYTES_MAX = 16_777_216;
+/** So long what nobody waits for any more still counts: to let go of it takes the process as long as it took to make it, and who closes connections may open others. */
+const DROPPED_MS = 2_000;
 /** What one counts besides its head. */
 const REQUEST_BYTES = 2_048;
 
@@ -78,8 +80,9 @@ class Pipeline {
   }
 
   #drop(): void {
-    for (const { bytes } of this.#waiting) this.#held.giveBack(this.#address, bytes);
+    const held = this.#waiting.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#waiting.length = 0;
+    if (held > 0) setTimeout(() => this.#held.giveBack(this.#address, held), DROPPED_MS).unref();
   }
 
   #start({ message, reply, bytes }: Waiting): void {

@@ -165,7 +165,7 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     const held = pipelines.heldBytes;
     for (const socket of others) socket.write(requests(1_200));
     await Promise.all(closed);
-    await vi.waitFor(() => expect(pipelines.heldBytes).toBe(held));
+    await vi.waitFor(() => expect(pipelines.heldBytes).toBe(held), { timeout: 5_000 });
     // One without others before it is taken all the same.
     const alone = await open(server);
     const answered = received(alone);
@@ -174,7 +174,7 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     for (const gate of gates) gate.letAll();
     expect(bodiesOf(await answered)).toEqual(['/last']);
     expect(bodiesOf(await all)).toHaveLength(1_001);
-    await vi.waitFor(() => expect(pipelines.heldBytes).toBe(0));
+    await vi.waitFor(() => expect(pipelines.heldBytes).toBe(0), { timeout: 5_000 });
   });
 
   test('a stop is held up by nobody who waits', async () => {
