@@ -24,6 +24,9 @@ const PAUSED_MAX = 1_024;
 /** Names and values of the headers of a call, in bytes, and how many: the same as over HTTP/1.1. */
 const HEADER_BYTES_MAX = 32_768;
 const HEADER_PAIRS_MAX = 128;
+/** Longer headers are kept as long as their call, and count: so many bytes of them may be there for all callers, whose addresses share them. */
+const HEADERS_FREE_BYTES = 2_048;
+const HEADERS_BYTES_MAX = 67_108_864;
 /** What a client may send ahead on one stream, in bytes. */
 const STREAM_WINDOW_BYTES = 131_072;
 /** And on a connection, all streams together. */
@@ -59,7 +62,7 @@ export interface GrpcOptions {
   readonly keepAliveIntervalMs?: number;
   readonly keepAliveTimeoutMs?: number;
   /** Left out, the usual ones. */
-  readonly limits?: CallLimitOptions & { readonly pausedMax?: number; readonly firstMessageMs?: number };
+  readonly limits?: CallLimitOptions & { readonly pausedMax?: number; readonly firstMessageMs?: number; readonly headersBytesMax?: number };
 }
 
 interface Connection {
@@ -92,6 +95,7 @@ class Connections implements Http2Side {
   readonly #timeoutMs: number;
   readonly #firstMessageMs: number;
   readonly #limits: CallLimits;
+  readonly #headers: SharedLimit;
   readonly #connections = new Set<Connection>();
   readonly #looking: NodeJS.Timeout;
   /** Of calls whose end is waited for. */
@@ -101,8 +105,9 @@ class Connections implements Http2Side {
   constructor(options: GrpcOptions, parts: Http2Parts) {
     this.#options = options;
     this.#parts = parts;
-    const { pausedMax = PAUSED_MAX, firstMessageMs = FIRST_MESSAGE_MS, ...limits } = options.limits ?? {};
+    const { pausedMax = PAUSED_MAX, firstMessageMs = FIRST_MESSAGE_MS, headersBytesMax = HEADERS_BYTES_MAX, ...limits } = options.limits ?? {};
     this.#limits = new CallLimits(limits);
+    this.#headers = new SharedLimit(headersBytesMax);
     this.#firstMessageMs = firstMessageMs;
     this.#serving = { paused: new SharedLimit(pausedMax), calls: this.#limits, flow: parts.flow, guard: parts.guard, watches: options.watches ?? [], requestMs: parts.requestMs };
     this.#intervalMs = options.keepAliveIntervalMs ?? 10_000;
@@ -165,9 +170,16 @@ class Connections implements Http2Side {
     // Reset in the same breath.
     if (stream.destroyed || stream.closed) return;
     const isCall = headers[':method'] === 'POST' && isGrpc(headers['content-type']);
-    if ((isCall && this.#isStopping) || !this.#limits.begin(connection.address)) {
+    const { address } = connection;
+    const headersBytes = lengthOf(fields);
+    const isLong = headersBytes > HEADERS_FREE_BYTES;
+    if ((isCall && this.#isStopping) || (isLong && !this.#headers.admits(address, headersBytes)) || !this.#limits.begin(address)) {
       stream.respond(isCall ? trailersOf(this.#isStopping ? NOT_READY : BUSY, { ':status': '200', 'content-type': 'application/grpc', 'content-length': '0' }) : { ':status': 503, 'content-length': '0' }, { endStream: true });
       return;
+    }
+    if (isLong) {
+      this.#headers.take(address, headersBytes);
+      stream.on('close', () => this.#headers.giveBack(address, headersBytes));
     }
     if (isCall) this.#call(connection, stream, headers[':path'] ?? '', fields);
     else this.#request(connection, stream, headers, fields);
@@ -228,6 +240,12 @@ class Connections implements Http2Side {
       });
     }
   }
+}
+
+function lengthOf(fields: readonly string[]): number {
+  let length = 0;
+  for (const text of fields) length += text.length;
+  return length;
 }
 
 /** The library waits for what it still writes before it lets go of the connection, which over TLS may be for ever once the client has reset it. */

@@ -65,6 +65,16 @@ describe('limits that callers share', () => {
     expect((await called(connect(server), ['a'])).texts).toEqual(['begun', 'a']);
   });
 
+  test('long headers are kept as long as their calls, and have a limit of their own by address', async () => {
+    const server = await serveGrpc(echoTo, {}, { limits: { headersBytesMax: 64_000 } });
+    const long = { 'x-long': 'a'.repeat(5_000) };
+    const flood = await open(server, 20, long);
+    expect(flood.begun).toHaveLength(9);
+    expect((await called(connect(server), ['a'])).texts).toEqual(['begun', 'a']);
+    await flood.end();
+    expect((await called(connect(server), ['a'], long)).texts).toEqual(['begun', 'a']);
+  });
+
   test('requests over HTTP/2 count as calls: 503 for the caller who has too many', async () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => { release = resolve; });
